@@ -123,13 +123,13 @@ def test_a_random_order_is_slower() -> None:
     assert times["ring-random"] > 1.5 * times["ring"]
 
 
-def test_a_search_finds_an_order_that_keeps_pairs_in_racks() -> None:
-    """Racks of 1, 3 and 4 ranks behind slow uplinks: by racks, pairs of the first steps are in different ones."""
-    fabric = leaf_spine(3, 1, 5, oversubscription=5)
-    problem = single(fabric, ("h2", "h6", "h7", "h8", "h11", "h12", "h13", "h14"), "h1")
-    names = "halving-doubling", "halving-doubling-best"
+def test_a_search_finds_an_order_for_oversubscribed_uplinks() -> None:
+    """By racks, both trees of six ranks in three racks use the same uplinks."""
+    fabric = fat_tree(4, oversubscription=2)
+    problem = first_is_server(fabric, 6)
+    names = "double-tree", "double-tree-best"
     times = [evaluate(problem, METHODS[name].plan(problem)).communication_time_s for name in names]
-    assert times[1] < 0.9 * times[0]
+    assert times[1] < 0.7 * times[0]
 
 
 def test_rings_in_racks_need_fewer_steps() -> None:
