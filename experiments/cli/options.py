@@ -22,6 +22,8 @@ from experiments.run.scenario import DEFAULT_GRADIENT_BYTES, FabricChoice, JobCh
 from planner.core.method import AFTERWARDS
 from planner.core.policies import POLICIES
 from planner.core.problem import Problem
+from planner.install.data_plane_program import INA
+from topo.files.chip_profiles import PROFILES
 from traffic.measure.verdict import VALID
 
 if TYPE_CHECKING:
@@ -36,6 +38,10 @@ Gradient = Annotated[
 ]
 Iterations = Annotated[int, typer.Option(help="iterations of the single job")]
 Seed = Annotated[int, typer.Option(help="the seed of everything random")]
+Program = Annotated[
+    str,
+    typer.Option(help="the data-plane program: ina, or ina_hw, which does what a chip can (one access per register)"),
+]
 Switch = Annotated[
     str,
     typer.Option(
@@ -91,12 +97,22 @@ class FabricOptions(ShapeOptions):
     capacity: Annotated[str | None, typer.Option(help="of every link: 20M, or 10M:30M for random ones")] = None
     ina: Ina = None
     pipelines: Annotated[int | None, typer.Option(help="pipelines per switch, 1 to 8")] = None
+    chip: Annotated[
+        str | None, typer.Option(help="of every switch: " + ", ".join(PROFILES) + ", or a profile in a .yml file")
+    ] = None
     scale: Scale = "1"
 
     def choice(self, seed: int) -> FabricChoice:
         """The fabric that is chosen; `seed` decides what is random in it."""
         sized = super().choice(seed)
-        return replace(sized, capacity=self.capacity, ina=self.ina, pipelines=self.pipelines, scale=self.scale)
+        return replace(
+            sized,
+            capacity=self.capacity,
+            ina=self.ina,
+            pipelines=self.pipelines,
+            scale=self.scale,
+            chip=self.chip,
+        )
 
     @property
     def factor(self) -> float:
@@ -168,6 +184,18 @@ class RunOptions:
         bool, typer.Option("--keep-going", help="do not end a run early that clearly falls behind its plan")
     ] = False
     results: Results = RESULTS
+    program: Program = INA.name
+
+    @property
+    def of_emulation(self) -> dict[str, Any]:
+        """Those that an `Emulation` takes as they are."""
+        names = ("policies", "headroom", "keep_going", "program")
+        return {name: getattr(self, name) for name in names}
+
+    @property
+    def chosen_program(self) -> str:
+        """The data-plane program if it is another than usual, else an empty text."""
+        return "" if self.program == INA.name else self.program
 
     @property
     def policies(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The world of virtual time: real switches running `p4/ina.p4`, links that serialise, the endpoints of every run.
+"""The world of virtual time: real switches running the P4 program, links that serialise, the endpoints of every run.
 
 A clock of its own counts picoseconds, so that rates and times are those of the plan's links, however fast this machine
 is. No root is needed, and every run is the same again.
@@ -22,14 +22,15 @@ from experiments.worlds.observation import Noted, Observation
 from experiments.worlds.virtual_beside import Ends, Inline
 from experiments.worlds.virtual_captures import capturing
 from experiments.worlds.virtual_monitor import CountedNetwork, CountingMonitor, port_name
+from experiments.worlds.virtual_recirculation import recirculations
 from experiments.worlds.virtual_senders import VirtualReplayer, repeating
 from experiments.worlds.world import Endpoints, Feature, Wiring
+from planner.install.data_plane_program import INA, DataPlaneProgram
 from switch.circuit_switch import CIRCUIT_PROGRAM, CircuitSwitch
 from switch.entries import Entries
 from switch.fast.load.in_process_switch import InProcessSwitch
 from switch.program.read import read_program
 from switch.program.source_hashes import check_sources
-from switch.running_switch import PROGRAM
 from topo.fabric.addresses import addresses
 from topo.fabric.circuits import INTERCONNECT
 from topo.fabric.fabric import QUEUE_PACKETS, Fabric
@@ -53,10 +54,11 @@ class VirtualWorld:
     name: str = "virtual"
     features: frozenset[Feature] = frozenset(Feature)
     real_time: bool = False
+    program: DataPlaneProgram = INA
 
     def check(self) -> None:
         """Raise `InputError` for a P4 program whose sources have changed since it was compiled."""
-        check_sources(PROGRAM)
+        check_sources(self.program.path)
 
     def check_tools(self, needed: Collection[Feature]) -> None:
         """Do nothing: the world does everything itself."""
@@ -66,7 +68,7 @@ class VirtualWorld:
         self, fabric: Fabric, installed: Entries, wiring: Wiring, progress: Callable[[float], None]
     ) -> Iterator[LiveVirtualNetwork]:
         """The network, until the block ends."""
-        network = LiveVirtualNetwork(fabric, installed, wiring, progress)
+        network = LiveVirtualNetwork(fabric, installed, wiring, progress, self.program)
         with network.engine:
             yield network
 
@@ -80,10 +82,17 @@ class LiveVirtualNetwork:
 
     circuits: CircuitSwitch | None = None
 
-    def __init__(self, fabric: Fabric, installed: Entries, wiring: Wiring, progress: Callable[[float], None]) -> None:
+    def __init__(
+        self,
+        fabric: Fabric,
+        installed: Entries,
+        wiring: Wiring,
+        progress: Callable[[float], None],
+        program: DataPlaneProgram = INA,
+    ) -> None:
         self.fabric = fabric
         self.clock = EngineClock()
-        self.switches = running(installed, progress, self.clock)
+        self.switches = running(program.path, installed, progress, self.clock)
         self.hosts = host_ports_of(fabric)
         self.listening: Sequence[HostPort] = self.hosts
         self.ends = Ends()
@@ -92,7 +101,8 @@ class LiveVirtualNetwork:
         if panel is not None:
             switches[INTERCONNECT] = InProcessSwitch(read_program(CIRCUIT_PROGRAM), INTERCONNECT, self.clock)
             self.circuits = CircuitSwitch(panel, switches[INTERCONNECT])
-        self.network = VirtualNetwork(fabric, switches, FRAME, queue_packets, panel)
+        loops = recirculations(fabric, installed)
+        self.network = VirtualNetwork(fabric, switches, FRAME, queue_packets, panel, loops)
         self.engine, self.cables = self.network.engine, self.network.cables
         self.clock.engine = self.engine
         self.engine.set_filter(range(len(fabric.hosts)), INA_FILTER)
@@ -150,9 +160,11 @@ class LiveVirtualNetwork:
         return {name: counters(self.engine.links, number) for name, number in self.own_links()}
 
     def queue_drops(self) -> dict[str, int]:
-        """What the queue of every port dropped."""
+        """What the queue of every port dropped, those of recirculation ports among them."""
         dropped = self.engine.links["dropped"]
-        return {name: int(dropped[number]) for name, number in self.own_links()}
+        loops = self.network.loop_drops().items()
+        of_loops = {f"{switch}-recirculation{pipeline}": count for (switch, pipeline), count in loops}
+        return {name: int(dropped[number]) for name, number in self.own_links()} | of_loops
 
     def own_links(self) -> Iterator[tuple[str, int]]:
         """For every port of a host or of a switch of the fabric, the monitor's name for it and the link out of it."""
@@ -233,9 +245,14 @@ class EngineClock:
         return 0 if self.engine is None else self.engine.now_ps // PS_PER_NS
 
 
-def running(installed: Entries, progress: Callable[[float], None], clock: EngineClock) -> dict[str, InProcessSwitch]:
-    """The switches with their entries, by name; `progress` is given the share of them that is ready."""
-    program, found = read_program(PROGRAM), {}
+def running(
+    path: Path, installed: Entries, progress: Callable[[float], None], clock: EngineClock
+) -> dict[str, InProcessSwitch]:
+    """The switches that run the program in this file, with their entries, by name.
+
+    `progress` is given the share of them that is ready.
+    """
+    program, found = read_program(path), {}
     for number, entries in enumerate(installed.switches):
         found[entries.switch] = InProcessSwitch(program, entries.switch, clock)
         found[entries.switch].install(entries)
