@@ -19,6 +19,7 @@ from experiments.cli.commands import (
     emulate,
     exactness,
     grade,
+    hardware,
     jobs,
     labs,
     p4c,
@@ -33,6 +34,7 @@ from experiments.cli.commands import (
     top,
     topo,
     train,
+    validate,
 )
 from experiments.cli.options import with_groups
 
@@ -42,6 +44,7 @@ COMMANDS = (
     report.report,
     plan.plan,
     design.design,
+    validate.validate,
     place.place,
     topo.topo,
     jobs.jobs,
@@ -72,5 +75,6 @@ app = typer.Typer(
 app.add_typer(labs.app, name="labs")
 app.add_typer(study.app, name="study")
 app.add_typer(switch.app, name="switch")
+app.add_typer(hardware.app, name="hardware")
 for command in COMMANDS:
     app.command()(with_groups(command))

@@ -21,6 +21,7 @@ from experiments.emulate.defaults import (
 from experiments.faults.fault_plan import FaultPlan, check_mode
 from experiments.inspect.capture import Place, warn_of_losses
 from experiments.report.write import report_beside
+from experiments.run.chip_costs import chip_cost
 from experiments.run.observe.picture import draw_series
 from experiments.run.observe.sampling import AUTO, Sampling, check_observation
 from experiments.run.outcome import Outcome, planned_figures
@@ -40,7 +41,7 @@ from planner.core.plan import Plan
 from planner.core.policies import policy_of
 from planner.core.problem import Problem
 from planner.install.data_plane_program import find_program
-from planner.registry import find_method
+from planner.registry import METHODS, find_method
 from planner.replan import replan_beside
 from planner.trees.headroom import as_run
 from planner.trees.under_policy import with_policy
@@ -284,8 +285,19 @@ def new_record(emulation: Emulation, plans: Mapping[str, Plan], world: World) ->
             "jobs": [asdict(job) for job in problem.jobs],
             "faults": None if emulation.faults is None else emulation.faults.document,
         },
-        planners={name: {"planned": planned_figures(evaluate(problem, plan))} for name, plan in plans.items()},
+        planners={name: planned_entry(emulation, name, plan) for name, plan in plans.items()},
     )
+
+
+def planned_entry(emulation: Emulation, name: str, plan: Plan) -> dict[str, Any]:
+    """A planner's entry before its run: the planned figures and, where switches have chips, what these cost."""
+    entry: dict[str, Any] = {"planned": planned_figures(evaluate(emulation.problem, plan))}
+    if name in emulation.planners and name in METHODS:
+        cost = chip_cost(
+            emulation.problem, name, plan, mode=emulation.mode, seed=emulation.seed, headroom=emulation.headroom
+        )
+        return entry if cost is None else entry | {"chips": cost.as_json()}
+    return entry
 
 
 def measure(

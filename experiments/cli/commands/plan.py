@@ -31,6 +31,8 @@ def plan(
     program: Program = "ina",
 ) -> None:
     """Plan without running: what the method decides, what to expect, and the table entries; or compare planners."""
+    from experiments.hardware.handover import write_handover  # noqa: PLC0415
+    from experiments.run.chip_costs import print_chip_costs  # noqa: PLC0415
     from experiments.run.planning import plan_to_run, print_comparison, print_plan, write_plan  # noqa: PLC0415
 
     problem = build_problem(fabric.choice(seed), job.sized(seed, 1))
@@ -42,7 +44,11 @@ def plan(
         print_plan(Console(), problem, *plans.values())
     else:
         print_comparison(Console(), problem, plans)
+    print_chip_costs(Console(), problem, plans, seed=seed, headroom=headroom)
     for name, made in plans.items():
         if output is not None:
+            folder = output if len(plans) == 1 else output / name
             fitted = find_program(program).fitted(made.plan)
-            write_plan(output if len(plans) == 1 else output / name, problem, fitted)
+            write_plan(folder, problem, fitted)
+            for line in write_handover(folder, problem, fitted):
+                Console().print(f"{name}: {line}", highlight=False, markup=False, soft_wrap=True)

@@ -41,7 +41,8 @@ def test_a_program_of_its_sources_is_taken(name: str, p4: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "source"), [("ina", "ina.p4"), ("ina", "values.p4"), ("ina", "faults.p4"), ("circuit", "circuit.p4")]
+    ("name", "source"),
+    [("ina", "ina.p4"), ("ina", "values.p4"), ("ina", "faults.p4"), ("ina", "marks.p4"), ("circuit", "circuit.p4")],
 )
 def test_an_edited_source_is_named_even_for_white_space(name: str, source: str, p4: Path) -> None:
     add(p4 / source, "\n")
