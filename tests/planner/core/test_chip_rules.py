@@ -70,6 +70,7 @@ def test_what_is_used_of_each_limit(plan: Plan) -> None:
     problem = under(replace(CHIP, values_per_pass=16))
     ninth = plan.with_rates_times(1 / 9)
     most, *_ = used_limits(problem, ninth)
-    assert (most.kind, most.share, most.binds) == (RECIRCULATION, pytest.approx(1), True)
+    assert (most.kind, most.binds) == (RECIRCULATION, True)
+    assert most.share == pytest.approx(1)
     assert {limit.kind for limit in used_limits(problem, ninth) if not limit.binds} == {RECIRCULATION, CHILDREN, LINK}
     assert max(evaluate(problem, ninth).summed_bps.values()) == pytest.approx(100e9 / 3)
