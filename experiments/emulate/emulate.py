@@ -40,6 +40,7 @@ from planner.core.method import AFTERWARDS, Options
 from planner.core.plan import Plan
 from planner.core.policies import policy_of
 from planner.core.problem import Problem
+from planner.install.data_plane_program import find_program
 from planner.registry import METHODS, find_method
 from planner.replan import replan_beside
 from planner.trees.headroom import as_run
@@ -66,6 +67,7 @@ class Emulation:
     - `keep_going`: a run goes on even when it is clearly too slow
     - `sampling`: whether links and fragments are observed, and how finely
     - `headroom`: when planners make room for results
+    - `program`: the data-plane program of the switches
     """
 
     problem: Problem
@@ -84,6 +86,7 @@ class Emulation:
     keep_going: bool = False
     sampling: Sampling = AUTO
     headroom: str = AFTERWARDS
+    program: str = "ina"
 
     @property
     def interconnect(self) -> Interconnect | None:
@@ -121,6 +124,7 @@ def run(emulation: Emulation, console: Console, plans: Mapping[str, Plan] | None
     world = check(emulation, planned=plans is not None)
     if plans is None:
         emulation, plans = prepared(emulation, world, console)
+    plans = {name: world.program.fitted(plan) for name, plan in plans.items()}
     folder = RunFolder(emulation.results, emulation.problem.fabric.name)
     record = new_record(emulation, plans, world)
     runs = runs_of(emulation, plans, folder)
@@ -209,7 +213,7 @@ def check(emulation: Emulation, *, planned: bool = False) -> World:
         raise InputError("no planner: name at least one, such as --planners aro")
     for name in () if planned else emulation.planners:
         find_method(name)
-    world = find_world(emulation.switch)
+    world = find_world(emulation.switch, find_program(emulation.program))
     check_features(world, emulation.mode, emulation.captures, emulation.faults, emulation.interconnect)
     check_observation(world, asked=emulation.sampling.asked)
     if emulation.faults is not None:
@@ -277,6 +281,7 @@ def new_record(emulation: Emulation, plans: Mapping[str, Plan], world: World) ->
             "planners": list(plans),
             "policies": list(emulation.policies),
             "headroom": emulation.headroom,
+            "program": emulation.program,
             "jobs": [asdict(job) for job in problem.jobs],
             "faults": None if emulation.faults is None else emulation.faults.document,
         },

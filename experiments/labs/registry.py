@@ -9,7 +9,9 @@ from experiments.labs.course import sum as sum_lab
 from experiments.labs.course.switch_lab import SwitchLab
 from experiments.labs.grading.grade import Lab
 from experiments.labs.loss.lab import LossLab
+from experiments.labs.plan.lab import PlanLab
 from experiments.labs.pool.lab import PoolLab
+from experiments.labs.tree.lab import TreeLab
 from topo.errors import InputError, unknown_name
 
 IN_ORDER: tuple[Lab, ...] = (
@@ -17,6 +19,8 @@ IN_ORDER: tuple[Lab, ...] = (
     SwitchLab("2-sum", "One switch sums", "4 to 6", "sum", sum_lab.ITEMS),
     PoolLab(),
     LossLab(),
+    TreeLab(),
+    PlanLab(),
 )
 LABS = {lab.name: lab for lab in IN_ORDER}
 COURSE = Path(__file__).parents[2] / "labs"

@@ -139,8 +139,8 @@ class TreeLoad:
 def evaluate(problem: Problem, plan: Plan) -> Prediction:
     """What `plan` should measure on the problem's fabric. The plan must have passed `check`."""
     loads, alone = list(tree_loads(problem, plan)), [foresee(problem, each) for each in plan.collectives]
-    wire = problem.fragment.wire_bytes
-    summed = {load.job: predict_job(problem, load.job, loads) for load in loads}
+    wire, hops_s = problem.fragment.wire_bytes, link_times(problem, loads)
+    summed = {number: predict_job(problem, number, loads, hops_s) for number in dict.fromkeys(x.job for x in loads)}
     jobs = summed | {each.collective.job: predict_collective(problem, each) for each in alone}
     hops = sum(x.packets * len(branch.links) for x in loads for branch in x.tree.branches)
     hops += sum(int(count) * len(c.links) for each in alone for c, count in each.counts())
@@ -182,14 +182,15 @@ def tree_loads(problem: Problem, plan: Plan) -> Iterator[TreeLoad]:
             yield TreeLoad(shard.job, tree, shard.rate_bps / len(shard.trees), len(ranges[shard.job, tree.number]))
 
 
-def predict_job(problem: Problem, number: int, of_all: list[TreeLoad]) -> JobPrediction:
-    """The prediction for one job, given the trees of all jobs.
+def predict_job(
+    problem: Problem, number: int, of_all: list[TreeLoad], hops_s: dict[DirectedLink, float]
+) -> JobPrediction:
+    """The prediction for one job, given the trees of all jobs and the times of links.
 
     A tree takes fragments x wire bytes x 8 / rate. A job's trees send at the same time, so its slowest tree is its
     communication time.
     """
     loads, wire_bytes = [load for load in of_all if load.job == number], problem.fragment.wire_bytes
-    hops_s = link_times(problem, of_all)
     received = sum(load.packets * load.arrivals for load in loads if not load.tree.in_network_root)
     return JobPrediction(
         sending_rate_bps=fsum(load.rate_bps for load in loads),

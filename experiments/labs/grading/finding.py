@@ -36,7 +36,7 @@ class WrongError(Exception):
     """A submission does not do what an item asks for.
 
     `exchanges` lead to it; `expected` is what should have left for the last of them. `field` names what is wrong in
-    what left, such as `values.v3`, or `port`, for the trace.
+    what left, such as `values.v3`, or `port`, for the trace. `part` is what the submission keeps of the item's points.
     """
 
     def __init__(
@@ -45,6 +45,8 @@ class WrongError(Exception):
         exchanges: tuple[Exchange, ...] = (),
         expected: tuple[tuple[int, bytes], ...] | tuple[str, ...] = (),
         field: str = "port",
+        part: float = 0.0,
     ) -> None:
         super().__init__(cause)
         self.cause, self.exchanges, self.expected, self.field = cause, exchanges, expected, field
+        self.part = part

@@ -106,13 +106,14 @@ def grade_items(request: Request, opened: Graders) -> Iterator[Graded]:
     ended = 0
     for item in request.lab.items:
         finding: Finding | None = None
+        part = 0.0
         if ended >= MOST_ENDS:
             finding = Finding(f"not tried: the submission has been ended {ended} times before")
         else:
             try:
                 item.check(opened.bench(item, random_of(request.seed, request.lab.name, item.name)))
             except WrongError as wrong:
-                finding = opened.finding(wrong)
+                finding, part = opened.finding(wrong), wrong.part
             except EndedError as why:
                 ended += 1
                 finding = Finding(f"the submission did not live through this: {why}")
@@ -120,7 +121,11 @@ def grade_items(request: Request, opened: Graders) -> Iterator[Graded]:
                 finding = Finding(str(error))
         opened.after(item, passed=finding is None)
         task = task_lines(request.folder, item.step)
-        yield Graded(item, item.points) if finding is None else Graded(item, 0, replace(finding, task=task))
+        yield (
+            Graded(item, item.points)
+            if finding is None
+            else Graded(item, round(item.points * part, 1), replace(finding, task=task))
+        )
 
 
 def random_of(seed: str, lab: str, item: str) -> Random:

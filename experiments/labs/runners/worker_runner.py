@@ -9,21 +9,17 @@ from __future__ import annotations
 
 import pickle
 import sys
-import traceback
 import types
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from experiments.labs.runners.mistakes import MistakeError, place_of, said
 from experiments.labs.sandbox.frames import receive, send
 
 MODULE, CLASS = "worker", "Worker"
 MOST_PACKETS = 64
 MOST_STATE_BYTES = 1 << 20
 MOST_STATES = 100_000
-
-
-class MistakeError(Exception):
-    """Something that the student's code has to do otherwise."""
 
 
 class Packet(NamedTuple):
@@ -129,11 +125,6 @@ def whole(what: str, value: Any) -> int:
     return value
 
 
-def said(value: Any) -> str:
-    """A value as Python writes it, cut short."""
-    return repr(value)[:60]
-
-
 def answer_to(runner: WorkerRunner, question: list[Any]) -> list[Any]:
     """The answer to a question."""
     calls: dict[str, Callable[..., Any]] = {"load": runner.load, "step": runner.step, "run": runner.run}
@@ -144,15 +135,7 @@ def answer_to(runner: WorkerRunner, question: list[Any]) -> list[Any]:
     except MemoryError:
         return ["mistake", "it needs more memory than it may use"]
     except Exception as error:
-        return ["mistake", place_of(error)]
-
-
-def place_of(error: Exception) -> str:
-    """An exception, and the line of the student's code that it comes from."""
-    lines = [each.lineno for each in traceback.extract_tb(error.__traceback__) if each.filename == f"{MODULE}.py"]
-    line = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
-    where = f"{MODULE}.py:{line}: " if line else ""
-    return f"{where}{type(error).__name__}: {str(error)[:200]}"
+        return ["mistake", place_of(error, f"{MODULE}.py")]
 
 
 def main(questions: int, answers: int) -> None:

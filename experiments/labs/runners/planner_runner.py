@@ -1,0 +1,65 @@
+"""A student's planner in a sandbox: Python that nobody trusts, asked for one plan.
+
+A question is `[text, fabric, jobs]`, where `text` is the student's file. An answer is `["ok", trees]`, or
+`["mistake", message]`. All are JSON; what the trees say is judged by who asked.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import types
+from typing import Any
+
+from experiments.labs.runners.mistakes import MistakeError, place_of, said
+from experiments.labs.sandbox.frames import receive, send
+
+MODULE, FUNCTION = "planner", "plan"
+FILE = f"{MODULE}.py"
+MOST_BYTES = 1 << 20
+
+
+def planned(text: str, fabric: Any, jobs: Any) -> Any:
+    """What the student's function returns, as plain JSON."""
+    module = types.ModuleType(MODULE)
+    sys.modules[MODULE] = module
+    exec(compile(text, FILE, "exec"), module.__dict__)
+    function = getattr(module, FUNCTION, None)
+    if not callable(function):
+        raise MistakeError(f"{FILE} has no function {FUNCTION}(fabric, jobs)")
+    return plain(function(fabric, jobs))
+
+
+def plain(trees: Any) -> Any:
+    """Trees as JSON has them, without numbers that are none."""
+    try:
+        written = json.dumps(trees, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise MistakeError(
+            f"{FUNCTION}() returns {said(trees)}: plain lists, dicts, texts and numbers: {error}"
+        ) from None
+    if len(written) > MOST_BYTES:
+        raise MistakeError(f"{FUNCTION}() returns {len(written)} bytes: at most {MOST_BYTES} are read")
+    return json.loads(written)
+
+
+def answer_to(question: list[Any]) -> list[Any]:
+    """The answer to a question."""
+    try:
+        return ["ok", planned(*question)]
+    except MistakeError as mistake:
+        return ["mistake", str(mistake)]
+    except MemoryError:
+        return ["mistake", "it needs more memory than it may use"]
+    except Exception as error:
+        return ["mistake", place_of(error, FILE)]
+
+
+def main(questions: int, answers: int) -> None:
+    """Answer questions until there are no more."""
+    while True:
+        try:
+            question = receive(questions)
+        except EOFError:
+            return
+        send(answers, answer_to(question))
