@@ -26,14 +26,8 @@ def examples(tmp_path: Path) -> Path:
     blocks = re.findall(r"^```\w+\n(?:# |<!-- )(\S+?)(?: -->)?\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
     for name, text in blocks:
         (tmp_path / name).write_text(text)
-    assert [name for name, _ in blocks] == [
-        "fabric.yml",
-        "chip.yml",
-        "map.graphml",
-        "jobs.yml",
-        "queue.yml",
-        "faults.yml",
-    ]
+    expected = ["fabric.yml", "chip.yml", "map.graphml", "jobs.yml", "queue.yml", "faults.yml"]
+    assert [name for name, _ in blocks] == expected
     return tmp_path
 
 
