@@ -47,7 +47,7 @@ struct faults_t {
     X(64, bitmap, hdr.ina.bitmap) \
     X(16, workers, hdr.ina.workers) \
     X(8, priority, hdr.ina.priority) \
-    X(8, part, hdr.ina.part)
+    X(8, part, hdr.ina.part) HELD_BESIDE(X)
 
 #define HELD_FIELD(bits, name, field) register<bit<bits>>(PORTS) held_##name;
 #define HELD_VALUE(i) register<bit<32>>(PORTS) held##i;

@@ -30,3 +30,6 @@
     meta.overflow = meta.overflow | ((meta.before ^ meta.after) & (hdr.values.v##i ^ meta.after)); \
     hdr.values.v##i = meta.after; \
     sum##i.write(meta.index, meta.after);
+
+// What one packet with values has beside them and its headers: nothing.
+#define HELD_BESIDE(X)

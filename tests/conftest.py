@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import shutil
 import signal
 import threading
@@ -11,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from topo.live.network import missing_for_networks
 
 pytest_plugins = ["fuzzing", "phases", "p4runtime_fixtures"]
 
@@ -37,12 +38,6 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
         return None
     module: pytest.Module = WithoutPackages.from_parent(parent, path=module_path)
     return module
-
-
-def missing_for_root() -> str | None:
-    if os.geteuid() != 0:
-        return "needs root"
-    return None if shutil.which("mnexec") else "needs Mininet (mnexec is not installed)"
 
 
 def missing_for_compiler() -> str | None:
@@ -76,7 +71,7 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    reasons = {"root": missing_for_root(), "bmv2": missing_for_bmv2(), "compiler": missing_for_compiler()}
+    reasons = {"root": missing_for_networks(), "bmv2": missing_for_bmv2(), "compiler": missing_for_compiler()}
     for item in items:
         for tier, reason in reasons.items():
             if reason and item.get_closest_marker(tier):

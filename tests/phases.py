@@ -10,6 +10,7 @@ line for each phase says how it ended, and the command fails if either does.
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import subprocess
 import sys
@@ -34,14 +35,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Processes of the first phase do not see each other's interfaces."""
-    if config.getoption("phase", None) == BESIDE and hasattr(config, "workerinput") and os.geteuid() == 0:
+    """Processes that run tests of a phase see no interfaces of each other, nor of others who use the machine."""
+    runs_tests = hasattr(config, "workerinput") or not config.getoption("numprocesses", None)
+    if config.getoption("phase", None) and runs_tests and os.geteuid() == 0:
         own_network()
 
 
 def own_network() -> None:
-    """Give this process a network namespace with a /sys that shows it; control groups stay where they are."""
+    """Give this process a network namespace with a /sys that shows it; control groups stay where they are.
+
+    Where this is not allowed, as in some containers, networks cannot be built either, and their tests are skipped.
+    """
     if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNS | CLONE_NEWNET):
+        if ctypes.get_errno() == errno.EPERM:
+            return
         raise OSError(ctypes.get_errno(), "no network namespace of its own for a process of tests")
     with TemporaryDirectory() as aside:
         for command in (
@@ -98,8 +105,10 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def run(arguments: Sequence[str]) -> int:
+    """The exit code of pytest. Modules are compiled once and kept, not by each of the many processes of tests."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     try:
-        return subprocess.run([sys.executable, "-m", "pytest", *arguments], check=False).returncode
+        return subprocess.run([sys.executable, "-m", "pytest", *arguments], env=environment, check=False).returncode
     except KeyboardInterrupt:  # pytest has received it as well, and has printed which test it interrupts
         return int(pytest.ExitCode.INTERRUPTED)
 

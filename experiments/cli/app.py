@@ -19,6 +19,7 @@ from experiments.cli.commands import (
     emulate,
     exactness,
     grade,
+    hardware,
     jobs,
     labs,
     p4c,
@@ -72,5 +73,6 @@ app = typer.Typer(
 app.add_typer(labs.app, name="labs")
 app.add_typer(study.app, name="study")
 app.add_typer(switch.app, name="switch")
+app.add_typer(hardware.app, name="hardware")
 for command in COMMANDS:
     app.command()(with_groups(command))

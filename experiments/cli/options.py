@@ -22,6 +22,7 @@ from experiments.run.scenario import DEFAULT_GRADIENT_BYTES, FabricChoice, JobCh
 from planner.core.method import AFTERWARDS
 from planner.core.policies import POLICIES
 from planner.core.problem import Problem
+from topo.files.chip_profiles import PROFILES
 from traffic.measure.verdict import VALID
 
 if TYPE_CHECKING:
@@ -91,12 +92,22 @@ class FabricOptions(ShapeOptions):
     capacity: Annotated[str | None, typer.Option(help="of every link: 20M, or 10M:30M for random ones")] = None
     ina: Ina = None
     pipelines: Annotated[int | None, typer.Option(help="pipelines per switch, 1 to 8")] = None
+    chip: Annotated[
+        str | None, typer.Option(help="of every switch: " + ", ".join(PROFILES) + ", or a profile in a .yml file")
+    ] = None
     scale: Scale = "1"
 
     def choice(self, seed: int) -> FabricChoice:
         """The fabric that is chosen; `seed` decides what is random in it."""
         sized = super().choice(seed)
-        return replace(sized, capacity=self.capacity, ina=self.ina, pipelines=self.pipelines, scale=self.scale)
+        return replace(
+            sized,
+            capacity=self.capacity,
+            ina=self.ina,
+            pipelines=self.pipelines,
+            scale=self.scale,
+            chip=self.chip,
+        )
 
     @property
     def factor(self) -> float:

@@ -10,11 +10,13 @@ from experiments.labs.course.switch_lab import SwitchLab
 from experiments.labs.grading.grade import Lab
 from experiments.labs.loss.lab import LossLab
 from experiments.labs.plan.lab import PlanLab
+from experiments.labs.pool.lab import PoolLab
 from topo.errors import InputError, unknown_name
 
 IN_ORDER: tuple[Lab, ...] = (
     SwitchLab("1-forward", "A router: the tools", "3 to 5", "forward", forward.ITEMS),
     SwitchLab("2-sum", "One switch sums", "4 to 6", "sum", sum_lab.ITEMS),
+    PoolLab(),
     LossLab(),
     PlanLab(),
 )

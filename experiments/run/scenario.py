@@ -22,10 +22,12 @@ from topo.fabric.variations import (
     with_aggregators,
     with_capacities,
     with_capacity,
+    with_chip,
     with_ina,
     with_pipelines,
     with_scale,
 )
+from topo.files.chip_profiles import find_chip
 from topo.files.fabrics import load_fabric
 from topo.files.quantities import parse_rate
 from traffic.wire.frames import FRAGMENT
@@ -62,6 +64,7 @@ class FabricChoice:
     scale: str = "1"
     seed: int = 0
     aggregation_rate_bps: float | None = None
+    chip: str | None = None
 
     def build(self) -> Fabric:
         """The fabric with all options applied to it. Raises `InputError`."""
@@ -70,6 +73,8 @@ class FabricChoice:
             fabric = self.with_chosen_capacity(fabric, self.capacity)
         if self.ina is not None:
             fabric = self.with_chosen_ina(fabric, self.ina)
+        if self.chip is not None:
+            fabric = with_chip(fabric, find_chip(self.chip))
         if self.pipelines is not None:
             fabric = with_pipelines(fabric, self.pipelines)
         if self.aggregation_rate_bps is not None:

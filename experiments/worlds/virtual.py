@@ -22,6 +22,7 @@ from experiments.worlds.observation import Noted, Observation
 from experiments.worlds.virtual_beside import Ends, Inline
 from experiments.worlds.virtual_captures import capturing
 from experiments.worlds.virtual_monitor import CountedNetwork, CountingMonitor, port_name
+from experiments.worlds.virtual_recirculation import recirculations
 from experiments.worlds.virtual_senders import VirtualReplayer, repeating
 from experiments.worlds.world import Endpoints, Feature, Wiring
 from switch.circuit_switch import CIRCUIT_PROGRAM, CircuitSwitch
@@ -92,7 +93,8 @@ class LiveVirtualNetwork:
         if panel is not None:
             switches[INTERCONNECT] = InProcessSwitch(read_program(CIRCUIT_PROGRAM), INTERCONNECT, self.clock)
             self.circuits = CircuitSwitch(panel, switches[INTERCONNECT])
-        self.network = VirtualNetwork(fabric, switches, FRAME, queue_packets, panel)
+        loops = recirculations(fabric, installed)
+        self.network = VirtualNetwork(fabric, switches, FRAME, queue_packets, panel, loops)
         self.engine, self.cables = self.network.engine, self.network.cables
         self.clock.engine = self.engine
         self.engine.set_filter(range(len(fabric.hosts)), INA_FILTER)
@@ -150,9 +152,11 @@ class LiveVirtualNetwork:
         return {name: counters(self.engine.links, number) for name, number in self.own_links()}
 
     def queue_drops(self) -> dict[str, int]:
-        """What the queue of every port dropped."""
+        """What the queue of every port dropped, those of recirculation ports among them."""
         dropped = self.engine.links["dropped"]
-        return {name: int(dropped[number]) for name, number in self.own_links()}
+        loops = self.network.loop_drops().items()
+        of_loops = {f"{switch}-recirculation{pipeline}": count for (switch, pipeline), count in loops}
+        return {name: int(dropped[number]) for name, number in self.own_links()} | of_loops
 
     def own_links(self) -> Iterator[tuple[str, int]]:
         """For every port of a host or of a switch of the fabric, the monitor's name for it and the link out of it."""

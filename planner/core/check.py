@@ -23,11 +23,13 @@ forwarding a label's way passes no switch twice: one next hop per switch and lab
 results    where a tree says how results come back: against links of its branches, from the root to every worker
 ina        aggregators are on INA switches, in a pipeline that the switch has; one per tree if slots are shared
 pipeline   a child's last link arrives in its aggregator's ingress pipeline
-children   an aggregator has 1 to 64 children
-slots      slots lie within the pipeline's
+children   an aggregator has 1 to 64 children; its slots' bitmaps have a bit for everything that it sums, 64 or what
+           its switch's chip has
+slots      slots lie within the pipeline's, of the switch and of its chip
 overlap    segments of one pipeline do not overlap
 capacity   no link, and no switch's aggregators, get more than their rate; of a collective a link carries in each
            step what all connections send in it
+passes     no pipeline sums more than its chip recirculates for the passes that a packet needs after the first
 ========== ==============================================================================================
 """
 
@@ -36,13 +38,14 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from itertools import combinations, pairwise
-from math import isclose, isfinite
+from math import ceil, inf, isclose, isfinite
 
 from planner.core.collectives.check_collectives import busiest_step, check_collective
 from planner.core.plan import MOST_BITS, AggregationTree, Aggregator, Branch, Plan, Shard
 from planner.core.policies import policy_of
 from planner.core.problem import Problem
 from topo.errors import PlanError
+from topo.fabric.fabric import Switch
 
 TOLERANCE = 1e-9
 MOST_LABELS = 65535
@@ -125,6 +128,8 @@ class TreeCheck:
             self.check_pipeline(branch)
         for branch in self.tree.branches:
             self.check_way(branch.label)
+        for aggregator in self.tree.aggregators:
+            self.check_summands(aggregator)
         if self.tree.results:
             self.check_results(self.tree.results)
 
@@ -188,21 +193,34 @@ class TreeCheck:
         if not 0 <= aggregator.pipeline < len(switch.pipelines):
             why = f"pipeline {aggregator.pipeline} of {len(switch.pipelines)}, counted from 0"
             raise self.broken("ina", what, why)
-        if not 1 <= len(aggregator.children) <= MOST_BITS:
-            raise self.broken("children", what, f"{len(aggregator.children)} children, not 1 to {MOST_BITS}")
+        self.check_children(aggregator, switch)
         least = policy_of(self.tree.policy).versions
         if aggregator.first_slot < 0 or aggregator.slots < least:
             why = f"{aggregator.slots} slots from {aggregator.first_slot} on; policy '{self.tree.policy}' needs {least}"
             raise self.broken("slots", what, why)
-        if aggregator.first_slot + aggregator.slots > switch.aggregator_slots:
+        available = min(switch.aggregator_slots, switch.chip.slots_per_pipeline if switch.chip else inf)
+        if aggregator.first_slot + aggregator.slots > available:
             end = aggregator.first_slot + aggregator.slots
-            raise self.broken("slots", what, f"they end at {end}, the pipeline has {switch.aggregator_slots}")
+            raise self.broken("slots", what, f"they end at {end}, the pipeline has {available}")
         listed = Counter(aggregator.children)
         for child in sorted(listed):
             branch = self.branches.get(child)
             if listed[child] > 1 or branch is None or branch.parent != aggregator.label:
                 why = f"is listed {listed[child]} times" if listed[child] > 1 else "does not have it as its parent"
                 raise self.broken("parent", what, f"child {child} {why}")
+
+    def check_children(self, aggregator: Aggregator, switch: Switch) -> None:
+        """Check that an aggregator has children, and that a slot's bitmap has a bit for each."""
+        what, bits = f"label {aggregator.label} on {aggregator.switch}", bits_of(switch)
+        if not 1 <= len(aggregator.children) <= bits:
+            raise self.broken("children", what, f"{len(aggregator.children)} children, not 1 to {bits}")
+
+    def check_summands(self, aggregator: Aggregator) -> None:
+        """Check that a slot's bitmap has a bit for everything that is told apart in it, which the policy decides."""
+        summands, bits = len(self.tree.summands(aggregator)), bits_of(self.fabric.switch_by_name[aggregator.switch])
+        if summands > bits:
+            why = f"under policy '{self.tree.policy}' it sums {summands} workers, and a bitmap has {bits} bits"
+            raise self.broken("children", f"label {aggregator.label} on {aggregator.switch}", why)
 
     def check_one_per_pipeline(self) -> None:
         """Check that a tree whose slots are shared has one aggregator per pipeline.
@@ -301,6 +319,11 @@ class TreeCheck:
                 raise self.broken("up-down", f"label {label}, link {link}", f"it {verb} after going down or across")
 
 
+def bits_of(switch: Switch) -> int:
+    """The bits of a slot's bitmap in a switch."""
+    return MOST_BITS if switch.chip is None else min(MOST_BITS, switch.chip.children_per_slot)
+
+
 def link_name(link: tuple[str, ...] | list[str]) -> str:
     """A link or a path as messages show it, such as `h1->leaf1`."""
     return "->".join(link)
@@ -351,6 +374,23 @@ def check_capacity(problem: Problem, plan: Plan) -> None:
         limit = fabric.switch_by_name[switch].aggregation_rate_bps
         if limit is not None and load > limit * (1 + TOLERANCE):
             raise broken("capacity", f"switch {switch}", f"its aggregators get {load:g} bit/s, they sum {limit:g}")
+    check_recirculation(problem, plan)
+
+
+def check_recirculation(problem: Problem, plan: Plan) -> None:
+    """Check that the packets that a pipeline sums fit its recirculation bandwidth, once for each pass but the first."""
+    summed: dict[tuple[str, int], float] = defaultdict(float)
+    for tree, rate in rated_trees(plan):
+        for aggregator in tree.aggregators:
+            summed[aggregator.switch, aggregator.pipeline] += rate * len(aggregator.children)
+    for (switch, pipeline), load in summed.items():
+        chip = problem.fabric.switch_by_name[switch].chip
+        if chip is None or chip.recirculation_bps is None:
+            continue
+        passes = ceil(problem.fragment.values / chip.values_per_pass)
+        if load * (passes - 1) > chip.recirculation_bps * (1 + TOLERANCE):
+            why = f"{passes} passes of {load:g} bit/s need {load * (passes - 1):g}, it has {chip.recirculation_bps:g}"
+            raise broken("passes", f"switch {switch}, pipeline {pipeline}", why)
 
 
 def rated_trees(plan: Plan) -> Iterator[tuple[AggregationTree, float]]:

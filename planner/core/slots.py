@@ -59,13 +59,13 @@ def take(taken: Counter[Pipeline], aggregator: Aggregator, slots: int) -> Aggreg
 def rest(fabric: Fabric, taken: Counter[Pipeline], aggregator: Aggregator) -> Aggregator:
     """The aggregator with all slots of its pipeline that no segment takes."""
     first = taken[pipeline_of(aggregator)]
-    available = fabric.switch_by_name[aggregator.switch].aggregator_slots
+    available = fabric.switch_by_name[aggregator.switch].slots_per_pipeline
     return replace(aggregator, first_slot=first, slots=available - first)
 
 
 def too_few(fabric: Fabric, tree: AggregationTree, versions: int) -> InputError:
     """The error for a tree whose share of a pipeline has no slot for each version that its policy needs."""
-    available = {a.switch: fabric.switch_by_name[a.switch].aggregator_slots for a in tree.aggregators}
+    available = {a.switch: fabric.switch_by_name[a.switch].slots_per_pipeline for a in tree.aggregators}
     switch = min(available, key=lambda name: available[name])
     return InputError(
         f"switch '{switch}': its {available[switch]} aggregator slots leave tree {tree.number} none, and slot policy "
@@ -80,7 +80,7 @@ def pipeline_of(aggregator: Aggregator) -> Pipeline:
 
 def fair_share(fabric: Fabric, pipeline: Pipeline, users: int) -> int:
     """The slots of each of so many users of a pipeline. Raises `InputError` where there are more users than slots."""
-    available = fabric.switch_by_name[pipeline[0]].aggregator_slots
+    available = fabric.switch_by_name[pipeline[0]].slots_per_pipeline
     if available < users:
         raise InputError(
             f"switch '{pipeline[0]}': {users} trees aggregate in pipeline {pipeline[1]}, which has {available} "

@@ -91,6 +91,7 @@ def rack_trees(
             ways[column, row] = Way(None, path)
     return [
         tree_of(
+            fabric,
             task,
             task.job.servers.index(task.server) + 1,
             chosen := [ways[column, row] for row in range(len(task.job.workers))],

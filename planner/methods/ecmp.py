@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import pairwise
 
+from planner.core.limits import Inp
 from planner.core.method import Options
 from planner.core.plan import Plan
 from planner.core.problem import Job, Problem
-from planner.trees.from_paths import Inp, inps, plan_from_paths
+from planner.trees.from_paths import inps, plan_from_paths
 from planner.trees.unfolding import DirectedLink, Path, unfold, unreachable
 from topo.fabric.fabric import Fabric
 

@@ -20,13 +20,13 @@ from typing import Any
 
 import pulp
 
+from planner.core.limits import Inp
 from planner.core.method import Options
 from planner.core.plan import AggregationTree, Plan
 from planner.core.problem import Problem
 from planner.core.solving import SolverOptions
 from planner.solvers.solve import solve
 from planner.trees.equal_rate import plan_at_equal_rate
-from planner.trees.from_paths import Inp
 from planner.trees.summed_once import SplitTask, Way, split_equally, tree_of, ways
 from planner.trees.unfolding import DirectedLink, Path
 from topo.fabric.fabric import Fabric
@@ -78,7 +78,7 @@ def grid_tree(fabric: Fabric, task: SplitTask, number: int, options: GridOptions
     loads: Counter[DirectedLink] = Counter()
     chosen = [least_loaded(loads, worker, possible[switches[worker]]) for worker, possible in candidates.items()]
     onward = {way.inp: onward_path(task, way.inp, loads) for way in chosen if way.inp}
-    return tree_of(task, number, chosen, onward)
+    return tree_of(fabric, task, number, chosen, onward)
 
 
 def by_switch(fabric: Fabric, task: SplitTask, worker: str) -> dict[str, list[Way]]:

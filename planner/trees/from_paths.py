@@ -12,8 +12,9 @@ from dataclasses import replace
 from itertools import count
 from typing import NamedTuple
 
+from planner.core.limits import Inp, most_children
 from planner.core.loads import sending_rate_bps
-from planner.core.plan import MOST_BITS, ROOT_LABEL, AggregationTree, Aggregator, Branch, Plan, Shard
+from planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Branch, Plan, Shard
 from planner.core.problem import Job, Problem
 from planner.core.slots import DEFAULT_WINDOW, assign_slots
 from planner.core.solving import SolverOutcome
@@ -22,20 +23,14 @@ from topo.errors import InputError
 from topo.fabric.fabric import Fabric
 from topo.fabric.up_down import is_path
 
-Inp = tuple[str, int]
-"""An input pipeline: the switch and the pipeline's number."""
 
-MAX_CHILDREN = MOST_BITS
-"""The most flows that an aggregator sums: a slot's bitmap has a bit for each."""
-
-
-def sums_of(flows: int) -> int:
-    """How many flows leave an INP that so many flows enter: one for every `MAX_CHILDREN` of them."""
-    return -(-flows // MAX_CHILDREN)
+def sums_of(flows: int, children: int) -> int:
+    """How many flows leave an INP that so many flows enter, and that sums up to `children` into one."""
+    return -(-flows // children)
 
 
 class Summing(NamedTuple):
-    """Up to `MAX_CHILDREN` flows that an INP sums into one. `part` numbers such groups of the same INP from 0."""
+    """As many flows as a slot's bitmap has bits, summed by an INP. `part` numbers such groups of an INP from 0."""
 
     switch: str
     pipeline: int
@@ -163,7 +158,7 @@ def merge(fabric: Fabric, paths: Iterable[Path], aggregate_at: Collection[str]) 
         path = chosen
         begun: dict[Summing, int] = {}
         for position, inp in inps(fabric, chosen, aggregate_at):
-            summing = Summing(*inp, arrived[inp] // MAX_CHILDREN)
+            summing = Summing(*inp, arrived[inp] // most_children(fabric, inp[0]))
             arrived[inp] += 1
             if summing in rest:
                 path = chosen[:position] + rest[summing]
@@ -183,8 +178,8 @@ def inps(fabric: Fabric, path: Path, aggregate_at: Collection[str]) -> Iterator[
 
 
 def summed_by(fabric: Fabric, merged: list[Path], aggregate_at: Collection[str]) -> dict[tuple[Sender, Inp], Summing]:
-    """By sender and the next INP on its way, the group in which it is summed: the first 64 flows together, then the
-    next.
+    """By sender and the next INP on its way, the group in which it is summed: as many of the first flows as a slot's
+    bitmap has bits, then as many of the next.
     """
     arrived: Counter[Inp] = Counter()
     found: dict[tuple[Sender, Inp], Summing] = {}
@@ -192,7 +187,7 @@ def summed_by(fabric: Fabric, merged: list[Path], aggregate_at: Collection[str])
         sender: Sender = path[0]
         for _, inp in inps(fabric, path, aggregate_at):
             if (sender, inp) not in found:
-                found[sender, inp] = Summing(*inp, arrived[inp] // MAX_CHILDREN)
+                found[sender, inp] = Summing(*inp, arrived[inp] // most_children(fabric, inp[0]))
                 arrived[inp] += 1
             sender = found[sender, inp]
     return found

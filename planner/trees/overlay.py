@@ -13,11 +13,11 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from math import inf
 
+from planner.core.limits import Inp
 from planner.core.method import Options
-from planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Branch, Plan
+from planner.core.plan import MOST_BITS, ROOT_LABEL, AggregationTree, Aggregator, Branch, Plan
 from planner.core.problem import Job, Problem
 from planner.trees.equal_rate import plan_at_equal_rate
-from planner.trees.from_paths import MAX_CHILDREN, Inp
 from planner.trees.unfolding import Path, unreachable
 from topo.errors import InputError
 from topo.fabric.fabric import Fabric
@@ -32,7 +32,7 @@ class OverlayOptions(Options):
     """
 
     detours: bool = False
-    degree: float = MAX_CHILDREN
+    degree: float = MOST_BITS
 
 
 @dataclass
@@ -82,7 +82,10 @@ class Overlay:
 
     def has_room(self, parent: str) -> bool:
         """Whether one more node may send to `parent`; the PS takes any number."""
-        return parent == self.server or self.children[parent] < self.options.degree
+        if parent == self.server:
+            return True
+        chip = self.fabric.switch_by_name[parent].chip
+        return self.children[parent] < min(self.options.degree, chip.children_per_slot if chip else inf)
 
     def nearest(self, node: str, candidates: Iterable[str]) -> str:
         """The nearest of the candidates that has room, the first of several as near. Without any it is the PS."""

@@ -10,9 +10,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from planner.core.limits import Inp, most_children
 from planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Branch
 from planner.core.problem import Job, Problem
-from planner.trees.from_paths import MAX_CHILDREN, Inp, Summing
+from planner.trees.from_paths import Summing
 from planner.trees.unfolding import Path, Unfolded, unfold, unreachable
 from topo.fabric.fabric import Fabric
 
@@ -69,7 +70,9 @@ def ways(fabric: Fabric, task: SplitTask, worker: str) -> Iterator[Way]:
     yield from known
 
 
-def tree_of(task: SplitTask, number: int, chosen: Sequence[Way], onward: Mapping[Inp, Path]) -> AggregationTree:
+def tree_of(
+    fabric: Fabric, task: SplitTask, number: int, chosen: Sequence[Way], onward: Mapping[Inp, Path]
+) -> AggregationTree:
     """The tree of one way for each of the job's workers, in their order. It has no slots yet.
 
     `onward[inp]` leads from the INP's switch to the PS. An INP that only one flow chose sums nothing and forwards the
@@ -79,7 +82,7 @@ def tree_of(task: SplitTask, number: int, chosen: Sequence[Way], onward: Mapping
     workers = dict(enumerate(task.job.workers, start=1))
     aggregators = tuple(
         Aggregator(label, summing.switch, summing.pipeline, tuple(children), 0, 0)
-        for label, (summing, children) in enumerate(summed_together(chosen).items(), start=len(workers) + 1)
+        for label, (summing, children) in enumerate(summed_together(fabric, chosen).items(), start=len(workers) + 1)
     )
     parents = {child: aggregator.label for aggregator in aggregators for child in aggregator.children}
     branches = [
@@ -90,13 +93,15 @@ def tree_of(task: SplitTask, number: int, chosen: Sequence[Way], onward: Mapping
     return AggregationTree(number, task.server, workers, aggregators, tuple(branches))
 
 
-def summed_together(chosen: Sequence[Way]) -> dict[Summing, list[int]]:
+def summed_together(fabric: Fabric, chosen: Sequence[Way]) -> dict[Summing, list[int]]:
     """By sum, the positions from 1 of the ways that it sums, of which there are several."""
     arrived: Counter[Inp] = Counter()
     found: dict[Summing, list[int]] = {}
     for position, way in enumerate(chosen, start=1):
         if way.inp is not None:
-            found.setdefault(Summing(*way.inp, arrived[way.inp] // MAX_CHILDREN), []).append(position)
+            found.setdefault(Summing(*way.inp, arrived[way.inp] // most_children(fabric, way.inp[0])), []).append(
+                position
+            )
             arrived[way.inp] += 1
     return {summing: positions for summing, positions in found.items() if len(positions) > 1}
 

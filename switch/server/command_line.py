@@ -153,14 +153,12 @@ def program_and_pcap(found: argparse.Namespace) -> tuple[Path | None, Path | Non
 
 
 def interfaces_of(texts: Sequence[str]) -> dict[int, str]:
-    """The interfaces by port, of texts such as 1@veth1."""
+    """The interfaces by port, of texts such as 1@veth1. Of a port given twice the last counts, as in BMv2."""
     found: dict[int, str] = {}
     for text in texts:
         port, at, interface = text.partition("@")
         if not at or not port.isdecimal() or not interface:
             raise InputError(f"-i {text}: expected PORT@INTERFACE, such as 1@veth1")
-        if int(port) in found:
-            raise InputError(f"-i {text}: port {port} is {found[int(port)]} already")
         found[port_of("interface", int(port))] = interface
     return found
 

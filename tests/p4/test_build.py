@@ -39,7 +39,11 @@ def without_positions(program: Any) -> Any:
 
 @PROGRAMS
 def test_hashes_are_recorded_of_all_sources_and_of_the_program(program: str) -> None:
-    assert set(recorded_hashes(program)) == sources(f"{program}.p4") | {f"build/{program}.json"}
+    compiled = {
+        f"build/{program}.json",
+        *(f"build/{path.name}" for path in (P4 / "build").glob(f"{program}.p4info.txt")),
+    }
+    assert set(recorded_hashes(program)) == sources(f"{program}.p4") | compiled
 
 
 @PROGRAMS
@@ -56,3 +60,11 @@ def test_compiling_again_gives_the_committed_program(program: str, tmp_path: Pat
     subprocess.run(["p4c-bm2-ss", "-o", compiled, f"{program}.p4"], cwd=P4, check=True, timeout=120)
     committed = json.loads((P4 / "build" / f"{program}.json").read_text())
     assert without_positions(json.loads(compiled.read_text())) == without_positions(committed), REMEDY
+
+
+@pytest.mark.skipif(shutil.which("p4c-bm2-ss") is None, reason="needs p4c-bm2-ss")
+def test_compiling_again_gives_the_committed_p4info(tmp_path: Path) -> None:
+    info = tmp_path / "ina.p4info.txt"
+    command = ["p4c-bm2-ss", "--p4runtime-files", str(info), "-o", str(tmp_path / "ina.json"), "ina.p4"]
+    subprocess.run(command, cwd=P4, check=True, timeout=120)
+    assert info.read_text() == (P4 / "build" / "ina.p4info.txt").read_text(), REMEDY

@@ -170,7 +170,7 @@ def main() -> None:
     parser.add_argument("suites", type=Path)
     parser.add_argument("--only", default="", help="texts, one of which must be in a file's name")
     parser.add_argument("--on", default=f"{BMV2},{SHIM}")
-    parser.add_argument("--keep", type=Path, default=Path(tempfile.gettempdir(), "client_tests"), help="for all output")
+    parser.add_argument("--keep", type=Path, default=Path("/var/tmp/client_tests"), help="for all output; not in /tmp")
     parser.add_argument("--python", type=Path, default=Path(sys.executable).parent, help="the folder of a python3")
     given = parser.parse_args()
     given.keep.mkdir(parents=True, exist_ok=True)

@@ -8,11 +8,13 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
 from topo.errors import FabricError
+from topo.fabric.chips import ROUNDING, Chip
 
 MAX_PIPELINES = 8
 QUEUE_PACKETS = 400
@@ -35,7 +37,7 @@ class Switch:
 
     `tier` is 1 for a switch that hosts hang from (ToR, leaf, edge), and grows upwards.
     `aggregator_slots` is in fragments, per pipeline. A packet leaves the switch `latency_s` after it came, apart from
-    the time in queues.
+    the time in queues. `chip` limits what its aggregators do; None is a switch without such limits.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Switch:
     aggregator_slots: int = 512
     aggregation_rate_bps: float | None = None
     latency_s: float = 0.0
+    chip: Chip | None = None
 
     def pipeline_of(self, port: int) -> int:
         """The pipeline that `port` belongs to. Raises `FabricError` for a port that the switch does not have."""
@@ -57,6 +60,16 @@ class Switch:
     def ports(self) -> tuple[int, ...]:
         """All port numbers, pipeline by pipeline."""
         return tuple(port for ports in self.pipelines for port in ports)
+
+    @property
+    def slots_per_pipeline(self) -> int:
+        """The slots of each pipeline: `aggregator_slots`, or those of the chip where it has fewer."""
+        return min(self.aggregator_slots, self.chip.slots_per_pipeline) if self.chip else self.aggregator_slots
+
+    @property
+    def pipeline_summing_bps(self) -> float:
+        """The most bit/s that each pipeline sums, infinite where nothing has to be recirculated."""
+        return self.chip.summing_bps if self.chip else math.inf
 
 
 @dataclass(frozen=True)
@@ -96,6 +109,7 @@ class Fabric:
         check_switches(self)
         check_links(self)
         check_hosts(self)
+        check_chips(self)
 
     @cached_property
     def switch_by_name(self) -> dict[str, Switch]:
@@ -139,6 +153,15 @@ class Fabric:
     def tiers(self) -> dict[str, int]:
         """The tier of every node; a host's is 0."""
         return {host.name: 0 for host in self.hosts} | {s.name: s.tier for s in self.switches}
+
+    @cached_property
+    def port_rates_bps(self) -> dict[str, dict[int, float]]:
+        """By node, the rate of each port that has a link: the greater one of its two directions."""
+        rates: dict[str, dict[int, float]] = {node: {} for node in self.tiers}
+        for link in self.links:
+            for node, port, _ in link.ends:
+                rates[node][port] = max(link.capacity_ab_bps, link.capacity_ba_bps)
+        return rates
 
     def ingress_pipeline(self, switch: str, peer: str) -> int:
         """The pipeline of `switch` in which packets from `peer` arrive."""
@@ -233,3 +256,31 @@ def check_hosts(fabric: Fabric) -> None:
             raise FabricError(f"host '{host.name}' has no link: join it to a switch")
         if peers[0] in fabric.host_names:
             raise FabricError(f"host '{host.name}' is linked to host '{peers[0]}': a host hangs from a switch")
+
+
+def check_chips(fabric: Fabric) -> None:
+    """Raise `FabricError` unless chips have the pipelines and ports of their switches, and names of their own."""
+    named: dict[str, Chip] = {}
+    for switch in fabric.switches:
+        if switch.chip is not None:
+            check_chip(switch, switch.chip, fabric.port_rates_bps[switch.name])
+            if named.setdefault(switch.chip.name, switch.chip) != switch.chip:
+                raise FabricError(f"two different chips are called '{switch.chip.name}': every chip needs its own name")
+
+
+def check_chip(switch: Switch, chip: Chip, rates_bps: Mapping[int, float]) -> None:
+    """Raise `FabricError` unless a chip has the pipelines and the ports of a switch, whose links have these rates."""
+    where = f"switch '{switch.name}', chip '{chip.name}'"
+    if len(switch.pipelines) > chip.pipelines:
+        raise FabricError(f"{where}: {len(switch.pipelines)} pipelines; the chip has {chip.pipelines}")
+    for number, ports in enumerate(switch.pipelines):
+        shares = {port: chip.share_of_pipeline(rates_bps[port]) for port in ports if port in rates_bps}
+        for port, share in shares.items():
+            if share == math.inf:
+                fastest = chip.ports_per_pipeline[0][0]
+                raise FabricError(f"{where}: port {port} has {rates_bps[port]:g} bit/s; the fastest has {fastest:g}")
+        if sum(shares.values()) > 1 + ROUNDING:
+            raise FabricError(
+                f"{where}: the {len(shares)} ports of pipeline {number} are {sum(shares.values()):.3g} times "
+                "those that the chip has; spread them over more pipelines, or join fewer links to the switch"
+            )

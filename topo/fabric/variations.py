@@ -10,6 +10,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from topo.errors import FabricError, unknown_name
+from topo.fabric.chips import Chip
 from topo.fabric.fabric import Fabric, contiguous_pipelines
 
 
@@ -45,7 +46,11 @@ def with_scale(fabric: Fabric, factor: float) -> Fabric:
         for link in fabric.links
     )
     switches = (
-        replace(s, aggregation_rate_bps=s.aggregation_rate_bps and s.aggregation_rate_bps * factor)
+        replace(
+            s,
+            aggregation_rate_bps=s.aggregation_rate_bps and s.aggregation_rate_bps * factor,
+            chip=s.chip and s.chip.at_scale(factor),
+        )
         for s in fabric.switches
     )
     return replace(fabric, links=tuple(links), switches=tuple(switches))
@@ -107,3 +112,18 @@ def with_aggregators(fabric: Fabric, *, slots: int | None = None, rate_bps: floa
             for s in fabric.switches
         ),
     )
+
+
+def with_chip(fabric: Fabric, chip: Chip) -> Fabric:
+    """Every switch with this chip, whose ports fill its pipelines one after the other. Raises `FabricError`."""
+    return replace(
+        fabric,
+        switches=tuple(
+            replace(s, chip=chip, pipelines=chip.fill(fabric.port_rates_bps[s.name])) for s in fabric.switches
+        ),
+    )
+
+
+def without_chips(fabric: Fabric) -> Fabric:
+    """The fabric without the limits of its chips; its pipelines stay."""
+    return replace(fabric, switches=tuple(replace(s, chip=None) for s in fabric.switches))

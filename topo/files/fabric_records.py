@@ -11,17 +11,25 @@
       - {a: leaf1, b: spine1, capacity: 40M, capacity_back: 10M, delay: 50us, b_port: 1}
 
 Ports that a link does not give are numbered from 1 in the order of the links. `pipelines` is a number of
-contiguous port groups, or the groups.
+contiguous port groups, or the groups. A switch's `chip` is a profile of the kit, a file, or one of the fabric's own:
+
+    chips:
+      mine: {values_per_pass: 32, slots_per_pipeline: 4096, children_per_slot: 32, recirculation: 200G, ...}
+
+A switch with a chip and without `pipelines` fills those of the chip, one after the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, StrictInt, StrictStr
 
+from topo.errors import FabricError
+from topo.fabric.chips import Chip
 from topo.fabric.fabric import MAX_PIPELINES, Fabric, Host, Link, Switch, contiguous_pipelines
+from topo.files.chip_profiles import PROFILES, ChipRecord, chip_document, chip_of, find_chip, profile
 from topo.files.quantities import RATE, duration, rate, rate_text
 from topo.files.validation import Record
 
@@ -50,13 +58,14 @@ class SwitchRecord(Record):
     """What a fabric file says of a switch."""
 
     tier: StrictInt = Field(1, description="a whole number, 1 for switches that hosts hang from")
-    pipelines: Annotated[StrictInt | list[list[StrictInt]], BeforeValidator(pipelines_number)] = Field(
-        1, description=f"a number from 1 to {MAX_PIPELINES}, or lists of port numbers"
+    pipelines: Annotated[StrictInt | list[list[StrictInt]] | None, BeforeValidator(pipelines_number)] = Field(
+        None, description=f"a number from 1 to {MAX_PIPELINES}, or lists of port numbers"
     )
     ina: StrictBool = Field(True, description="true or false")
     aggregator_slots: StrictInt = Field(512, ge=1, description="a whole number, at least 1")
     aggregation_rate: Rate | None = Field(None, description=RATE)
     latency: Duration = Field(0.0, description=DURATION)
+    chip: StrictStr | None = Field(None, description="the name of a chip, or the file of a profile")
 
 
 class LinkRecord(Record):
@@ -79,12 +88,14 @@ class FabricRecord(Record):
     hosts: list[StrictStr] = Field(description="a list of names; quote those that YAML takes for something else")
     switches: dict[str, SwitchRecord] = Field(description="switches by name")
     links: list[LinkRecord] = Field(description="a list of links")
+    chips: dict[str, ChipRecord] = Field({}, description="profiles of chips by name")
 
 
 def fabric_of(record: FabricRecord) -> Fabric:
     """The fabric that a record describes. Raises `FabricError` for what no single key is to blame for."""
     links = tuple(links_of(record))
-    switches = (switch_of(name, switch, links) for name, switch in record.switches.items())
+    chips = {name: chip_of(name, chip) for name, chip in record.chips.items()}
+    switches = (switch_of(name, switch, links, chips) for name, switch in record.switches.items())
     return Fabric(record.name, tuple(map(Host, record.hosts)), tuple(switches), links)
 
 
@@ -105,25 +116,58 @@ def links_of(record: FabricRecord) -> Iterator[Link]:
         yield Link(link.a, link.b, *ports, link.capacity, back, link.delay, link.optical)
 
 
-def switch_of(name: str, record: SwitchRecord, links: tuple[Link, ...]) -> Switch:
-    """The switch of a record; a number of pipelines cuts the ports of its links into contiguous groups."""
-    if isinstance(record.pipelines, int):
-        ports = [link.a_port for link in links if link.a == name] + [link.b_port for link in links if link.b == name]
-        pipelines = contiguous_pipelines(max(ports, default=0), record.pipelines)
-    else:
-        pipelines = tuple(map(tuple, record.pipelines))
+def switch_of(name: str, record: SwitchRecord, links: tuple[Link, ...], chips: Mapping[str, Chip]) -> Switch:
+    """The switch of a record, with one of `chips` or a profile. Raises `FabricError` for an unknown chip."""
+    chip = None
+    if record.chip is not None:
+        chip = chips[record.chip] if record.chip in chips else chip_called(record.chip, name)
     return Switch(
-        name, record.tier, pipelines, record.ina, record.aggregator_slots, record.aggregation_rate, record.latency
+        name,
+        record.tier,
+        pipelines_of(name, record, links, chip),
+        record.ina,
+        record.aggregator_slots,
+        record.aggregation_rate,
+        record.latency,
+        chip,
     )
+
+
+def chip_called(chip: str, switch: str) -> Chip:
+    """The profile of that name or file. Raises `FabricError` that names the switch."""
+    try:
+        return find_chip(chip)
+    except FabricError as error:
+        raise FabricError(f"switches.{switch}.chip: {error}") from error
+
+
+def pipelines_of(
+    name: str, record: SwitchRecord, links: tuple[Link, ...], chip: Chip | None
+) -> tuple[tuple[int, ...], ...]:
+    """The pipelines of a record: as listed, or its links' ports in so many groups, or as they fill its chip."""
+    if isinstance(record.pipelines, list):
+        return tuple(map(tuple, record.pipelines))
+    rates = {
+        port: max(link.capacity_ab_bps, link.capacity_ba_bps)
+        for link in links
+        for node, port, _ in link.ends
+        if node == name
+    }
+    if record.pipelines is None and chip is not None:
+        return chip.fill(rates)
+    return contiguous_pipelines(max(rates, default=0), record.pipelines or 1)
 
 
 def document_of(fabric: Fabric) -> dict[str, Any]:
     """The fabric in the words of its file, in full: `fabric_of` makes an equal fabric of it."""
+    chips = {switch.chip.name: switch.chip for switch in fabric.switches if switch.chip}
+    own = {name: chip for name, chip in chips.items() if name not in PROFILES or profile(name) != chip}
     return {
         "name": fabric.name,
         "hosts": [host.name for host in fabric.hosts],
         "switches": {switch.name: switch_document(switch) for switch in fabric.switches},
         "links": [link_document(link) for link in fabric.links],
+        "chips": {name: chip_document(chip) for name, chip in own.items()},
     }
 
 
@@ -139,6 +183,8 @@ def switch_document(switch: Switch) -> dict[str, Any]:
         document["aggregation_rate"] = rate_text(switch.aggregation_rate_bps)
     if switch.latency_s:
         document["latency"] = switch.latency_s
+    if switch.chip is not None:
+        document["chip"] = switch.chip.name
     return document
 
 

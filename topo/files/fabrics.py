@@ -49,11 +49,13 @@ def to_yaml(fabric: Fabric) -> str:
     document = document_of(fabric)
     switches = [f"  {flow(name)}: {flow(switch)}" for name, switch in document["switches"].items()]
     links = [f"  - {flow(link)}" for link in document["links"]]
+    chips = document["chips"]
     lines = [
         f"name: {flow(document['name'])}",
         f"hosts: {flow(document['hosts'])}",
         *(["switches:", *switches] if switches else ["switches: {}"]),
         *(["links:", *links] if links else ["links: []"]),
+        *(["chips:", *(f"  {flow(name)}: {flow(chip)}" for name, chip in chips.items())] if chips else []),
     ]
     return "\n".join(lines) + "\n"
 

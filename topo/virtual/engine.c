@@ -23,6 +23,7 @@ typedef int64_t s64;
 #include "hops.h"
 #include "series.h"
 #include "socket_filter.h"
+#include "recirculation.h"
 #include "source.h"
 #include "tap.h"
 
@@ -34,6 +35,7 @@ struct packet {
     s64 starts, arrives; /* when its first bit leaves, and when its last bit is at the other end */
     u32 length, room;
     u32 hop; /* its record, or NONE */
+    u32 passes, port; /* how often its pipeline takes it in again, and the port by which it came; else 0 */
     u8 bytes[];
 };
 
@@ -58,6 +60,7 @@ struct node {
     u32 first_port, ports; /* its part of `link_at` */
     const struct instruction *filter; /* what a host hears; 0: everything */
     u64 refused;                      /* what it has not heard */
+    const struct recirculation *const *recirculations; /* of a switch, by port; 0: nothing is recirculated */
 };
 
 /* Who acts when: a link, whose first packet arrives, or, numbered after all links, a source. */
@@ -183,20 +186,21 @@ static void observe(struct engine *engine, u32 number, s64 given, struct packet 
         packet->hop = note_hop(engine->followed, &hop, packet->bytes, packet->length);
 }
 
-/* Give a link a packet of `length` bytes: those of `head`, as far as it goes, and then those of `body`. */
-static void give(struct engine *engine, u32 number, u32 length, const u8 *head, u64 head_bytes, const u8 *body) {
+/* Give a link a packet of `length` bytes: those of `head`, as far as it goes, and then those of `body`.
+ * Returns the packet, or 0 if it is lost. */
+static struct packet *give(struct engine *engine, u32 number, u32 length, const u8 *head, u64 head_bytes, const u8 *body) {
     struct link *link = &engine->links[number];
     s64 now = engine->now + link->latency_ps;
     begin_sending(link, now);
     if (!link->up || (link->limit && link->waiting >= link->limit)) {
         *(link->up ? &link->dropped : &link->lost) += 1;
-        return;
+        return 0;
     }
     struct packet *packet = take_buffer(engine, length);
     u64 first = length < head_bytes ? length : head_bytes;
     memcpy(packet->bytes, head, first);
     memcpy(packet->bytes + first, body, length - first);
-    packet->length = length, packet->next = 0, packet->hop = NONE;
+    packet->length = length, packet->next = 0, packet->hop = NONE, packet->passes = 0;
     packet->starts = link->free_at > now ? link->free_at : now;
     link->free_at = packet->starts + time_to_send(link, length);
     packet->arrives = link->free_at + link->delay_ps;
@@ -218,6 +222,7 @@ static void give(struct engine *engine, u32 number, u32 length, const u8 *head, 
         link->untapped = packet;
     if (link->first == packet)
         add_event(engine, packet->arrives, number);
+    return packet;
 }
 
 /* Let the near tap have what has left by now. */
@@ -273,21 +278,42 @@ static void keep(struct engine *engine, u32 node, const struct packet *packet) {
     engine->inbox_used += size;
 }
 
+/* Let a switch take a packet in again `passes` times before it is done with it; for 0 it is done with it now. */
+static void process(struct engine *engine, const struct packet *packet, u32 port, u32 passes, u32 link) {
+    struct node *node = &engine->nodes[engine->node];
+    if (!passes) {
+        node->receive(node->self, engine->now, port, packet->bytes, packet->length, emit, engine);
+        return;
+    }
+    struct packet *again = give(engine, link, packet->length, packet->bytes, packet->length, packet->bytes);
+    if (again)
+        again->passes = passes, again->port = port;
+}
+
+static void arrive(struct engine *engine, struct link *link, const struct packet *packet) {
+    struct node *node = &engine->nodes[link->to_node];
+    link->received_packets++, link->received_bytes += packet->length, engine->hops++;
+    if (link->far)
+        tap_arrival(engine, link->far, packet);
+    if (node->receive) {
+        const struct recirculation *by = node->recirculations ? node->recirculations[link->to_port] : 0;
+        int again = is_recirculated(by, packet->bytes, packet->length);
+        process(engine, packet, link->to_port, again ? by->times : 0, again ? by->link : NONE);
+    } else if (!node->filter || accepts(node->filter, packet->bytes, packet->length))
+        keep(engine, link->to_node, packet);
+    else
+        node->refused++;
+}
+
 static void deliver(struct engine *engine, u32 number) {
     struct link *link = &engine->links[number];
     struct packet *packet = take_first(engine, number);
     if (link->up) {
-        struct node *node = &engine->nodes[link->to_node];
-        link->received_packets++, link->received_bytes += packet->length, engine->hops++;
         engine->node = link->to_node, engine->cause = packet->hop;
-        if (link->far)
-            tap_arrival(engine, link->far, packet);
-        if (node->receive)
-            node->receive(node->self, engine->now, link->to_port, packet->bytes, packet->length, emit, engine);
-        else if (!node->filter || accepts(node->filter, packet->bytes, packet->length))
-            keep(engine, link->to_node, packet);
+        if (packet->passes)
+            process(engine, packet, packet->port, packet->passes - 1, number);
         else
-            node->refused++;
+            arrive(engine, link, packet);
         engine->cause = NONE;
     } else {
         link->lost++;
@@ -324,7 +350,7 @@ static void send_from_source(struct engine *engine) {
 
 u32 record_sizes(u32 what) {
     const u32 sizes[] = {sizeof(struct link), sizeof(struct node), sizeof(struct source), sizeof(struct sample),
-                         sizeof(struct series), sizeof(struct hop), sizeof(struct hops)};
+                         sizeof(struct series), sizeof(struct hop), sizeof(struct hops), sizeof(struct recirculation)};
     return sizes[what];
 }
 

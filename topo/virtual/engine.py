@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from topo.c_library import LIBRARY, build
 from topo.virtual.hops import HOP, HOPS, Hops
+from topo.virtual.recirculation import INSTRUCTION, RECIRCULATION, Recirculation
 from topo.virtual.series import SAMPLE, SERIES, Series
 
 PS_PER_S = 10**12
@@ -43,7 +44,7 @@ LINK = np.dtype(
 NODE = np.dtype(
     [
         ("receive", np.uint64), ("self", np.uint64), ("first_port", np.uint32), ("ports", np.uint32),
-        ("filter", np.uint64), ("refused", np.uint64),
+        ("filter", np.uint64), ("refused", np.uint64), ("recirculations", np.uint64),
     ],
     align=True,
 )  # fmt: skip
@@ -71,9 +72,6 @@ SOURCE = np.dtype(
     align=True,
 )  # fmt: skip
 """A source of frames, `struct source` of source.h."""
-
-INSTRUCTION = np.dtype([("code", np.uint16), ("if_true", np.uint8), ("if_false", np.uint8), ("operand", np.uint32)])
-"""A line of a host's filter, `struct instruction` of socket_filter.h."""
 
 HEAD = [("at", np.int64), ("node", np.uint32), ("length", np.uint32)]
 """What the inbox holds of a packet before its bytes, `struct arrival` of engine.c."""
@@ -105,7 +103,7 @@ def engine_library() -> ctypes.CDLL:
     ):
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments
-    records = (LINK, NODE, SOURCE, SAMPLE, SERIES, HOP, HOPS)
+    records = (LINK, NODE, SOURCE, SAMPLE, SERIES, HOP, HOPS, RECIRCULATION)
     assert [library.record_sizes(what) for what in range(len(records))] == [record.itemsize for record in records]
     return library
 
@@ -132,6 +130,7 @@ class Engine:
         )
         self.kept: list[object] = []
         self.sources: dict[int, object] = {}
+        self.recirculations: dict[int, NDArray[np.uint64]] = {}
 
     def close(self) -> None:
         """Free everything; the records of links and nodes stay."""
@@ -173,6 +172,22 @@ class Engine:
         lines = np.array(list(program), INSTRUCTION)
         self.nodes["filter"][list(nodes)] = lines.ctypes.data
         self.kept.append(lines)
+
+    def recirculate(
+        self, link: int, node: int, ports: Sequence[int], what: Recirculation, *, rate_bps: float, limit: int
+    ) -> None:
+        """Let packets that come to a node by some ports pass it again before it takes them.
+
+        Between two passes they wait for `link`, which is the node's own, sends at `rate_bps` and has a queue of `limit`
+        packets; 0: any number.
+        """
+        record, chosen = self.links[link], what.record(link)
+        record["rate_bps"], record["limit"], record["up"], record["to_node"] = rate_bps, limit, 1, node
+        self.kept += [what, chosen]
+        if not self.nodes["recirculations"][node]:
+            self.recirculations[node] = np.zeros(int(self.nodes["ports"][node]), np.uint64)
+            self.nodes["recirculations"][node] = self.recirculations[node].ctypes.data
+        self.recirculations[node][list(ports)] = chosen.ctypes.data
 
     def observe(self, series: Series | None = None, hops: Hops | None = None) -> None:
         """Note from now on what links do, and the hops of packets; None notes nothing of the kind."""

@@ -28,7 +28,7 @@ from traffic.endpoints.streams import (
     tree_key,
 )
 from traffic.sockets.batches import before
-from traffic.sockets.ports import HostPort
+from traffic.sockets.ports import FloatArray, HostPort
 
 LEAST_IN_FLIGHT = 4 * ACKNOWLEDGED_AT_ONCE
 """A connection may have at least so many fragments on the way: what is acknowledged at once is a small part of them."""
@@ -58,6 +58,12 @@ class CollectiveLayout(StreamLayout):
     def totals(self) -> list[int]:
         """How many fragments each job's gradient has."""
         return [self.problem.fragment.count(job.gradient_bytes) for job in self.problem.jobs]
+
+    @cached_property
+    def acknowledged_after_s(self) -> FloatArray:
+        """How long each stream takes to send what is acknowledged at once, in seconds, (streams,)."""
+        at_once: FloatArray = np.minimum(self.streams.count, ACKNOWLEDGED_AT_ONCE) / self.streams.rate_fps
+        return at_once
 
 
 def lay_out_plan(problem: Problem, plan: Plan, hosts: Sequence[HostPort], bounds: Bounds | None = None) -> StreamLayout:

@@ -1,4 +1,4 @@
-"""How much each rank may send now over all its connections, earlier steps first."""
+"""How much each rank may send now over all its connections, earlier steps first, and of one step the next ranks."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from traffic.sockets.ports import BoolArray, FloatArray, IntArray
 class RankPace:
     """Arrays over hosts, (hosts,): `rate_fps`, the most that a host's connections send together in one step;
     `credit`, how many fragments it may send now; `late_s`, how many seconds' worth of its rate it could have sent and
-    did not; `ready`, whether it could have gone on after what it sent last.
+    did not; `ready`, whether it could have gone on after what it sent last. Over streams, (streams,): `host`;
+    `distance`, how many ranks further on the destination is.
     """
 
     def __init__(self, layout: CollectiveLayout, flow: Dataflow, options: WorkerOptions) -> None:
         self.options = options
         self.rate_fps = host_rates_fps(layout, flow)
+        self.host, self.distance = layout.streams.host, distances(layout)
         hosts = len(layout.hosts)
         self.credit, self.late_s = np.ones(hosts), np.zeros(hosts)
         self.ready = np.zeros(hosts, np.bool_)
@@ -36,9 +38,14 @@ class RankPace:
         self.late_s += np.where(self.ready & (self.rate_fps > 0), late, 0)
         self.credit = np.minimum(self.credit, limits(depth, passed * self.rate_fps, self.ready))
 
-    def share(self, host: IntArray, step: IntArray, wanted: IntArray) -> IntArray:
-        """How many fragments each stream may send of those `wanted`, (streams,): hosts' earliest steps come first."""
-        order = np.lexsort((step, host))
+    def share(self, streams: IntArray, step: IntArray, credit: FloatArray, wanted: IntArray) -> IntArray:
+        """How many fragments each of `streams` may send of those `wanted`; all are (streams,).
+
+        Hosts' earliest steps come first and, of one step, streams with the most `credit` of their own. Of equal ones
+        the next rank comes first, so that not all ranks begin with the same one.
+        """
+        host = self.host[streams]
+        order = np.lexsort((self.distance[streams], -credit, step, host))
         host, wanted = host[order], wanted[order]
         before = np.cumsum(wanted) - wanted
         starts = np.concatenate(([True], host[1:] != host[:-1]))
@@ -46,6 +53,12 @@ class RankPace:
         granted = np.empty_like(wanted)
         granted[order] = np.clip(self.credit.astype(np.int64)[host] - before, 0, wanted)
         return granted
+
+
+def distances(layout: CollectiveLayout) -> IntArray:
+    """How many ranks further on the destination of each stream is, on the circle of ranks, (streams,)."""
+    senders = ((each.connection, len(layout.collectives[each.job_index].ranks)) for each in layout.senders)
+    return np.array([(own.destination - own.source) % ranks for own, ranks in senders], np.int64)
 
 
 def limits(depth: FloatArray, earned: FloatArray, ready: BoolArray) -> FloatArray:

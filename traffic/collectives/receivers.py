@@ -26,7 +26,8 @@ OVERFLOW, RETRANSMITTED = int(Flag.OVERFLOW), int(Flag.RETRANSMITTED)
 BITS = 64
 """The bits of a bitmap."""
 PATIENCE = 0.25
-"""What has come is acknowledged after this part of a sender's least timeout, however few fragments it is."""
+"""What has come is acknowledged after this part of a sender's least timeout, however few fragments it is, unless what
+is acknowledged at once takes longer to come."""
 
 
 class Receivers:
@@ -42,7 +43,7 @@ class Receivers:
     ) -> None:
         count = len(layout.streams.host)
         self.layout, self.memory, self.progress = layout, memory, progress
-        self.patience_s = options.min_timeout_s * PATIENCE
+        self.patience_s = np.maximum(options.min_timeout_s * PATIENCE, layout.acknowledged_after_s)
         self.base, self.fresh = np.zeros(count, np.int64), np.zeros(count, np.int64)
         self.newest = np.full(count, -1, np.int64)
         self.since = np.zeros(count)

@@ -47,7 +47,7 @@ class Senders:
         self.pace = RankPace(layout, memory.flow, options)
         least = least_windows(streams, fair_shares(streams, options.min_timeout_s))
         self.windows = Windows(streams.in_flight, least, rules_of(layout))
-        self.round_trips = RoundTrips(len(streams.host), options)
+        self.round_trips = RoundTrips(len(streams.host), options, held_s=layout.acknowledged_after_s)
         self.sendings = Sendings(len(memory.parts), len(streams.host))
         self.retransmission = Retransmission(
             layout,
@@ -178,10 +178,9 @@ class Senders:
         again_stream, again_fragment, credit = self.retransmission.due(now, self.buckets.credit.astype(np.int64))
         wanted = np.clip(credit, 0, self.room())
         able = np.flatnonzero(wanted)
-        host = self.layout.streams.host[able]
         step = self.memory.flow.step[self.layout.rows(able, self.progress.next[able])]
         granted = np.zeros_like(wanted)
-        granted[able] = self.pace.share(host, step, wanted[able]) if able.size else 0
+        granted[able] = self.pace.share(able, step, self.buckets.credit[able], wanted[able]) if able.size else 0
         new_stream, new_fragment = ragged(self.progress.next, granted)
         stream = np.concatenate((again_stream, new_stream))
         order = np.argsort(stream, kind="stable")

@@ -9,10 +9,14 @@ from traffic.sockets.ports import FloatArray, IntArray
 
 
 class RoundTrips:
-    """Arrays over streams, (streams,), in seconds: `smoothed` round trips, NaN before the first, and `deviation`."""
+    """Arrays over streams, (streams,), in seconds: `smoothed` round trips, NaN before the first, and `deviation`.
 
-    def __init__(self, count: int, options: WorkerOptions) -> None:
+    `held_s`, (streams,): how long a result may be held back until others go with it; a timeout is longer by as much.
+    """
+
+    def __init__(self, count: int, options: WorkerOptions, held_s: FloatArray | None = None) -> None:
         self.options = options
+        self.held_s = np.zeros(count) if held_s is None else held_s
         self.smoothed = np.full(count, np.nan)
         self.deviation = np.zeros(count)
 
@@ -27,6 +31,6 @@ class RoundTrips:
 
         A round trip contains the wait for other workers, so it may be of any length; `first_timeout_s` bounds it.
         """
-        longest = self.options.first_timeout_s
-        measured = np.clip(self.smoothed + 4 * self.deviation, self.options.min_timeout_s, longest)
+        least, longest = (self.held_s + s for s in (self.options.min_timeout_s, self.options.first_timeout_s))
+        measured = np.clip(self.smoothed + 4 * self.deviation, least, longest)
         return np.where(np.isnan(self.smoothed), longest, measured)

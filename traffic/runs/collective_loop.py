@@ -11,7 +11,7 @@ from traffic.collectives.senders import Senders
 from traffic.endpoints.gradient import Gradients
 from traffic.endpoints.streams import StreamLayout
 from traffic.runs.loop import ClosedLoop, ReliableOptions
-from traffic.sockets.ports import Ports
+from traffic.sockets.ports import IntArray, Ports
 
 
 class CollectiveLoop(ClosedLoop):
@@ -25,6 +25,11 @@ class CollectiveLoop(ClosedLoop):
         self.memory: CollectiveMemory = CollectiveMemory(layout)
         self.workers: Senders = Senders(layout, self.memory, options.worker)
         self.servers: Receivers = Receivers(layout, self.memory, self.workers.progress, options.worker)
+
+    def frames_of_last(self, streams: IntArray) -> int | None:
+        """None: the connections of a rank send in turn, by the rank's pace."""
+        _ = streams
+        return None
 
     def missing(self, job_index: int) -> str:
         """The first fragment that a rank waits for, in words."""

@@ -342,9 +342,13 @@ class ClosedLoop:
         for number, (name, frames) in enumerate(self.by_worker(job_index, counts.sent).items()):
             of = of_job[self.layout.streams.worker[of_job] == number]
             duration = counts.last_sent_at[of].max() - np.nanmin(counts.first_sent_at[of])
-            of_last = int(counts.sent[of[counts.last_sent_at[of].argmax()]])
-            rates[name] = rate_bps(frames, wire_bytes, float(duration), of_last)
+            rates[name] = rate_bps(frames, wire_bytes, float(duration), self.frames_of_last(of))
         return rates
+
+    def frames_of_last(self, streams: IntArray) -> int | None:
+        """How many frames that one of a worker's streams has sent which ended last: its streams send side by side."""
+        counts = self.workers.counts
+        return int(counts.sent[streams[counts.last_sent_at[streams].argmax()]])
 
     def fraction_done(self) -> float:
         """The share of the run's results that workers hold, 0 to 1."""

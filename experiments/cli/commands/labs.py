@@ -53,6 +53,24 @@ def grade_class(
         print(line, flush=True)
 
 
+@app.command()
+def throughput(
+    program: Annotated[Path, typer.Argument(help="a compiled program of lab 3, such as pool.json")],
+    slots: Annotated[list[int] | None, typer.Option(help="a size of the pool (several times: these); 1 to 64")] = None,
+    workers: Annotated[int, typer.Option(help="1 to 8")] = 4,
+    rate: Annotated[str, typer.Option(help="of each link, in bit/s, such as 100M")] = "100M",
+    delay: Annotated[str, typer.Option(help="of each link in each direction, such as 25us")] = "25us",
+) -> None:
+    """Measure the throughput of a program over the size of its pool, in virtual time (lab 3)."""
+    from experiments.labs.pool.curve import curve_lines  # noqa: PLC0415
+    from experiments.labs.pool.star import Star  # noqa: PLC0415
+    from topo.files.quantities import parse_duration, parse_rate  # noqa: PLC0415
+
+    star = Star(workers, parse_rate(rate), parse_duration(delay))
+    for line in curve_lines(program, star, slots or (1, 2, 4, 8, 16, 32, 64)):
+        print(line, flush=True)
+
+
 @app.command(name="compile")
 def compile_lab(lab: LabName) -> None:
     """Compile a lab's solutions and wrong solutions, for machines without p4c."""

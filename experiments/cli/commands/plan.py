@@ -29,6 +29,7 @@ def plan(
     output: Output = None,
 ) -> None:
     """Plan without running: what the method decides, what to expect, and the table entries; or compare planners."""
+    from experiments.hardware.handover import write_handover  # noqa: PLC0415
     from experiments.run.planning import plan_to_run, print_comparison, print_plan, write_plan  # noqa: PLC0415
 
     problem = build_problem(fabric.choice(seed), job.sized(seed, 1))
@@ -42,4 +43,7 @@ def plan(
         print_comparison(Console(), problem, plans)
     for name, made in plans.items():
         if output is not None:
-            write_plan(output if len(plans) == 1 else output / name, problem, made.plan)
+            folder = output if len(plans) == 1 else output / name
+            write_plan(folder, problem, made.plan)
+            for line in write_handover(folder, problem, made.plan):
+                Console().print(f"{name}: {line}", highlight=False, markup=False, soft_wrap=True)

@@ -74,7 +74,7 @@ def compare(console: Console, request: Request, name: str, seeds: dict[str, int]
     found = sweep(asked, measure, request.results / "closed-loop-trials", console)
     lines = {kind: [estimate(gains(found, network, count, kind)) for network, count in seeds.items()] for kind in KINDS}
     console.print(table(lines, list(seeds)))
-    kind = VIOLINS if max(seeds.values()) > 1 else BARS
+    kind = VIOLINS if len(seeds) == 1 else BARS
     save(request.results / name, *(Panel(kind, list(seeds), {PLANNER: lines[k]}, "", AXIS, k) for k in KINDS))
     return worst_of(judged(found.result(trial)) for trial in asked)
 

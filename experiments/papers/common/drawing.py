@@ -41,12 +41,16 @@ def draw_panel(panel: Panel, axes: Axes) -> None:
 
 
 def save(path: Path, *panels: Panel) -> None:
-    """Write the panels as PNG and SVG with one legend for all, and their points as CSV; `path` has no ending."""
+    """Write the panels as PNG and SVG with one legend for all, and their points as CSV; `path` has no ending.
+
+    Panels have their places from the first picture on, so that both are the same.
+    """
     canvas = figure(panels)
     with writing(path), rc_context({"svg.fonttype": "none"}):  # text stays text, which can be searched and edited
         path.parent.mkdir(parents=True, exist_ok=True)
         for suffix in (".png", ".svg"):
             canvas.savefig(path.with_name(path.name + suffix), dpi=150)
+            canvas.set_layout_engine("none")
         points.write(path.with_name(path.name + ".csv"), panels)
 
 

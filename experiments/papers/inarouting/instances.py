@@ -20,7 +20,8 @@ from experiments.papers.common.panels import BARS, Panel, Printed
 from experiments.papers.common.statements import Statement, is_above, table_of
 from experiments.papers.inarouting.setting import INSTANCES, PUBLISHED_GBPS, instance
 from experiments.styles.method_styles import categories
-from planner.core.solving import SolverOptions
+from planner.core.solving import SolverOptions, SolverOutcome
+from planner.methods.inarouting.method import judged
 from planner.methods.inarouting.model import build, extract
 from planner.methods.inarouting.rerouting import rerouted, total_rates
 from planner.methods.inarouting.rounding import relax_and_round
@@ -62,19 +63,24 @@ def solved(network: Network, options: SolverOptions) -> dict[str, Solved]:
     rounded, _ = relax_and_round(network, options)
     after_rounding = time.process_time() - started
     better = rerouted(network, rounded, options.seed)
+    proven = proven_of(judged(network, better, 0.0))
     after_rerouting = time.process_time() - started
     model = build(network)
     outcome = solve(model.program, options)
     program = time.process_time() - started - after_rerouting
-    proven = outcome.status if not outcome.gap else f"{outcome.status}, gap {outcome.gap:.1%}"
     return {
-        ROUNDED: judged(network, rounded, after_rounding, "heuristic"),
-        REROUTED: judged(network, better, after_rerouting, "heuristic"),
-        PROGRAM: judged(network, extract(network, model), program, proven),
+        ROUNDED: totalled(network, rounded, after_rounding, "heuristic"),
+        REROUTED: totalled(network, better, after_rerouting, proven),
+        PROGRAM: totalled(network, extract(network, model), program, proven_of(outcome)),
     }
 
 
-def judged(network: Network, hops: Sequence[NextHops], seconds: float, proven: str) -> Solved:
+def proven_of(outcome: SolverOutcome) -> str:
+    """An outcome in words, with its gap."""
+    return f"{outcome.status}, gap {outcome.gap:.1%}" if outcome.gap else outcome.status
+
+
+def totalled(network: Network, hops: Sequence[NextHops], seconds: float, proven: str) -> Solved:
     """Routes with their totals."""
     fair, shared = total_rates(network, hops)
     return Solved(fair / 1e9, shared / 1e9, seconds, proven)

@@ -41,14 +41,15 @@ def plan_of_the_figure(problem: Problem) -> float:
     """
     tasks = split_equally(problem)
     to_v1, to_v2, over_v1 = Way(("v1", 0), ("v1",)), Way(("v2", 0), ("v2",)), Way(("v2", 0), ("v1", "v2"))
-    unsummed = Way(None, ("v1", "v2", "ps2"))
+    unsummed, fabric = Way(None, ("v1", "v2", "ps2")), problem.fabric
+    to_s1, to_s2 = {("v1", 0): ("v1", "ps1"), ("v2", 0): ("v2", "v1", "ps1")}, {("v2", 0): ("v2", "ps2")}
     trees = (
-        tree_of(tasks[0], 1, [to_v1] * 4 + [to_v2] * 2, {("v1", 0): ("v1", "ps1"), ("v2", 0): ("v2", "v1", "ps1")}),
-        tree_of(tasks[1], 2, [unsummed] * 3 + [over_v1] + [to_v2] * 2, {("v2", 0): ("v2", "ps2")}),
+        tree_of(fabric, tasks[0], 1, [to_v1] * 4 + [to_v2] * 2, to_s1),
+        tree_of(fabric, tasks[1], 2, [unsummed] * 3 + [over_v1] + [to_v2] * 2, to_s2),
     )
-    split = with_shares(tasks, split_routes(problem.fabric, tasks, trees, SolverOptions()))
+    split = with_shares(tasks, split_routes(fabric, tasks, trees, SolverOptions()))
     shares = (task.share for task in split)
-    return sending_rate_bps(problem.fabric, zip(trees, shares, strict=True)) / UNIT_BPS
+    return sending_rate_bps(fabric, zip(trees, shares, strict=True)) / UNIT_BPS
 
 
 def rates() -> dict[str, tuple[float, float]]:

@@ -1,7 +1,7 @@
 """When a collective's transfers happen: each begins when its rank has its data and has sent what comes before.
 
-A fragment arrives after the time of its path, on which every link sends it whole. The times are exact where ranks send
-at the planned rates, and nothing waits in queues.
+A fragment arrives after the time of its path, on which every link sends it whole, after fragments of the same step that
+have come to the link before it. The times are exact where ranks send at the planned rates, and steps do not meet.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import fsum
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from planner.core.collectives.collective import Collective, Connection, Transfer
 from planner.core.collectives.collective_load import rank_rates_bps
+from planner.core.collectives.link_queues import LinkQueues
 from planner.core.problem import FragmentFormat, Problem
 from topo.fabric.fabric import Fabric
 
@@ -90,7 +90,7 @@ def collective_times(fabric: Fabric, fragment: FragmentFormat, collective: Colle
     clock = Clock(fabric, fragment, collective, count)
     for sent in collective.steps.values():
         clock.do(groups_of(sent))
-    return CollectiveTimes(float(clock.last.max()), clock.begun, clock.ended, float(clock.way_s.max(initial=0.0)))
+    return CollectiveTimes(float(clock.last.max()), clock.begun, clock.ended, clock.longest_way_s)
 
 
 def groups_of(sent: tuple[tuple[int, Transfer], ...]) -> list[Group]:
@@ -114,8 +114,9 @@ class Clock:
 
     `first` and `last`, (ranks, chunks): when a rank has the first and the last fragment of what it holds of a chunk.
     `free`, (ranks,): when a rank has sent the steps before. `busy`, (connections,): the same of a connection.
-    `interval_s`, `own_interval_s`: the times between two frames of a connection, and of a rank; 0 for a rank that can
-    send by all of its connections at the same time.
+    `interval_s`, `own_interval_s`: the times between two frames of a connection, and of a rank. A rank that can send by
+    all of its connections at the same time has the interval 0, and is always free. `turn_s`: how long a frame of a
+    connection waits at most, until those of the rank's other connections have left.
     """
 
     def __init__(self, fabric: Fabric, fragment: FragmentFormat, collective: Collective, count: int) -> None:
@@ -127,11 +128,14 @@ class Clock:
         self.source = np.array([each.source for each in connections], np.int64)
         self.destination = np.array([each.destination for each in connections], np.int64)
         self.interval_s = np.array([bits / each.rate_bps for each in connections])
-        self.own_interval_s = bits / np.maximum(rank_rates_bps(collective), 1)
-        together = np.bincount(self.source, [each.rate_bps for each in connections], ranks)
-        self.own_interval_s[together <= rank_rates_bps(collective) * (1 + ROUNDING)] = 0.0
-        hops_s = frame_times_s(fabric, bits)
-        self.way_s = np.array([fsum(hops_s[link] for link in each.links) for each in connections])
+        rates_bps = rank_rates_bps(collective)
+        self.own_interval_s = bits / np.maximum(rates_bps, 1)
+        at_once = np.bincount(self.source, [each.rate_bps for each in connections], ranks) <= rates_bps * (1 + ROUNDING)
+        waits_s = self.interval_s - self.own_interval_s[self.source]
+        self.turn_s = np.where(at_once[self.source], waits_s, 0.0)
+        self.own_interval_s[at_once] = 0.0
+        self.queues = LinkQueues(fabric, bits, connections)
+        self.longest_way_s = 0.0
 
     def do(self, groups: list[Group]) -> None:
         """Let the transfers of a step happen, all with what was held before the step."""
@@ -141,9 +145,11 @@ class Clock:
             has = np.where(sizes > 0, self.first[source[:, None], group.chunks], np.inf)
             np.minimum.at(ready, source, has.min(axis=1))
             np.add.at(frames, source, sizes.sum(axis=1))
-        for group, left in [(group, self.leave(group)) for group in groups]:
-            self.arrive(group, *left)
-        sending = frames > 0
+        left = [self.leave(group) for group in groups]
+        ways_s = self.ways(groups, [first for first, _ in left])
+        for group, (first, last), way_s in zip(groups, left, ways_s, strict=True):
+            self.arrive(group, first, last, way_s)
+        sending = (frames > 0) & (self.own_interval_s > 0)
         self.free[sending] = (np.maximum(self.free, ready) + frames * self.own_interval_s)[sending]
 
     def leave(self, group: Group) -> tuple[Times, Times]:
@@ -161,12 +167,26 @@ class Clock:
         empty = size == 0
         return np.where(empty, np.inf, started), np.where(empty, np.inf, end - interval_s)
 
-    def arrive(self, group: Group, left_first: Times, left_last: Times) -> None:
+    def ways(self, groups: list[Group], left: list[Times]) -> list[Times]:
+        """How long the first fragments of chunks are on their way, (transfers, chunks), for each group of a step.
+
+        `left`: when they leave. The fragments behind them take as long: at the planned rates they meet as the first.
+        """
+        connection = np.concatenate([np.broadcast_to(g.connection[:, None], g.chunks.shape).ravel() for g in groups])
+        times = np.concatenate([each.ravel() for each in left])
+        sent = np.isfinite(times)
+        way_s = np.zeros(len(times))
+        way_s[sent] = self.queues.arrivals(connection[sent], times[sent]) - times[sent]
+        self.longest_way_s = max(self.longest_way_s, float(way_s.max(initial=0.0)))
+        bounds = np.cumsum([each.size for each in left])[:-1]
+        return [own.reshape(each.shape) for own, each in zip(np.split(way_s, bounds), left, strict=True)]
+
+    def arrive(self, group: Group, left_first: Times, left_last: Times, way_s: Times) -> None:
         """Note when the chunks of a group have come, and when their ranks have sent them."""
-        source, way_s = self.source[group.connection], self.way_s[group.connection, None]
-        full = np.isfinite(left_last)
+        source, full = self.source[group.connection], np.isfinite(left_last)
         np.minimum.at(self.begun, source, left_first.min(axis=1))
-        np.maximum.at(self.ended, source, np.where(full, left_last, 0.0).max(axis=1))
+        last = np.where(full, left_last + self.turn_s[group.connection, None], 0.0)
+        np.maximum.at(self.ended, source, last.max(axis=1))
         rank = np.broadcast_to(self.destination[group.connection, None], full.shape)
         adds = np.broadcast_to(group.adds[:, None] == 1, full.shape)
         for held, left in ((self.first, left_first), (self.last, left_last)):
@@ -174,13 +194,3 @@ class Clock:
             placed = full & ~adds
             held[rank[placed], group.chunks[placed]] = came[placed]
             np.maximum.at(held, (rank[full & adds], group.chunks[full & adds]), came[full & adds])
-
-
-def frame_times_s(fabric: Fabric, bits: int) -> dict[tuple[str, str], float]:
-    """By link, the seconds for a frame of so many bits to cross it, with its delay and that of the switch before it."""
-    delays = {end: link.delay_s for link in fabric.links for end in ((link.a, link.b), (link.b, link.a))}
-    latencies = {switch.name: switch.latency_s for switch in fabric.switches}
-    return {
-        link: bits / capacity_bps + delays[link] + latencies.get(link[0], 0.0)
-        for link, capacity_bps in fabric.capacities_bps.items()
-    }

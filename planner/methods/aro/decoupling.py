@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from planner.trees.from_paths import Inp, sums_of
+from planner.core.limits import Inp, most_children
+from planner.trees.from_paths import sums_of
 from planner.trees.unfolding import DirectedLink, unfold, unreachable
 from topo.fabric.fabric import Fabric
 
@@ -72,8 +73,8 @@ class TaskGraph:
 
         def count(node: str) -> int:
             if node not in most:
-                inps = [self.inps[inp] for inp in self.inps_of.get(node, ())]
-                most[node] = sum(sums_of(arriving(links)) for links in inps) or arriving(self.into[node])
+                sums = (self.sums_of(inp, arriving(self.inps[inp])) for inp in self.inps_of.get(node, ()))
+                most[node] = sum(sums) or arriving(self.into[node])
             return most[node]
 
         return {node: count(node) for node in self.out_of}
@@ -83,8 +84,13 @@ class TaskGraph:
         """The most flows that leave each INP: one, unless so many may enter that they need several sums."""
         workers = len(self.workers)
         return {
-            inp: sums_of(min(workers, sum(self.most_flows[u] for u, _ in links))) for inp, links in self.inps.items()
+            inp: self.sums_of(inp, min(workers, sum(self.most_flows[u] for u, _ in links)))
+            for inp, links in self.inps.items()
         }
+
+    def sums_of(self, inp: Inp, flows: int) -> int:
+        """How many flows leave an INP that so many flows enter."""
+        return sums_of(flows, most_children(self.fabric, inp[0]))
 
     def without(self, switches: Collection[str]) -> TaskGraph | None:
         """The graph without these switches and what only leads to them; None where a worker then misses the PS."""

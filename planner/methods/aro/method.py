@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields, replace
 
 from planner.core.closed_loop import in_closed_loop
+from planner.core.limits import limits_summing
 from planner.core.method import Options
 from planner.core.plan import Plan
 from planner.core.problem import Problem
@@ -41,7 +42,7 @@ def plan_aware(problem: Problem, options: AroOptions) -> Plan:
     apply.
     """
     task, *others = tasks_of(problem)
-    if others and (options.solver != "highs" or any(s.aggregation_rate_bps for s in problem.fabric.switches)):
+    if others and (options.solver != "highs" or limits_summing(problem.fabric)):
         return plan_literally(problem, options)
     if others:
         return several(problem, options)
@@ -99,5 +100,5 @@ def with_real_pipelines(problem: Problem, plan: Plan, options: Options) -> Plan:
 
 
 def without_pipelines(fabric: Fabric) -> Fabric:
-    """The fabric with all ports of each switch in one pipeline."""
-    return replace(fabric, switches=tuple(replace(s, pipelines=(s.ports,)) for s in fabric.switches))
+    """The fabric with all ports of each switch in one pipeline, which no chip limits."""
+    return replace(fabric, switches=tuple(replace(s, pipelines=(s.ports,), chip=None) for s in fabric.switches))

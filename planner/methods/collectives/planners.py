@@ -10,7 +10,7 @@ from functools import partial
 from planner.core.method import Method, Options
 from planner.methods.collectives.double_tree import double_tree
 from planner.methods.collectives.halving_doubling import halving_doubling, recursive_doubling
-from planner.methods.collectives.hierarchical import hierarchical
+from planner.methods.collectives.hierarchical import hierarchical, hierarchical_across
 from planner.methods.collectives.method import Ways, plan_quickest
 from planner.methods.collectives.ps_sharded import ps_sharded
 from planner.methods.collectives.rank_order import drawn
@@ -25,6 +25,7 @@ def planner(name: str, summary: str, *makes: Make, ways: Ways | None = None) -> 
 
 
 HALVING = halving_doubling, recursive_doubling
+HIERARCHICAL = hierarchical, hierarchical_across
 
 COLLECTIVES = {
     "ring": planner("ring", "end hosts only: a ring through all racks (Patarasuk and Yuan; NCCL)", ring),
@@ -34,6 +35,6 @@ COLLECTIVES = {
         "halving-doubling", "end hosts only: exchange of halves, or of all if that is short (Thakur et al.)", *HALVING
     ),
     "double-tree": planner("double-tree", "end hosts only: two binary trees (Sanders et al.; NCCL)", double_tree),
-    "hierarchical": planner("hierarchical", "end hosts only: rings in racks, and among them (NCCL)", hierarchical),
+    "hierarchical": planner("hierarchical", "end hosts only: rings in racks, and among them (NCCL)", *HIERARCHICAL),
     "ps-sharded": planner("ps-sharded", "end hosts only: a PS in every worker (BytePS)", ps_sharded),
 }

@@ -18,6 +18,7 @@ from itertools import chain
 from math import inf
 from time import monotonic
 
+from planner.core.limits import is_link
 from planner.methods.aro.several.deal import deal
 from planner.methods.aro.several.reduced import Network
 from planner.methods.aro.several.results import result_parents
@@ -74,7 +75,7 @@ def shape_of(net: Network, column: Column) -> Shape:
     first = {member: node for node, members in net.twins.items() for member in members}
     flows: Counter[DirectedLink] = Counter()
     for resource, n in column.flows.items():
-        u, v = resource if isinstance(resource, tuple) else ("", "")
+        u, v = resource if is_link(resource) else ("", "")
         link = first.get(u, u), first.get(v, v)
         if column.task in net.tasks_on.get(link, ()):
             flows[link] += n

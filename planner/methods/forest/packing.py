@@ -2,7 +2,7 @@
 
 With flows y_k(e) of tree k on link e: maximise what the tasks' rates are worth (ARO's Eqs. (2), (3)), where a task's
 rate is the sum of its trees' rates r_k, subject to sum_k r_k y_k(e) <= b(e) for every link, and likewise for every
-switch whose aggregators have a limited rate.
+switch and pipeline whose aggregators have a limited rate.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from functools import cached_property
 from itertools import chain
 from math import inf
 
-from planner.core.loads import aggregated_flows, flow_counts
+from planner.core.limits import Inp, resource_bps
+from planner.core.loads import aggregated_flows, flow_counts, summed_flows
 from planner.core.plan import AggregationTree
 from planner.methods.aro.several.rates import Worth
 from planner.methods.aro.several.reduced import access_links
@@ -28,8 +29,8 @@ from topo.fabric.fabric import Fabric
 NEGLIGIBLE = 1e-7
 """A tree with less than this part of its task's rate is left out."""
 
-Resource = DirectedLink | str
-"""A link; or the name of a switch, whose aggregators have a limited rate."""
+Resource = DirectedLink | str | Inp
+"""A link; or the name of a switch, whose aggregators have a limited rate; or a pipeline whose chip recirculates."""
 
 
 @dataclass(frozen=True)
@@ -78,10 +79,8 @@ class Ground:
         return max(self.fabric.capacities_bps.values())
 
     def capacity_bps(self, resource: Resource) -> float:
-        """The capacity of a link, or the aggregation rate of a switch, infinite where it has none."""
-        if isinstance(resource, str):
-            return self.fabric.switch_by_name[resource].aggregation_rate_bps or inf
-        return self.fabric.capacities_bps[resource]
+        """The capacity of a link, or what a switch or a pipeline sums, infinite where that is not limited."""
+        return resource_bps(self.fabric, resource)
 
     def column(self, task: int, paths: Sequence[Path], results: dict[str, str] | None = None) -> Column:
         """The tree of one path for every worker of the task; `results` as a tree has them."""
@@ -89,9 +88,10 @@ class Ground:
         return self.column_of(task, replace(tree, results=results or {}))
 
     def column_of(self, task: int, tree: AggregationTree) -> Column:
-        """A tree with its flows on links, and on switches with a limited rate."""
-        summed = ((z, n) for z, n in aggregated_flows([tree]).items() if self.capacity_bps(z) < inf)
-        flows: Counter[Resource] = Counter(dict([*flow_counts([tree]).items(), *summed]))
+        """A tree with its flows on links, and on switches and pipelines with a limited rate."""
+        summed: list[tuple[Resource, int]] = [*aggregated_flows([tree]).items(), *summed_flows([tree]).items()]
+        limited = ((resource, n) for resource, n in summed if self.capacity_bps(resource) < inf)
+        flows: Counter[Resource] = Counter(dict([*flow_counts([tree]).items(), *limited]))
         if self.results:
             flows.update((above, node) for node, above in tree.result_parents.items())
         return Column(task, tree, dict(flows))

@@ -10,11 +10,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from math import inf
 
+from planner.core.limits import most_children
 from planner.methods.aro.several.reduced import Network, Reduced
 from planner.methods.aro.several.results import limit_copies
 from planner.methods.forest.packing import Ground
 from planner.solvers.columns import OPTIMAL, LinearProgram, Term
-from planner.trees.from_paths import MAX_CHILDREN
 from planner.trees.unfolding import DirectedLink
 from topo.errors import SolverError
 
@@ -49,9 +49,10 @@ def add_trees(program: LinearProgram, net: Network, graph: Reduced, rate: int) -
         program.row([(1, x[inp]), (-net.size(inp[0]), rate)], -inf, 0)  # (6)
         if graph.local[inp]:
             program.at_least([(1, x[inp]), (-1, rate)], 0)
+        children = most_children(net.fabric, inp[0])
         for link in entering:
-            program.at_most([(1, y[link]), (-min(most[link[0]], MAX_CHILDREN), x[inp])], 0)  # (7)
-        program.at_most([*total(y, entering), (graph.local[inp], rate), (-MAX_CHILDREN, x[inp])], 0)
+            program.at_most([(1, y[link]), (-min(most[link[0]], children), x[inp])], 0)  # (7)
+        program.at_most([*total(y, entering), (graph.local[inp], rate), (-children, x[inp])], 0)
     for z in graph.aggregating:
         handed: list[Term] = [(1, column) for inp, column in x.items() if inp[0] == z]  # (8)
         program.equal([*handed, *total(y, graph.out_of[z], -1)], 0)  # (9)

@@ -13,7 +13,6 @@ from itertools import combinations
 
 from planner.methods.aro.single.leafspine import Choice, LeafSpine, Spines
 from planner.methods.aro.single.search import Steps, least_t
-from planner.trees.from_paths import MAX_CHILDREN
 from planner.trees.unfolding import Path
 
 Gates = Mapping[int, Spines]
@@ -100,7 +99,7 @@ def tree_on(task: LeafSpine, gates: Gates) -> Tree | None:
 
     def fits(t: float) -> Choice | None:
         choice = own.fits(t)
-        return choice if choice is not None and children(own, choice) <= MAX_CHILDREN else None
+        return choice if choice is not None and children(own, choice) <= own.most_children else None
 
     highest = task.workers / min(task.capacities_bps)
     least = least_t(fits, Steps(task.capacities_bps), 1 / task.worker_bps, highest)
@@ -118,7 +117,7 @@ def flows_to_tor(task: LeafSpine, choice: Choice) -> int:
     taken = 0
     for pipeline, sizes in task.sizes.items():
         n = choice.inps[pipeline]
-        taken += min(sum(min(size, choice.link_flows * n) for size in sizes), MAX_CHILDREN * n)
+        taken += min(sum(min(size, choice.link_flows * n) for size in sizes), task.most_children * n)
     return choice.inps.total() + sum(map(sum, task.sizes.values())) - taken
 
 

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from planner.core.limits import Inp, most_children
 from planner.core.loads import sending_rate_bps
 from planner.core.method import Options
 from planner.core.plan import AggregationTree, Aggregator, Plan, Shard
@@ -26,7 +27,7 @@ from planner.core.solving import SolverOutcome
 from planner.methods.goat.gina import OBJECTIVES, Gina, Schedule
 from planner.methods.goat.krgs import KrgsOptions, schedule
 from planner.methods.goat.partition import partition
-from planner.trees.from_paths import MAX_CHILDREN, Inp
+from planner.trees.from_paths import sums_of
 from planner.trees.summed_once import SplitTask, Way, entrance, split_equally, tree_of, ways
 from planner.trees.unfolding import Path
 from topo.errors import InputError, unknown_name
@@ -73,7 +74,7 @@ def plan(problem: Problem, options: GoatOptions) -> Plan:
         found, _ = schedule(gina, KrgsOptions(options.seed, options.roundings, options.objective, options.for_solver))
         parts += own
         trees += [
-            with_memory(sub_tree(part, reached, found, g, options.seed), part.fragments, taken)
+            with_memory(sub_tree(problem.fabric, part, reached, found, g, options.seed), part.fragments, taken)
             for g, part in enumerate(own)
         ]
     return Plan("goat", problem.fabric.name, shards(problem.fabric, parts, trees), outcome(started))
@@ -106,8 +107,8 @@ def instance(fabric: Fabric, parts: Sequence[Part], taken: Counter[Inp]) -> tupl
     known = {inp: reach(fabric, task, worker) for worker, inp in entrances.items()}
     switches = list(dict.fromkeys(switch for found in known.values() for switch in found))
     reached = {worker: {s: known[inp].get(s, []) for s in switches} for worker, inp in entrances.items()}
-    segments = -(-len(task.job.workers) // MAX_CHILDREN)
-    room = [least_room(fabric, switch, taken) / segments for switch in switches]
+    segments = {switch: sums_of(len(task.job.workers), most_children(fabric, switch)) for switch in switches}
+    room = [least_room(fabric, switch, taken) / segments[switch] for switch in switches]
     distance = [
         [*(len(ways[0].path) if ways else inf for ways in found.values()), hops(task, worker)]
         for worker, found in reached.items()
@@ -142,7 +143,7 @@ def detours_to(fabric: Fabric, task: SplitTask, worker: str, switch: str) -> Ite
 def least_room(fabric: Fabric, switch: str, taken: Counter[Inp]) -> int:
     """The free slots of the switch's fullest pipeline."""
     known = fabric.switch_by_name[switch]
-    return known.aggregator_slots - max(taken[switch, pipeline] for pipeline in range(len(known.pipelines)))
+    return known.slots_per_pipeline - max(taken[switch, pipeline] for pipeline in range(len(known.pipelines)))
 
 
 def hops(task: SplitTask, node: str) -> int:
@@ -158,7 +159,9 @@ def onward_path(task: SplitTask, node: str, draw: random.Random) -> Path:
     return tuple(path)
 
 
-def sub_tree(part: Part, reached: dict[str, Reached], found: Schedule, g: int, seed: int) -> AggregationTree:
+def sub_tree(
+    fabric: Fabric, part: Part, reached: dict[str, Reached], found: Schedule, g: int, seed: int
+) -> AggregationTree:
     """The tree of sub-model g, without slots yet. Ways are drawn by a hash of the seed and who takes them."""
     task = part.task
     switches = [*next(iter(reached.values())), None]
@@ -173,7 +176,7 @@ def sub_tree(part: Part, reached: dict[str, Reached], found: Schedule, g: int, s
             chosen.append(way)
             assert way.inp is not None
             onward[way.inp] = onward_path(task, switch, random.Random(f"{seed} {g} {switch}"))
-    return replace(tree_of(task, 0, chosen, onward), policy="goat")
+    return replace(tree_of(fabric, task, 0, chosen, onward), policy="goat")
 
 
 def with_memory(tree: AggregationTree, fragments: int, taken: Counter[Inp]) -> AggregationTree:

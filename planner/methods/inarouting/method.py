@@ -18,7 +18,8 @@ from planner.core.loads import aggregated_flows, flow_counts
 from planner.core.method import Options
 from planner.core.plan import Plan
 from planner.core.problem import Problem
-from planner.core.solving import SolverOptions, SolverOutcome
+from planner.core.solving import FEASIBLE, OPTIMAL, SolverOptions, SolverOutcome
+from planner.methods.inarouting.bound import total_bound_bps
 from planner.methods.inarouting.model import build, extract
 from planner.methods.inarouting.rerouting import rerouted, total_rates
 from planner.methods.inarouting.rounding import relax_and_round
@@ -30,19 +31,18 @@ from planner.methods.inarouting.routes import (
     network_of,
     worker_paths,
 )
-from planner.solvers.solve import solve
+from planner.solvers.solve import PROVEN_GAP, solve
 from planner.trees.from_paths import plan_from_paths, tree_from_paths
 from planner.trees.unfolding import Path
 
 
 def plan(problem: Problem, options: Options) -> Plan:
-    """INARouting-Relax, rounded and re-routed. Raises `InputError` for a worker that cannot reach a PS."""
+    """INARouting-Relax, rounded and re-routed, with its gap. Raises `InputError` for a PS that a worker misses."""
     started = time.monotonic()
     network = network_of(problem)
     hops = heuristic_routes(network, options.for_solver)
-    return plan_of(
-        problem, network, hops, "inarouting", SolverOutcome("heuristic", time.monotonic() - started), options
-    )
+    outcome = judged(network, hops, time.monotonic() - started)
+    return plan_of(problem, network, hops, "inarouting", outcome, options)
 
 
 def plan_optimum(problem: Problem, options: Options) -> Plan:
@@ -53,6 +53,13 @@ def plan_optimum(problem: Problem, options: Options) -> Plan:
     network = network_of(problem)
     hops, outcome = optimal_routes(network, options.for_solver)
     return plan_of(problem, network, hops, "inarouting-opt", outcome, options)
+
+
+def judged(network: Network, hops: Sequence[NextHops], seconds: float) -> SolverOutcome:
+    """What is proven of routes: their total of fair rates beside what no routes exceed."""
+    gap = total_bound_bps(network) / total_rates(network, hops)[0] - 1
+    proven = gap < PROVEN_GAP
+    return SolverOutcome(OPTIMAL if proven else FEASIBLE, seconds, 0.0 if proven else gap)
 
 
 def heuristic_routes(network: Network, options: SolverOptions) -> list[NextHops]:

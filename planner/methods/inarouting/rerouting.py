@@ -15,6 +15,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from planner.methods.inarouting.bound import total_bound_bps
 from planner.methods.inarouting.routes import (
     Network,
     NextHops,
@@ -30,8 +31,7 @@ Worth = tuple[float, float]
 """The total rate of all tasks, and minus the squares of loads: the higher, the better."""
 
 RESTARTS = 3
-"""How often the search begins again. On both of INARouting's published instances the first search ends at the optimum.
-"""
+"""How often the search begins again, unless its total is the bound, as on INARouting's published leaf-spine."""
 PRECISION = 9
 """Digits of a total rate, in units of the largest capacity, that count."""
 
@@ -56,13 +56,8 @@ class Judge:
 
     @cached_property
     def bound(self) -> float:
-        """What no total rate exceeds: every task at the rate of its narrowest worker's link."""
-        fabric, unit = self.network.fabric, max(self.network.fabric.capacities_bps.values())
-        narrowest = (
-            min(fabric.capacities_bps[worker, fabric.tor_of(worker)] for worker in task.job.workers)
-            for task in self.network.tasks
-        )
-        return round(sum(narrowest) / unit, PRECISION)
+        """What no total rate exceeds, in units of the largest link's capacity."""
+        return round(total_bound_bps(self.network) / max(self.network.fabric.capacities_bps.values()), PRECISION)
 
     def row(self, task: SplitTask, hops: NextHops) -> NDArray[np.float64]:
         """What a task uses of every resource, of the shape (resources,)."""

@@ -14,8 +14,8 @@ from functools import cached_property
 from itertools import pairwise
 from math import exp, floor, inf
 
+from planner.core.limits import Inp, Resource, most_children, resource_bps
 from planner.methods.inart.rounding import Routing
-from planner.trees.from_paths import MAX_CHILDREN, Inp
 from planner.trees.summed_once import SplitTask, Way, entrance, ways
 from planner.trees.unfolding import Path
 from topo.fabric.fabric import Fabric
@@ -54,11 +54,16 @@ class Onward:
 
 @dataclass(frozen=True)
 class Site:
-    """An INP that may sum flows of a task, and the paths from there to the PS."""
+    """An INP that may sum flows of a task, and the paths from there to the PS.
+
+    `summing` are the numbers of the INP's switch and of the INP, both of which load what they sum; `children` is the
+    most flows that it sums.
+    """
 
     task: int
     inp: Inp
-    switch: int
+    summing: Loaded
+    children: int
     onward: tuple[Onward, ...]
 
 
@@ -74,15 +79,16 @@ class Flow:
 class Choices:
     """Everything that can be chosen, by number. Flows go task by task and worker by worker.
 
-    `first[task]` is the number of a task's first flow. `capacities_bps` has all links, then all switches.
+    `first[task]` is the number of a task's first flow. `capacities_bps` has all links, then all switches
+    and their pipelines.
     """
 
     def __init__(self, fabric: Fabric, tasks: Sequence[SplitTask]) -> None:
         self.fabric = fabric
-        names: list[tuple[str, str] | str] = [*fabric.capacities_bps, *fabric.switch_by_name]
+        names: list[Resource] = [*fabric.capacities_bps, *fabric.switch_by_name]
+        names += [(s.name, pipeline) for s in fabric.switches for pipeline in range(len(s.pipelines))]
         self.number = {name: number for number, name in enumerate(names)}
-        rates = (switch.aggregation_rate_bps or inf for switch in fabric.switches)
-        self.capacities_bps = [*fabric.capacities_bps.values(), *rates]
+        self.capacities_bps = [resource_bps(fabric, name) for name in names]
         self.sites: list[Site] = []
         self.flows: list[Flow] = []
         self.tasks = tasks
@@ -113,7 +119,8 @@ class Choices:
             sites[way.inp] = len(self.sites)
             switch = way.inp[0]
             onward = tuple(Onward(path, self.loaded(path)) for path in task.unfolded.paths(switch))
-            self.sites.append(Site(number, way.inp, self.number[switch], onward))
+            summing = self.number[switch], self.number[way.inp]
+            self.sites.append(Site(number, way.inp, summing, most_children(self.fabric, switch), onward))
         return Option(way, None if way.inp is None else sites[way.inp], self.loaded(way.path))
 
     def loaded(self, path: Path) -> Loaded:
@@ -161,10 +168,11 @@ class Search:
         before = self.counts[option.site]
         after = self.counts[option.site] = before + step
         summed = (after if after > 1 else 0) - (before if before > 1 else 0)
-        added += self.load((self.choices.sites[option.site].switch,), weight * summed)
+        site = self.choices.sites[option.site]
+        added += self.load(site.summing, weight * summed)
         if before == 0 or after == 0:
             added += self.load(self.onward[option.site].loaded, step * weight)
-        return added + max(after - MAX_CHILDREN, 0) - max(before - MAX_CHILDREN, 0)
+        return added + max(after - site.children, 0) - max(before - site.children, 0)
 
     def load(self, resources: Loaded, weight: float) -> float:
         """Add the weight to the load of each resource; returns the excess that this adds."""
@@ -187,7 +195,9 @@ class Search:
         ]
         if len(set(self.choices.weights)) == 1:
             self.limits = [floor(limit) if limit < inf else inf for limit in self.limits]
-        crowded = sum(max(count - MAX_CHILDREN, 0) for count in self.counts)
+        crowded = sum(
+            max(count - site.children, 0) for count, site in zip(self.counts, self.choices.sites, strict=True)
+        )
         over = (max(load - limit, 0.0) for load, limit in zip(self.loads, self.limits, strict=True))
         self.excess = sum(over, float(crowded))
 
@@ -218,6 +228,8 @@ class Search:
         flow = self.choices.flows[number]
         weight = self.choices.weights[flow.task]
         old, new = self.chosen[number], self.draw_option(flow, draw)
+        if new is old:
+            return
         added = self.place(old, weight, -1) + self.place(new, weight, 1)
         if accepted(added, temperature, draw):
             self.chosen[number] = new

@@ -103,7 +103,7 @@ def route(fabric: Fabric, tasks: list[SplitTask], relaxed: Relaxed, options: Ina
         search = Search(choices, best, relaxed.bound_bps)
         search.aim(search.rate_bps)
         best = search.anneal(draw, min(options.moves, MOVES_PER_FLOW * len(choices.flows)), relaxed.bound_bps) or best
-    trees = assign_slots(fabric, list(trees_of(tasks, best)), options.window)
+    trees = assign_slots(fabric, list(trees_of(fabric, tasks, best)), options.window)
     return Routed(tasks, trees, rate_of(fabric, tasks, trees))
 
 
@@ -123,11 +123,11 @@ def rate_of(fabric: Fabric, tasks: Sequence[SplitTask], trees: Sequence[Aggregat
     return sending_rate_bps(fabric, zip(trees, (task.share for task in tasks), strict=True))
 
 
-def trees_of(tasks: Sequence[SplitTask], routing: Routing) -> Iterator[AggregationTree]:
+def trees_of(fabric: Fabric, tasks: Sequence[SplitTask], routing: Routing) -> Iterator[AggregationTree]:
     """The tree of each task, numbered within its job. Trees have no slots yet."""
     numbers = {task.job.number: count(1) for task in tasks}
     for task, ways, onward in zip(tasks, routing.ways, routing.onward, strict=True):
-        yield tree_of(task, next(numbers[task.job.number]), ways, onward)
+        yield tree_of(fabric, task, next(numbers[task.job.number]), ways, onward)
 
 
 def shards_of(routed: Routed) -> tuple[Shard, ...]:

@@ -21,14 +21,14 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import ceil, floor
+from math import ceil, floor, inf
 from typing import Any, TypeVar
 
 import pulp
 
+from planner.core.limits import Inp, Resource, most_children, resource_bps
 from planner.core.solving import OPTIMAL, SolverOptions
 from planner.solvers.solve import run, solve
-from planner.trees.from_paths import MAX_CHILDREN, Inp
 from planner.trees.summed_once import SplitTask, entrance
 from planner.trees.unfolding import DirectedLink
 from topo.fabric.fabric import Fabric
@@ -36,8 +36,8 @@ from topo.fabric.fabric import Fabric
 Group = Inp
 """Workers that enter the same INP of a ToR."""
 
-Children = Callable[[SplitTask, str], int]
-"""The most flows of a task that an INP of a switch sums."""
+Children = Callable[[SplitTask, Inp], int]
+"""The most flows of a task that an INP sums."""
 
 BISECTIONS = 7
 """How often the rate is bisected by default."""
@@ -132,9 +132,9 @@ def relax_whole(
 def relax_at(fabric: Fabric, tasks: Sequence[SplitTask], rate_bps: float, options: SolverOptions) -> Relaxed | None:
     """The tightened relaxation at a given rate; None if it has no solution."""
 
-    def children(task: SplitTask, switch: str) -> int:
-        limit = fabric.switch_by_name[switch].aggregation_rate_bps
-        return MAX_CHILDREN if limit is None else min(MAX_CHILDREN, whole_flows(limit, task.share * rate_bps))
+    def children(task: SplitTask, inp: Inp) -> int:
+        most, limit = most_children(fabric, inp[0]), summing_limit_bps(fabric, inp)
+        return most if limit == inf else min(most, whole_flows(limit, task.share * rate_bps))
 
     relaxation = build(fabric, tasks, children)
     split_as_given(relaxation)
@@ -152,9 +152,15 @@ def highest_rate_bps(fabric: Fabric, tasks: Sequence[SplitTask], upper_bps: floa
     """The highest rate up to `upper_bps` at which whole flows fill some capacity; `upper_bps` where shares differ."""
     if not alike(tasks):
         return upper_bps
-    limits = {switch.aggregation_rate_bps for switch in fabric.switches} | set(fabric.capacities_bps.values())
-    rates = [limit / tasks[0].share for limit in limits if limit is not None]
-    return max(rate / max(1, ceil(rate / upper_bps - 1e-9)) for rate in rates if rate > 0)
+    limits = {resource_bps(fabric, switch.name) for switch in fabric.switches} | set(fabric.capacities_bps.values())
+    limits |= {switch.pipeline_summing_bps for switch in fabric.switches}
+    rates = [limit / tasks[0].share for limit in limits if 0 < limit < inf]
+    return max(rate / max(1, ceil(rate / upper_bps - 1e-9)) for rate in rates)
+
+
+def summing_limit_bps(fabric: Fabric, inp: Inp) -> float:
+    """The most that a pipeline sums, by its switch's aggregation rate and by what its chip recirculates."""
+    return min(resource_bps(fabric, inp[0]), resource_bps(fabric, inp))
 
 
 def whole_flows(capacity_bps: float, flow_bps: float) -> int:
@@ -167,12 +173,7 @@ def alike(tasks: Sequence[SplitTask]) -> bool:
     return len({task.share for task in tasks}) == 1
 
 
-def as_many_as_a_slot_has_bits(_task: SplitTask, _switch: str) -> int:
-    """The most flows that an INP sums where only the bitmap limits them."""
-    return MAX_CHILDREN
-
-
-def build(fabric: Fabric, tasks: Sequence[SplitTask], children: Children = as_many_as_a_slot_has_bits) -> Relaxation:
+def build(fabric: Fabric, tasks: Sequence[SplitTask], children: Children | None = None) -> Relaxation:
     """Eq. (5) for these tasks, each constraint multiplied by the rates.
 
     How the tasks' rates depend on f is left to the caller.
@@ -192,10 +193,7 @@ def build(fabric: Fabric, tasks: Sequence[SplitTask], children: Children = as_ma
         constrain_task(model, fabric, task, flow, number, children)
     for link, load in link_loads(fabric, tasks, flows).items():
         model += load <= fabric.capacities_bps[link] / unit, f"link_capacity_{'_'.join(link)}"
-    for switch, load in switch_loads(fabric, tasks, flows).items():
-        limit = fabric.switch_by_name[switch].aggregation_rate_bps
-        if limit is not None:
-            model += load <= limit / unit, f"switch_capacity_{switch}"
+    limit_summing(model, fabric, tasks, flows, unit)
     return Relaxation(fabric, tasks, unit, model, f, flows)
 
 
@@ -255,7 +253,7 @@ def constrain_task(
     task: SplitTask,
     flow: TaskFlows,
     number: int,
-    children: Children = as_many_as_a_slot_has_bits,
+    children: Children | None = None,
 ) -> None:
     """Each gradient is summed at most once, and comes to the INP that sums it, or to the PS."""
     groups = groups_of(fabric, task)
@@ -267,7 +265,8 @@ def constrain_task(
         for group, y in senders.items():
             model += y <= z, f"sums_{number}_{inp[0]}_{inp[1]}_{group[0]}_{group[1]}"
         count = pulp.lpSum(groups[group] * y for group, y in senders.items())
-        model += count <= children(task, inp[0]) * z, f"children_{number}_{inp[0]}_{inp[1]}"
+        most = children(task, inp) if children else most_children(fabric, inp[0])
+        model += count <= most * z, f"children_{number}_{inp[0]}_{inp[1]}"
     for place, links in flow.to.items():
         supply = defaultdict(list)
         for group, parts in flow.y.items():
@@ -303,16 +302,30 @@ def link_loads(fabric: Fabric, tasks: Sequence[SplitTask], flows: Sequence[TaskF
     return {link: pulp.lpSum(found) for link, found in terms.items()}
 
 
-def switch_loads(fabric: Fabric, tasks: Sequence[SplitTask], flows: Sequence[TaskFlows]) -> dict[str, Any]:
-    """By switch, the rate of what it sums."""
-    terms: dict[str, list[Any]] = defaultdict(list)
+def limit_summing(
+    model: pulp.LpProblem, fabric: Fabric, tasks: Sequence[SplitTask], flows: Sequence[TaskFlows], unit_bps: float
+) -> None:
+    """What is summed fits the aggregation rate of each switch, and what the chip of each pipeline recirculates."""
+    for resource, load in summing_loads(fabric, tasks, flows).items():
+        limit = resource_bps(fabric, resource)
+        if limit < inf:
+            name = resource if isinstance(resource, str) else "_".join(map(str, resource))
+            model += load <= limit / unit_bps, f"switch_capacity_{name}"
+
+
+def summing_loads(
+    fabric: Fabric, tasks: Sequence[SplitTask], flows: Sequence[TaskFlows]
+) -> dict[Resource, pulp.LpAffineExpression]:
+    """By switch and by pipeline, the rate of what it sums."""
+    terms: dict[Resource, list[Any]] = defaultdict(list)
     for task, flow in zip(tasks, flows, strict=True):
         groups = groups_of(fabric, task)
         for group, parts in flow.y.items():
             for inp, y in parts.items():
                 if inp is not None:
                     terms[inp[0]].append(groups[group] * y)
-    return {switch: pulp.lpSum(found) for switch, found in terms.items()}
+                    terms[inp].append(groups[group] * y)
+    return {resource: pulp.lpSum(found) for resource, found in terms.items()}
 
 
 def extract(relaxation: Relaxation) -> Relaxed:

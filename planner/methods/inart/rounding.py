@@ -6,8 +6,8 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from planner.core.limits import Inp
 from planner.methods.inart.relaxation import Group, Relaxed, TaskFractions
-from planner.trees.from_paths import Inp
 from planner.trees.summed_once import SplitTask, Way, entrance
 from planner.trees.unfolding import Path
 from topo.fabric.fabric import Fabric

@@ -82,7 +82,7 @@ def drawn(ground: Ground, tasks: Sequence[SplitTask], relaxed: Relaxed, options:
     columns = []
     for number, (task, part) in enumerate(zip(tasks, relaxed.tasks, strict=True)):
         roundings = (round_together(ground.fabric, task, part, draw) for _ in range(options.roundings))
-        columns += [column(ground, number, tree_of(task, 1, ways, onward)) for ways, onward in roundings]
+        columns += [column(ground, number, tree_of(ground.fabric, task, 1, ways, onward)) for ways, onward in roundings]
     return columns
 
 

@@ -12,17 +12,18 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 import pulp
 
-from planner.core.loads import aggregated_flows, flow_counts
+from planner.core.limits import Resource, resource_bps
+from planner.core.loads import aggregated_flows, flow_counts, summed_flows
 from planner.core.plan import AggregationTree
 from planner.core.solving import SolverOptions
-from planner.methods.inart.relaxation import TaskFlows, constrain_task, groups_of, switch_loads, task_flows
+from planner.methods.inart.relaxation import TaskFlows, constrain_task, groups_of, limit_summing, task_flows
 from planner.solvers.solve import solve
 from planner.trees.summed_once import SplitTask
-from planner.trees.unfolding import DirectedLink
 from topo.fabric.fabric import Fabric
 
 SLACK = 0.02
@@ -48,10 +49,7 @@ def split_model(fabric: Fabric, tasks: Sequence[SplitTask], options: SolverOptio
         constrain_task(model, fabric, task, flow, number)
         access = fabric.tor_of(task.server), task.server
         model += arriving(fabric, task, flow) <= fabric.capacities_bps[access] / unit, f"server_capacity_{number}"
-    for switch, load in switch_loads(fabric, tasks, flows).items():
-        limit = fabric.switch_by_name[switch].aggregation_rate_bps
-        if limit is not None:
-            model += load <= limit / unit, f"switch_capacity_{switch}"
+    limit_summing(model, fabric, tasks, flows, unit)
     shares, f = best_rates(model, fabric, tasks, [flow.rate for flow in flows], unit, options, SLACK)
     return with_shares(tasks, shares), f * unit
 
@@ -69,24 +67,19 @@ def split_routes(
     unit = max(fabric.capacities_bps.values())
     model = pulp.LpProblem("l_inart_routed", pulp.LpMaximize)
     rates = [model.add_variable(f"rate_{number}", 0) for number, _ in enumerate(tasks)]
-    loads: dict[str | DirectedLink, list[Any]] = defaultdict(list)
+    loads: dict[Resource, list[Any]] = defaultdict(list)
     for rate, tree in zip(rates, trees, strict=True):
         for link, count in flow_counts([tree]).items():
             loads[link].append(count * rate)
         for switch, count in aggregated_flows([tree]).items():
             loads[switch].append(count * rate)
+        for inp, count in summed_flows([tree]).items():
+            loads[inp].append(count * rate)
     for number, (resource, load) in enumerate(loads.items()):
-        limit = capacity_bps(fabric, resource)
-        if limit is not None:
+        limit = resource_bps(fabric, resource)
+        if limit < inf:
             model += pulp.lpSum(load) <= limit / unit, f"capacity_{number}"
     return best_rates(model, fabric, tasks, rates, unit, options, ROUNDING)[0]
-
-
-def capacity_bps(fabric: Fabric, resource: str | DirectedLink) -> float | None:
-    """The capacity of a link, or the aggregation rate of a switch; None where it has none."""
-    if isinstance(resource, str):
-        return fabric.switch_by_name[resource].aggregation_rate_bps
-    return fabric.capacities_bps[resource]
 
 
 def best_rates(

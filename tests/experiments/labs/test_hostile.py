@@ -179,6 +179,34 @@ def test_links_and_pipes_are_not_read(victim: Path, tmp_path: Path) -> None:
     assert "no regular file" in said(graded("4-loss", handed))
 
 
+FILLED = (TEACHER / "3-pool" / "solutions" / "answers.yml").read_text()
+ANSWERS = {
+    "aliases that grow": ("a: &a [1, 1]\nb: &b [*a, *a]\n", "alias"),
+    "nested too deep": ("[" * 10_000, "not YAML"),
+    "object of Python": ("!!python/object/apply:os.system ['touch VICTIM']\n", "constructor"),
+    "no number": (FILLED.replace("7.598", ".nan"), "expected a number greater than 0"),
+    "infinite number": (FILLED.replace("7.598", ".inf"), "expected a number greater than 0"),
+    "number of many digits": (FILLED.replace("7.598", "9" * 9_000), "answers.yml"),
+    "slots without end": (FILLED.replace("slots: 14", "slots: 1000000000"), "expected a whole number of slots"),
+    "truth for numbers": (FILLED.replace("737", "true"), "expected a number"),
+    "points of its own": (FILLED + "points: 100\n", "points: unknown key"),
+    "key given twice": (FILLED + "version: 1\n", "given twice"),
+    "too long": (FILLED + "#" * 20_000, "at most"),
+    "no mapping": ("100 of 100\n", "answers.yml"),
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_answers_of_a_student(name: str, victim: Path, tmp_path: Path) -> None:
+    text, told = ANSWERS[name]
+    handed = tmp_path / "handed"
+    handed.mkdir()
+    (handed / "answers.yml").write_text(text.replace("VICTIM", str(victim / "new")))
+    found = graded("3-pool", handed)
+    assert found.points == 0
+    assert told in said(found)
+
+
 INCLUDES = {
     "password file": '#include "/etc/passwd"',
     "solution": '#include "../teacher/solution.p4"',

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import shutil
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from experiments.labs.course.switch_lab import SwitchLab
 from experiments.labs.course.targets import open_switch
 from experiments.labs.export import export_labs
 from experiments.labs.grading.finding import Exchange
-from experiments.labs.grading.grade import Request, grade, random_of
+from experiments.labs.grading.grade import Lab, Request, grade, random_of
 from experiments.labs.grading.item import Grade
 from experiments.labs.grading.task import task_lines
 from experiments.labs.registry import COURSE, LABS, TEACHER
@@ -33,9 +34,8 @@ from topo.errors import MachineError
 
 P4C = pytest.mark.skipif(shutil.which("p4c-bm2-ss") is None, reason="needs p4c")
 MUTANTS = {(lab, mutant.name): mutant for lab in LABS for mutant in read_mutants(TEACHER / lab)}
-SLOW = ("6-plan", "7-measure")
-"""Labs whose grading takes seconds: of their mutants one for each item is tried in the short form."""
-SHORT = {(lab, mutant.item): mutant.name for (lab, _), mutant in reversed(MUTANTS.items())}
+FIRST = {lab: (lab, name) for lab, name in reversed(MUTANTS)}.values()
+"""A mutant of each lab."""
 SOLUTIONS = [(lab, folder.name) for lab in LABS for folder in solution_folders(TEACHER / lab)]
 
 
@@ -61,29 +61,59 @@ def of_mutant(lab: str, mutant: Mutant) -> Trial:
     return try_mutant(LABS[lab], COURSE, mutant, solution(lab), archive(lab), "0")
 
 
-def slow_unless(lab: str, short: bool, *given: str) -> Any:
-    """The parameters of a test, which is long for a slow lab unless it is of the short form."""
-    return pytest.param(lab, *given, marks=[pytest.mark.long] if lab in SLOW and not short else [])
+def only(lab: str, item: str) -> Lab:
+    """A lab of which one item is graded."""
+    whole: Any = LABS[lab]
+    chosen: Lab = replace(whole, items=tuple(each for each in whole.items if each.name == item))
+    return chosen
 
 
-@pytest.mark.parametrize(("lab", "name"), [slow_unless(lab, name == "solutions", name) for lab, name in SOLUTIONS])
-def test_right_solutions_keep_all_points(lab: str, name: str) -> None:
-    assert of_solution(lab, name).points == 100
-
-
-@pytest.mark.parametrize(("lab", "seed"), [slow_unless(lab, False, seed) for lab in LABS for seed in ("autumn", "7")])
-def test_solutions_keep_all_points_with_other_seeds(lab: str, seed: str) -> None:
-    assert of_solution(lab, seed=seed).points == 100
+LONG = ("6-plan",)
+"""Labs whose solutions search for seconds."""
 
 
 @pytest.mark.parametrize(
     ("lab", "name"),
-    [slow_unless(lab, SHORT[lab, mutant.item] == name, name) for (lab, name), mutant in MUTANTS.items()],
+    [
+        pytest.param(lab, name, marks=[pytest.mark.long] if lab in LONG and name != "solutions" else [])
+        for lab, name in SOLUTIONS
+    ],
 )
+def test_right_solutions_keep_all_points(lab: str, name: str) -> None:
+    assert of_solution(lab, name).points == 100
+
+
+@pytest.mark.parametrize("seed", ["autumn", pytest.param("7", marks=pytest.mark.long)])
+@pytest.mark.parametrize("lab", LABS)
+def test_solutions_keep_all_points_with_other_seeds(lab: str, seed: str) -> None:
+    assert of_solution(lab, seed=seed).points == 100
+
+
+def by_tier() -> list[Any]:
+    """The mutants: of those of one item the first is always tried, and the others are long."""
+    seen: set[tuple[str, str]] = set()
+    found = []
+    for (lab, name), mutant in MUTANTS.items():
+        marks = [pytest.mark.long] if (lab, mutant.item) in seen else []
+        seen.add((lab, mutant.item))
+        found.append(pytest.param(lab, name, marks=marks))
+    return found
+
+
+@pytest.mark.parametrize(("lab", "name"), by_tier())
 def test_a_wrong_solution_loses_the_item_that_it_breaks_and_is_told_why(lab: str, name: str) -> None:
-    trial = of_mutant(lab, MUTANTS[lab, name])
+    mutant = MUTANTS[lab, name]
+    trial = try_mutant(only(lab, mutant.item), COURSE, mutant, solution(lab), archive(lab), "0")
     assert trial.lost == (trial.item,)
     assert trial.says in trial.cause
+
+
+@pytest.mark.parametrize(
+    ("lab", "name"), [each if each in FIRST else pytest.param(*each, marks=pytest.mark.long) for each in MUTANTS]
+)
+def test_a_wrong_solution_keeps_the_points_of_all_other_items(lab: str, name: str) -> None:
+    trial = of_mutant(lab, MUTANTS[lab, name])
+    assert trial.lost == (trial.item,)
 
 
 @pytest.mark.parametrize("lab", LABS)

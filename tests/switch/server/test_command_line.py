@@ -36,6 +36,10 @@ def test_a_tutorial_starts_a_switch_like_this() -> None:
     assert options.ignored == ("--nanolog: there is no event logger",)
 
 
+def test_of_a_port_given_twice_the_last_interface_counts() -> None:
+    assert read_options(["prog.json", "-i", "0@a", "-i", "0@b", "-i", "1@c"]).interfaces == {0: "b", 1: "c"}
+
+
 def test_what_no_option_says_is_as_in_bmv2() -> None:
     assert read_options(["prog.json"]) == PLAIN
     assert read_options(["prog.json"], grpc=True) == replace(PLAIN, grpc_address=GRPC_ADDRESS, swap=True)
@@ -68,7 +72,6 @@ def test_certificates() -> None:
     [
         ("", "please specify an input JSON configuration file"),
         ("prog.json -i veth1", "expected PORT@INTERFACE"),
-        ("prog.json -i 1@a -i 1@b", "port 1 is a already"),
         ("prog.json -i 600@a", "ports are 0 to 511"),
         ("prog.json -L loud", "invalid choice"),
         ("prog.json --log-console --log-file x", "exclusive"),

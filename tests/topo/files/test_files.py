@@ -111,7 +111,7 @@ def document(link: str = "capacity: 20M", leaf: str = "tier: 1", rest: str = "")
 
 RATE = "expected a rate in bit/s greater than 0, such as 20M or 100G"
 LINK_KEYS = "a, b, capacity, capacity_back, a_port, b_port, delay, optical"
-SWITCH_KEYS = "tier, pipelines, ina, aggregator_slots, aggregation_rate, latency"
+SWITCH_KEYS = "tier, pipelines, ina, aggregator_slots, aggregation_rate, latency, chip"
 PIPELINES = "expected a number from 1 to 8, or lists of port numbers"
 
 
@@ -154,7 +154,7 @@ PIPELINES = "expected a number from 1 to 8, or lists of port numbers"
             "name: x\nhosts: [no]\nswitches: {}\nlinks: []",
             " line 2: hosts: False: expected a list of names; quote those that YAML takes for something else",
         ),
-        ("", " line 1: expected the keys name, hosts, switches, links"),
+        ("", " line 1: expected the keys name, hosts, switches, links, chips"),
         ("name: [x", " line 1: expected ',' or ']', but got '<stream end>'"),
         (
             "name: !!python/object/apply:os.getcwd []",

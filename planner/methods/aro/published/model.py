@@ -13,11 +13,11 @@ from typing import Any
 
 import pulp
 
+from planner.core.limits import Inp, limited_pipelines, most_children
 from planner.core.problem import Problem
 from planner.methods.aro.decoupling import TaskGraph, task_graph
 from planner.methods.aro.published.products import Continuous, OneRate, Quantized, Rates, Term
 from planner.methods.aro.task import Task, tasks_of
-from planner.trees.from_paths import MAX_CHILDREN, Inp
 from planner.trees.unfolding import DirectedLink
 
 MU = 0.001
@@ -40,8 +40,8 @@ class Form:
 class Flows:
     """A task's variables: `y[u, v]`, flows on a directed link; `x[inp]`, whether the task passes the INP.
 
-    Flows that enter an INP leave it as one flow for each `MAX_CHILDREN`, the children of a slot; where it has more, x
-    is the number of such flows. The paper knows no such limit.
+    Flows that enter an INP leave it as one flow for each `most_children`, the bits of a slot's bitmap; where it has
+    more, x is the number of such flows. The paper knows no such limit.
     """
 
     y: dict[DirectedLink, Any]
@@ -147,10 +147,10 @@ def add_objective(aro: Literal) -> None:
 def conserve_flows(aro: Literal, i: int) -> None:
     """The constraints (5) and (7) to (9) of task i."""
     model, graph, y, x = aro.model, aro.graphs[i], aro.flows[i].y, aro.flows[i].x
-    m = min(MAX_CHILDREN, len(graph.workers))  # M
     for u in graph.workers:
         model += total(y, graph.out_of[u]) == 1, f"sends_{i}_{u}"  # (5)
     for (v, p), entering in graph.inps.items():
+        m = min(most_children(graph.fabric, v), len(graph.workers))  # M
         model += total(y, entering) <= m * x[v, p], f"is_used_{i}_{v}_{p}"  # (7)
         model += total(y, entering) >= x[v, p], f"is_not_used_{i}_{v}_{p}"  # (7)
     for z in graph.aggregating:  # (8): each INP hands x to its OP
@@ -181,17 +181,23 @@ def limit_links(aro: Literal, form: Form) -> None:
 def limit_aggregation(aro: Literal) -> None:
     """The flows that a switch sums fit its `aggregation_rate_bps`: InArt's constraint, which ARO does not have.
 
-    A flow that enters an INP alone is forwarded and costs nothing.
+    Those of each pipeline fit what its chip recirculates. A flow that enters an INP alone is forwarded and costs
+    nothing.
     """
-    loads: dict[str, list[Term]] = defaultdict(list)
+    fabric, pipelines = aro.problem.fabric, limited_pipelines(aro.problem.fabric)
+    rates = {s.name: s.aggregation_rate_bps for s in fabric.switches if s.aggregation_rate_bps is not None}
+    loads: dict[Inp, list[Term]] = defaultdict(list)
     for i, graph in enumerate(aro.graphs):
         for inp, entering in graph.inps.items():
-            if graph.fabric.switch_by_name[inp[0]].aggregation_rate_bps is not None:
-                loads[inp[0]].append((i, add_summed(aro, i, inp, total(aro.flows[i].y, entering))))
-    for switch, terms in loads.items():
-        rate = aro.problem.fabric.switch_by_name[switch].aggregation_rate_bps
-        assert rate is not None
-        aro.rates.limit(f"aggregation_rate_{switch}", terms, rate / aro.unit_bps)
+            if inp[0] in rates or inp[0] in pipelines:
+                loads[inp].append((i, add_summed(aro, i, inp, total(aro.flows[i].y, entering))))
+    for switch, rate in rates.items():
+        terms = [term for inp, found in loads.items() if inp[0] == switch for term in found]
+        if terms:
+            aro.rates.limit(f"aggregation_rate_{switch}", terms, rate / aro.unit_bps)
+    for (switch, pipeline), found in loads.items():
+        if switch in pipelines:
+            aro.rates.limit(f"recirculation_{switch}_{pipeline}", found, pipelines[switch] / aro.unit_bps)
 
 
 def add_summed(aro: Literal, i: int, inp: Inp, entering: Any) -> Any:

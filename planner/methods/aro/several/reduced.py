@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil
 
+from planner.core.limits import Inp, most_children
 from planner.methods.aro.task import Task
-from planner.trees.from_paths import Inp
 from planner.trees.unfolding import DirectedLink, unfold, unreachable
 from topo.fabric.fabric import Fabric
 
@@ -180,7 +180,7 @@ def twin_classes(
 
 
 def surroundings(fabric: Fabric, switch: str) -> object:
-    """All that tells a switch from others: tier, INA, neighbours, and the capacities and pipelines of its links."""
+    """All that tells a switch from others: tier, INA, children, neighbours, its links with capacities and pipelines."""
 
     def pipeline(one: str, other: str) -> int | None:
         sums = one in fabric.switch_by_name and fabric.switch_by_name[one].ina
@@ -191,7 +191,12 @@ def surroundings(fabric: Fabric, switch: str) -> object:
         return peer, *capacities, pipeline(peer, switch), pipeline(switch, peer)
 
     kind = fabric.switch_by_name[switch]
-    return kind.tier, kind.ina, frozenset(link(peer) for peer in fabric.neighbors[switch])
+    return (
+        kind.tier,
+        kind.ina,
+        kind.ina and most_children(fabric, switch),
+        frozenset(link(peer) for peer in fabric.neighbors[switch]),
+    )
 
 
 def task_links(fabric: Fabric, task: Task) -> list[DirectedLink]:

@@ -14,12 +14,13 @@ from itertools import chain, pairwise
 from math import floor, inf
 from time import monotonic
 
+from planner.core.limits import Inp, most_children
 from planner.methods.aro.several.deal import Flows, deal
 from planner.methods.aro.several.rates import Rates
 from planner.methods.aro.several.reduced import Network, Reduced, grouped
 from planner.methods.aro.several.results import ONE, result_columns, result_parents
 from planner.solvers.columns import INFEASIBLE, LinearProgram, Solution
-from planner.trees.from_paths import MAX_CHILDREN, Inp, sums_of
+from planner.trees.from_paths import sums_of
 from planner.trees.unfolding import DirectedLink, Path
 from topo.fabric.fabric import Fabric
 
@@ -221,9 +222,10 @@ def task_columns(program: LinearProgram, net: Network, i: int, rate: float) -> C
     for inp, entering in graph.entering.items():
         local, size = graph.local[inp], net.size(inp[0])
         arriving = local + sum(most_flows(net, graph, link, rate, into=inp[0]) for link in entering)
-        x[inp] = program.variable(sums_of(local), size * sums_of(arriving), integral=size == 1)
-        if arriving > MAX_CHILDREN:
-            program.at_most([*((1.0, y[link]) for link in entering), (-MAX_CHILDREN, x[inp])], -local)  # (7)
+        children = most_children(net.fabric, inp[0])
+        x[inp] = program.variable(sums_of(local, children), size * sums_of(arriving, children), integral=size == 1)
+        if arriving > children:
+            program.at_most([*((1.0, y[link]) for link in entering), (-children, x[inp])], -local)  # (7)
         for link in entering:
             most = program.upper[y[link]]
             if net.size(inp[0]) > 1:
@@ -316,7 +318,8 @@ def cut_up(fabric: Fabric, graph: Reduced, y: Flows) -> dict[Inp | str, list[Pat
     for (u, v), n in y.items():
         if v in sums:
             arriving[v, fabric.ingress_pipeline(v, u)] += n
-    starts: list[tuple[Inp | str, int]] = [*((inp, sums_of(n)) for inp, n in arriving.items()), *graph.starting.items()]
+    sums_made = ((inp, sums_of(n, most_children(fabric, inp[0]))) for inp, n in arriving.items())
+    starts: list[tuple[Inp | str, int]] = [*sums_made, *graph.starting.items()]
     out_of = grouped(y, 0)
 
     def walk(path: Path) -> Path:

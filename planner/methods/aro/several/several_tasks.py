@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from planner.core.limits import Inp, most_children
 from planner.core.plan import Plan
 from planner.core.problem import Problem
 from planner.core.solving import FEASIBLE, OPTIMAL, SolverOptions, SolverOutcome
@@ -22,7 +23,7 @@ from planner.methods.aro.single.search import Least, Steps, least_t
 from planner.methods.aro.task import Task, tasks_of
 from planner.solvers.columns import INFEASIBLE
 from planner.solvers.solve import PROVEN_GAP
-from planner.trees.from_paths import MAX_CHILDREN, Inp, Sender, Summing, plan_from_paths
+from planner.trees.from_paths import Sender, Summing, plan_from_paths
 from planner.trees.unfolding import Path
 from topo.errors import SolverError
 from topo.fabric.fabric import Fabric
@@ -138,7 +139,7 @@ def worker_paths(net: Network, task: Task, pieces: dict[Inp | str, list[Path]]) 
         while path[-1] != task.server:
             inp = path[-1], fabric.ingress_pipeline(path[-1], path[-2])
             if (sender, inp) not in part_of:
-                part_of[sender, inp] = Summing(*inp, arrived[inp] // MAX_CHILDREN)
+                part_of[sender, inp] = Summing(*inp, arrived[inp] // most_children(fabric, inp[0]))
                 arrived[inp] += 1
             sender = part_of[sender, inp]
             path += pieces[inp][sender.part][1:]

@@ -17,11 +17,11 @@ from typing import Any
 
 import pulp
 
+from planner.core.limits import Inp, limited_pipelines, most_children
 from planner.core.solving import FEASIBLE, INFEASIBLE, OPTIMAL, SolverOptions
 from planner.methods.aro.decoupling import TaskGraph
 from planner.methods.aro.single.search import flows_within
 from planner.solvers.solve import run
-from planner.trees.from_paths import MAX_CHILDREN, Inp
 from planner.trees.unfolding import DirectedLink
 from topo.errors import SolverError
 
@@ -45,11 +45,16 @@ Counts = dict[DirectedLink, int]
 class Demand:
     """A task's graph without its workers' own links, each of which has one flow.
 
-    `most_children` is how many flows an INP sums into one; the papers have no such limit.
+    `most_children` is how many flows an INP sums into one; without it, as many as its slots' bitmaps have bits. The
+    papers have no such limit.
     """
 
     graph: TaskGraph
-    most_children: int = MAX_CHILDREN
+    most_children: int | None = None
+
+    def children(self, inp: Inp) -> int:
+        """How many flows an INP sums into one."""
+        return self.most_children or most_children(self.graph.fabric, inp[0])
 
     @cached_property
     def access(self) -> list[DirectedLink]:
@@ -82,6 +87,12 @@ class Demand:
         """The aggregation rate of every INA switch of the task that has one."""
         rates = {z: self.graph.fabric.switch_by_name[z].aggregation_rate_bps for z in self.graph.aggregating}
         return {z: rate for z, rate in rates.items() if rate is not None}
+
+    @cached_property
+    def pipeline_rates_bps(self) -> dict[str, float]:
+        """What each pipeline sums, of every INA switch of the task whose chip recirculates."""
+        rates = limited_pipelines(self.graph.fabric)
+        return {z: rates[z] for z in self.graph.aggregating if z in rates}
 
     @cached_property
     def lowest_t(self) -> float:
@@ -131,8 +142,8 @@ def add_inps(model: pulp.LpProblem, demand: Demand, y: Mapping[DirectedLink, Any
     return {
         (v, p): model.add_variable(
             f"x_{v}_{p}",
-            ceil(demand.local[v, p] / demand.most_children),
-            ceil(most_arriving(demand, y, (v, p)) / demand.most_children),
+            ceil(demand.local[v, p] / demand.children((v, p))),
+            ceil(most_arriving(demand, y, (v, p)) / demand.children((v, p))),
             pulp.LpInteger,
         )
         for v, p in demand.graph.inps
@@ -146,8 +157,9 @@ def most_arriving(demand: Demand, y: Mapping[DirectedLink, Any], inp: Inp) -> in
 
 def sum_at_inps(demand: Demand, flows: FlowModel) -> None:
     """Flows enter only INPs that make a sum (7), and no more of them than its sums have children."""
-    model, children = flows.model, demand.most_children
+    model = flows.model
     for (v, p), x in flows.x.items():
+        children = demand.children((v, p))
         entering = [link for link in demand.graph.inps[v, p] if link in flows.y]
         for link in entering:
             y = flows.y[link]
@@ -168,18 +180,28 @@ def conserve_flows(demand: Demand, flows: FlowModel) -> None:
 
 
 def limit_aggregation(demand: Demand, flows: FlowModel, t: float) -> None:
-    """The flows that a switch sums fit its `aggregation_rate_bps`. A flow that enters an INP alone costs nothing."""
-    model = flows.model
-    most = len(demand.graph.workers)
-    for z, rate in demand.aggregation_rates_bps.items():
-        summed: Any = 0
-        for v, p in demand.graph.inps_of[z]:
-            entering = total(flows.y, demand.graph.inps[v, p]) + demand.local[v, p]
-            alone = model.add_variable(f"alone_{v}_{p}", cat=pulp.LpBinary)
-            model += entering >= alone, f"alone_is_used_{v}_{p}"
-            model += entering <= most - (most - 1) * alone, f"alone_is_one_{v}_{p}"
-            summed += entering - alone
-        model += summed <= flows_within(rate, t), f"aggregation_rate_{z}"
+    """The flows that a switch sums fit its `aggregation_rate_bps`, and those of a pipeline what its chip recirculates.
+
+    A flow that enters an INP alone costs nothing.
+    """
+    model, switches, pipelines = flows.model, demand.aggregation_rates_bps, demand.pipeline_rates_bps
+    for z in dict.fromkeys([*switches, *pipelines]):
+        summed = {inp: add_summed(demand, flows, inp) for inp in demand.graph.inps_of[z]}
+        if z in switches:
+            model += pulp.lpSum(summed.values()) <= flows_within(switches[z], t), f"aggregation_rate_{z}"
+        if z in pipelines:
+            for (v, p), entering in summed.items():
+                model += entering <= flows_within(pipelines[z], t), f"recirculation_{v}_{p}"
+
+
+def add_summed(demand: Demand, flows: FlowModel, inp: Inp) -> Any:
+    """The flows that an INP sums: all that enter it, or none if only one enters."""
+    model, most, (v, p) = flows.model, len(demand.graph.workers), inp
+    entering = total(flows.y, demand.graph.inps[inp]) + demand.local[inp]
+    alone = model.add_variable(f"alone_{v}_{p}", cat=pulp.LpBinary)
+    model += entering >= alone, f"alone_is_used_{v}_{p}"
+    model += entering <= most - (most - 1) * alone, f"alone_is_one_{v}_{p}"
+    return entering - alone
 
 
 def total(y: dict[DirectedLink, Any], links: Iterable[DirectedLink]) -> Any:

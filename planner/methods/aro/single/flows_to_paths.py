@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
+from planner.core.limits import Inp, most_children
 from planner.methods.aro.decoupling import TaskGraph
-from planner.trees.from_paths import MAX_CHILDREN, Inp, Summing
+from planner.trees.from_paths import Summing
 from planner.trees.unfolding import DirectedLink, Path
 
 
@@ -31,7 +32,7 @@ def generate_routes(graph: TaskGraph, flows: Mapping[DirectedLink, int]) -> list
             inp = graph.inp(link)
             if inp is None:
                 continue
-            summing = Summing(*inp, arrived[inp] // MAX_CHILDREN)
+            summing = Summing(*inp, arrived[inp] // most_children(graph.fabric, inp[0]))
             arrived[inp] += 1
             if summing in rest:
                 path = path[:-1] + rest[summing]

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, combinations, cycle, islice
 
+from planner.core.plan import MOST_BITS
 from planner.methods.aro.single.search import flows_within
-from planner.trees.from_paths import MAX_CHILDREN
 from planner.trees.unfolding import Path
 
 Flow = tuple[str, ...]
@@ -69,7 +69,7 @@ class LeafSpine:
     worker_bps: float
     spine_bps: float
     server_bps: float
-    most_children: int = MAX_CHILDREN
+    most_children: int = MOST_BITS
 
     @property
     def capacities_bps(self) -> tuple[float, float, float]:

@@ -20,7 +20,6 @@ from planner.methods.aro.single.recognise import leaf_spine
 from planner.methods.aro.single.search import Least, Steps, least_t
 from planner.methods.aro.task import Task
 from planner.solvers.solve import PROVEN_GAP
-from planner.trees.from_paths import MAX_CHILDREN
 from planner.trees.unfolding import Path
 from topo.errors import SolverError
 from topo.fabric.fabric import Fabric
@@ -47,7 +46,8 @@ def best_routing(fabric: Fabric, task: Task, options: SolverOptions) -> ProvenPa
         bound = best_choice(replace(closed, most_children=closed.workers), options)
         assert bound is not None
         lowest = bound.bound
-        if choice is not None and choice.t <= bound.t and closed.most_children_at_tor(choice.solution) <= MAX_CHILDREN:
+        fits = choice is not None and closed.most_children_at_tor(choice.solution) <= closed.most_children
+        if choice is not None and fits and choice.t <= bound.t:
             return ProvenPaths(closed.paths(choice.solution), outcome_of(choice, started))
     graph = task_graph(fabric, task.job.workers, task.server)
     test = FlowTest(Demand(graph), options, started + options.time_limit_s)
@@ -65,7 +65,8 @@ def best_choice(closed: LeafSpine, options: SolverOptions) -> Least[Choice] | No
 def best_flows(test: FlowTest, lowest: float) -> Least[Counts]:
     """The least t, found by the solver. Below `lowest` there is none."""
     demand = test.demand
-    capacities = {*demand.capacities_bps.values(), *demand.aggregation_rates_bps.values()}
+    summing = {*demand.aggregation_rates_bps.values(), *demand.pipeline_rates_bps.values()}
+    capacities = {*demand.capacities_bps.values(), *summing}
     steps, highest, gap = Steps(capacities), len(demand.graph.workers) / min(capacities), test.options.gap
     least = least_t(test.fits, steps, max(lowest, demand.lowest_t), highest, gap)
     if least is not None and least.gap > max(gap, PROVEN_GAP):  # now what is undecided may take all the time left

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, product
+from math import inf
 
+from planner.core.limits import most_children
 from planner.methods.aro.single.leafspine import Flow, Leaf, LeafSpine, Spines
 from planner.methods.aro.task import Task
-from planner.trees.from_paths import MAX_CHILDREN
 from topo.fabric.fabric import Fabric
 
 Rack = dict[int, Flow]
@@ -19,8 +20,8 @@ def leaf_spine(fabric: Fabric, task: Task) -> LeafSpine | None:
     """The task on a leaf-spine; None where the closed form does not hold.
 
     The closed form needs leaves that reach the PS's by the same spines, links of one capacity between them, INA spines
-    with the same leaves in each pipeline, and no aggregation rate. A pod of a fat-tree that has the whole task is one,
-    too.
+    with the same leaves in each pipeline, bitmaps of one size, and no limit of what is summed. A pod of a fat-tree that
+    has the whole task is one, too.
     """
     tor = fabric.tor_of(task.server)
     racks = racks_of(fabric, task.job.workers)
@@ -42,6 +43,7 @@ def leaf_spine(fabric: Fabric, task: Task) -> LeafSpine | None:
         min(fabric.capacities_bps[worker, fabric.tor_of(worker)] for worker in task.job.workers),
         capacities.pop(),
         fabric.capacities_bps[tor, task.server],
+        most_children(fabric, tor),
     )
 
 
@@ -79,9 +81,12 @@ def shared_spines(fabric: Fabric, tor: str, leaves: Sequence[str]) -> tuple[str,
 
 
 def is_special(fabric: Fabric, switches: Iterable[str], racks: Iterable[Rack]) -> bool:
-    """Whether a switch has an aggregation rate, or an INP has more workers than a bitmap has bits."""
-    limited = any(fabric.switch_by_name[name].aggregation_rate_bps is not None for name in switches)
-    return limited or any(len(workers) > MAX_CHILDREN for rack in racks for workers in rack.values())
+    """Whether what switches sum is limited, or not by the same number of children, or an INP has too many workers."""
+    known = [fabric.switch_by_name[name] for name in switches]
+    limited = any(s.aggregation_rate_bps is not None or s.pipeline_summing_bps < inf for s in known)
+    children = {most_children(fabric, switch.name) for switch in known}
+    crowded = any(len(workers) > min(children) for rack in racks for workers in rack.values())
+    return limited or crowded or len(children) > 1
 
 
 def spine_capacities(fabric: Fabric, tor: str, leaves: Sequence[str], spines: Sequence[str]) -> set[float]:

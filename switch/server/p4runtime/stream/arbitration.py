@@ -2,7 +2,9 @@
 
 A client is known by the stream that it holds open. Of each role the client with the highest election id that was seen
 is the primary; the others are backups. When the last client of a role has left, what was seen is forgotten: a
-controller that is started after another one writes whatever its election id is, as with simple_switch_grpc.
+controller that is started after another one writes whatever its election id is, as with simple_switch_grpc. As there,
+a client without an election id, which the specification would have be a backup for ever, is the primary with the id 0
+as long as it is the only one: the PTF tests of p4c's back end have none.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ from switch.server.p4runtime.stream.role_scope import RoleScope, read_scope
 
 MOST_CLIENTS = 512
 """The streams that a role may have open."""
+NO_ID = 0
+"""What an election id is where a message has none."""
 
 Send = Callable[[Message], None]
 """Sends a `StreamMessageResponse` to one client."""
@@ -64,7 +68,7 @@ class Arbitration:
         scope = read_scope(message)
         role = self.roles.setdefault(name, Role(name, message.role if message.HasField("role") else None))
         was_primary = role.primary is client
-        client.role, client.election_id = name, election_id(message)
+        client.role, client.election_id = name, wanted_id(role, client, message)
         if client not in role.clients:
             role.clients.append(client)
         if client.election_id is not None and (role.highest is None or client.election_id >= role.highest):
@@ -144,7 +148,7 @@ class Arbitration:
         if role is None:
             raise not_found(f"there is no role '{name}'")
         primary = role.primary
-        if primary is None or not request.HasField("election_id") or primary.election_id != number_of(request):
+        if primary is None or primary.election_id != number_of(request):
             raise Fault(Code.PERMISSION_DENIED, f"the sender is not the primary of role '{name}'")
         return role.scope
 
@@ -175,6 +179,12 @@ def election_id(message: Message) -> int | None:
     return number_of(message) if message.HasField("election_id") else None
 
 
+def wanted_id(role: Role, client: Client, message: Message) -> int | None:
+    """The election id that a client asks for; 0 if it says none and no other was seen."""
+    alone = role.highest is None or (role.primary is client and client.election_id == NO_ID)
+    return election_id(message) if message.HasField("election_id") or not alone else NO_ID
+
+
 def number_of(message: Message) -> int:
-    """The 128 bits of a message's election id."""
+    """The 128 bits of a message's election id; `NO_ID` if it has none."""
     return int(message.election_id.high << 64 | message.election_id.low)

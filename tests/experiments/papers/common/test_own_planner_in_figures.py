@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from made_up_sweeps import SWEEPING, made_up_sweep
+from matplotlib.figure import Figure as Canvas
 from own_planner import NAME, add_racks_in_turn
 from rich.console import Console
 
@@ -52,9 +53,10 @@ def racks_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def shown(figure: str, at: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[set[str], str]:
-    """Run a figure with a made-up sweep; the methods in its CSV files, and what it prints."""
+    """Run a figure with a made-up sweep and no pictures; the methods in its CSV files, and what it prints."""
     for module in SWEEPING:
         monkeypatch.setattr(module, "sweep", made_up_sweep)
+    monkeypatch.setattr(Canvas, "savefig", lambda *_, **__: None)
     paper, name = figure.split()
     console = Console(file=StringIO(), width=200)
     FIGURES[paper][name].run(console, Request(at, quick=True))

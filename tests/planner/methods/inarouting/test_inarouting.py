@@ -13,7 +13,8 @@ from planner_cases import FRAGMENT, first_is_server, job
 from experiments.papers.inarouting.setting import PUBLISHED_GBPS, instance
 from planner.core.evaluate import evaluate
 from planner.core.problem import Problem
-from planner.core.solving import OPTIMAL, SolverOptions
+from planner.core.solving import FEASIBLE, OPTIMAL, SolverOptions
+from planner.methods.inarouting.bound import total_bound_bps
 from planner.methods.inarouting.method import heuristic_routes, optimal_routes
 from planner.methods.inarouting.rerouting import total_rates
 from planner.methods.inarouting.rounding import relax_and_round
@@ -76,6 +77,26 @@ def test_no_routes_are_better_than_those_of_the_integer_program(seed: int, ina: 
     best = max(total_rates(network, routes)[0] for routes in all_routes(network))
     assert outcome.status == OPTIMAL
     assert total_rates(network, hops)[0] == pytest.approx(best, rel=1e-6)
+
+
+@pytest.mark.parametrize("ina", [1.0, 0.4])
+@pytest.mark.parametrize("seed", range(6))
+def test_no_routes_exceed_the_bound_that_counts_what_all_routes_share(seed: int, ina: float) -> None:
+    network = small(seed, ina)
+    best = max(total_rates(network, routes)[0] for routes in all_routes(network))
+    assert total_bound_bps(network) >= best - 1  # totals are in whole bit/s
+
+
+def test_without_a_choice_of_routes_the_bound_is_their_total() -> None:
+    network = network_of(first_is_server(with_aggregators(leaf_spine(3, 1, 3), rate_bps=15e6)))
+    (routes,) = all_routes(network)
+    assert total_bound_bps(network) == pytest.approx(total_rates(network, routes)[0])
+
+
+def test_the_published_leaf_spine_is_proven_by_counting_and_the_fat_tree_is_not() -> None:
+    outcomes = [METHODS["inarouting"].plan(instance(name)).outcome for name in ("leaf-spine", "fat-tree")]
+    assert [outcome.status for outcome in outcomes] == [OPTIMAL, FEASIBLE]
+    assert outcomes[1].gap == pytest.approx(800 / (1400 / 3) - 1, rel=1e-3)
 
 
 def test_the_relaxation_bounds_every_route() -> None:

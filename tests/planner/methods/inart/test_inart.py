@@ -139,8 +139,10 @@ def test_the_plan_of_figure_1_has_the_papers_rate() -> None:
     s1, s2 = split_equally(problem)
     to_v1, to_v2, over_v2 = (Way(("v1", 0), ("v1",)), Way(("v2", 0), ("v2",)), Way(("v2", 0), ("v1", "v2")))
     direct = Way(None, ("v1", "v2", "ps2"))
-    first = tree_of(s1, 1, [to_v1] * 4 + [to_v2] * 2, {("v1", 0): ("v1", "ps1"), ("v2", 0): ("v2", "v1", "ps1")})
-    second = tree_of(s2, 2, [direct] * 3 + [over_v2] + [to_v2] * 2, {("v2", 0): ("v2", "ps2")})
+    first = tree_of(
+        problem.fabric, s1, 1, [to_v1] * 4 + [to_v2] * 2, {("v1", 0): ("v1", "ps1"), ("v2", 0): ("v2", "v1", "ps1")}
+    )
+    second = tree_of(problem.fabric, s2, 2, [direct] * 3 + [over_v2] + [to_v2] * 2, {("v2", 0): ("v2", "ps2")})
     shares = split_routes(problem.fabric, [s1, s2], [first, second], SOLVER)
     assert shares == pytest.approx([3 / 5, 2 / 5], abs=1e-4)
     assert sending_rate_bps(problem.fabric, zip((first, second), shares, strict=True)) == pytest.approx(2.5e6, rel=1e-3)

@@ -67,12 +67,20 @@ def test_a_primary_that_lowers_its_id_leaves_none(clients: list[Client]) -> None
     assert (first.standing(), second.standing()) == (NO_PRIMARY, NO_PRIMARY)
 
 
-def test_before_any_primary_there_is_no_election_id(clients: list[Client]) -> None:
-    stream = clients[0].stream()
-    stream.arbitrate(None)
-    update = stream.next("arbitration")
-    assert update.status.code == NO_PRIMARY
-    assert not update.HasField("election_id")
+def test_where_no_client_has_an_election_id_the_first_is_the_primary(target: str, clients: list[Client]) -> None:
+    streams = [client.stream() for client in clients]
+    without_id = Client(target, election_id=0)
+    for expected, stream in zip((PRIMARY, BACKUP), streams, strict=False):
+        stream.arbitrate(None)
+        assert stream.standing() == expected
+    streams[0].arbitrate(None)
+    assert streams[0].standing() == PRIMARY
+    without_id.set(SET.VERIFY_AND_COMMIT, pipeline("served"))
+    streams[2].arbitrate(1)
+    assert [stream.standing() for stream in streams] == [BACKUP, BACKUP, PRIMARY]
+    with pytest.raises(Refusal, match="not the primary"):
+        without_id.set(SET.VERIFY_AND_COMMIT, pipeline("served"))
+    without_id.close()
 
 
 def test_an_update_that_cannot_be_ends_the_stream(clients: list[Client]) -> None:

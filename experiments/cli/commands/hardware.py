@@ -1,0 +1,58 @@
+"""`inakit hardware`: hand a plan over to hardware, and compare what switches hold with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+app = typer.Typer(help="From emulation to hardware: hand plans over, compare switches with them.", no_args_is_help=True)
+
+PlanFolder = Annotated[
+    Path, typer.Argument(help="the folder of a plan, which `inakit plan --output` writes", show_default=False)
+]
+Schema = Annotated[
+    Path | None,
+    typer.Option("--bf-rt", help="the bf-rt.json of the chip's compiler, to which entries of BF-Runtime are held"),
+]
+Held = Annotated[
+    list[str],
+    typer.Argument(
+        help="a folder with a dump of every switch; or SWITCH=DUMP, SWITCH=HOST:PORT/DEVICE (P4Runtime), some of them",
+        show_default=False,
+    ),
+]
+
+DIFFERENT = 1
+
+
+@app.command()
+def export(plan: PlanFolder, schema: Schema = None) -> None:
+    """Write the entries for BF-Runtime and P4Runtime, with their removal, and a file for each end host."""
+    from experiments.hardware.handover import BFRT, HOSTS, P4RUNTIME, write_handover  # noqa: PLC0415
+    from experiments.hardware.plan_folder import load_plan_folder  # noqa: PLC0415
+
+    console, (problem, made) = Console(), load_plan_folder(plan)
+    for line in write_handover(plan, problem, made, schema=schema):
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+    checked = "" if schema is None else f"; {BFRT}/ fits {schema}"
+    console.print(f"wrote {BFRT}, {P4RUNTIME}, {HOSTS} in {plan}{checked}", highlight=False, soft_wrap=True)
+
+
+@app.command()
+def diff(plan: PlanFolder, held: Held) -> None:
+    """Compare what switches hold with the plan: entries and groups that are wrong, missing, or extra.
+
+    Exit code 1 where a switch differs.
+    """
+    from experiments.hardware.compare import compare, print_differences, sources_of  # noqa: PLC0415
+    from experiments.hardware.plan_folder import load_plan_folder  # noqa: PLC0415
+    from planner.install.plan_entries import entries  # noqa: PLC0415
+    from switch.running_switch import PROGRAM  # noqa: PLC0415
+
+    planned = entries(*load_plan_folder(plan))
+    found = compare(PROGRAM, planned, sources_of(held, planned))
+    print_differences(Console(), PROGRAM, found)
+    raise typer.Exit(DIFFERENT if any(found.values()) else 0)

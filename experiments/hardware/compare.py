@@ -1,0 +1,130 @@
+"""`inakit hardware diff`: what switches hold, against the entries of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from experiments.inspect.contents import short
+from experiments.inspect.dump import call, group_line, key_texts
+from switch.entries import Entries, MulticastGroup, SwitchEntries, TableEntry
+from switch.handover.differences import Difference, differences
+from switch.handover.dumps import load_dump
+from switch.handover.parts import Part
+from switch.program.program import Program
+from switch.program.read import read_program
+from topo.errors import InputError, unknown_name
+
+SHOWN = 20
+"""The most differences of a switch that are shown; further ones are counted."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where to learn what a switch holds: a dump in a file, or a P4Runtime server (`HOST:PORT`, `HOST:PORT/DEVICE`)."""
+
+    place: str
+
+    def read(self, program: Path, switch: str) -> SwitchEntries:
+        """What the switch holds. Raises `InakitError`."""
+        if Path(self.place).is_file():
+            return load_dump(Path(self.place), program, switch)
+        address, _, device = self.place.partition("/")
+        host, colon, port = address.rpartition(":")
+        if not (colon and host and port.isdecimal() and (device or "0").isdecimal()):
+            raise InputError(
+                f"{switch}: '{self.place}' is no file: expected a dump of the switch, or the address of its P4Runtime "
+                "server as HOST:PORT or HOST:PORT/DEVICE"
+            )
+        from switch.handover.p4runtime_read import read_switch  # noqa: PLC0415, needs gRPC
+        from switch.handover.p4runtime_text import load_schema  # noqa: PLC0415
+
+        return read_switch(address, int(device or 0), load_schema(program), switch)
+
+
+def sources_of(given: Sequence[str], planned: Entries) -> dict[str, Source]:
+    """By switch, where to learn what it holds: of `SWITCH=PLACE`, or of a folder with a dump of every switch.
+
+    Raises `InputError` for switches that the plan does not have, and for a folder that lacks some.
+    """
+    names = [each.switch for each in planned.switches]
+    if len(given) == 1 and Path(given[0]).is_dir():
+        return dumps_in(Path(given[0]), names)
+    found = {}
+    for text in given:
+        name, equals, place = text.partition("=")
+        if not equals or not place:
+            raise InputError(f"'{text}': expected SWITCH=DUMP, SWITCH=HOST:PORT/DEVICE, or a folder of dumps")
+        if name not in names:
+            raise unknown_name("switch of the plan", name, names)
+        if name in found:
+            raise InputError(f"switch '{name}' is given twice")
+        found[name] = Source(place)
+    return found
+
+
+def dumps_in(folder: Path, names: Iterable[str]) -> dict[str, Source]:
+    """The dumps in a folder, which are called as the switches: `leaf1.txt` or `leaf1.json`. Raises `InputError`."""
+    files = {path.name.split(".")[0]: path for path in sorted(folder.iterdir()) if path.is_file()}
+    missing = [name for name in names if name not in files]
+    if missing:
+        raise InputError(
+            f"{folder}: no dump of {', '.join(missing[:5])}{' and others' if len(missing) > 5 else ''}; expected a "
+            f"file such as {missing[0]}.txt, or name single switches: SWITCH=DUMP"
+        )
+    return {name: Source(str(files[name])) for name in names}
+
+
+def compare(program: Path, planned: Entries, sources: Mapping[str, Source]) -> dict[str, list[Difference]]:
+    """By switch, in what it differs from the plan. Raises `InakitError` for a switch that cannot be read."""
+    compiled = read_program(program)
+    return {
+        name: differences(compiled, planned.of(name), source.read(program, name)) for name, source in sources.items()
+    }
+
+
+def print_differences(console: Console, program: Path, found: Mapping[str, list[Difference]]) -> None:
+    """Print a line for every switch, and one for each of its differences."""
+    compiled = read_program(program)
+    for name, listed in found.items():
+        told = "as planned" if not listed else f"{len(listed)} difference{'s' * (len(listed) > 1)}"
+        console.print(f"{name}: {told}", style="red" if listed else "green", highlight=False, markup=False)
+        for line in difference_lines(compiled, listed):
+            console.print(f"  {line}", highlight=False, markup=False, soft_wrap=True)
+
+
+def difference_lines(program: Program, listed: Sequence[Difference]) -> Iterator[str]:
+    """A line for each difference, up to `SHOWN`."""
+    for each in listed[:SHOWN]:
+        yield f"{each.kind}: {words(program, each)}"
+    if len(listed) > SHOWN:
+        yield f"and {len(listed) - SHOWN} more"
+
+
+def words(program: Program, difference: Difference) -> str:
+    """What is planned, and what is held instead."""
+    planned, held = difference.planned, difference.held
+    if planned is None or held is None:
+        part = planned or held
+        assert part is not None
+        return f"{place_of(program, part)}: {content_of(program, part)}"
+    return f"{place_of(program, held)}: holds {content_of(program, held)}, planned is {content_of(program, planned)}"
+
+
+def place_of(program: Program, part: Part) -> str:
+    """What an entry or a group is the entry of: its table and key, or its number."""
+    if isinstance(part, MulticastGroup):
+        return f"multicast group {part.group}"
+    table = program.table(part.table)
+    named = zip((short(each.name) for each in table.key), key_texts(table, part), strict=True)
+    return f"table {part.table} ({', '.join(f'{name}={value}' for name, value in named)})"
+
+
+def content_of(program: Program, part: Part) -> str:
+    """What an entry runs, or the ports of a group."""
+    if isinstance(part, TableEntry):
+        return call(program.table(part.table), part)
+    return group_line(part).partition(" -> ")[2]

@@ -1,0 +1,292 @@
+// The ingress of `ina_hw`: the body of a control whose parameters, ports and counters are the shell's.
+//
+// In the order of the stages: who may come in, which slot, whose it is, which fragment it holds, which children are
+// in it, its values. A packet of two passes goes through all of it twice, each time with half of its values and a
+// slot for that half. Each half holds sums that are right by themselves; a packet leaves as a sum if both halves
+// have the same children.
+
+#include "slot.p4"
+
+    // -- where packets may come from
+
+    action admit() { meta.admitted = 1; }
+    table admission {
+        key = {
+            INGRESS_PORT: exact;
+            hdr.ina.kind: exact;
+            hdr.ina.job: exact;
+            hdr.ina.tree: exact;
+            hdr.ina.label: exact;
+        }
+        actions = { admit; NoAction; }
+        default_action = NoAction();
+        size = TABLE_SIZE;
+    }
+
+    // -- where they are summed
+
+    action aggregate(bit<32> child, bit<32> full, bit<32> first_slot, bit<32> slots,
+                     bit<16> own_label, bit<32> window, bit<8> policy) {
+        meta.child = child;
+        meta.full = full;
+        meta.slot = (slot_t)first_slot + (slot_t)hdr.ina.slot;
+        meta.room = slots |-| hdr.ina.slot;
+        meta.own_label = own_label;
+        meta.oldest = hdr.ina.seq - window;
+        meta.policy = policy;
+        meta.owner = hdr.ina.job ++ hdr.ina.tree;
+    }
+    table aggregation {
+        key = {
+            PIPELINE: exact @name("meta.pipeline");
+            hdr.ina.job: exact;
+            hdr.ina.tree: exact;
+            hdr.ina.label: exact;
+        }
+        actions = { aggregate; NoAction; }
+        default_action = NoAction();
+        size = TABLE_SIZE;
+    }
+
+    // -- where they go
+
+    action drop(bit<32> event) {
+        meta.outcome = event;
+        DROP
+    }
+    action unroutable() { drop(EVENT_UNROUTABLE); }
+    action send(bit<9> port) {
+        EGRESS_PORT = port;
+        meta.outcome = EVENT_SENT_UNICAST;
+    }
+    table forward {
+        key = {
+            hdr.ina.job: exact;
+            hdr.ina.tree: exact;
+            hdr.ina.label: exact;
+        }
+        actions = { send; unroutable; }
+        default_action = unroutable();
+        size = TABLE_SIZE;
+    }
+    table ipv4_route {
+        key = { hdr.ipv4.dst: exact; }
+        actions = { send; unroutable; }
+        default_action = unroutable();
+        size = TABLE_SIZE;
+    }
+    action replicate(bit<16> group) {
+        MULTICAST_GROUP = group;
+        meta.outcome = EVENT_SENT_MULTICAST;
+    }
+    table results {
+        key = {
+            hdr.ina.job: exact;
+            hdr.ina.tree: exact;
+        }
+        actions = { replicate; unroutable; }
+        default_action = unroutable();
+        size = TABLE_SIZE;
+    }
+
+    // -- what leaves
+
+    action pass() { meta.way = WAY_LABEL; }
+    action collide() {
+        meta.happened = EVENT_COLLISION;
+        hdr.ina.flags = hdr.ina.flags | FLAG_COLLISION;
+        meta.way = WAY_LABEL;
+    }
+    action reach_all() {
+        hdr.ina.flags = hdr.ina.flags & FLAG_OVERFLOW;
+        meta.way = WAY_TREE;
+    }
+    action turn_back() {
+        bit<48> mac = hdr.ethernet.dst;
+        hdr.ethernet.dst = hdr.ethernet.src;
+        hdr.ethernet.src = mac;
+        bit<32> address = hdr.ipv4.dst;
+        hdr.ipv4.dst = hdr.ipv4.src;
+        hdr.ipv4.src = address;
+        meta.way = WAY_ADDRESS;
+    }
+    action notify() {
+        meta.happened = EVENT_NOTIFIED;
+        hdr.ina.kind = KIND_NOTICE;
+        hdr.ina.flags = FLAG_ECN | FLAG_RETRANSMITTED;
+        hdr.ina.label = 0;
+        turn_back();
+    }
+    action become_sum(bit<32> event) {
+        meta.happened = event;
+        meta.summed = 1;
+        hdr.ina.label = meta.own_label;
+        hdr.ina.workers = (bit<16>)meta.workers;
+        hdr.ina.bitmap = 0;
+        meta.way = WAY_LABEL;
+    }
+    action become_partial() {
+        become_sum(EVENT_FLUSHED);
+        hdr.ina.bitmap = (bit<64>)meta.after;
+        hdr.ina.flags = hdr.ina.flags | FLAG_PARTIAL;
+    }
+
+    apply {
+        BEFORE_INGRESS
+        if (meta.gone == 1) {
+            drop(meta.outcome);
+        } else if (!hdr.ina.isValid()) {
+            meta.way = WAY_ADDRESS;
+        } else {
+            if (meta.second == 0) {
+                admission.apply();
+            }
+            if (meta.admitted == 0) {
+                REJECT
+                drop(EVENT_REJECTED);
+            } else {
+                aggregation.apply();
+
+                // What the packet asks of a slot.
+                if (hdr.ina.kind != KIND_GRADIENT) {
+                    // From the root: to every worker along the tree, or again to one that asked.
+                    meta.way = (hdr.ina.flags & FLAG_RETRANSMITTED) == 0 ? WAY_TREE : WAY_ADDRESS;
+                    if (hdr.ina.kind == KIND_RESULT && meta.room != 0) {
+                        meta.asked = ASK_RELEASE;
+                    }
+                } else if ((hdr.ina.flags & FLAG_DIRECT) != 0) {
+                    meta.way = WAY_ADDRESS;
+                } else if ((hdr.ina.flags & FLAG_OVERFLOW) != 0 && (meta.policy & POLICY_ROOT) != 0) {
+                    // A sum that left 32 bits is no result, but a notice to send its fragment to the PS.
+                    hdr.ina.kind = KIND_NOTICE;
+                    hdr.ina.label = meta.own_label;
+                    reach_all();
+                } else if (meta.child == 0 || (hdr.ina.flags & (FLAG_PARTIAL | FLAG_OVERFLOW)) != 0) {
+                    pass();
+                } else if (meta.room == 0) {
+                    REJECT
+                    drop(EVENT_REJECTED);
+                } else if ((hdr.ina.flags & FLAG_RETRANSMITTED) != 0 && (meta.policy & POLICY_HOLD) == 0) {
+                    // What is sent again does not wait in a slot, if there is a PS to turn to.
+                    meta.asked = ASK_FIND;
+                } else {
+                    meta.asked = ASK_JOIN;
+                }
+                LOCATE
+
+                // Whose the slot is, and which fragment it holds.
+                if (meta.asked == ASK_JOIN) {
+                    claim();
+                } else if (meta.asked == ASK_FIND) {
+                    look();
+                } else if (meta.asked == ASK_RELEASE) {
+                    release();
+                }
+                if (meta.asked == ASK_JOIN && meta.owner_before == 0) {
+                    begin();
+                } else if (meta.asked == ASK_JOIN && meta.owner_before == meta.owner) {
+                    advance();
+                } else if (meta.asked == ASK_FIND && meta.owner_before == meta.owner) {
+                    find();
+                }
+
+                // Which children are in it.
+                if (meta.held == SLOT_FRESH) {
+                    set_bits();
+                } else if (meta.held == SLOT_MINE) {
+                    join_bits();
+                }
+                meta.after = meta.before | meta.child;
+                meta.seen = meta.before & meta.child;
+
+                // Its values.
+                if (meta.held == SLOT_FRESH) {
+                    set_workers();
+                    SUM(STORE)
+                } else if (meta.held == SLOT_MINE && meta.seen == 0) {
+                    add_workers();
+                    SUM(ADD)
+                } else if (meta.held == SLOT_MINE) {
+                    look_workers();
+                    SUM(LOOK)
+                }
+
+                // What becomes of the packet.
+                if (meta.asked == ASK_RELEASE) {
+                    if (PASSES == 2 && meta.second == 0) {
+                        meta.again = 1;
+                    } else if (meta.owner_before == meta.owner) {
+                        meta.happened = EVENT_RELEASED;
+                    }
+                } else if (meta.asked != ASK_NOTHING && meta.held == SLOT_BUSY) {
+                    if (meta.second == 1) {
+                        // Half of it is in a slot: it cannot go on by itself.
+                        meta.happened = EVENT_COLLISION;
+                        drop(EVENT_ABSORBED);
+                    } else if (meta.asked == ASK_FIND) {
+                        pass();
+                    } else if ((meta.policy & POLICY_NOTIFY) != 0) {
+                        notify();
+                    } else if ((meta.policy & POLICY_HOLD) != 0) {
+                        // Nobody starts a newer fragment here before all have this one's result.
+                        drop(EVENT_DUPLICATE);
+                    } else {
+                        collide();
+                    }
+                } else if (meta.asked != ASK_NOTHING) {
+                    meta.is_new = (bit<1>)(meta.seen == 0);
+                    if (PASSES == 2 && meta.second == 0) {
+                        meta.again = 1;
+                    } else {
+                        if (meta.second == 1) {
+                            meta.is_new = meta.is_new | hdr.carried.is_new;
+                        }
+                        meta.reclaimed = (bit<1>)(meta.held == SLOT_FRESH && meta.owner_before != 0);
+                        if (meta.second == 1 && hdr.carried.bitmap != meta.after) {
+                            drop(EVENT_ABSORBED);
+                        } else if (meta.after == meta.full) {
+                            bool asked_again = (hdr.ina.flags & FLAG_RETRANSMITTED) != 0;
+                            if (meta.is_new == 1) {
+                                become_sum(EVENT_COMPLETED);
+                            } else if (asked_again) {
+                                become_sum(EVENT_ANSWERED);
+                            } else {
+                                drop(EVENT_DUPLICATE);
+                            }
+                            if (meta.summed == 1 && (meta.policy & POLICY_ROOT) != 0) {
+                                hdr.ina.kind = KIND_RESULT;
+                                if (meta.is_new == 1) {
+                                    reach_all();
+                                } else {
+                                    turn_back();
+                                }
+                            }
+                        } else if (meta.asked == ASK_FIND) {
+                            become_partial();
+                        } else if (meta.is_new == 1) {
+                            drop(EVENT_ABSORBED);
+                        } else {
+                            drop(EVENT_DUPLICATE);
+                        }
+                    }
+                }
+            }
+        }
+
+        if (meta.again == 1) {
+            RECIRCULATE
+        } else if (meta.way == WAY_ADDRESS) {
+            ipv4_route.apply();
+        } else if (meta.way == WAY_LABEL) {
+            forward.apply();
+        } else if (meta.way == WAY_TREE) {
+            results.apply();
+        }
+
+        hdr.carried.setValid();
+        hdr.carried.again = meta.again;
+        hdr.carried.summed = meta.summed;
+        hdr.carried.is_new = meta.is_new;
+        hdr.carried.bitmap = meta.after;
+        AFTER_INGRESS
+    }

@@ -1,0 +1,48 @@
+// The states of the parser from the Ethernet header on: the body of a parser that goes on from its own `start`.
+
+    state ethernet {
+        packet.extract(hdr.ethernet);
+        transition select(hdr.ethernet.ethertype) {
+            ETHERTYPE_IPV4: ipv4;
+            default: accept;
+        }
+    }
+    state ipv4 {
+        packet.extract(hdr.ipv4);
+        // A later fragment has no UDP header, and options would move it.
+        transition select(hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.fragment_offset, hdr.ipv4.protocol) {
+            (4, 5, 0, PROTOCOL_UDP): udp;
+            default: accept;
+        }
+    }
+    state udp {
+        packet.extract(hdr.udp);
+        transition select(hdr.udp.dst_port) {
+            INA_UDP_PORT: ina;
+            default: accept;
+        }
+    }
+    state ina {
+        packet.extract(hdr.ina);
+        transition select(hdr.ina.kind) {
+            KIND_GRADIENT: half;
+            KIND_RESULT: half;
+            default: accept;
+        }
+    }
+    state half {
+        transition select(meta.second) {
+            1: passed;
+            default: values;
+        }
+    }
+    state passed {
+        packet.extract(hdr.passed);
+        packet.extract(hdr.values);
+        transition accept;
+    }
+    state values {
+        packet.extract(hdr.values);
+        VALUES_BESIDE
+        transition accept;
+    }

@@ -1,0 +1,1 @@
+"""Table entries in the formats that hardware takes, what a switch dumps, and how the two differ."""

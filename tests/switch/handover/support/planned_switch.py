@@ -1,0 +1,30 @@
+"""A switch of a plan, for tests of the formats in which its entries are handed over."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from planner.install.plan_entries import entries
+from planner.registry import METHODS
+from switch.entries import MulticastGroup, SwitchEntries, TableEntry
+from switch.program.program import Program
+from switch.program.read import read_program
+from switch.running_switch import PROGRAM
+
+
+@cache
+def planned(switch: str = "l1") -> SwitchEntries:
+    """The entries of a switch in ARO's plan for the network of its Fig. 1: l1 sums two workers."""
+    problem = build_problem(FabricChoice("aro-figure1"), JobChoice(gradient_bytes=8192, iterations=1))
+    return entries(problem, METHODS["aro"].plan(problem)).of(switch)
+
+
+def program() -> Program:
+    """The compiled program of the plan."""
+    return read_program(PROGRAM)
+
+
+def parts(found: SwitchEntries) -> tuple[set[TableEntry], set[MulticastGroup]]:
+    """Entries and groups, however they are ordered."""
+    return set(found.tables), set(found.groups)
