@@ -22,11 +22,15 @@ const bit<16> ETHERTYPE_IPV4 = 0x0800;
 const bit<8> PROTOCOL_UDP = 17;
 const bit<16> INA_UDP_PORT = 0x494e;
 
+// ECN in the IP header (RFC 3168): who sends it heeds marks; it has met with a long queue
+const bit<8> ECN_CAPABLE = 2;
+const bit<8> ECN_CONGESTED = 3;
+
 const bit<8> KIND_GRADIENT = 1;
 const bit<8> KIND_RESULT = 2;
 const bit<8> KIND_NOTICE = 3;
 
-const bit<8> FLAG_ECN = 0x01;
+const bit<8> FLAG_ECN = 0x01;        // it, or a packet that is summed in it, met with a long queue
 const bit<8> FLAG_COLLISION = 0x02;
 const bit<8> FLAG_OVERFLOW = 0x04;   // an element's sum left the range of int<32>
 const bit<8> FLAG_PARTIAL = 0x08;
@@ -128,9 +132,11 @@ struct headers_t {
 }
 
 #include "faults.p4"
+#include "marks.p4"
 
 struct metadata_t {
     faults_t fault;
+    marks_t mark;
     bit<8> pipeline;
     bit<1> admitted;
     bit<2> way;
@@ -151,6 +157,7 @@ struct metadata_t {
     bit<16> slot_workers;
     bit<16> slot_label;
     bit<8> slot_priority;
+    bit<8> slot_marks;    // FLAG_ECN, if a packet had it that is summed in the slot
     bit<32> age;          // of the slot's fragment, in sequence numbers
     bit<32> overflow;     // bit 31: some element has overflown
     bit<1> matches;
@@ -218,6 +225,7 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     register<bit<16>>(SLOTS) slot_workers;
     register<bit<16>>(SLOTS) slot_label;   // of the aggregator that owns what the slot holds
     register<bit<8>>(SLOTS) slot_priority;
+    register<bit<8>>(SLOTS) slot_marks;
     register<bit<32>>(SLOTS) slot_overflow;
     EACH_VALUE(VALUE_REGISTER)
 
@@ -327,6 +335,7 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         slot_workers.read(meta.slot_workers, meta.index);
         slot_label.read(meta.slot_label, meta.index);
         slot_priority.read(meta.slot_priority, meta.index);
+        slot_marks.read(meta.slot_marks, meta.index);
         slot_overflow.read(meta.overflow, meta.index);
         meta.age = hdr.ina.seq - meta.slot_seq;
         meta.matches = (bit<1>)(meta.slot_bitmap != 0 && meta.slot_owner == meta.owner
@@ -347,6 +356,7 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         take();
         meta.slot_bitmap = meta.child;
         meta.slot_workers = hdr.ina.workers;
+        meta.slot_marks = hdr.ina.flags & FLAG_ECN;
         meta.overflow = 0;
         EACH_VALUE(VALUE_STORE)
     }
@@ -354,6 +364,7 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         events.count(EVENT_ADDED);
         meta.slot_bitmap = meta.slot_bitmap | meta.child;
         meta.slot_workers = meta.slot_workers + hdr.ina.workers;
+        meta.slot_marks = meta.slot_marks | (hdr.ina.flags & FLAG_ECN);
         EACH_VALUE(VALUE_ADD)
     }
     action load() {
@@ -362,6 +373,7 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     action save() {
         slot_bitmap.write(meta.index, meta.slot_bitmap);
         slot_workers.write(meta.index, meta.slot_workers);
+        slot_marks.write(meta.index, meta.slot_marks);
         slot_overflow.write(meta.index, meta.overflow);
     }
     action free() { slot_bitmap.write(meta.index, 0); }
@@ -385,7 +397,7 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     action become_sum() {
         hdr.ina.label = meta.own_label;
         hdr.ina.workers = meta.slot_workers;
-        hdr.ina.flags = hdr.ina.flags | ((bit<8>)(meta.overflow >> 31) << 2);
+        hdr.ina.flags = hdr.ina.flags | meta.slot_marks | ((bit<8>)(meta.overflow >> 31) << 2);
         meta.way = WAY_LABEL;
     }
     action become_complete() {
@@ -408,7 +420,7 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         hdr.ina.label = meta.own_label;
     }
     action reach_all() {
-        hdr.ina.flags = hdr.ina.flags & FLAG_OVERFLOW;
+        hdr.ina.flags = hdr.ina.flags & (FLAG_OVERFLOW | FLAG_ECN);
         meta.way = WAY_TREE;
     }
     action turn_back() {
@@ -436,8 +448,9 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         EACH_VALUE(VALUE_SWAP)
         slot_bitmap.write(meta.index, meta.child);
         slot_workers.write(meta.index, hdr.ina.workers);
+        slot_marks.write(meta.index, hdr.ina.flags & FLAG_ECN);
         slot_overflow.write(meta.index, 0);
-        hdr.ina.flags = FLAG_PARTIAL | ((bit<8>)(meta.overflow >> 31) << 2);
+        hdr.ina.flags = FLAG_PARTIAL | meta.slot_marks | ((bit<8>)(meta.overflow >> 31) << 2);
         hdr.ina.job = meta.slot_owner[31:16];
         hdr.ina.tree = meta.slot_owner[15:0];
         hdr.ina.label = meta.slot_label;
@@ -596,6 +609,7 @@ control InaEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
     counter(PORTS, CounterType.packets) lost;        // a fault on demand: dropped instead of sent
 
     Departure() departure;
+    Marks() marks;
 
     apply {
         meta.fault.port = (bit<32>)standard.egress_port;
@@ -605,6 +619,7 @@ control InaEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
             mark_to_drop(standard);
         } else {
             sent.count(meta.fault.port);
+            marks.apply(hdr, meta.mark, standard);
         }
         if (standard.egress_rid != 0) {
             replicated.count(meta.fault.port);

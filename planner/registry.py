@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from planner.core.method import Method, Options
+from planner.core.option_texts import with_options
 from planner.methods import atp, ecmp, grid, lbmm, panama, paring, sharp, spar
 from planner.methods.aro import method as aro
 from planner.methods.aro import variants as aro_literal
@@ -25,27 +26,37 @@ from topo.errors import unknown_name
 
 METHODS: dict[str, Method[Any]] = {
     "aro": Method("aggregator-aware routing, exact for any number of tasks (ARO)", aro.AroOptions, aro.plan),
-    "aro-unaware": Method("aro as if switches had one pipeline, for comparison", Options, aro.plan_unaware),
-    "forest": Method("several trees per task, each with a share of the gradient", forest.ForestOptions, forest.plan),
+    "aro-unaware": Method("aro as if switches had one pipeline, for comparison (ARO)", Options, aro.plan_unaware),
+    "forest": Method(
+        "several trees per task, each with a part of the gradient (ours)", forest.ForestOptions, forest.plan
+    ),
     "forest-any": Method(
-        "any number of trees per task: the best of any plan of trees, proven", Options, forest.plan_any
+        "any number of trees per task: the best of any plan of trees, proven (ours)", Options, forest.plan_any
     ),
     "atp": Method("aggregation at the ToR only, ECMP (ATP)", atp.AtpOptions, atp.plan),
     "geryon": Method("atp's routes without aggregation (Geryon)", Options, atp.plan_geryon),
     "inart": Method("each gradient summed at most once, at any switch (InArt)", inart.InartOptions, inart.plan),
     "inart-equal": Method("inart with equal shares for all PSs (R-InArt)", inart.InartOptions, inart.plan_equal),
     "inart-forest": Method(
-        "inart with several trees per PS, near its relaxation", inart_forest.InartForestOptions, inart_forest.plan
+        "inart with several trees for each PS (ours)",
+        inart_forest.InartForestOptions,
+        inart_forest.plan,
     ),
-    "atp-tor": Method("atp without its second level at the PS's ToR", Options, atp.plan_tor),
+    "atp-tor": Method("atp without its second level at the PS's ToR (InArt's ATP)", Options, atp.plan_tor),
     "random": Method("each task through one INA switch drawn at random (ARO's RANDOM)", Options, ecmp.plan_random),
     "aggtree": Method("each flow by the least used uplink of its ToR (AggTree)", Options, ecmp.plan_aggtree),
-    "aggtree-balanced": Method("aggtree that minds all links of a path", Options, ecmp.plan_balanced),
+    "aggtree-balanced": Method("aggtree that minds all links of a path (ours)", Options, ecmp.plan_balanced),
     "goat": Method("sub-models, each summed by switches with memory for it (GOAT)", goat.GoatOptions, goat.plan),
     "grid": Method("an aggregator for each worker by linear program, summed once (GRID)", grid.GridOptions, grid.plan),
-    "grid-capped": Method("grid whose switches leave to the PS what is too much", grid.GridOptions, grid.plan_capped),
+    "grid-capped": Method(
+        "grid whose switches leave to the PS what is too much (GRID)",
+        grid.GridOptions,
+        grid.plan_capped,
+    ),
     "panama": Method(
-        "several trees per job by the least loaded links, evenly used (PANAMA)", panama.PanamaOptions, panama.plan
+        "several trees per job by the least loaded links; marks of congestion (PANAMA)",
+        panama.PanamaOptions,
+        panama.plan,
     ),
     "paring": Method("a Steiner tree of hops over the aggregators (PARING)", paring.ParingOptions, paring.plan),
     "spar": Method("aggregation at the nearest ToR, summed once (SPAR)", overlay.OverlayOptions, spar.plan),
@@ -81,12 +92,16 @@ METHODS |= OWN
 
 
 def find_method(name: str) -> Method[Any]:
-    """The method of that name. Raises `InputError`: for an unknown name with the nearest name that there is."""
+    """The method of that name, with the options that follow it, as in `soar:switches=8`.
+
+    Raises `InputError`: for an unknown name with the nearest name that there is.
+    """
+    name, *options = name.split(":")
     if name in BROKEN:
         raise BROKEN[name]
     if name not in METHODS:
         raise unknown_name("planner", name, METHODS)
-    return METHODS[name]
+    return with_options(name, METHODS[name], options) if options else METHODS[name]
 
 
 def find_scheduler(name: str) -> Scheduler:

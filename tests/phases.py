@@ -2,9 +2,10 @@
 
     python tests/phases.py [options and folders of pytest]
 
-Networks of the second phase have the machine to themselves, for their rates are measured. Single switches and small
-networks whose packets are only compared run in the first, where each process has a network namespace of its own. One
-line for each phase says how it ended, and the command fails if either does.
+Networks of the second phase have the machine to themselves, for their rates are measured. Single switches, and networks
+whose packets or sums are only compared, run in the first. Each process that runs tests has a network namespace and a
+folder of ledgers of its own, so that nobody sees or removes what another one builds, on a machine that others use as
+well. One line for each phase says how it ended, and the command fails if either does.
 """
 
 from __future__ import annotations
@@ -23,9 +24,12 @@ import pytest
 
 BESIDE, NETWORKS = "beside", "networks"
 COMPARED = ("p4", "stf", "switch")
-"""Folders whose tests that need root compare packets and measure no rate, unless they are marked `alone`."""
+"""Folders whose tests that need root compare packets and measure no rate, unless they are marked `alone`.
+
+Single tests of other folders are marked `beside`."""
 
 CLONE_NEWNS, CLONE_NEWNET = 0x20000, 0x40000000
+LEDGERS = Path("/run/inakit")
 TESTS = Path(__file__).resolve().parent
 NOTHING_TO_RUN = int(pytest.ExitCode.NO_TESTS_COLLECTED)
 
@@ -42,7 +46,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def own_network() -> None:
-    """Give this process a network namespace with a /sys that shows it; control groups stay where they are.
+    """Give this process a network namespace with a /sys that shows it, and an empty folder for ledgers of networks.
+
+    Control groups stay where they are.
 
     Where this is not allowed, as in some containers, networks cannot be built either, and their tests are skipped.
     """
@@ -50,6 +56,7 @@ def own_network() -> None:
         if ctypes.get_errno() == errno.EPERM:
             return
         raise OSError(ctypes.get_errno(), "no network namespace of its own for a process of tests")
+    LEDGERS.mkdir(mode=0o755, exist_ok=True)
     with TemporaryDirectory() as aside:
         for command in (
             "mount --make-rslave /",
@@ -57,6 +64,7 @@ def own_network() -> None:
             "mount -t sysfs sysfs /sys",
             f"mount --rbind {aside} /sys/fs",
             f"umount --lazy {aside}",
+            f"mount -t tmpfs -o mode=0755 ledgers {LEDGERS}",
             "ip link set lo up",
         ):
             subprocess.run(command.split(), check=True)
@@ -73,8 +81,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def phase_of(item: pytest.Item) -> str:
+    """Networks run in the second phase unless they are of `COMPARED` or marked `beside`, and what is marked `alone`."""
     compared = any(item.path.is_relative_to(TESTS / folder) for folder in COMPARED)
-    measured = item.get_closest_marker("root") and not compared
+    measured = item.get_closest_marker("root") and not compared and not item.get_closest_marker("beside")
     return NETWORKS if measured or item.get_closest_marker("alone") else BESIDE
 
 

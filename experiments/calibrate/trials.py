@@ -16,6 +16,7 @@ from experiments.run.dilation import options_for
 from experiments.run.run import Run, carry_out
 from experiments.worlds.emulated import EmulatedWorld
 from experiments.worlds.world import Wiring
+from planner.core.collectives.collective_times import foresee
 from planner.core.evaluate import evaluate
 from planner.core.fragment_ranges import fragment_ranges
 from planner.core.plan import Plan
@@ -114,7 +115,7 @@ class TrialNetwork:
         options = options_for(problem)
         worker = replace(options.worker, first_seq=self.next_seq)
         options = replace(options, worker=worker, stall_s=options.stall_s / STALLS)
-        self.next_seq += longest_tree(problem, plan) + max(tree.reach for s in plan.shards for tree in s.trees)
+        self.next_seq += sequence_numbers(problem, plan)
         try:
             outcome = carry_out(Run(problem, plan, options=options), self.network, sampler)
         except RunError as error:
@@ -152,9 +153,12 @@ def scaled(problem: Problem, plan: Plan, scale: float, run_s: float) -> tuple[Pr
     return replace(problem, fabric=with_scale(problem.fabric, scale), jobs=jobs), plan
 
 
-def longest_tree(problem: Problem, plan: Plan) -> int:
-    """The most fragments that a tree carries in one iteration."""
-    return max(len(fragments) for fragments in fragment_ranges(problem, plan).values())
+def sequence_numbers(problem: Problem, plan: Plan) -> int:
+    """How many sequence numbers one iteration needs, so that slots and receivers take the next ones for newer."""
+    if plan.collectives:
+        return max(int(foresee(problem, each).sent.max()) for each in plan.collectives)
+    longest = max(len(fragments) for fragments in fragment_ranges(problem, plan).values())
+    return longest + max(tree.reach for shard in plan.shards for tree in shard.trees)
 
 
 class Sampler:

@@ -34,6 +34,7 @@ from experiments.cli.commands import (
     top,
     topo,
     train,
+    validate,
 )
 from experiments.cli.options import with_groups
 
@@ -43,6 +44,7 @@ COMMANDS = (
     report.report,
     plan.plan,
     design.design,
+    validate.validate,
     place.place,
     topo.topo,
     jobs.jobs,

@@ -22,6 +22,7 @@ from experiments.run.scenario import DEFAULT_GRADIENT_BYTES, FabricChoice, JobCh
 from planner.core.method import AFTERWARDS
 from planner.core.policies import POLICIES
 from planner.core.problem import Problem
+from planner.install.data_plane_program import INA
 from topo.files.chip_profiles import PROFILES
 from traffic.measure.verdict import VALID
 
@@ -37,6 +38,10 @@ Gradient = Annotated[
 ]
 Iterations = Annotated[int, typer.Option(help="iterations of the single job")]
 Seed = Annotated[int, typer.Option(help="the seed of everything random")]
+Program = Annotated[
+    str,
+    typer.Option(help="the data-plane program: ina, or ina_hw, which does what a chip can (one access per register)"),
+]
 Switch = Annotated[
     str,
     typer.Option(
@@ -179,6 +184,18 @@ class RunOptions:
         bool, typer.Option("--keep-going", help="do not end a run early that clearly falls behind its plan")
     ] = False
     results: Results = RESULTS
+    program: Program = INA.name
+
+    @property
+    def of_emulation(self) -> dict[str, Any]:
+        """Those that an `Emulation` takes as they are."""
+        names = ("policies", "headroom", "keep_going", "program")
+        return {name: getattr(self, name) for name in names}
+
+    @property
+    def chosen_program(self) -> str:
+        """The data-plane program if it is another than usual, else an empty text."""
+        return "" if self.program == INA.name else self.program
 
     @property
     def policies(self) -> tuple[str, ...]:

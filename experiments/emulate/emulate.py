@@ -21,6 +21,7 @@ from experiments.emulate.defaults import (
 from experiments.faults.fault_plan import FaultPlan, check_mode
 from experiments.inspect.capture import Place, warn_of_losses
 from experiments.report.write import report_beside
+from experiments.run.chip_costs import chip_cost
 from experiments.run.observe.picture import draw_series
 from experiments.run.observe.sampling import AUTO, Sampling, check_observation
 from experiments.run.outcome import Outcome, planned_figures
@@ -39,7 +40,8 @@ from planner.core.method import AFTERWARDS, Options
 from planner.core.plan import Plan
 from planner.core.policies import policy_of
 from planner.core.problem import Problem
-from planner.registry import find_method
+from planner.install.data_plane_program import find_program
+from planner.registry import METHODS, find_method
 from planner.replan import replan_beside
 from planner.trees.headroom import as_run
 from planner.trees.under_policy import with_policy
@@ -65,6 +67,7 @@ class Emulation:
     - `keep_going`: a run goes on even when it is clearly too slow
     - `sampling`: whether links and fragments are observed, and how finely
     - `headroom`: when planners make room for results
+    - `program`: the data-plane program of the switches
     """
 
     problem: Problem
@@ -83,6 +86,7 @@ class Emulation:
     keep_going: bool = False
     sampling: Sampling = AUTO
     headroom: str = AFTERWARDS
+    program: str = "ina"
 
     @property
     def interconnect(self) -> Interconnect | None:
@@ -120,6 +124,7 @@ def run(emulation: Emulation, console: Console, plans: Mapping[str, Plan] | None
     world = check(emulation, planned=plans is not None)
     if plans is None:
         emulation, plans = prepared(emulation, world, console)
+    plans = {name: world.program.fitted(plan) for name, plan in plans.items()}
     folder = RunFolder(emulation.results, emulation.problem.fabric.name)
     record = new_record(emulation, plans, world)
     runs = runs_of(emulation, plans, folder)
@@ -208,7 +213,7 @@ def check(emulation: Emulation, *, planned: bool = False) -> World:
         raise InputError("no planner: name at least one, such as --planners aro")
     for name in () if planned else emulation.planners:
         find_method(name)
-    world = find_world(emulation.switch)
+    world = find_world(emulation.switch, find_program(emulation.program))
     check_features(world, emulation.mode, emulation.captures, emulation.faults, emulation.interconnect)
     check_observation(world, asked=emulation.sampling.asked)
     if emulation.faults is not None:
@@ -276,11 +281,23 @@ def new_record(emulation: Emulation, plans: Mapping[str, Plan], world: World) ->
             "planners": list(plans),
             "policies": list(emulation.policies),
             "headroom": emulation.headroom,
+            "program": emulation.program,
             "jobs": [asdict(job) for job in problem.jobs],
             "faults": None if emulation.faults is None else emulation.faults.document,
         },
-        planners={name: {"planned": planned_figures(evaluate(problem, plan))} for name, plan in plans.items()},
+        planners={name: planned_entry(emulation, name, plan) for name, plan in plans.items()},
     )
+
+
+def planned_entry(emulation: Emulation, name: str, plan: Plan) -> dict[str, Any]:
+    """A planner's entry before its run: the planned figures and, where switches have chips, what these cost."""
+    entry: dict[str, Any] = {"planned": planned_figures(evaluate(emulation.problem, plan))}
+    if name in emulation.planners and name in METHODS:
+        cost = chip_cost(
+            emulation.problem, name, plan, mode=emulation.mode, seed=emulation.seed, headroom=emulation.headroom
+        )
+        return entry if cost is None else entry | {"chips": cost.as_json()}
+    return entry
 
 
 def measure(

@@ -16,6 +16,7 @@ from experiments.run.outcome import Outcome, switch_events
 from experiments.run.run import Run, run_plan
 from experiments.worlds.registry import WORLDS
 from planner.core.problem import Problem
+from planner.install.data_plane_program import INA, DataPlaneProgram
 from topo.errors import MachineError, RunError
 from traffic.endpoints.gradient import RandomGradients
 from traffic.wire.frames import FRAGMENT
@@ -86,8 +87,11 @@ def check_memory(problem: Problem) -> None:
         )
 
 
-def attempt(cell: Cell, fragments: int | None = None) -> Tried:
-    """Run one iteration of a cell, with `fragments` (by default those of its world) times the cell's weight."""
+def attempt(cell: Cell, fragments: int | None = None, program: DataPlaneProgram = INA) -> Tried:
+    """Run one iteration of a cell on switches of this program.
+
+    It has `fragments` (by default those of its world) times the cell's weight.
+    """
     scale = scale_of(cell.switch)
     count = max(2, math.ceil((fragments or scale.fragments) * weight(cell)))
     problem, plan = case(cell.policy, cell.levels, fragments=count, slots=scale.slots, rate_bps=scale.rate_bps)
@@ -96,7 +100,7 @@ def attempt(cell: Cell, fragments: int | None = None) -> Tried:
     faults = CONDITIONS[cell.condition].faults(problem.fabric, sending_s)
     run = Run(problem, plan, gradients=GRADIENTS, options=scale.options, faults=faults)
     try:
-        outcome = run_plan(run, WORLDS[cell.switch]())
+        outcome = run_plan(run, WORLDS[cell.switch](program=program))
     except RunError as error:
         return Tried(cell, count, str(error))
     (iteration,) = outcome.measured.iterations

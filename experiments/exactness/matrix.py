@@ -19,6 +19,7 @@ from experiments.exactness.attempt import Cell, Tried, attempt, weight
 from experiments.exactness.conditions import CONDITIONS
 from experiments.run.progress import working
 from planner.core.policies import POLICIES
+from planner.install.data_plane_program import INA, DataPlaneProgram
 from topo.errors import InputError, unknown_name
 
 LEVELS = (1, 2, 3)
@@ -64,12 +65,14 @@ def shared_out(total: int, wanted: Sequence[Cell]) -> int:
     return math.ceil(total / of_one)
 
 
-def run_matrix(wanted: Sequence[Cell], fragments: int | None, console: Console) -> list[Tried]:
+def run_matrix(
+    wanted: Sequence[Cell], fragments: int | None, console: Console, program: DataPlaneProgram = INA
+) -> list[Tried]:
     """Try every cell, print the matrix, and return what was found."""
     found = []
     for number, cell in enumerate(wanted, start=1):
         with working(console, f"{number} of {len(wanted)}: {cell}"):
-            found.append(attempt(cell, fragments))
+            found.append(attempt(cell, fragments, program))
         if not found[-1].exact:
             console.print(f"{cell}: {found[-1].failure}", highlight=False, markup=False)
     exact, carried = sum(each.exact for each in found), sum(each.fragments for each in found)

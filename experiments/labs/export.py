@@ -9,7 +9,7 @@ from pathlib import Path
 from experiments.labs.registry import LABS, lab_folder, lab_named
 from topo.errors import InputError, writing
 
-LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.pyc", ".pytest_cache", "*.json")
+LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.pyc", ".pytest_cache")
 
 
 def export_labs(folder: Path, names: Sequence[str]) -> Iterator[Path]:
@@ -21,5 +21,11 @@ def export_labs(folder: Path, names: Sequence[str]) -> Iterator[Path]:
     for source in sources:
         target = folder / source.name
         with writing(target):
-            shutil.copytree(source, target, ignore=LEFT_OUT)
+            shutil.copytree(source, target, ignore=left_out)
         yield target
+
+
+def left_out(folder: str, names: list[str]) -> set[str]:
+    """What is no part of a lab: caches, and what p4c has made of a program."""
+    compiled = {f"{name.removesuffix('.p4')}.json" for name in names if name.endswith(".p4")}
+    return LEFT_OUT(folder, names) | (compiled & set(names))

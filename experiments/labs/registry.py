@@ -12,6 +12,7 @@ from experiments.labs.loss.lab import LossLab
 from experiments.labs.measure.lab import MeasureLab
 from experiments.labs.plan.lab import PlanLab
 from experiments.labs.pool.lab import PoolLab
+from experiments.labs.tree.lab import TreeLab
 from topo.errors import InputError, unknown_name
 
 IN_ORDER: tuple[Lab, ...] = (
@@ -19,6 +20,7 @@ IN_ORDER: tuple[Lab, ...] = (
     SwitchLab("2-sum", "One switch sums", "4 to 6", "sum", sum_lab.ITEMS),
     PoolLab(),
     LossLab(),
+    TreeLab(),
     PlanLab(),
     MeasureLab(),
 )

@@ -221,10 +221,11 @@ class RunView:
 
 @dataclass(frozen=True)
 class Document:
-    """One report: of a run, of several that are compared, or of a study, which then has no runs."""
+    """One report: of a run, of several that are compared, or of a study or a site, which then has no runs."""
 
     title: str
     made_by: str
     runs: Sequence[RunView] = ()
     study: Mapping[str, Any] | None = None
+    site: Mapping[str, Any] | None = None
     version: int = DOCUMENT_VERSION

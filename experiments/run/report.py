@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from experiments.run.bandwidths import bandwidth_tables
+from experiments.run.chip_costs import chip_lines
 from experiments.run.observe.tables import observed_tables
 from experiments.run.tables import NARROW, NamedTable
 from traffic.measure.comparison import TOTAL
@@ -32,13 +33,20 @@ def print_report(console: Console, record: Mapping[str, Any]) -> None:
     style = VERDICT_STYLES.get(record["verdict"], "bold yellow")
     if fabric_scale(record) != 1:
         console.print(scale_line(record), highlight=False)
-    for line in (*collision_lines(record), *fault_lines(record), *stranger_lines(record)):
+    for line in (*all_chip_lines(record), *collision_lines(record), *fault_lines(record), *stranger_lines(record)):
         console.print(line, highlight=False)
     console.print(f"verdict: [{style}]{record['verdict']}[/]", highlight=False)
     for reason in shortened(record["reasons"]):
         console.print(f"  - {reason}", highlight=False, markup=False, soft_wrap=True)
     if record["verdict"] != VALID:
         console.print(NO_RESULTS.get(record["verdict"], OVERLOAD))
+
+
+def all_chip_lines(record: Mapping[str, Any]) -> Iterator[str]:
+    """Lines about what the chips of switches cost each planner."""
+    for name, entry in record["planners"].items():
+        if "chips" in entry:
+            yield from chip_lines(name, entry["chips"])
 
 
 def fault_lines(record: Mapping[str, Any]) -> Iterator[str]:

@@ -159,6 +159,7 @@ def run_plan(
     """
     check_features(world, run.mode, run.captures, run.faults, run.interconnect)
     check_observation(world, asked=run.observation is not None)
+    run = fitted(run, world)
     if not world.real_time:
         run = made_for_own_time(run)
     installed, started = run.installed, time.monotonic()
@@ -170,6 +171,12 @@ def run_plan(
         setup_s = time.monotonic() - started
         progress = stack.enter_context(stage(f"{run.mode} on {world.name}"))
         return replace(carry_out(run, network, progress, paced(progress)), setup_s=setup_s)
+
+
+def fitted(run: Run, world: World) -> Run:
+    """The run of the plan as the world's data-plane program takes it. Raises `PlanError` where it cannot."""
+    plan = world.program.fitted(run.plan)
+    return run if plan is run.plan else replace(run, plan=plan)
 
 
 def made_for_own_time(run: Run) -> Run:

@@ -20,7 +20,7 @@ from experiments.sweeps.one_trial import Trial, key_of
 from experiments.sweeps.run_trials import run_trials
 from experiments.worlds.registry import is_virtual
 from planner.own_planners import OwnMethod
-from planner.registry import METHODS
+from planner.registry import find_method
 
 FOLDER, KEPT = "studies", "kept"
 PLANNING = (
@@ -97,7 +97,7 @@ def code_of(setting: Setting) -> list[str]:
     """The versions of the code on which a run of the setting depends."""
     parts: Sequence[str] = PLANNING if setting.world == PLANS_ONLY else (*PLANNING, *RUNNING)
     kit = code_version(*(ROOT / part for part in parts), without=(ROOT / "planner" / "own",))
-    method: Any = METHODS[setting.planner]
+    method: Any = find_method(setting.planner)
     return [kit, code_version(own_source(method))] if isinstance(method, OwnMethod) else [kit]
 
 

@@ -6,12 +6,15 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from experiments.inspect.capture import Counts, Place, capturing, check_tcpdump
 from experiments.worlds.observation import Noted, Observation
 from experiments.worlds.threads import Threads
 from experiments.worlds.world import Endpoints, Feature, Wiring
+from planner.install.data_plane_program import INA, DataPlaneProgram
 from planner.install.program import RECEIVED
 from switch.circuit_switch import CircuitSwitch, circuit_class
 from switch.entries import Entries
@@ -40,11 +43,17 @@ class EmulatedWorld:
     name: str
     features: frozenset[Feature] = frozenset(Feature) - {Feature.OBSERVATION}
     real_time: bool = True
+    program: DataPlaneProgram = INA
 
     @property
     def target(self) -> Target:
         """The switch target."""
         return TARGETS[self.name]
+
+    def node_class(self) -> Callable[..., Any]:
+        """The Mininet switch class of the target, running the program."""
+        made: Callable[..., Any] = self.target.node_class()
+        return partial(made, program=self.program.path)
 
     def missing(self) -> str | None:
         """What this machine lacks to emulate such networks, in words, or None."""
@@ -52,7 +61,7 @@ class EmulatedWorld:
 
     def check(self) -> None:
         """Raise `MachineError` where the target or Mininet cannot run, `InputError` for a stale P4 program."""
-        choose_target(self.name)
+        choose_target(self.name, self.program.path)
         check_machine()
 
     def check_tools(self, needed: Collection[Feature]) -> None:
@@ -69,7 +78,7 @@ class EmulatedWorld:
         """The network, up until the block ends. Raises `MachineError` where this machine cannot build it."""
         with Network(
             fabric,
-            self.target.node_class(),
+            self.node_class(),
             run_dir=wiring.folder,
             queue_packets=wiring.queue_packets or QUEUE_PACKETS,
             interconnect=wiring.interconnect,

@@ -9,9 +9,10 @@ from experiments.worlds.auto import AUTO, worlds_here
 from experiments.worlds.emulated import EmulatedWorld
 from experiments.worlds.virtual import VirtualWorld
 from experiments.worlds.world import World
+from planner.install.data_plane_program import INA, DataPlaneProgram
 from topo.errors import unknown_name
 
-WORLDS: dict[str, Callable[[], World]] = {
+WORLDS: dict[str, Callable[..., World]] = {
     "virtual": VirtualWorld,
     "fast": partial(EmulatedWorld, "fast"),
     "bmv2": partial(EmulatedWorld, "bmv2"),
@@ -23,14 +24,15 @@ def is_virtual(name: str) -> bool:
     return (worlds_here()[0] if name == AUTO else name) == VirtualWorld.name
 
 
-def find_world(name: str) -> World:
-    """The world of that name, checked to run here; `auto` stands for the first that `worlds_here` names.
+def find_world(name: str, program: DataPlaneProgram = INA) -> World:
+    """The world of that name with switches of this program, checked to run here.
 
-    Raises `InputError` for an unknown name, `MachineError` for a world that cannot run on this machine.
+    `auto` stands for the first that `worlds_here` names. Raises `InputError` for an unknown name, `MachineError` for a
+    world that cannot run on this machine.
     """
     name = worlds_here()[0] if name == AUTO else name
     if name not in WORLDS:
         raise unknown_name("switch", name, [*WORLDS, AUTO])
-    world = WORLDS[name]()
+    world = WORLDS[name](program=program)
     world.check()
     return world

@@ -1,4 +1,4 @@
-"""The world of virtual time: real switches running `p4/ina.p4`, links that serialise, the endpoints of every run.
+"""The world of virtual time: real switches running the P4 program, links that serialise, the endpoints of every run.
 
 A clock of its own counts picoseconds, so that rates and times are those of the plan's links, however fast this machine
 is. No root is needed, and every run is the same again.
@@ -25,12 +25,12 @@ from experiments.worlds.virtual_monitor import CountedNetwork, CountingMonitor, 
 from experiments.worlds.virtual_recirculation import recirculations
 from experiments.worlds.virtual_senders import VirtualReplayer, repeating
 from experiments.worlds.world import Endpoints, Feature, Wiring
+from planner.install.data_plane_program import INA, DataPlaneProgram
 from switch.circuit_switch import CIRCUIT_PROGRAM, CircuitSwitch
 from switch.entries import Entries
 from switch.fast.load.in_process_switch import InProcessSwitch
 from switch.program.read import read_program
 from switch.program.source_hashes import check_sources
-from switch.running_switch import PROGRAM
 from topo.fabric.addresses import addresses
 from topo.fabric.circuits import INTERCONNECT
 from topo.fabric.fabric import QUEUE_PACKETS, Fabric
@@ -54,10 +54,11 @@ class VirtualWorld:
     name: str = "virtual"
     features: frozenset[Feature] = frozenset(Feature)
     real_time: bool = False
+    program: DataPlaneProgram = INA
 
     def check(self) -> None:
         """Raise `InputError` for a P4 program whose sources have changed since it was compiled."""
-        check_sources(PROGRAM)
+        check_sources(self.program.path)
 
     def check_tools(self, needed: Collection[Feature]) -> None:
         """Do nothing: the world does everything itself."""
@@ -67,7 +68,7 @@ class VirtualWorld:
         self, fabric: Fabric, installed: Entries, wiring: Wiring, progress: Callable[[float], None]
     ) -> Iterator[LiveVirtualNetwork]:
         """The network, until the block ends."""
-        network = LiveVirtualNetwork(fabric, installed, wiring, progress)
+        network = LiveVirtualNetwork(fabric, installed, wiring, progress, self.program)
         with network.engine:
             yield network
 
@@ -81,10 +82,17 @@ class LiveVirtualNetwork:
 
     circuits: CircuitSwitch | None = None
 
-    def __init__(self, fabric: Fabric, installed: Entries, wiring: Wiring, progress: Callable[[float], None]) -> None:
+    def __init__(
+        self,
+        fabric: Fabric,
+        installed: Entries,
+        wiring: Wiring,
+        progress: Callable[[float], None],
+        program: DataPlaneProgram = INA,
+    ) -> None:
         self.fabric = fabric
         self.clock = EngineClock()
-        self.switches = running(installed, progress, self.clock)
+        self.switches = running(program.path, installed, progress, self.clock)
         self.hosts = host_ports_of(fabric)
         self.listening: Sequence[HostPort] = self.hosts
         self.ends = Ends()
@@ -237,9 +245,14 @@ class EngineClock:
         return 0 if self.engine is None else self.engine.now_ps // PS_PER_NS
 
 
-def running(installed: Entries, progress: Callable[[float], None], clock: EngineClock) -> dict[str, InProcessSwitch]:
-    """The switches with their entries, by name; `progress` is given the share of them that is ready."""
-    program, found = read_program(PROGRAM), {}
+def running(
+    path: Path, installed: Entries, progress: Callable[[float], None], clock: EngineClock
+) -> dict[str, InProcessSwitch]:
+    """The switches that run the program in this file, with their entries, by name.
+
+    `progress` is given the share of them that is ready.
+    """
+    program, found = read_program(path), {}
     for number, entries in enumerate(installed.switches):
         found[entries.switch] = InProcessSwitch(program, entries.switch, clock)
         found[entries.switch].install(entries)

@@ -16,6 +16,7 @@ from typing import Protocol
 
 from experiments.inspect.capture import Counts, Place
 from experiments.worlds.observation import Noted, Observation
+from planner.install.data_plane_program import DataPlaneProgram
 from switch.circuit_switch import CircuitSwitch
 from switch.entries import Entries
 from switch.running_switch import RunningSwitch
@@ -133,6 +134,11 @@ class World(Protocol):
     @property
     def name(self) -> str:
         """What the command line calls the world."""
+        ...
+
+    @property
+    def program(self) -> DataPlaneProgram:
+        """The data-plane program that its switches run."""
         ...
 
     @property

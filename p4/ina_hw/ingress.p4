@@ -50,7 +50,7 @@
 
     // -- where they go
 
-    action drop(bit<32> event) {
+    action drop(event_t event) {
         meta.outcome = event;
         DROP
     }
@@ -117,7 +117,7 @@
         hdr.ina.label = 0;
         turn_back();
     }
-    action become_sum(bit<32> event) {
+    action become_sum(event_t event) {
         meta.happened = event;
         meta.summed = 1;
         hdr.ina.label = meta.own_label;
@@ -141,134 +141,129 @@
             if (meta.second == 0) {
                 admission.apply();
             }
+            aggregation.apply();
+            LOCATE
             if (meta.admitted == 0) {
                 REJECT
                 drop(EVENT_REJECTED);
-            } else {
-                aggregation.apply();
-
-                // What the packet asks of a slot.
-                if (hdr.ina.kind != KIND_GRADIENT) {
-                    // From the root: to every worker along the tree, or again to one that asked.
-                    meta.way = (hdr.ina.flags & FLAG_RETRANSMITTED) == 0 ? WAY_TREE : WAY_ADDRESS;
-                    if (hdr.ina.kind == KIND_RESULT && meta.room != 0) {
-                        meta.asked = ASK_RELEASE;
-                    }
-                } else if ((hdr.ina.flags & FLAG_DIRECT) != 0) {
-                    meta.way = WAY_ADDRESS;
-                } else if ((hdr.ina.flags & FLAG_OVERFLOW) != 0 && (meta.policy & POLICY_ROOT) != 0) {
-                    // A sum that left 32 bits is no result, but a notice to send its fragment to the PS.
-                    hdr.ina.kind = KIND_NOTICE;
-                    hdr.ina.label = meta.own_label;
-                    reach_all();
-                } else if (meta.child == 0 || (hdr.ina.flags & (FLAG_PARTIAL | FLAG_OVERFLOW)) != 0) {
-                    pass();
-                } else if (meta.room == 0) {
-                    REJECT
-                    drop(EVENT_REJECTED);
-                } else if ((hdr.ina.flags & FLAG_RETRANSMITTED) != 0 && (meta.policy & POLICY_HOLD) == 0) {
-                    // What is sent again does not wait in a slot, if there is a PS to turn to.
-                    meta.asked = ASK_FIND;
+            } else if (hdr.ina.kind != KIND_GRADIENT) {
+                // From the root: to every worker along the tree, or again to one that asked.
+                if ((hdr.ina.flags & FLAG_RETRANSMITTED) == 0) {
+                    meta.way = WAY_TREE;
                 } else {
-                    meta.asked = ASK_JOIN;
+                    meta.way = WAY_ADDRESS;
                 }
-                LOCATE
-
-                // Whose the slot is, and which fragment it holds.
-                if (meta.asked == ASK_JOIN) {
-                    claim();
-                } else if (meta.asked == ASK_FIND) {
-                    look();
-                } else if (meta.asked == ASK_RELEASE) {
+                if (hdr.ina.kind == KIND_RESULT && meta.room != 0) {
+                    meta.asked = ASK_RELEASE;
                     release();
                 }
-                if (meta.asked == ASK_JOIN && meta.owner_before == 0) {
-                    begin();
-                } else if (meta.asked == ASK_JOIN && meta.owner_before == meta.owner) {
-                    advance();
-                } else if (meta.asked == ASK_FIND && meta.owner_before == meta.owner) {
-                    find();
-                }
+            } else if ((hdr.ina.flags & FLAG_DIRECT) != 0) {
+                meta.way = WAY_ADDRESS;
+            } else if ((hdr.ina.flags & FLAG_OVERFLOW) != 0 && (meta.policy & POLICY_ROOT) != 0) {
+                // A sum that left 32 bits is no result, but a notice to send its fragment to the PS.
+                hdr.ina.kind = KIND_NOTICE;
+                hdr.ina.label = meta.own_label;
+                reach_all();
+            } else if (meta.child == 0 || (hdr.ina.flags & (FLAG_PARTIAL | FLAG_OVERFLOW)) != 0) {
+                pass();
+            } else if (meta.room == 0) {
+                REJECT
+                drop(EVENT_REJECTED);
+            } else if ((hdr.ina.flags & FLAG_RETRANSMITTED) != 0 && (meta.policy & POLICY_HOLD) == 0) {
+                // What is sent again does not wait in a slot, if there is a PS to turn to.
+                meta.asked = ASK_FIND;
+                look();
+            } else {
+                meta.asked = ASK_JOIN;
+                claim();
+            }
 
-                // Which children are in it.
-                if (meta.held == SLOT_FRESH) {
-                    set_bits();
-                } else if (meta.held == SLOT_MINE) {
-                    join_bits();
-                }
-                meta.after = meta.before | meta.child;
-                meta.seen = meta.before & meta.child;
+            // Which fragment the slot holds.
+            if (meta.asked == ASK_JOIN && meta.owner_before == 0) {
+                begin();
+            } else if (meta.asked == ASK_JOIN && meta.owner_before == meta.owner) {
+                advance();
+            } else if (meta.asked == ASK_FIND && meta.owner_before == meta.owner) {
+                find();
+            }
 
-                // Its values.
-                if (meta.held == SLOT_FRESH) {
-                    set_workers();
-                    SUM(STORE)
-                } else if (meta.held == SLOT_MINE && meta.seen == 0) {
-                    add_workers();
-                    SUM(ADD)
-                } else if (meta.held == SLOT_MINE) {
-                    look_workers();
-                    SUM(LOOK)
-                }
+            // Which children are in it.
+            if (meta.held == SLOT_FRESH) {
+                set_bits();
+                set_seen();
+            } else if (meta.held == SLOT_MINE) {
+                join_bits();
+                join_seen();
+            }
 
-                // What becomes of the packet.
-                if (meta.asked == ASK_RELEASE) {
-                    if (PASSES == 2 && meta.second == 0) {
-                        meta.again = 1;
-                    } else if (meta.owner_before == meta.owner) {
-                        meta.happened = EVENT_RELEASED;
-                    }
-                } else if (meta.asked != ASK_NOTHING && meta.held == SLOT_BUSY) {
-                    if (meta.second == 1) {
-                        // Half of it is in a slot: it cannot go on by itself.
-                        meta.happened = EVENT_COLLISION;
-                        drop(EVENT_ABSORBED);
-                    } else if (meta.asked == ASK_FIND) {
-                        pass();
-                    } else if ((meta.policy & POLICY_NOTIFY) != 0) {
-                        notify();
-                    } else if ((meta.policy & POLICY_HOLD) != 0) {
-                        // Nobody starts a newer fragment here before all have this one's result.
+            // Its values.
+            if (meta.held == SLOT_FRESH) {
+                set_workers();
+                SUM(STORE)
+            } else if (meta.held == SLOT_MINE && meta.seen == 0) {
+                add_workers();
+                SUM(ADD)
+            } else if (meta.held == SLOT_MINE) {
+                look_workers();
+                SUM(LOOK)
+            }
+
+            // What becomes of the packet.
+            if (meta.asked == ASK_RELEASE) {
+                if (PASSES == 2 && meta.second == 0) {
+                    meta.again = 1;
+                } else if (meta.owner_before == meta.owner) {
+                    meta.happened = EVENT_RELEASED;
+                }
+            } else if (meta.asked != ASK_NOTHING && meta.held == SLOT_BUSY) {
+                if (meta.second == 1) {
+                    // Half of it is in a slot: it cannot go on by itself.
+                    meta.happened = EVENT_COLLISION;
+                    drop(EVENT_ABSORBED);
+                } else if (meta.asked == ASK_FIND) {
+                    pass();
+                } else if ((meta.policy & POLICY_NOTIFY) != 0) {
+                    notify();
+                } else if ((meta.policy & POLICY_HOLD) != 0) {
+                    // Nobody starts a newer fragment here before all have this one's result.
+                    drop(EVENT_DUPLICATE);
+                } else {
+                    collide();
+                }
+            } else if (meta.asked != ASK_NOTHING) {
+                if (meta.seen == 0 || (meta.second == 1 && hdr.carried.is_new == 1)) {
+                    meta.is_new = 1;
+                }
+                if (meta.held == SLOT_FRESH && meta.owner_before != 0) {
+                    meta.reclaimed = 1;
+                }
+                if (PASSES == 2 && meta.second == 0) {
+                    meta.again = 1;
+                    meta.summed = 1;
+                } else if (meta.second == 1 && hdr.carried.bitmap != meta.after) {
+                    drop(EVENT_ABSORBED);
+                } else if (meta.after == meta.full) {
+                    if (meta.is_new == 1) {
+                        become_sum(EVENT_COMPLETED);
+                        if ((meta.policy & POLICY_ROOT) != 0) {
+                            hdr.ina.kind = KIND_RESULT;
+                            reach_all();
+                        }
+                    } else if ((hdr.ina.flags & FLAG_RETRANSMITTED) != 0) {
+                        become_sum(EVENT_ANSWERED);
+                        if ((meta.policy & POLICY_ROOT) != 0) {
+                            hdr.ina.kind = KIND_RESULT;
+                            turn_back();
+                        }
+                    } else {
                         drop(EVENT_DUPLICATE);
-                    } else {
-                        collide();
                     }
-                } else if (meta.asked != ASK_NOTHING) {
-                    meta.is_new = (bit<1>)(meta.seen == 0);
-                    if (PASSES == 2 && meta.second == 0) {
-                        meta.again = 1;
-                    } else {
-                        if (meta.second == 1) {
-                            meta.is_new = meta.is_new | hdr.carried.is_new;
-                        }
-                        meta.reclaimed = (bit<1>)(meta.held == SLOT_FRESH && meta.owner_before != 0);
-                        if (meta.second == 1 && hdr.carried.bitmap != meta.after) {
-                            drop(EVENT_ABSORBED);
-                        } else if (meta.after == meta.full) {
-                            bool asked_again = (hdr.ina.flags & FLAG_RETRANSMITTED) != 0;
-                            if (meta.is_new == 1) {
-                                become_sum(EVENT_COMPLETED);
-                            } else if (asked_again) {
-                                become_sum(EVENT_ANSWERED);
-                            } else {
-                                drop(EVENT_DUPLICATE);
-                            }
-                            if (meta.summed == 1 && (meta.policy & POLICY_ROOT) != 0) {
-                                hdr.ina.kind = KIND_RESULT;
-                                if (meta.is_new == 1) {
-                                    reach_all();
-                                } else {
-                                    turn_back();
-                                }
-                            }
-                        } else if (meta.asked == ASK_FIND) {
-                            become_partial();
-                        } else if (meta.is_new == 1) {
-                            drop(EVENT_ABSORBED);
-                        } else {
-                            drop(EVENT_DUPLICATE);
-                        }
-                    }
+                } else if (meta.asked == ASK_FIND) {
+                    become_partial();
+                } else if (meta.is_new == 1) {
+                    drop(EVENT_ABSORBED);
+                } else {
+                    drop(EVENT_DUPLICATE);
                 }
             }
         }
@@ -287,6 +282,7 @@
         hdr.carried.again = meta.again;
         hdr.carried.summed = meta.summed;
         hdr.carried.is_new = meta.is_new;
+        hdr.carried.second = meta.second;
         hdr.carried.bitmap = meta.after;
         AFTER_INGRESS
     }

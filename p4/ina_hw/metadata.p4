@@ -7,9 +7,9 @@ const bit<2> ASK_FIND = 2;     // to be summed if its fragment is there already
 const bit<2> ASK_RELEASE = 3;  // to free the slot: it is the result
 
 // What it finds there.
-const bit<32> SLOT_BUSY = 0;   // another fragment
-const bit<32> SLOT_MINE = 1;   // its fragment
-const bit<32> SLOT_FRESH = 2;  // its fragment from now on: nothing was there, or nothing that is waited for
+const bit<8> SLOT_BUSY = 0;   // another fragment
+const bit<8> SLOT_MINE = 1;   // its fragment
+const bit<8> SLOT_FRESH = 2;  // its fragment from now on: nothing was there, or nothing that is waited for
 
 #define LARGEST 32w0x7fffffff
 #define SMALLEST 32w0x80000000
@@ -32,18 +32,17 @@ struct metadata_t {
     slot_t index;
     bit<2> asked;
     bit<32> owner_before;
-    bit<32> held;
-    bit<32> before;       // the children in the sum, before and after
-    bit<32> after;
-    bit<32> seen;         // the packet's children that were in it before
+    bit<8> held;
+    bit<32> after;        // the children in the sum with this packet's
+    bit<32> seen;         // the packet's child if it was in the sum before
     bit<32> workers;
     // what becomes of the packet
     bit<1> again;
     bit<1> summed;
     bit<1> is_new;
     bit<1> reclaimed;
-    bit<32> outcome;
-    bit<32> happened;
+    event_t outcome;
+    event_t happened;
     // in the egress
     bit<1> at_end;        // some value is at an end of int<32>
     METADATA_BESIDE

@@ -30,25 +30,25 @@ const bit<2> WAY_TREE = 2;     // to every worker: by job and tree
 const bit<2> WAY_ADDRESS = 3;  // to one host: by IPv4 address
 
 // What happens to packets; `ina.p4` says what each means.
-const bit<32> EVENT_MALFORMED = 0;
-const bit<32> EVENT_REJECTED = 1;
-const bit<32> EVENT_UNROUTABLE = 2;
-const bit<32> EVENT_ABSORBED = 3;
-const bit<32> EVENT_DUPLICATE = 4;
-const bit<32> EVENT_SENT_UNICAST = 5;
-const bit<32> EVENT_SENT_MULTICAST = 6;
-const bit<32> EVENT_ADDED = 7;
-const bit<32> EVENT_COMPLETED = 8;
-const bit<32> EVENT_FLUSHED = 9;
-const bit<32> EVENT_COLLISION = 10;
-const bit<32> EVENT_RECLAIMED = 11;
-const bit<32> EVENT_NOTIFIED = 13;
-const bit<32> EVENT_ANSWERED = 14;
-const bit<32> EVENT_RELEASED = 15;
-const bit<32> EVENT_LOST = 16;
-const bit<32> EVENT_HELD = 17;
-const bit<32> EVENT_OVERTAKEN = 18;
-const bit<32> EVENT_DOUBLED = 19;
+const event_t EVENT_MALFORMED = 0;
+const event_t EVENT_REJECTED = 1;
+const event_t EVENT_UNROUTABLE = 2;
+const event_t EVENT_ABSORBED = 3;
+const event_t EVENT_DUPLICATE = 4;
+const event_t EVENT_SENT_UNICAST = 5;
+const event_t EVENT_SENT_MULTICAST = 6;
+const event_t EVENT_ADDED = 7;
+const event_t EVENT_COMPLETED = 8;
+const event_t EVENT_FLUSHED = 9;
+const event_t EVENT_COLLISION = 10;
+const event_t EVENT_RECLAIMED = 11;
+const event_t EVENT_NOTIFIED = 13;
+const event_t EVENT_ANSWERED = 14;
+const event_t EVENT_RELEASED = 15;
+const event_t EVENT_LOST = 16;
+const event_t EVENT_HELD = 17;
+const event_t EVENT_OVERTAKEN = 18;
+const event_t EVENT_DOUBLED = 19;
 #define EVENTS 20
 
 header ethernet_t {
@@ -105,7 +105,8 @@ header carried_t {
     bit<1> overflow;  // a sum of an earlier pass left the range of int<32>
     bit<1> is_new;    // an earlier pass added it
     bit<1> faulty;    // v1model only: it came in by a port with faults on demand
-    bit<3> unused;
+    bit<1> second;    // it has come in once more
+    bit<2> unused;
     bit<8> pipeline;  // by which it came in
     bit<32> bitmap;   // of the children in the sum of the earlier pass
 }

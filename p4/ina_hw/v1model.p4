@@ -21,6 +21,7 @@
 #define RECIRCULATION_PORT 510
 
 typedef bit<32> slot_t;
+typedef bit<32> event_t;
 
 // The values that are not of this pass are parsed only for faults on demand, which keep whole packets.
 #if VALUES_PER_PASS == 32
@@ -70,21 +71,29 @@ parser InaParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
 control NoVerify(inout headers_t hdr, inout metadata_t meta) { apply { } }
 control NoUpdate(inout headers_t hdr, inout metadata_t meta) { apply { } }
 
-#define REGISTER(name) register<bit<32>>(PASSES * SLOTS) name;
-#define READ_MODIFY_WRITE(cells, name, destination, BODY) \
+#define REGISTER(name, type) register<type>(PASSES * SLOTS) name;
+#define READ_MODIFY_WRITE(cells, name, type, destination, BODY) \
     action name() { \
         bit<32> value; \
-        bit<32> result; \
+        type result; \
         cells.read(value, meta.index); \
         BODY \
         cells.write(meta.index, value); \
         destination = result; \
     }
+// Without branches, of which 32 in a row are more than the kernel follows: 1 for a value at an end of int<32>, 0 for
+// another; and the end on a value's side.
+#define IS_END(value) (((value ^ (bit<32>)((int<32>)value >> 31)) + 1) >> 31)
+#define END_OF(value) ((bit<32>)((int<32>)value >> 31) ^ LARGEST)
+#define ADD_TO_THE_END(operand) \
+    bit<32> sum = value + operand; \
+    bit<32> stays = 0 - (IS_END(value) | (((value ^ sum) & (operand ^ sum)) >> 31)); \
+    value = (sum & ~stays) | (END_OF(value) & stays);
 #define VALUE_REGISTER(i) \
-    REGISTER(sum##i) \
-    READ_MODIFY_WRITE(sum##i, store_##i, hdr.values.v##i, STORE(i)) \
-    READ_MODIFY_WRITE(sum##i, add_##i, hdr.values.v##i, ADD(i)) \
-    READ_MODIFY_WRITE(sum##i, look_##i, hdr.values.v##i, LOOK)
+    REGISTER(sum##i, bit<32>) \
+    READ_MODIFY_WRITE(sum##i, store_##i, bit<32>, hdr.values.v##i, STORE(i)) \
+    READ_MODIFY_WRITE(sum##i, add_##i, bit<32>, hdr.values.v##i, ADD(i)) \
+    READ_MODIFY_WRITE(sum##i, look_##i, bit<32>, hdr.values.v##i, LOOK)
 #define SUM_STORE(i) store_##i();
 #define SUM_ADD(i) add_##i();
 #define SUM_LOOK(i) look_##i();
@@ -166,8 +175,7 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     #include "ingress.p4"
 }
 
-#define FIND_END(i) \
-    meta.at_end = meta.at_end | (bit<1>)(hdr.values.v##i == LARGEST || hdr.values.v##i == SMALLEST);
+#define FIND_END(i) meta.at_end = meta.at_end | (bit<1>)IS_END(hdr.values.v##i);
 #define FIND_OVERFLOW find_overflow();
 #define AFTER_EGRESS \
     meta.fault.port = (bit<32>)standard.egress_port; \

@@ -16,6 +16,8 @@ from math import fsum, inf
 from planner.core.collectives.collective_load import acknowledgement_loads_bps, chunk_loads_bps
 from planner.core.collectives.collective_times import Foreseen, foresee
 from planner.core.fragment_ranges import fragment_ranges
+from planner.core.limits import Inp
+from planner.core.loads import summed_flows
 from planner.core.plan import ROOT_LABEL, AggregationTree, Plan
 from planner.core.problem import Problem
 
@@ -63,6 +65,7 @@ class Prediction:
     - `overhead_bytes`: gradients summed over links (GOAT's communication overhead)
     - `network_throughput_bps`: the same per time, the sum of the link loads (InArt's network throughput)
     - `switches`: packets in and out of every switch that gradients pass
+    - `summed_bps`, by switch and pipeline: what the aggregators take in
     """
 
     jobs: dict[int, JobPrediction]
@@ -72,6 +75,7 @@ class Prediction:
     ps_ingress_bps: dict[str, float]
     overhead_bytes: int
     switches: dict[str, SwitchAggregation]
+    summed_bps: dict[Inp, float]
 
     @property
     def sending_rate_bps(self) -> float:
@@ -135,8 +139,8 @@ class TreeLoad:
 def evaluate(problem: Problem, plan: Plan) -> Prediction:
     """What `plan` should measure on the problem's fabric. The plan must have passed `check`."""
     loads, alone = list(tree_loads(problem, plan)), [foresee(problem, each) for each in plan.collectives]
-    wire = problem.fragment.wire_bytes
-    summed = {load.job: predict_job(problem, load.job, loads) for load in loads}
+    wire, hops_s = problem.fragment.wire_bytes, link_times(problem, loads)
+    summed = {number: predict_job(problem, number, loads, hops_s) for number in dict.fromkeys(x.job for x in loads)}
     jobs = summed | {each.collective.job: predict_collective(problem, each) for each in alone}
     hops = sum(x.packets * len(branch.links) for x in loads for branch in x.tree.branches)
     hops += sum(int(count) * len(c.links) for each in alone for c, count in each.counts())
@@ -149,6 +153,7 @@ def evaluate(problem: Problem, plan: Plan) -> Prediction:
         ps_ingress_bps=ingress_rates(loads),
         overhead_bytes=hops * wire,
         switches=switch_aggregation(loads, alone),
+        summed_bps=summed_rates(loads),
     )
 
 
@@ -177,14 +182,15 @@ def tree_loads(problem: Problem, plan: Plan) -> Iterator[TreeLoad]:
             yield TreeLoad(shard.job, tree, shard.rate_bps / len(shard.trees), len(ranges[shard.job, tree.number]))
 
 
-def predict_job(problem: Problem, number: int, of_all: list[TreeLoad]) -> JobPrediction:
-    """The prediction for one job, given the trees of all jobs.
+def predict_job(
+    problem: Problem, number: int, of_all: list[TreeLoad], hops_s: dict[DirectedLink, float]
+) -> JobPrediction:
+    """The prediction for one job, given the trees of all jobs and the times of links.
 
     A tree takes fragments x wire bytes x 8 / rate. A job's trees send at the same time, so its slowest tree is its
     communication time.
     """
     loads, wire_bytes = [load for load in of_all if load.job == number], problem.fragment.wire_bytes
-    hops_s = link_times(problem, of_all)
     received = sum(load.packets * load.arrivals for load in loads if not load.tree.in_network_root)
     return JobPrediction(
         sending_rate_bps=fsum(load.rate_bps for load in loads),
@@ -242,6 +248,15 @@ def result_loads(loads: list[TreeLoad]) -> dict[DirectedLink, float]:
     for load in loads:
         for node, parent in load.tree.result_parents.items():
             rates[parent, node] += load.rate_bps
+    return dict(rates)
+
+
+def summed_rates(loads: list[TreeLoad]) -> dict[Inp, float]:
+    """By switch and pipeline, the bit/s of gradients that its aggregators take in."""
+    rates: dict[Inp, float] = defaultdict(float)
+    for load in loads:
+        for inp, count in summed_flows([load.tree]).items():
+            rates[inp] += count * load.rate_bps
     return dict(rates)
 
 

@@ -57,7 +57,8 @@ class AggregationTree:
     `workers[label]` is the host of a worker's label. Every label but the root's has one branch. `policy` is a name of
     `planner.core.policies`; among fragments that may preempt each other the one of higher `priority` does. `fallback`
     leads from a root that is a switch to the PS that stands by for it. `results` says by which of its branches' links
-    each node gets the results, where that is planned: node by node its `result_parents`.
+    each node gets the results, where that is planned: node by node its `result_parents`. With `whole_children` an
+    aggregator sums what its children send and nothing that stands for a part of one.
     """
 
     number: int
@@ -69,6 +70,7 @@ class AggregationTree:
     priority: int = 0
     fallback: tuple[str, ...] = ()
     results: dict[str, str] = field(default_factory=dict)
+    whole_children: bool = False
 
     @cached_property
     def branch_of(self) -> dict[int, Branch]:
@@ -96,10 +98,11 @@ class AggregationTree:
         """The label that each bit of an aggregator's bitmap stands for.
 
         These are the aggregator's children. Where trees share slots, a sum may arrive in pieces: then they are all
-        workers below the aggregator, if 64 bits are enough for them.
+        workers below the aggregator, if 64 bits are enough for them, unless only `whole_children` are summed.
         """
         workers = self.workers_below[aggregator.label]
-        return workers if policy_of(self.policy).shared and len(workers) <= MOST_BITS else aggregator.children
+        in_pieces = policy_of(self.policy).shared and not self.whole_children
+        return workers if in_pieces and len(workers) <= MOST_BITS else aggregator.children
 
     def bits(self, aggregator: Aggregator) -> dict[int, int]:
         """The bits of every label that may come to an aggregator; 0 for a label that is only a part of a summand."""

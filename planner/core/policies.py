@@ -24,6 +24,7 @@ class SlotPolicy:
     - `notifies`: a fragment that finds its slot busy goes back as a notice with ECN
     - `needs_root`: the root is a switch, and nothing partial leaves an aggregator
     - `until_result`: a slot becomes free when the result comes back, not when its sum leaves
+    - `marks`: a packet that finds a long queue is marked (ECN), and workers send less as long as results say so
     """
 
     shared: bool = False
@@ -34,6 +35,7 @@ class SlotPolicy:
     notifies: bool = False
     needs_root: bool = False
     until_result: bool = False
+    marks: bool = False
 
     @property
     def keeps_sums(self) -> bool:
@@ -51,11 +53,12 @@ POLICIES = {
     "esa": SlotPolicy(shared=True, evicts=True),
     "switchml": SlotPolicy(holds=True, shadows=True, versions=2, needs_root=True),
     "p4inc-aoi": SlotPolicy(holds=True, shadows=True, notifies=True, versions=2, needs_root=True),
+    "panama": SlotPolicy(holds=True, shadows=True, versions=2, marks=True),
 }
 """By the method whose paper describes them: SwitchML's shadow copies below a PS; GOAT's exclusive segments (section
 III); ATP's slots by hash, first come first served; ESA's preemption by priority; SwitchML's pool with two versions;
 P4INC-AOI's segments with a shadow copy (section VI-B, whose workers number fragments so that no two of a job collide,
-as fragments that use a segment in order do not)."""
+as fragments that use a segment in order do not); shadow copies with PANAMA's congestion control."""
 
 DEFAULT_POLICY = "shadow-copy"
 

@@ -16,6 +16,7 @@ from planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Plan
 from planner.core.policies import SlotPolicy, policy_of
 from planner.core.problem import Problem
 from planner.install import program
+from planner.install.mark_entries import mark_entries
 from planner.install.program import KIND_GRADIENT, KIND_NOTICE, KIND_RESULT, PORTS, SLOTS_PER_PIPELINE
 from switch.entries import Entries, MulticastGroup, SwitchEntries, TableEntry
 from topo.errors import PlanError
@@ -59,6 +60,8 @@ def entries(problem: Problem, plan: Plan) -> Entries:
         rows += [*gradient_rows(fabric, tree), *acknowledgement_rows(fabric, tree, routes)]
     groups = [group for tree in trees for group in result_groups(fabric, tree)]
     used = {name for name, _ in rows}
+    if any(policy_of(tree.policy).marks for _, tree in pairs):
+        rows += [(name, entry) for name in used for entry in mark_entries(problem, name)]
     return Entries(tuple(gather(switch, rows, groups) for switch in fabric.switches if switch.name in used))
 
 

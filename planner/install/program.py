@@ -60,6 +60,11 @@ LEAVING, DEPARTURE_FAULTY = "InaEgress.departure.leaving", "InaEgress.departure.
 DRAWS = ("InaIngress.arrival.draws", "InaIngress.doubling.draws", "InaEgress.departure.draws")
 """The registers that hold, for each port, the state of its random numbers."""
 
+# Marks of congestion
+
+QUEUES, PHANTOM = "InaEgress.marks.queues", "InaEgress.marks.phantom"
+"""By egress port: how many bytes its link sends in a microsecond, and how many wait in a long queue, times 2^16."""
+
 # Registers of the slots; `SUM` with a number is that of one element
 
 SLOT_OWNER, SLOT_SEQ, SLOT_BITMAP = "InaIngress.slot_owner", "InaIngress.slot_seq", "InaIngress.slot_bitmap"

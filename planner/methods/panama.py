@@ -5,8 +5,8 @@ trees, so that a large transfer makes no path a hot spot. By which rule they are
 the abstract and summaries say: trees are routed one after another, of all jobs in turn, and each flow takes the path
 whose busiest link has the fewest flows so far. A job has as many as there are shortest ways, but at most `trees`.
 
-Its congestion control (DCTCP by marks that switches OR into sums, results as implicit acknowledgements) needs marks by
-length of queue, which the P4 program does not make: a plan's rates are shared out beforehand, equally.
+Rates are shared out beforehand, equally. Its congestion control is the slot policy `panama`: switches mark what finds a
+long queue and OR the marks of what they sum, results are the acknowledgements, and windows follow their marks (DCTCP).
 """
 
 from __future__ import annotations
@@ -27,6 +27,9 @@ from planner.trees.from_paths import tree_from_paths
 from planner.trees.unfolding import Path, unfold
 from topo.errors import InputError
 from topo.fabric.fabric import Fabric
+
+POLICY = "panama"
+"""The slot policy: shadow copies, and congestion control by marks."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,7 @@ def next_tree(fabric: Fabric, job: Job, server: str, number: int, loads: Loads, 
     paths = greedy_paths(fabric, job, server, draw, busiest_above_tor, loads)
     tree = tree_from_paths(fabric, number, paths, fabric.ina_names)
     loads.update(link for branch in tree.branches for link in branch.links if link[1] != server)
-    return replace(tree, number=number)
+    return replace(tree, number=number, policy=POLICY)
 
 
 def busiest_above_tor(loads: Loads, own: Path) -> float:

@@ -6,7 +6,7 @@ import pytest
 
 from experiments.exactness.attempt import Cell, attempt
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.root, pytest.mark.beside]
 
 CASES = [
     ("atp", 2, "1 % loss", 1000, ("lost", "added", "completed")),

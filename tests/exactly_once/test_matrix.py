@@ -21,22 +21,22 @@ from experiments.faults.fault_plan import Event, FaultPlan, Moment
 from experiments.run.run import Run, run_plan
 from experiments.worlds.virtual import VirtualWorld
 from planner.core.policies import POLICIES
+from planner.install.data_plane_program import INA
 from topo.errors import InputError, MachineError
 
 ONE_WORKER_TOO_MANY = one_more("add", "meta.slot_workers =")
 ONE_VALUE_UNCHANGED = unassigned("add", "values", "v3")
 
 
-def attempt_with(mutate: Mutation, cell: Cell, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Tried:
+def attempt_with(mutate: Mutation, cell: Cell, folder: Path) -> Tried:
     """Run a cell with few fragments on switches whose P4 program has a mistake."""
     mutant(mutate, folder)
-    monkeypatch.setattr("experiments.worlds.virtual.PROGRAM", folder / "mutant.json")
-    return attempt(cell, 8)
+    return attempt(cell, 8, replace(INA, path=folder / "mutant.json"))
 
 
 @pytest.mark.compiler
-def test_wrong_sums_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tried = attempt_with(ONE_VALUE_UNCHANGED, Cell("goat", 1, "no loss"), tmp_path, monkeypatch)
+def test_wrong_sums_are_named(tmp_path: Path) -> None:
+    tried = attempt_with(ONE_VALUE_UNCHANGED, Cell("goat", 1, "no loss"), tmp_path)
     problem, _ = case("goat", 1, fragments=8, slots=8, rate_bps=2e6)
     first, second = (GRADIENTS.of(problem.jobs[0], worker, 0)[3] for worker in range(2))
     assert not tried.exact
@@ -50,8 +50,8 @@ def test_wrong_sums_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.compiler
 @pytest.mark.parametrize("policy", POLICIES)
-def test_a_wrong_number_of_workers_is_named(policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tried = attempt_with(ONE_WORKER_TOO_MANY, Cell(policy, 2, "no loss"), tmp_path, monkeypatch)
+def test_a_wrong_number_of_workers_is_named(policy: str, tmp_path: Path) -> None:
+    tried = attempt_with(ONE_WORKER_TOO_MANY, Cell(policy, 2, "no loss"), tmp_path)
     assert not tried.exact
     label = 0 if POLICIES[policy].needs_root else 101
     assert re.fullmatch(

@@ -271,16 +271,17 @@ def check_chips(fabric: Fabric) -> None:
 def check_chip(switch: Switch, chip: Chip, rates_bps: Mapping[int, float]) -> None:
     """Raise `FabricError` unless a chip has the pipelines and the ports of a switch, whose links have these rates."""
     where = f"switch '{switch.name}', chip '{chip.name}'"
+    shares = {port: chip.share_of_pipeline(rate_bps) for port, rate_bps in rates_bps.items()}
+    for port, share in shares.items():
+        if share == math.inf:
+            fastest = chip.ports_per_pipeline[0][0]
+            raise FabricError(f"{where}: port {port} has {rates_bps[port]:g} bit/s; the fastest has {fastest:g}")
     if len(switch.pipelines) > chip.pipelines:
         raise FabricError(f"{where}: {len(switch.pipelines)} pipelines; the chip has {chip.pipelines}")
     for number, ports in enumerate(switch.pipelines):
-        shares = {port: chip.share_of_pipeline(rates_bps[port]) for port in ports if port in rates_bps}
-        for port, share in shares.items():
-            if share == math.inf:
-                fastest = chip.ports_per_pipeline[0][0]
-                raise FabricError(f"{where}: port {port} has {rates_bps[port]:g} bit/s; the fastest has {fastest:g}")
-        if sum(shares.values()) > 1 + ROUNDING:
+        needed = sum(shares.get(port, 0.0) for port in ports)
+        if needed > 1 + ROUNDING:
             raise FabricError(
-                f"{where}: the {len(shares)} ports of pipeline {number} are {sum(shares.values()):.3g} times "
-                "those that the chip has; spread them over more pipelines, or join fewer links to the switch"
+                f"{where}: the {len(ports)} ports of pipeline {number} are {needed:.3g} times those that the chip has; "
+                "spread them over more pipelines, or join fewer links to the switch"
             )

@@ -26,7 +26,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, StrictInt, StrictSt
 from topo.errors import FabricError, unknown_name
 from topo.fabric.chips import Chip
 from topo.files.quantities import RATE, rate, rate_text
-from topo.files.reader import FileKind, ParsedFile, nearest_name, read_file
+from topo.files.reader import FileKind, ParsedFile, read_file
 from topo.files.validation import Record, validate
 
 PROFILES = {path.stem: path for path in sorted((Path(__file__).parent / "chips").glob("*.yml"))}
@@ -78,7 +78,7 @@ class ChipRecord(Record):
 class NamedChipRecord(ChipRecord):
     """A file that describes one chip."""
 
-    name: StrictStr = Field(description="a name in letters")
+    name: StrictStr = Field(min_length=1, description="a name in letters")
 
 
 def find_chip(name: str) -> Chip:
@@ -86,8 +86,7 @@ def find_chip(name: str) -> Chip:
     if name.endswith(FILE_SUFFIXES):
         return load_chip(Path(name))
     if name not in PROFILES:
-        known = unknown_name("chip", name, PROFILES) if nearest_name(name, PROFILES) else f"unknown chip '{name}'"
-        raise FabricError(f"{known}; there are {', '.join(PROFILES)}, and your own in a .yml file")
+        raise FabricError(f"{unknown_name('chip', name, PROFILES)}, or a profile of your own in a .yml file")
     return profile(name)
 
 

@@ -26,8 +26,8 @@ OVERFLOW, RETRANSMITTED = int(Flag.OVERFLOW), int(Flag.RETRANSMITTED)
 BITS = 64
 """The bits of a bitmap."""
 PATIENCE = 0.25
-"""What has come is acknowledged after this part of a sender's least timeout, however few fragments it is, unless what
-is acknowledged at once takes longer to come."""
+"""What has come is acknowledged after this part of a sender's least timeout, however few fragments it is. It waits
+longer where as many as are acknowledged at once take longer to come."""
 
 
 class Receivers:

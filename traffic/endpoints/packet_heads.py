@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from planner.core.plan import ROOT_LABEL
+from planner.core.policies import policy_of
 from traffic.endpoints.streams import StreamLayout
 from traffic.sockets.ports import IntArray
 from traffic.wire.frames import BARE_FRAME, FRAME, Frames, head_of, new_frames
@@ -22,9 +23,8 @@ def gradient_heads(layout: StreamLayout) -> Frames:
         source, server, part = layout.hosts[host], layout.hosts[layout.trees.server[tree]], layout.parts[tree]
         fields = {"label": int(label), "workers": 1, "priority": int(layout.trees.priority[tree])}
         fields |= {"kind": Kind.GRADIENT, "job": part.job.number, "tree": part.tree.number}
-        frame = new_frames(
-            1, src_mac=source.mac, dst_mac=server.mac, src_ip=source.ipv4, dst_ip=server.ipv4, ina=fields
-        )
+        ways = {"src_mac": source.mac, "dst_mac": server.mac, "src_ip": source.ipv4, "dst_ip": server.ipv4}
+        frame = new_frames(1, **ways, ina=fields, capable=policy_of(part.tree.policy).marks)
         heads[stream] = head_of(frame)[0]
     return heads
 
@@ -70,5 +70,6 @@ def answer_head(layout: StreamLayout, tree: int, kind: Kind, flags: int, host: i
     dtype = BARE_FRAME if kind is Kind.NOTICE else FRAME
     fields = {"kind": kind, "flags": flags, "label": ROOT_LABEL, "workers": len(part.tree.workers)}
     fields |= {"job": part.job.number, "tree": part.tree.number}
-    frame = new_frames(1, src_mac=server.mac, dst_mac=mac, src_ip=server.ipv4, dst_ip=ipv4, ina=fields, dtype=dtype)
-    return head_of(frame)
+    capable = kind is Kind.RESULT and policy_of(part.tree.policy).marks
+    ways = {"src_mac": server.mac, "dst_mac": mac, "src_ip": server.ipv4, "dst_ip": ipv4}
+    return head_of(new_frames(1, **ways, ina=fields, dtype=dtype, capable=capable))

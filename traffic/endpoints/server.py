@@ -23,9 +23,10 @@ from traffic.endpoints.wrong_sums import Miscounts
 from traffic.sockets.batches import is_prefix
 from traffic.sockets.ports import BoolArray, IntArray, Outgoing, Packets
 from traffic.wire.frames import Frames, pick
-from traffic.wire.packet_format import Flag
+from traffic.wire.packet_format import Flag, Kind
 
-DIRECT, OVERFLOW, RETRANSMITTED = (int(flag) for flag in (Flag.DIRECT, Flag.OVERFLOW, Flag.RETRANSMITTED))
+DIRECT, ECN, OVERFLOW = int(Flag.DIRECT), int(Flag.ECN), int(Flag.OVERFLOW)
+RETRANSMITTED = int(Flag.RETRANSMITTED)
 
 
 @dataclass(frozen=True)
@@ -51,11 +52,11 @@ class Servers:
     """The sums of all trees, in arrays over rows, the fragments of all trees (see `traffic.endpoints.streams`).
 
     By row: `sums` (rows, values); `covered` (rows, workers of the largest job), the workers that a sum covers; `done`,
-    whether that is all of them; `asked_at`, when workers were last asked for theirs; `newest`, for `take_whole`. By
-    tree: `asks`, its workers do not send by themselves what the server lacks; `hides`, its aggregators keep their sums;
-    `first_seq`, the sequence number of the iteration's first fragment. To be read, by tree: `ingress_frames`,
-    `last_arrival_at`, `discarded` packets and `notices`; over all, `miscounts` and `strangers`, packets that came to a
-    host which is not their tree's server.
+    whether that is all of them; `marked`, whether any of what it sums has met with congestion; `asked_at`, when workers
+    were last asked for theirs; `newest`, for `take_whole`. By tree: `asks`, its workers do not send by themselves what
+    the server lacks; `hides`, its aggregators keep their sums; `first_seq`, the sequence number of the iteration's
+    first fragment. To be read, by tree: `ingress_frames`, `last_arrival_at`, `discarded` packets and `notices`; over
+    all, `miscounts` and `strangers`, packets that came to a host which is not their tree's server.
     """
 
     def __init__(self, layout: StreamLayout, first_seq: int = 0, options: ServerOptions | None = None) -> None:
@@ -68,6 +69,7 @@ class Servers:
         self.sums = np.zeros((rows, layout.problem.fragment.values), np.int64)
         self.covered = np.zeros((rows, self.members.width), np.bool_)
         self.done = np.ones(rows, np.bool_)
+        self.marked = np.zeros(rows, np.bool_)
         self.newest = np.zeros(rows, np.int64)
         self.asks = layout.trees.stands_by.copy()
         self.hides = np.array([policy_of(part.tree.policy).keeps_sums for part in layout.parts], np.bool_)
@@ -91,6 +93,7 @@ class Servers:
             self.sums[rows] = 0
             self.covered[rows] = False
             self.done[rows] = False
+            self.marked[rows] = False
             self.asks[tree] = self.layout.trees.stands_by[tree]
             self.first_seq[tree] = self.start_seq + iteration * self.layout.trees.count[tree]
 
@@ -135,7 +138,8 @@ class Servers:
         ina = packets.heads["ina"]
         row = self.layout.trees.first_row[tree] + fragment
         label = ina["label"].astype(np.int64)
-        if not ina["flags"].any() and self.members.is_whole(tree, label).all():
+        self.marked[row[(ina["flags"] & ECN) != 0]] = True
+        if not (ina["flags"] & (0xFF ^ ECN)).any() and self.members.is_whole(tree, label).all():
             self.take_whole(packets, row, tree, fragment)
             return
         done = self.done[row]
@@ -159,7 +163,7 @@ class Servers:
             self.ask(row[lacking], tree[lacking], now)
 
     def take_whole(self, packets: Packets, row: IntArray, tree: IntArray, fragment: IntArray) -> None:
-        """Take packets of which each covers all workers of its tree, and none of which has a flag.
+        """Take packets of which each covers all workers of its tree, and none of which has a flag but ECN.
 
         That is what comes of aggregation; each takes the place of all that its row holds.
         """
@@ -307,6 +311,7 @@ class Servers:
         ina["part"] = answers["part"]
         ina["slot"] = self.layout.trees.slot(tree, ina["seq"].astype(np.int64))
         ina["flags"] |= np.where(answers["wide"], OVERFLOW, 0).astype(np.uint8)
+        ina["flags"] |= np.where(self.marked[row] & (ina["kind"] == Kind.RESULT), ECN, 0).astype(np.uint8)
         return heads
 
     def words(self, answers: NDArray[np.void]) -> NDArray[np.int32]:

@@ -3,7 +3,8 @@
 P4INC-AOI (section VI-B) describes one window per worker. It grows by a fragment per result up to a threshold, and by a
 fragment per window beyond it; a notice with ECN halves the window and its threshold. ATP, from which this comes, also
 halves when three results of newer fragments tell of a loss. Where a plan has shared out the links already, a window
-that was halved grows back by a fragment per result all the way.
+that was halved grows back by a fragment per result all the way. PANAMA's windows follow marks of congestion as DCTCP's
+do (Alizadeh et al., SIGCOMM 2010).
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from traffic.sockets.ports import FloatArray, IntArray
 LEAST_WINDOW = 2
 MAX_BACKOFF = 6
 """A timeout is doubled at most this often."""
+NEWEST = 1 / 16
+"""The part of the newest window in the share of marks that windows follow, DCTCP's g."""
 
 
 @dataclass(frozen=True)
@@ -27,18 +30,20 @@ class WindowRule:
 
     `gap`: a fragment is taken for lost when so many newer ones have their result. `yields`: such a loss is a sign of
     congestion, so it halves the window. `returns`: a halved window keeps its threshold, and so grows by a fragment per
-    result all the way.
+    result all the way. `heeds`: after each window of results it shrinks by half of the share that is marked.
     """
 
     gap: int
     yields: bool
     returns: bool = False
+    heeds: bool = False
 
 
 PLANNED = WindowRule(gap=3, yields=False, returns=True)
 P4INC_AOI = WindowRule(gap=1, yields=False)
 ATP = WindowRule(gap=3, yields=True)
-RULE_OF_POLICY = {"atp": ATP, "esa": ATP, "p4inc-aoi": P4INC_AOI}
+PANAMA = WindowRule(gap=3, yields=False, heeds=True)
+RULE_OF_POLICY = {"atp": ATP, "esa": ATP, "p4inc-aoi": P4INC_AOI, "panama": PANAMA}
 
 
 def rule_of(policy: str) -> WindowRule:
@@ -84,7 +89,8 @@ class Windows:
     """The windows of all streams, arrays (streams,) in fragments.
 
     `size` is between `least` and `limit`, which is what slots and rates allow. `cut_at`: when a window was halved last,
-    in seconds of the ports' clock.
+    in seconds of the ports' clock. `share`: the smoothed share of results that are marked, of those `seen` and `marked`
+    in the last window.
     """
 
     def __init__(self, limit: IntArray, least: FloatArray, rules: Sequence[WindowRule]) -> None:
@@ -93,6 +99,9 @@ class Windows:
         self.size: FloatArray = limit.astype(np.float64)
         self.threshold: FloatArray = limit.astype(np.float64)
         self.cut_at = np.zeros(len(limit))
+        self.heeds = np.array([rule.heeds for rule in rules], np.bool_)
+        self.share = np.ones(len(limit))
+        self.seen, self.marked = np.zeros(len(limit), np.int64), np.zeros(len(limit), np.int64)
 
     def whole(self) -> IntArray:
         """The windows in whole fragments, (streams,)."""
@@ -104,6 +113,18 @@ class Windows:
         steady = size >= threshold
         grown = np.where(steady, size + results / size, np.minimum(size + results, threshold))
         self.size[streams] = np.minimum(grown, self.limit[streams])
+
+    def heed(self, streams: IntArray, results: IntArray, marked: IntArray) -> None:
+        """Let windows follow marks: `results[i]` results have come to `streams[i]`, of which `marked[i]` are marked."""
+        self.seen[streams] += results
+        self.marked[streams] += marked
+        due = streams[self.heeds[streams] & (self.seen[streams] >= self.size[streams])]
+        share = self.marked[due] / self.seen[due]
+        self.share[due] += NEWEST * (share - self.share[due])
+        cut = due[share > 0]
+        self.size[cut] = np.maximum(self.size[cut] * (1 - self.share[cut] / 2), self.least[cut])
+        self.threshold[cut] = self.size[cut]
+        self.seen[due], self.marked[due] = 0, 0
 
     def shrink(self, streams: IntArray, now: float, timeouts: FloatArray) -> None:
         """Halve the windows of congested streams, each at most once in its timeout; `timeouts` are those of all."""

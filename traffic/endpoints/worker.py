@@ -201,7 +201,7 @@ class Workers:
         ina, progress = packets.heads["ina"], self.progress
         wide = (ina["flags"] & OVERFLOW) != 0
         self.memory.store(rows, packets.values, ina["part"].astype(np.int64), wide)
-        self.measure_round_trips(stream, rows, now)
+        self.measure_round_trips(stream, rows, (ina["flags"] & ECN) != 0, now)
         touched = np.flatnonzero(np.bincount(stream))
         self.counts.last_result_at[touched] = now
         np.maximum.at(progress.newest, stream, fragment)
@@ -209,12 +209,14 @@ class Workers:
         if (progress.newest[touched] > progress.base[touched]).any():
             self.retransmission.look_now()  # there is a gap
 
-    def measure_round_trips(self, stream: IntArray, rows: IntArray, now: float) -> None:
-        """Adjust round trips and windows to the results of `rows` that were sent once."""
+    def measure_round_trips(self, stream: IntArray, rows: IntArray, marked: BoolArray, now: float) -> None:
+        """Adjust round trips and windows to the results of `rows` that were sent once, and to the marks of these."""
         once = (self.sendings.tries[rows] == 1) & ~self.retransmission.noticed[rows]
         streams, counts, samples = self.sendings.note_results(stream[once], rows[once], now)
         self.round_trips.add(streams, samples)
         self.windows.grow(streams, counts)
+        of_marked = np.bincount(stream[once & marked], minlength=len(self.windows.seen))
+        self.windows.heed(streams, counts, of_marked[streams])
 
     # -- what is measured
 

@@ -62,10 +62,11 @@ def new_frames(
     dst_ip: str,
     ina: Mapping[str, int] | None = None,
     dtype: np.dtype[np.void] = FRAME,
+    capable: bool = False,
 ) -> Frames:
     """`count` frames of `dtype`, (count,), from one host to another.
 
-    `ina` has fields of the INA header by name; the others and the values are zero.
+    `ina` has fields of the INA header by name; the others and the values are zero. `capable`: links may mark them.
     """
     frames = np.zeros(count, dtype)
     for field, value in (ina or {}).items():
@@ -76,14 +77,14 @@ def new_frames(
     udp_length = dtype.itemsize - offset_of("udp")
     frames["udp"]["src_port"] = frames["udp"]["dst_port"] = UDP_PORT
     frames["udp"]["length"] = udp_length
-    frames["ipv4"] = ipv4_header(src_ip, dst_ip, udp_length)
+    frames["ipv4"] = ipv4_header(src_ip, dst_ip, udp_length, constant("ECN_CAPABLE") if capable else 0)
     return frames
 
 
-def ipv4_header(src: str, dst: str, payload_bytes: int) -> Frames:
+def ipv4_header(src: str, dst: str, payload_bytes: int, tos: int = 0) -> Frames:
     """The IPv4 header, (1,), of a UDP packet from one address to another."""
     ip = np.zeros(1, BARE_FRAME["ipv4"])
-    ip["version_ihl"] = 0x45
+    ip["version_ihl"], ip["tos"] = 0x45, tos
     ip["total_length"] = ip.itemsize + payload_bytes
     ip["ttl"] = 64
     ip["protocol"] = constant("PROTOCOL_UDP")

@@ -75,13 +75,11 @@ def emulate(
         mode,
         *(run.seed, run.results, fabric.factor, capture_places(problem.fabric, pcap)),
         faults=run.fault_plan(problem),
-        policies=run.policies,
         replan=replan,
         patch_panel=patch_panel,
         free=left_open(chosen, jobs),
-        keep_going=run.keep_going,
         sampling=sampling_of(series),
-        headroom=run.headroom,
+        **run.of_emulation,
     )
     raise typer.Exit(exit_code(run_emulation(emulation, Console()).verdict))
 
@@ -102,7 +100,7 @@ def sampling_of(series: str) -> Sampling:
 
 def refuse_beside_preset(preset: str, run: RunOptions, others: dict[str, object]) -> None:
     """Raise `InputError` for an option that cannot be combined with a preset."""
-    for option, value in {"faults": run.faults, "policy": run.policy, **others}.items():
+    for option, value in {"faults": run.faults, "policy": run.policy, "program": run.chosen_program, **others}.items():
         if value:
             why = "a preset has none; describe its jobs instead"
             raise InputError(f"--{option} {value} with --preset {preset}: {why}")

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from experiments.cli.options import split_names
-from planner.core.policies import POLICIES
+from experiments.cli.options import Program, split_names
+from planner.install.data_plane_program import find_program
 from topo.errors import InputError
 
 Switches = Annotated[
@@ -34,6 +34,7 @@ def exactness(
     conditions: Conditions = "",
     fragments: Fragments = None,
     long: Long = False,
+    program: Program = "ina",
 ) -> None:
     """Test whether all sums are exact: every slot policy, over levels of aggregation, under loss and other faults."""
     from experiments.exactness.conditions import CONDITIONS  # noqa: PLC0415
@@ -41,14 +42,19 @@ def exactness(
     from experiments.exactness.scales import chosen_worlds  # noqa: PLC0415
     from experiments.worlds.auto import AUTO, print_choice  # noqa: PLC0415
 
-    names, console = split_names(switch) or ("virtual",), Console()
+    names, chosen_program, console = split_names(switch) or ("virtual",), find_program(program), Console()
     worlds = chosen_worlds(names)
+    for policy in split_names(policies):
+        chosen_program.check_policy(policy, f"--policies {policies}")
     chosen = cells(
-        split_names(policies) or [*POLICIES], parse_levels(levels), split_names(conditions) or [*CONDITIONS], worlds
+        split_names(policies) or chosen_program.policies,
+        parse_levels(levels),
+        split_names(conditions) or [*CONDITIONS],
+        worlds,
     )
     if long and fragments:
         raise InputError(f"--long and --fragments {fragments}: choose one; --long shares 10^6 out by itself")
     if names == (AUTO,) and len(worlds) == 1:
         print_choice(console, AUTO, *worlds)
-    found = run_matrix(chosen, shared_out(LONG, chosen) if long else fragments, console)
+    found = run_matrix(chosen, shared_out(LONG, chosen) if long else fragments, console, chosen_program)
     raise typer.Exit(0 if all(tried.exact for tried in found) else 1)

@@ -1,4 +1,4 @@
-"""`inakit hardware`: hand a plan over to hardware, and compare what switches hold with it."""
+"""`inakit hardware`: does a plan fit, hand it over to hardware, and compare what switches hold with it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-app = typer.Typer(help="From emulation to hardware: hand plans over, compare switches with them.", no_args_is_help=True)
+app = typer.Typer(
+    help="From emulation to hardware: fit plans to chips, hand them over, compare switches.",
+    no_args_is_help=True,
+)
 
 PlanFolder = Annotated[
     Path, typer.Argument(help="the folder of a plan, which `inakit plan --output` writes", show_default=False)
@@ -25,7 +28,28 @@ Held = Annotated[
     ),
 ]
 
+OtherChip = Annotated[
+    str | None, typer.Option("--chip", help="in every switch, instead of the fabric's: a name, or a profile in a file")
+]
+
 DIFFERENT = 1
+NO_FIT = 1
+
+
+@app.command()
+def fit(plan: PlanFolder, chip: OtherChip = None) -> None:
+    """Whether a plan fits its switches' chips: slots, children, recirculation, entries, groups, memory.
+
+    Exit code 1 where it does not.
+    """
+    from experiments.hardware.fit import chips_fit, print_fit  # noqa: PLC0415
+    from experiments.hardware.plan_folder import load_plan_folder  # noqa: PLC0415
+    from topo.files.chip_profiles import find_chip  # noqa: PLC0415
+
+    problem, made = load_plan_folder(plan)
+    found = chips_fit(problem, made, None if chip is None else find_chip(chip))
+    print_fit(Console(), found)
+    raise typer.Exit(0 if all(each.fits for each in found) else NO_FIT)
 
 
 @app.command()

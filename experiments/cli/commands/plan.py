@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from experiments.cli.options import FabricOptions, Headroom, PlanMode, Seed, SizedJobsOptions, split_names
+from experiments.cli.options import FabricOptions, Headroom, PlanMode, Program, Seed, SizedJobsOptions, split_names
 from experiments.run.scenario import build_problem
 from planner.core.method import AFTERWARDS
+from planner.install.data_plane_program import find_program
 from planner.registry import find_method
 
 Planner = Annotated[str, typer.Option(help="by name; several, comma between, are compared")]
@@ -27,9 +28,11 @@ def plan(
     headroom: Headroom = AFTERWARDS,
     seed: Seed = 0,
     output: Output = None,
+    program: Program = "ina",
 ) -> None:
     """Plan without running: what the method decides, what to expect, and the table entries; or compare planners."""
     from experiments.hardware.handover import write_handover  # noqa: PLC0415
+    from experiments.run.chip_costs import print_chip_costs  # noqa: PLC0415
     from experiments.run.planning import plan_to_run, print_comparison, print_plan, write_plan  # noqa: PLC0415
 
     problem = build_problem(fabric.choice(seed), job.sized(seed, 1))
@@ -41,9 +44,11 @@ def plan(
         print_plan(Console(), problem, *plans.values())
     else:
         print_comparison(Console(), problem, plans)
+    print_chip_costs(Console(), problem, plans, seed=seed, headroom=headroom)
     for name, made in plans.items():
         if output is not None:
             folder = output if len(plans) == 1 else output / name
-            write_plan(folder, problem, made.plan)
-            for line in write_handover(folder, problem, made.plan):
+            fitted = find_program(program).fitted(made.plan)
+            write_plan(folder, problem, fitted)
+            for line in write_handover(folder, problem, fitted):
                 Console().print(f"{name}: {line}", highlight=False, markup=False, soft_wrap=True)

@@ -47,9 +47,7 @@ def train(
         run.results,
         fabric.factor,
         faults=run.fault_plan(problem),
-        policies=run.policies,
         free=Free(rates=not chosen.gives_rates),
-        keep_going=run.keep_going,
-        headroom=run.headroom,
+        **run.of_emulation,
     )
     raise typer.Exit(exit_code(run_training(emulation, task, framework, Console()).verdict))

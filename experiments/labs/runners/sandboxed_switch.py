@@ -54,6 +54,10 @@ class SandboxedSwitch:
             return
         self.ask("fresh")
 
+    def choose(self, name: str) -> None:
+        """Let all questions be about the switch of this name from now on; a new name is a new switch."""
+        self.ask("choose", name)
+
     def install(self, entries: SwitchEntries) -> None:
         """Add entries; `InputError` if the program has no such table or action."""
         try:

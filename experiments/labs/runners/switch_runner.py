@@ -23,11 +23,12 @@ KINDS: dict[type[InakitError], str] = {UnsupportedError: "refused", InputError: 
 
 
 class SwitchRunner:
-    """One program, and the switch that runs it now. Its clock stands still, so that it does the same twice."""
+    """One program, and the switches that run it, by name. Their clocks stand still: they do the same twice."""
 
     def __init__(self) -> None:
         self.program: Program | None = None
-        self.switch: InterpretedSwitch | None = None
+        self.switches: dict[str, InterpretedSwitch] = {}
+        self.chosen = ""
         self.contents: list[Registers] = []
         self.numbers: dict[Registers, int] = {}
 
@@ -39,7 +40,13 @@ class SwitchRunner:
     def fresh(self) -> None:
         """Start the switch anew, without entries."""
         assert self.program is not None
-        self.switch = InterpretedSwitch(self.program, clock=lambda: 0)
+        self.switches[self.chosen] = InterpretedSwitch(self.program, clock=lambda: 0)
+
+    def choose(self, name: str) -> None:
+        """Let all questions be about the switch of this name from now on; a new name is a new switch."""
+        self.chosen = name
+        if name not in self.switches:
+            self.fresh()
 
     def install(self, entries: Any) -> None:
         """Add entries."""
@@ -77,9 +84,8 @@ class SwitchRunner:
 
     @property
     def running(self) -> InterpretedSwitch:
-        """The switch."""
-        assert self.switch is not None
-        return self.switch
+        """The switch that was chosen."""
+        return self.switches[self.chosen]
 
 
 MOST_LINES = 2000
@@ -96,7 +102,7 @@ def answer_to(runner: SwitchRunner, question: list[Any]) -> list[Any]:
     calls: dict[str, Callable[..., Any]] = {
         each.__name__: each
         for each in (
-            runner.load, runner.fresh, runner.install, runner.inject, runner.trace, runner.counter,
+            runner.load, runner.fresh, runner.choose, runner.install, runner.inject, runner.trace, runner.counter,
             runner.state, runner.step
         )
     }  # fmt: skip

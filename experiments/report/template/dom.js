@@ -67,7 +67,7 @@ function chip(parent, color) {
 
 /** A verdict as a sign and a word. */
 function verdictMark(parent, verdict) {
-  const mark = add(parent, "span", {class: `verdict ${verdict === "VALID" ? "good" : "bad"}`});
+  const mark = add(parent, "span", {class: `verdict ${GOOD_VERDICTS.includes(verdict) ? "good" : "bad"}`});
   add(mark, "span", {"aria-hidden": "true"}, `${VERDICT_SIGNS[verdict] || "?"} `);
   add(mark, "span", {}, verdict);
 }

@@ -76,6 +76,7 @@ async function openReport() {
   pageHeader(header);
   const nav = add(header, "nav", {"aria-label": "contents"});
   if (report.study) studySections(main, report.study);
+  else if (report.site) siteSections(main, report.site);
   else runsPage(main);
   contents(nav, main);
   add(d3.select("body"), "footer").text(`Made by ${report.made_by}. This file needs no network and can be mailed as it is.`);

@@ -13,7 +13,7 @@ function grouped(reasons) {
 
 /** The verdict of a run, what it means, and why it is so. */
 function verdictBox(parent, run) {
-  const box = add(parent, "div", {class: `verdict-box ${run.verdict === "VALID" ? "good" : "bad"}`});
+  const box = add(parent, "div", {class: `verdict-box ${GOOD_VERDICTS.includes(run.verdict) ? "good" : "bad"}`});
   const line = add(box, "p", {class: "verdict-line"});
   verdictMark(line, run.verdict);
   add(line, "span", {}, run.meaning);

@@ -5,7 +5,8 @@ const RATE_UNITS = [[1e9, "Gbit/s"], [1e6, "Mbit/s"], [1e3, "kbit/s"], [1, "bit/
 const SIZE_UNITS = [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "B"]];
 const TIME_UNITS = [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]];
 const NOTHING = "–";
-const VERDICT_SIGNS = {VALID: "✓", OVERLOADED: "▲", WRONG: "✕", FAILED: "✕"};
+const GOOD_VERDICTS = ["VALID", "HOLDS"];
+const VERDICT_SIGNS = {VALID: "✓", HOLDS: "✓", "DOES NOT HOLD": "✕", OVERLOADED: "▲", WRONG: "✕", FAILED: "✕"};
 const TREE_COLORS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#9467BD", "#7F7F7F"];
 
 /** A scale from a domain to a range, of numbers or of colours. */

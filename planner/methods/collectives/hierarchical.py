@@ -1,4 +1,4 @@
-"""A ring in every group of ranks, then rings among groups, then the rings in groups again (NCCL, Horovod: 2D ring).
+"""A ring in every group of ranks, rings among groups, and again the rings in groups (2D ring, as in NCCL and Horovod).
 
 A group sums its gradients by a reduce-scatter, the ranks at the same place of all groups sum these sums by a ring, and
 an all-gather brings them to their groups. All groups have the same size, so that all are done with a ring at the same

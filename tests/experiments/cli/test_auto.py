@@ -108,6 +108,7 @@ def test_emulating_without_mininet_names_what_is_missing(tmp_path: Path) -> None
 
 
 @pytest.mark.root
+@pytest.mark.beside
 @pytest.mark.skipif(PRIVATE, reason="another user may not read the project where it is")
 def test_without_root_time_is_virtual(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)

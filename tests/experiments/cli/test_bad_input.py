@@ -91,6 +91,7 @@ MISTAKES = (
 
 
 @pytest.mark.root
+@pytest.mark.beside
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.name)
 def test_a_mistake_is_named_and_nothing_is_left(mistake: Mistake, tmp_path: Path) -> None:
     (tmp_path / "fabric.yml").write_text(mistake.fabric)
@@ -210,6 +211,7 @@ def programs_without(missing: str, folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.root
+@pytest.mark.beside
 @pytest.mark.parametrize(
     ("switch", "missing", "remedy"),
     [
@@ -229,6 +231,7 @@ def test_a_missing_program_is_named(switch: str, missing: str, remedy: str, tmp_
 
 
 @pytest.mark.root
+@pytest.mark.beside
 def test_tcpreplay_missing_is_named_before_the_network_is_built(tmp_path: Path) -> None:
     programs, here = programs_without("tcpreplay", tmp_path / "bin"), tmp_path / "here"
     here.mkdir()
@@ -239,6 +242,7 @@ def test_tcpreplay_missing_is_named_before_the_network_is_built(tmp_path: Path) 
 
 
 @pytest.mark.root
+@pytest.mark.beside
 @pytest.mark.skipif(shutil.which("mnexec") is None, reason="needs Mininet (mnexec is not installed)")
 @pytest.mark.skipif(PRIVATE, reason="another user may not read the project where it is")
 def test_not_root_is_said_with_the_remedy(tmp_path: Path) -> None:

@@ -253,6 +253,7 @@ def fill(disk: Path) -> None:
 
 
 @pytest.mark.root
+@pytest.mark.beside
 def test_a_full_disk_is_one_line_in_every_command_that_writes(disk: Path, tmp_path: Path) -> None:
     fill(disk)
     for arguments in (
@@ -270,6 +271,7 @@ def test_a_full_disk_is_one_line_in_every_command_that_writes(disk: Path, tmp_pa
 
 
 @pytest.mark.root
+@pytest.mark.beside
 def test_the_record_of_a_run_is_completed_on_a_full_disk(disk: Path) -> None:
     folder, made = RunFolder(disk, "small"), record()
     folder.write_record(made)
@@ -282,6 +284,7 @@ def test_the_record_of_a_run_is_completed_on_a_full_disk(disk: Path) -> None:
 
 
 @pytest.mark.root
+@pytest.mark.beside
 def test_a_folder_of_another_user_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir(mode=0o700)
     tmp_path.chmod(0o755)

@@ -24,6 +24,7 @@ from experiments.labs.runners import sandboxed_switch
 from experiments.labs.sandbox import landlock
 from experiments.labs.sandbox.limits import MIB
 from experiments.labs.teacher.archive import key_of
+from experiments.labs.tree import student_entries
 
 pytestmark = pytest.mark.skipif(not landlock.version(), reason="needs Landlock: nothing keeps files away without it")
 
@@ -207,6 +208,60 @@ def test_answers_of_a_student(name: str, victim: Path, tmp_path: Path) -> None:
     assert told in said(found)
 
 
+ENTRIES = {
+    "endless loop": ("while True: pass", "took longer"),
+    "endless loop in the function": ("def entries(plan, switch):\n    while True: pass", "took longer"),
+    "memory": ("x = bytearray(1 << 36)", "memory"),
+    "too many entries": (
+        "from entry import Entry\ndef entries(plan, switch):\n    return [Entry('up', (1, 1), 'send', (1,))] * 10**6",
+        "at most",
+    ),
+    "list that lies about its length": (
+        "class L(list):\n    def __len__(self): return 1\ndef entries(plan, switch):\n    return L([object()] * 10**6)",
+        "expected Entry",
+    ),
+    "reads the solution": ("open(VICTIM + '/solution.py').read()", "Permission denied"),
+    "writes into the folder": ("open(VICTIM + '/new', 'w')", "Permission denied"),
+    "starts a process": ("import os\nos.fork()", "Operation not permitted"),
+    "opens a socket": ("import socket\nsocket.socket()", "Operation not permitted"),
+    "answers by itself": ("import os\nos.write(3, b'\\x00\\x00\\x00\\x0a[\"ok\", []]' * 20)", "entries"),
+    "imports the grader": ("from experiments.labs.tree import course_entries", "Permission denied"),
+    "entry of no table": (
+        "from entry import Entry\ndef entries(plan, switch):\n    return [Entry('x', (), 'y')]",
+        "unknown table",
+    ),
+    "number that does not fit": (
+        "from entry import Entry\ndef entries(plan, switch):\n    return [Entry('up', (1, 1), 'send', (512,))]",
+        "does not fit 9 bits",
+    ),
+    "negative number": (
+        "from entry import Entry\ndef entries(plan, switch):\n    return [Entry('up', (-1, 1), 'send', (1,))]",
+        "expected a number from 0",
+    ),
+    "group of every port": (
+        "from entry import Group\ndef entries(plan, switch):\n    return [Group(1, tuple(range(65)))]",
+        "at most 64",
+    ),
+    "not a list": ("def entries(plan, switch):\n    return 100", "expected a list of"),
+    "exits": ("import os\nos._exit(0)", "ended by itself"),
+    "no function": ("points = 100", "has no function entries"),
+    "escape codes": ("def entries(plan, switch):\n    raise ValueError('\\x1b[2J' + '9' * 10000)", "ValueError"),
+}
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_entries_of_a_student(name: str, victim: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(student_entries, "worker_limits", lambda: SMALL)
+    text, told = ENTRIES[name]
+    handed = tmp_path / "handed"
+    handed.mkdir()
+    (handed / "entries.py").write_text(f"VICTIM = {str(victim)!r}\n{text}\n")
+    found = graded("5-tree", handed)
+    assert found.points == 0
+    assert told in said(found)
+    assert all(character.isprintable() or character == "\n" for character in said(found))
+
+
 INCLUDES = {
     "password file": '#include "/etc/passwd"',
     "solution": '#include "../teacher/solution.p4"',
@@ -242,4 +297,4 @@ def test_macro_bomb(victim: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_there_are_at_least_forty() -> None:
-    assert len(WORKERS) + len(PROGRAMS) + len(TEXTS) + len(INCLUDES) >= 40
+    assert len(WORKERS) + len(PROGRAMS) + len(TEXTS) + len(INCLUDES) + len(ANSWERS) + len(ENTRIES) >= 40

@@ -13,12 +13,8 @@ from typing import Any
 
 import pytest
 
-from experiments.labs.course.bench import Bench
-from experiments.labs.course.switch_lab import SwitchLab
-from experiments.labs.course.targets import open_switch
 from experiments.labs.export import export_labs
-from experiments.labs.grading.finding import Exchange
-from experiments.labs.grading.grade import Lab, Request, grade, random_of
+from experiments.labs.grading.grade import Lab, Request, grade
 from experiments.labs.grading.item import Grade
 from experiments.labs.grading.task import task_lines
 from experiments.labs.registry import COURSE, LABS, TEACHER
@@ -36,6 +32,8 @@ P4C = pytest.mark.skipif(shutil.which("p4c-bm2-ss") is None, reason="needs p4c")
 MUTANTS = {(lab, mutant.name): mutant for lab in LABS for mutant in read_mutants(TEACHER / lab)}
 FIRST = {lab: (lab, name) for lab, name in reversed(MUTANTS)}.values()
 """A mutant of each lab."""
+SLOW = ("6-plan", "7-measure")
+"""Labs whose grading takes seconds."""
 SOLUTIONS = [(lab, folder.name) for lab in LABS for folder in solution_folders(TEACHER / lab)]
 
 
@@ -68,23 +66,22 @@ def only(lab: str, item: str) -> Lab:
     return chosen
 
 
-LONG = ("6-plan",)
-"""Labs whose solutions search for seconds."""
+def long_unless(short: bool, *given: str) -> Any:
+    """The parameters of a test, which is long unless it is of the short form."""
+    return pytest.param(*given, marks=[] if short else [pytest.mark.long])
 
 
 @pytest.mark.parametrize(
-    ("lab", "name"),
-    [
-        pytest.param(lab, name, marks=[pytest.mark.long] if lab in LONG and name != "solutions" else [])
-        for lab, name in SOLUTIONS
-    ],
+    ("lab", "name"), [long_unless(lab not in SLOW or name == "solutions", lab, name) for lab, name in SOLUTIONS]
 )
 def test_right_solutions_keep_all_points(lab: str, name: str) -> None:
     assert of_solution(lab, name).points == 100
 
 
-@pytest.mark.parametrize("seed", ["autumn", pytest.param("7", marks=pytest.mark.long)])
-@pytest.mark.parametrize("lab", LABS)
+@pytest.mark.parametrize(
+    ("lab", "seed"),
+    [long_unless(seed == "autumn" and lab not in SLOW, lab, seed) for lab in LABS for seed in ("autumn", "7")],
+)
 def test_solutions_keep_all_points_with_other_seeds(lab: str, seed: str) -> None:
     assert of_solution(lab, seed=seed).points == 100
 
@@ -94,9 +91,8 @@ def by_tier() -> list[Any]:
     seen: set[tuple[str, str]] = set()
     found = []
     for (lab, name), mutant in MUTANTS.items():
-        marks = [pytest.mark.long] if (lab, mutant.item) in seen else []
+        found.append(long_unless((lab, mutant.item) not in seen, lab, name))
         seen.add((lab, mutant.item))
-        found.append(pytest.param(lab, name, marks=marks))
     return found
 
 
@@ -108,9 +104,7 @@ def test_a_wrong_solution_loses_the_item_that_it_breaks_and_is_told_why(lab: str
     assert trial.says in trial.cause
 
 
-@pytest.mark.parametrize(
-    ("lab", "name"), [each if each in FIRST else pytest.param(*each, marks=pytest.mark.long) for each in MUTANTS]
-)
+@pytest.mark.parametrize(("lab", "name"), [long_unless(each in FIRST, *each) for each in MUTANTS])
 def test_a_wrong_solution_keeps_the_points_of_all_other_items(lab: str, name: str) -> None:
     trial = of_mutant(lab, MUTANTS[lab, name])
     assert trial.lost == (trial.item,)
@@ -214,44 +208,7 @@ def test_a_program_that_the_switch_refuses(tmp_path: Path) -> None:
     assert "teleport" in problem("2-sum", tmp_path)
 
 
-# -- other targets
-
-
-class Recorded(Bench):
-    """A bench that keeps everything that it sends and gets."""
-
-    kept: list[Exchange]
-
-    def send(self, port: int, packet: bytes) -> list[tuple[int, bytes]]:
-        got = super().send(port, packet)
-        self.kept.append(self.exchanges[-1])
-        return got
-
-
-def exchanges(lab: SwitchLab, target: str) -> list[tuple[int, bytes, list[tuple[int, bytes]]]]:
-    """All packets that the tests of a lab exchange with the solution on a target; of copies in any order of ports."""
-    text = program_in(archive(lab.name), solution(lab.name)[f"{lab.program}.p4"], lab.program)
-    kept: list[Exchange] = []
-    with open_switch(target, text, lab.program) as switch:
-        for item in lab.items:
-            bench = Recorded(switch, random_of("0", lab.name, item.name))
-            bench.kept = kept
-            item.check(bench)
-    return [(each.port, each.packet, sorted(each.got)) for each in kept]
-
-
-@pytest.mark.parametrize("lab", [lab for lab in LABS.values() if isinstance(lab, SwitchLab)], ids=lambda lab: lab.name)
-@pytest.mark.parametrize(
-    "target",
-    [
-        pytest.param("fast", marks=pytest.mark.compiler),
-        pytest.param("virtual", marks=pytest.mark.compiler),
-        "interpreted",
-        pytest.param("bmv2", marks=[pytest.mark.bmv2, pytest.mark.root, pytest.mark.long]),
-    ],
-)
-def test_solutions_do_the_same_on_other_targets(lab: SwitchLab, target: str) -> None:
-    assert exchanges(lab, target) == exchanges(lab, "sandbox")
+# -- PTF
 
 
 @pytest.mark.skipif(importlib.util.find_spec("ptf") is None, reason="needs PTF: pip install 'inakit[ptf]'")

@@ -177,7 +177,7 @@ def test_every_student_has_another_fabric_and_the_same_one_twice() -> None:
     assert own_fabric(" ann ") == own_fabric("ann")
 
 
-def test_a_study_of_another_student_loses_its_first_item(tmp_path: Path) -> None:
+def test_a_study_of_another_student_loses_its_first_item() -> None:
     solution = TEACHER / "7-measure" / "solutions"
     found = graded("7-measure", solution, ("own",), student="bob")
     assert "'bob' handed it in" in causes(found)

@@ -23,7 +23,7 @@ from traffic.wire.frames import FRAGMENT
 
 WORLDS = [
     pytest.param("virtual", marks=pytest.mark.compiler),
-    pytest.param("fast", marks=pytest.mark.root),
+    pytest.param("fast", marks=[pytest.mark.root, pytest.mark.beside]),
     pytest.param("bmv2", marks=[pytest.mark.root, pytest.mark.bmv2]),
 ]
 JOB = Job(1, (), (), 12_800)

@@ -35,7 +35,7 @@ PRIVATE = not all(folder.stat().st_mode & 1 for folder in Path(__file__).resolve
 """Whether another user may not read the project, as below /root."""
 
 PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["pytest", "experiments.cli.app", "experiments.emulate.emulate", "experiments.papers"])
+PROCESSES.set_forkserver_preload(["pytest", "loaded_kit"])
 
 
 @dataclass(frozen=True)

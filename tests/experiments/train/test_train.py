@@ -107,6 +107,7 @@ def test_training_through_switches_is_training_in_one_process(tmp_path: Path) ->
 
 
 @pytest.mark.root
+@pytest.mark.beside
 def test_training_bears_loss_under_any_slot_policy(tmp_path: Path) -> None:
     (tmp_path / "faults.yml").write_text("version: 1\nlinks: [{link: all, drop: 2%}]")
     run = train(
@@ -131,6 +132,7 @@ def test_bmv2_trains_as_well(tmp_path: Path) -> None:
 
 
 @pytest.mark.root
+@pytest.mark.beside
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

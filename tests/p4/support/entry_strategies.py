@@ -89,6 +89,7 @@ def faults(draw: st.DrawFn) -> tuple[TableEntry, ...]:
 # What else an entry of each action may have as its parameters.
 OTHER_PARAMETERS: dict[str, Callable[[TableEntry], SearchStrategy[tuple[int, ...]]]] = {
     "InaEgress.departure.faulty": lambda _: st.tuples(SHARES),
+    "InaEgress.marks.phantom": lambda _: st.tuples(st.just(0), st.sampled_from([0, 1, 1000 << 16, 1 << 60])),
     "InaIngress.admit": lambda entry: st.just(entry.params),
     "InaIngress.aggregate": other_aggregate,
     "InaIngress.arrival.faulty": lambda _: st.tuples(SHARES, SHARES),

@@ -18,7 +18,9 @@ from switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableE
 from switch.program.read import read_program
 from traffic.wire.packet_format import PROGRAM
 
-REGISTERS = tuple(read_program(PROGRAM).registers)
+CLOCKS = {"InaEgress.marks.counted_at"}
+"""Registers that hold times, which no two switches have in common."""
+REGISTERS = tuple(name for name in read_program(PROGRAM).registers if name not in CLOCKS)
 SIZES = {array.name: array.size for array in read_program(PROGRAM).registers.values()} | {
     name: read_program(PROGRAM).counter(name).size for name in COUNTERS
 }

@@ -14,11 +14,11 @@ from traffic.wire.frames import BARE_FRAME, FRAME, Frames, new_frames
 from traffic.wire.packet_format import Event, Kind
 
 
-def packet(port: int, *, dst_ip: str = SERVER_IP, values: Any = None, **ina: Any) -> Step:
-    """An INA packet that arrives at `port`; without `values` it carries none."""
+def packet(port: int, *, dst_ip: str = SERVER_IP, values: Any = None, capable: bool = False, **ina: Any) -> Step:
+    """An INA packet that arrives at `port`; without `values` it carries none. `capable`: its sender heeds marks."""
     dtype = BARE_FRAME if values is None else FRAME
     frame = new_frames(1, src_mac="02:00:00:00:00:01", dst_mac="02:00:00:00:00:64", src_ip=worker_ip(port),
-                       dst_ip=dst_ip, dtype=dtype)[0]  # fmt: skip
+                       dst_ip=dst_ip, dtype=dtype, capable=capable)[0]  # fmt: skip
     for name, value in ina.items():
         frame["ina"][name] = value
     if values is not None:

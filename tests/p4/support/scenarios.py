@@ -14,6 +14,8 @@ Ports 1 to 4 are pipeline 0, ports 5 to 8 are pipeline 1; port 8 leads to the ro
     job 4, tree 2   the same one level below the root, under label 20
     job 5, trees 1, 2   labels 11, 12 at ports 1, 2, in the same slots; the higher priority takes them (ESA)
     job 6, tree 1   labels 11, 12 at ports 1, 2, summed here as the root; early fragments go back (P4INC-AOI)
+
+The links behind ports 1 and 8 never send, so that MARKED bytes that left by them are a long queue.
 """
 
 from __future__ import annotations
@@ -32,6 +34,8 @@ from traffic.wire.packet_format import Kind
 SLOTS = 4
 ROOT_PORT = 8
 SERVER_IP = "10.0.0.100"
+MARKED = 2000
+"""In bytes."""
 PIPELINE = {port: 0 if port <= 4 else 1 for port in range(1, 9)}
 
 SWITCHML, ESA, P4INC = HOLD | SHADOW, EVICT, HOLD | SHADOW | NOTIFY
@@ -117,6 +121,12 @@ def forwarding_entries() -> Iterable[TableEntry]:
         yield route(worker_ip(port), port)
 
 
+def queue_entries() -> Iterable[TableEntry]:
+    """Entries that measure the queues behind two ports."""
+    for port in (1, ROOT_PORT):
+        yield TableEntry("InaEgress.marks.queues", (port,), "InaEgress.marks.phantom", (0, MARKED << 16))
+
+
 def result_entries() -> Iterable[TableEntry]:
     """Entries that admit and replicate what comes from the root."""
     for group, (job, tree) in enumerate(RESULT_GROUPS, start=1):
@@ -142,4 +152,5 @@ def example_entries() -> SwitchEntries:
         for port, number in PIPELINE.items()
     )
     groups = tuple(MulticastGroup(group, ports) for group, ports in enumerate(RESULT_GROUPS.values(), start=1))
-    return SwitchEntries("s1", (*pipelines, *aggregation_entries(), *forwarding_entries(), *result_entries()), groups)
+    tables = (*aggregation_entries(), *forwarding_entries(), *result_entries(), *queue_entries())
+    return SwitchEntries("s1", (*pipelines, *tables), groups)

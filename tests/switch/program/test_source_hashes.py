@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from experiments.worlds.virtual import VirtualWorld
+from planner.install.data_plane_program import INA
 from switch.program.read import read_program
 from switch.program.source_hashes import check_sources, compile_by
 from switch.running_switch import PROGRAM
@@ -38,7 +41,8 @@ def test_a_program_of_its_sources_is_taken(name: str, p4: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "source"), [("ina", "ina.p4"), ("ina", "values.p4"), ("ina", "faults.p4"), ("circuit", "circuit.p4")]
+    ("name", "source"),
+    [("ina", "ina.p4"), ("ina", "values.p4"), ("ina", "faults.p4"), ("ina", "marks.p4"), ("circuit", "circuit.p4")],
 )
 def test_an_edited_source_is_named_even_for_white_space(name: str, source: str, p4: Path) -> None:
     add(p4 / source, "\n")
@@ -85,16 +89,10 @@ def test_whoever_reads_or_runs_the_program_is_told(p4: Path, monkeypatch: pytest
     add(p4 / "ina.p4", "\n")
     program = p4 / "build" / "ina.json"
     monkeypatch.setattr("switch.targets.PROGRAM", program)
-    monkeypatch.setattr("experiments.worlds.virtual.PROGRAM", program)
-    for use in (lambda: read_program(program), lambda: choose_target("fast"), check_virtual):
+    edited = VirtualWorld(program=replace(INA, path=program))
+    for use in (lambda: read_program(program), lambda: choose_target("fast"), edited.check):
         with pytest.raises(InputError, match=r"p4/ina\.p4 has changed"):
             use()
-
-
-def check_virtual() -> object:
-    from experiments.exactness.scales import chosen_worlds  # noqa: PLC0415
-
-    return chosen_worlds(["virtual"])
 
 
 def test_a_program_without_hashes_is_not_asked(p4: Path, tmp_path: Path) -> None:

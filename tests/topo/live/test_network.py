@@ -35,7 +35,7 @@ from topo.live.namespaces import set_namespace
 from topo.live.netlink import inside
 from topo.live.network import Network
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.root, pytest.mark.beside]
 """The state that tests compare is the machine's own: networks of other processes may come and go meanwhile."""
 
 FRAME = b"\xff" * 12 + b"\x88\xb5" + bytes(312)
@@ -151,6 +151,7 @@ def sample(netlink: IPRoute, index: int) -> tuple[float, int]:
     return (before + time.monotonic()) / 2, received
 
 
+@pytest.mark.alone
 def test_links_have_their_rates_each_way(no_trace: list[str]) -> None:
     fabric = leaf_spine(1, 1, 1)
     link = replace(fabric.links[0], capacity_ab_bps=20e6, capacity_ba_bps=7e6)
@@ -163,6 +164,7 @@ def test_links_have_their_rates_each_way(no_trace: list[str]) -> None:
             assert_within(measured, rate_bps, 0.01, f"{node} to {peer}", "bit/s")
 
 
+@pytest.mark.alone
 def test_shaping_prints_no_kernel_warning(no_trace: list[str]) -> None:
     with Path("/dev/kmsg").open("rb", buffering=0) as log:
         os.set_blocking(log.fileno(), False)

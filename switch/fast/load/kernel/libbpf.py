@@ -25,6 +25,7 @@ GIVING_POINTERS = (
     "bpf_program__insns",
 )
 MESSAGES = 40  # lines of libbpf's own report that an error shows
+DEBUG = 2  # LIBBPF_DEBUG of enum libbpf_print_level
 
 
 Printer = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
@@ -33,8 +34,10 @@ messages: list[str] = []
 """What libbpf says, for the text of the next error; libbpf would print it to the terminal."""
 
 
-def keep_message(_level: int, template: bytes, arguments: int) -> int:
-    """Keep what libbpf prints, formatted by C, in `messages`."""
+def keep_message(level: int, template: bytes, arguments: int) -> int:
+    """Keep what libbpf prints, formatted by C, in `messages`; not the hundreds of lines that trace its own steps."""
+    if level >= DEBUG:
+        return 0
     text = ctypes.create_string_buffer(1 << 16)
     ctypes.CDLL(None).vsnprintf(text, ctypes.c_size_t(len(text)), template, ctypes.c_void_p(arguments))
     messages.append(text.value.decode(errors="replace").rstrip())

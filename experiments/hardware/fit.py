@@ -1,0 +1,134 @@
+"""Whether a plan fits the chips of its switches: slots, children, recirculation, table entries, groups, memory.
+
+Whether the P4 program fits them is for the chip's compiler to say; its figures are not here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from rich.console import Console
+from rich.table import Table
+
+from planner.core.plan import Plan
+from planner.core.problem import Problem
+from planner.core.used_limits import RECIRCULATION, UsedLimit, used_bitmaps, used_summing
+from planner.install.plan_entries import entries
+from switch.entries import SwitchEntries
+from topo.errors import InputError
+from topo.fabric.chips import VALUES_PER_PACKET, Chip
+from topo.fabric.fabric import Fabric
+
+SLOTS, ENTRIES, GROUPS, MEMORY = "slots", "table entries", "multicast groups", "memory of the sums"
+NO_FIGURES = "no figures of the chip's compiler are recorded: whether the P4 program fits is not known"
+TOLERANCE = 1e-9
+UNITS = {RECIRCULATION: (1e-9, "Gbit/s"), MEMORY: (1 / 1024, "KiB")}
+"""By kind of limit, the factor and the name of the unit in which it is shown; others are counts."""
+
+
+@dataclass(frozen=True)
+class ChipFit:
+    """What a plan needs of a chip that `switches` of its fabric have: of each limit, the most that a switch needs."""
+
+    chip: Chip
+    switches: int
+    needs: tuple[UsedLimit, ...]
+
+    @property
+    def fits(self) -> bool:
+        """Whether no limit is exceeded."""
+        return all(need.share <= 1 + TOLERANCE for need in self.needs)
+
+
+def chips_fit(problem: Problem, plan: Plan, chip: Chip | None = None) -> list[ChipFit]:
+    """Whether a plan fits the chips of its fabric or, if one is given, that chip in every switch.
+
+    Raises `InputError` where neither names a chip, and `FabricError` for a chip that has too few ports.
+    """
+    fabric = problem.fabric if chip is None else with_chip_as_wired(problem.fabric, chip)
+    installed = {each.switch: each for each in entries(problem, plan).switches}
+    needs = list(needs_of(replace(problem, fabric=fabric), plan, installed))
+    found = {switch.chip.name: switch.chip for switch in fabric.switches if switch.chip}
+    if not found:
+        raise InputError(f"no switch of fabric '{fabric.name}' names a chip: give one, such as --chip tofino1")
+    return [fit_of(fabric, each, needs) for each in found.values()]
+
+
+def with_chip_as_wired(fabric: Fabric, chip: Chip) -> Fabric:
+    """The fabric with a chip in every switch, whose ports stay in the pipelines in which they are."""
+    return replace(fabric, switches=tuple(replace(switch, chip=chip) for switch in fabric.switches))
+
+
+def fit_of(fabric: Fabric, chip: Chip, needs: Iterable[UsedLimit]) -> ChipFit:
+    """The greatest need of each kind among the switches with a chip."""
+    names = {switch.name for switch in fabric.switches if switch.chip == chip}
+    own = [need for need in needs if switch_of(need) in names]
+    most = {need.kind: need for need in sorted(own, key=lambda need: need.share)}
+    return ChipFit(chip, len(names), tuple(most[kind] for kind in dict.fromkeys(need.kind for need in own)))
+
+
+def switch_of(need: UsedLimit) -> str:
+    """The switch of a limit's place, which begins with its name."""
+    return need.where.partition(",")[0]
+
+
+def needs_of(problem: Problem, plan: Plan, installed: dict[str, SwitchEntries]) -> Iterator[UsedLimit]:
+    """What a plan and its entries need of every limit of every switch that has a chip."""
+    chips = {switch.name: switch.chip for switch in problem.fabric.switches if switch.chip}
+    yield from used_slots(plan, chips)
+    yield from used_bitmaps(problem, plan)
+    yield from (limit for limit in used_summing(problem, plan) if limit.kind == RECIRCULATION)
+    for name, chip in chips.items():
+        own = installed.get(name, SwitchEntries(name))
+        for table, count in Counter(entry.table for entry in own.tables).items():
+            yield UsedLimit(ENTRIES, f"{name}, {table}", count, chip.table_entries)
+        yield UsedLimit(GROUPS, name, len(own.groups), chip.multicast_groups)
+
+
+def used_slots(plan: Plan, chips: dict[str, Chip]) -> Iterator[UsedLimit]:
+    """The slots of each pipeline up to the last one that a tree owns, and the memory of their sums."""
+    ends: dict[tuple[str, int], int] = {}
+    for aggregator in (a for shard in plan.shards for tree in shard.trees for a in tree.aggregators):
+        inp = aggregator.switch, aggregator.pipeline
+        ends[inp] = max(ends.get(inp, 0), aggregator.first_slot + aggregator.slots)
+    for (switch, pipeline), end in ends.items():
+        chip, where = chips.get(switch), f"{switch}, pipeline {pipeline}"
+        if chip is not None:
+            yield UsedLimit(SLOTS, where, end, chip.slots_per_pipeline)
+            if chip.register_bytes is not None:
+                yield UsedLimit(MEMORY, where, 4 * VALUES_PER_PACKET * end, chip.register_bytes)
+
+
+def print_fit(console: Console, found: Iterable[ChipFit]) -> None:
+    """Print a table for each chip, and whether the plan fits it."""
+    for fit in found:
+        table = Table(title=f"{fit.chip.name} in {fit.switches} switch{'es' * (fit.switches > 1)}")
+        table.add_column("most needed", no_wrap=True)
+        for heading in ("at", "needed", "has", "share"):
+            table.add_column(heading, justify="left" if heading == "at" else "right")
+        for need in fit.needs:
+            needed, has = (amount(need.kind, value) for value in (need.used, need.limit))
+            table.add_row(need.kind, need.where, needed, has, share(need))
+        console.print(table)
+        console.print(f"the plan {verdict(fit)}", highlight=False, soft_wrap=True)
+        console.print(NO_FIGURES, highlight=False, soft_wrap=True)
+
+
+def verdict(fit: ChipFit) -> str:
+    """Whether a plan fits, and how often a packet passes a pipeline."""
+    word = "fits" if fit.fits else "does not fit"
+    passes = f"{fit.chip.passes} passes" if fit.chip.passes > 1 else "one pass"
+    return f"{word} {fit.chip.name}, where a packet of {VALUES_PER_PACKET} values takes {passes}"
+
+
+def amount(kind: str, value: float) -> str:
+    """A value of a kind of limit with its unit."""
+    factor, unit = UNITS.get(kind, (1, ""))
+    return f"{value * factor:,.6g} {unit}".rstrip()
+
+
+def share(need: UsedLimit) -> str:
+    """The part of a limit that is needed, in colour where it is too much."""
+    return f"{need.share:.1%}" if need.share <= 1 + TOLERANCE else f"[bold red]{need.share:.1%}[/]"

@@ -1,0 +1,67 @@
+"""A validation as data: the JSON of its verdict, and the document of its page."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from experiments.hardware.validate.judge import PlannerResult, Weathered
+from experiments.hardware.validate.validation import Validation
+from experiments.report.document import Document
+from experiments.report.gather import made_by
+from experiments.styles.method_styles import styles_of
+
+VERSION = 1
+
+
+def verdict_document(found: Validation) -> dict[str, Any]:
+    """All that was found, in JSON's types."""
+    site = found.site
+    return {
+        "version": VERSION,
+        "site": site.name,
+        "verdict": found.verdict,
+        "holds_with": found.holding,
+        "reasons": found.reasons,
+        "left_out": list(found.left_out),
+        "fabric": site.problem.fabric.name,
+        "switches": len(site.problem.fabric.switches),
+        "links": len(site.problem.fabric.links),
+        "jobs": [{"number": job.number, "workers": len(job.workers)} for job in site.problem.jobs],
+        "withstand": asdict(site.withstand),
+        "margins": asdict(site.margins),
+        "planners": [planner_document(result) for result in found.results],
+    }
+
+
+def planner_document(result: PlannerResult) -> dict[str, Any]:
+    """What was found of one planner; failures are listed the worst first."""
+    return {
+        "planner": result.planner,
+        "color": styles_of([result.planner])[result.planner].color,
+        "failed": result.failed,
+        "said": result.said,
+        "fits": list(result.fits),
+        "rates_bps": result.rates_bps,
+        "virtual": dict(result.virtual),
+        "emulated": result.emulated,
+        "failures": [failure_document(result, each) for each in result.worst],
+    }
+
+
+def failure_document(result: PlannerResult, found: Weathered) -> dict[str, Any]:
+    """What one failure does: to the plan, and to every job."""
+    return {
+        "name": found.failure.name,
+        "kind": found.failure.kind,
+        "plan": found.state,
+        "error": found.error,
+        "lost": found.lost,
+        "rates_bps": found.rates_bps,
+        "kept": found.kept(result.rates_bps),
+    }
+
+
+def document_of(found: Validation) -> Document:
+    """The document of the page."""
+    return Document(f"Site {found.site.name}", made_by(), site=verdict_document(found))

@@ -1,0 +1,87 @@
+"""What the trials of a validation share, in a folder: the network, its jobs, and the plan of every planner."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from pathlib import Path
+
+from experiments.hardware.validate.failures import Failure, JobLinks, Remains, after, for_jobs, links_of_jobs
+from planner.core.files import load_jobs, load_plan, save_jobs, save_plan
+from planner.core.method import Options
+from planner.core.plan import Plan
+from planner.core.problem import Problem
+from planner.registry import find_method
+from planner.replan import SECOND_PHASES, replan
+from planner.trees.headroom import as_run
+from topo.errors import writing
+from topo.files.fabric_records import document_of
+from topo.files.fabrics import load_yaml
+from traffic.wire.frames import FRAGMENT
+
+
+FABRIC, JOBS = "fabric.json", "jobs.json"
+"""Files as JSON, of which every worker reads a large network in no time."""
+AS_BEFORE, ANEW, NO_PLAN, NOTHING = "as before", "planned anew", "no plan", "no job goes on"
+"""What becomes of a plan under a failure."""
+
+
+def save_problem(folder: Path, problem: Problem) -> None:
+    """Write the network and its jobs. Raises `OutputError`."""
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / FABRIC).write_text(json.dumps(document_of(problem.fabric)))
+    save_jobs(problem.jobs, folder / JOBS)
+
+
+def plan_file(folder: Path, planner: str) -> Path:
+    """Where the plan of a planner is."""
+    return folder / f"{planner}.plan.json"
+
+
+def keep_plan(folder: Path, planner: str, plan: Plan) -> None:
+    """Write the plan of a planner. Raises `OutputError`."""
+    save_plan(plan, plan_file(folder, planner))
+
+
+@lru_cache(maxsize=2)
+def load_problem(folder: Path) -> Problem:
+    """The network and its jobs."""
+    return Problem(load_yaml(folder / FABRIC), load_jobs(folder / JOBS), FRAGMENT)
+
+
+@lru_cache(maxsize=8)
+def load_planned(folder: Path, planner: str) -> Plan:
+    """The plan of a planner while nothing fails."""
+    return load_plan(plan_file(folder, planner))
+
+
+@lru_cache(maxsize=8)
+def load_remains(folder: Path, planner: str, failure: Failure) -> Remains:
+    """What a failure leaves of the network, the jobs and the plan."""
+    return after(load_problem(folder), load_links(folder, planner), failure)
+
+
+@lru_cache(maxsize=8)
+def load_links(folder: Path, planner: str) -> JobLinks:
+    """The links that the plan of a planner uses, by job."""
+    return links_of_jobs(load_planned(folder, planner))
+
+
+def plan_under(folder: Path, planner: str, failure: Failure, mode: str, seed: int) -> tuple[Problem, Plan, str] | None:
+    """What a failure leaves, its plan, and what became of the plan; None where no job goes on.
+
+    The plan's part for the jobs that go on stays as it is unless the failure touches it. Otherwise there is a new plan
+    with room for results: planners that split gradients over PSs keep the split, since PSs keep their parts, others
+    plan from the beginning. Raises `InakitError` where there is no plan.
+    """
+    remains = load_remains(folder, planner, failure)
+    left = remains.problem
+    if left is None:
+        return None
+    kept = for_jobs(load_planned(folder, planner), {job.number for job in left.jobs})
+    if not remains.touched:
+        return left, kept, AS_BEFORE
+    options = Options(seed=seed)
+    again = replan(left, kept, options) if kept.method in SECOND_PHASES else find_method(planner).plan(left, options)
+    return left, as_run(left, again, mode).plan, ANEW

@@ -1,0 +1,156 @@
+"""The file of a site, `site.yml`. Names of files in it count from its own folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import BeforeValidator, Field, StrictInt, StrictStr
+
+from experiments.faults.fault_values import SHARE, share
+from experiments.hardware.validate.site import ALL, NONE, Margins, Simulate, Site, Withstand
+from experiments.run.run import MODES
+from experiments.run.scenario import FABRIC_FILES, FabricChoice, JobChoice, build_problem, parse_scale
+from experiments.study.setting import Text
+from planner.core.problem import Problem
+from planner.registry import find_method
+from topo.errors import InputError, unknown_name
+from topo.fabric.fabric import Fabric
+from topo.files.fabric_records import Rate
+from topo.files.quantities import RATE
+from topo.files.reader import FileKind, ParsedFile, Place, read_file
+from topo.files.validation import Record, validate
+
+FILE = FileKind("site", max_bytes=1 << 20, tells_lines=True)
+START = "`inakit validate --starter` writes one to begin with"
+
+Share = Annotated[float, BeforeValidator(share)]
+Pair = Annotated[list[StrictStr], Field(min_length=2, max_length=2)]
+Found = TypeVar("Found")
+LINKS = "all, none, or a list of pairs of neighbours such as [[leaf1, spine1]]"
+SWITCHES = "all, none, or a list of names such as [spine1, spine2]"
+CUT_OFF = "fails (a job that loses a host fails the site), or accepted (it may stop)"
+
+
+class WithstandRecord(Record):
+    """What the file says of failures."""
+
+    links: Literal["all", "none"] | list[Pair] = Field(ALL, description=LINKS)
+    switches: Literal["all", "none"] | list[StrictStr] = Field(ALL, description=SWITCHES)
+    hosts_cut_off: Literal["fails", "accepted"] = Field("fails", description=CUT_OFF)
+
+
+class MarginsRecord(Record):
+    """What the file says of margins."""
+
+    keeps: Share = Field(0.5, description=SHARE)
+    least_rate: Rate | None = Field(None, description=RATE)
+    free: Share = Field(0.0, description=SHARE)
+    within: Share = Field(0.05, description=SHARE)
+
+
+class SimulateRecord(Record):
+    """What the file says of virtual time."""
+
+    worst: Annotated[StrictInt, Field(ge=0)] = Field(3, description="a whole number that is not negative")
+    fragments: Annotated[StrictInt, Field(ge=1)] = Field(256, description="a whole number, at least 1")
+
+
+class SiteRecord(Record):
+    """All that a site's file says."""
+
+    version: Literal[1] = Field(description="1, the version of this format")
+    fabric: StrictStr = Field(description="a file (.yml, .graphml), or a fabric such as leafspine:leaves=4,spines=2")
+    jobs: StrictStr = Field(description="a file of jobs (.yml); `inakit jobs` writes one to begin with")
+    planners: Annotated[list[StrictStr], Field(min_length=1)] = Field(description="a list of planners such as [aro]")
+    withstand: WithstandRecord = Field(WithstandRecord(), description="the keys links, switches, hosts_cut_off")
+    margins: MarginsRecord = Field(MarginsRecord(), description="the keys keeps, least_rate, free, within")
+    simulate: SimulateRecord = Field(SimulateRecord(), description="the keys worst, fragments")
+    emulate: Text | None = Field(None, description="what rates are multiplied by in an emulation, such as 1/5000")
+    capacity: Text | None = Field(None, description="a rate of all links such as 100G")
+    ina: Text | None = Field(None, description="switches that aggregate: a share such as 0.5, or names")
+    mode: StrictStr = Field("reliable", description=f"one of {', '.join(MODES)}")
+    seed: Annotated[StrictInt, Field(ge=0)] = Field(0, description="a whole number that is not negative")
+
+
+def load_site(path: Path) -> Site:
+    """The site of a file. Raises `InputError` with the line, the value, and what is expected."""
+    if not path.exists():
+        raise InputError(f"{path}: there is no such file; {START}")
+    file = read_file(path, FILE)
+    record = validate(file, SiteRecord)
+    problem = at(file, ("jobs",), lambda: problem_of(record, path.parent))
+    for place, name in enumerate(record.planners):
+        at(file, ("planners", place), lambda name=name: find_method(name))  # type: ignore[misc]
+    if len(set(record.planners)) < len(record.planners):
+        raise file.error(("planners",), "a planner is listed twice")
+    if record.mode not in MODES:
+        raise file.error(("mode",), str(unknown_name("mode", record.mode, MODES)))
+    return Site(
+        name=path.resolve().stem,
+        problem=problem,
+        planners=tuple(record.planners),
+        withstand=withstand_of(file, record.withstand, problem.fabric),
+        margins=Margins(**margins_of(record.margins)),
+        simulate=Simulate(record.simulate.worst, record.simulate.fragments),
+        emulate=None if record.emulate is None else scale_of(file, record.emulate),
+        mode=record.mode,
+        seed=record.seed,
+    )
+
+
+def at(file: ParsedFile, place: Place, made: Callable[[], Found]) -> Found:
+    """What `made` gives; its error gets the file and the place."""
+    try:
+        return made()
+    except InputError as error:
+        raise file.error(place, str(error)) from error
+
+
+def problem_of(record: SiteRecord, folder: Path) -> Problem:
+    """The fabric and the jobs that a record names. Raises `InputError`."""
+    named = record.fabric
+    topo = str(folder / named) if named.endswith(FABRIC_FILES) else named
+    choice = FabricChoice(topo, capacity=record.capacity, ina=record.ina, seed=record.seed)
+    return build_problem(choice, JobChoice(folder / record.jobs))
+
+
+def margins_of(record: MarginsRecord) -> dict[str, float | None]:
+    """The fields of `Margins`."""
+    return {
+        "keeps": record.keeps,
+        "least_rate_bps": record.least_rate,
+        "free": record.free,
+        "within": record.within,
+    }
+
+
+def scale_of(file: ParsedFile, text: str) -> float:
+    """The factor of an emulation. Raises `InputError` for one that is not above 0."""
+    factor = at(file, ("emulate",), lambda: parse_scale(text))
+    if not 0 < factor <= 1:
+        raise file.error(("emulate",), f"{text}: expected a fraction above 0 and at most 1, such as 1/5000")
+    return factor
+
+
+def withstand_of(file: ParsedFile, record: WithstandRecord, fabric: Fabric) -> Withstand:
+    """The failures of a record. Raises `InputError` for links and switches that the fabric does not have."""
+    links, switches = listed(record.links), listed(record.switches)
+    pairs = None if links is None else tuple((one, other) for one, other in links)
+    for place, pair in enumerate(pairs or ()):
+        if pair not in fabric.capacities_bps:
+            message = f"{', '.join(pair)}: fabric '{fabric.name}' has no such link; expected two neighbours"
+            raise file.error(("withstand", "links", place), message)
+    for place, name in enumerate(switches or ()):
+        if name not in fabric.switch_by_name:
+            error = unknown_name(f"switch of fabric '{fabric.name}'", name, fabric.switch_by_name)
+            raise file.error(("withstand", "switches", place), str(error))
+    return Withstand(pairs, switches, record.hosts_cut_off == "accepted")
+
+
+def listed(value: str | list[Found]) -> tuple[Found, ...] | None:
+    """A list as it is; nothing for `none`, and None for `all`."""
+    if isinstance(value, str):
+        return () if value == NONE else None
+    return tuple(value)

@@ -1,0 +1,92 @@
+"""The trials of a validation: what each does with a failure, and what it returns in JSON's types."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from experiments.hardware.validate.failures import Failure
+from experiments.hardware.validate.prepared import (
+    NO_PLAN,
+    NOTHING,
+    load_planned,
+    load_problem,
+    load_remains,
+    plan_under,
+)
+from experiments.run.outcome import Outcome
+from experiments.run.run import Run, run_plan
+from experiments.sweeps.one_trial import Given, Row
+from experiments.worlds.registry import find_world
+from planner.core.evaluate import evaluate
+from planner.core.plan import Plan
+from planner.core.problem import Problem
+from topo.errors import InakitError
+from topo.fabric.variations import with_scale
+
+
+def withstand(given: Given) -> Row:
+    """Plan under a failure: what becomes of the plan, which jobs are lost and why, and the rates of the others."""
+    folder, planner, failure = Path(given["folder"]), given["planner"], Failure(tuple(given["failure"]))
+    lost = {str(number): why for number, why in load_remains(folder, planner, failure).lost.items()}
+    try:
+        found = plan_under(folder, planner, failure, given["mode"], given["seed"])
+    except InakitError as error:
+        return {"state": NO_PLAN, "lost": lost, "rates_bps": {}, "error": str(error)}
+    if found is None:
+        return {"state": NOTHING, "lost": lost, "rates_bps": {}, "error": None}
+    left, made, state = found
+    return {"state": state, "lost": lost, "rates_bps": rates_of(left, made), "error": None}
+
+
+def rates_of(problem: Problem, plan: Plan) -> dict[str, float]:
+    """The sending rate of each job, by its number as a text."""
+    return {str(number): job.sending_rate_bps for number, job in evaluate(problem, plan).jobs.items()}
+
+
+def simulate(given: Given) -> Row:
+    """Run in virtual time, at true rates, a plan without a failure (`failure` None) or under one."""
+    folder, planner = Path(given["folder"]), given["planner"]
+    problem, plan = load_problem(folder), load_planned(folder, planner)
+    if given["failure"] is not None:
+        failure = Failure(tuple(given["failure"]))
+        found = plan_under(folder, planner, failure, given["mode"], given["seed"])
+        assert found is not None, "only failures under which jobs go on are simulated"
+        problem, plan, _ = found
+    return ran(cut_short(problem, given["fragments"]), plan, given["mode"], "virtual")
+
+
+def emulate(given: Given) -> Row:
+    """Run a plan without failures in the kernel's emulated network, every rate times `scale`."""
+    folder = Path(given["folder"])
+    problem, plan = load_problem(folder), load_planned(folder, given["planner"])
+    scaled = replace(problem, fabric=with_scale(problem.fabric, given["scale"]))
+    slower = plan.with_rates_times(given["scale"])
+    return ran(cut_short(scaled, given["fragments"]), slower, given["mode"], "fast")
+
+
+def cut_short(problem: Problem, fragments: int) -> Problem:
+    """The problem with gradients of at most so many fragments, that all jobs send at the same time, once."""
+    most = fragments * problem.fragment.values * 4
+    jobs = (
+        replace(job, gradient_bytes=min(job.gradient_bytes, most), iterations=1, arrival_s=0.0, compute_s=0.0)
+        for job in problem.jobs
+    )
+    return replace(problem, jobs=tuple(jobs))
+
+
+def ran(problem: Problem, plan: Plan, mode: str, world: str) -> Row:
+    """What running a plan in a world gives: the verdict, its reasons, and rates by job."""
+    return run_row(run_plan(Run(problem, plan, mode), find_world(world)))
+
+
+def run_row(outcome: Outcome) -> Row:
+    """An outcome in JSON's types: planned and measured rates by job, its number as a text."""
+    jobs = [pair for pair in outcome.pairs if pair.job is not None]
+    return {
+        "verdict": str(outcome.verdict),
+        "reasons": list(outcome.reasons),
+        "exact": outcome.measured.exact,
+        "planned_bps": {pair.name: pair.planned.sending_rate_bps for pair in jobs},
+        "measured_bps": {pair.name: pair.measured.sending_rate_bps for pair in jobs},
+    }

@@ -1,0 +1,191 @@
+"""Carries a validation out: plans, every failure, the worst ones in virtual time, an emulation; and the verdict."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from experiments.hardware.validate.failures import Failure, single_failures
+from experiments.hardware.validate.judge import (
+    DOES_NOT_HOLD,
+    HOLDS,
+    PlannerResult,
+    Weathered,
+    reasons_of,
+    weathered_of,
+)
+from experiments.hardware.validate.prepared import FABRIC, JOBS, NO_PLAN, NOTHING, keep_plan, plan_file, save_problem
+from experiments.hardware.validate.site import Site
+from experiments.hardware.validate.trials import emulate, simulate, withstand
+from experiments.run.planning import plan_to_run
+from experiments.study.study import PLANNING, RUNNING, kept_in
+from experiments.sweeps.code_version import ROOT, code_version
+from experiments.sweeps.engines import Engine
+from experiments.sweeps.kept import Finished
+from experiments.sweeps.one_trial import Given, Trial, key_of
+from experiments.sweeps.run_trials import run_trials
+from experiments.worlds.emulated import EmulatedWorld
+from planner.core.evaluate import evaluate
+from planner.install.plan_entries import entries
+from topo.errors import InakitError
+
+FOLDER = "sites"
+OWN = "experiments/hardware/validate"
+
+
+@dataclass(frozen=True)
+class Validation:
+    """What was found of a site. `left_out`: what was not done, and why."""
+
+    site: Site
+    results: tuple[PlannerResult, ...]
+    left_out: tuple[str, ...]
+
+    @property
+    def reasons(self) -> dict[str, list[str]]:
+        """By planner, why the site does not hold with its plans."""
+        return {result.planner: reasons_of(self.site, result) for result in self.results}
+
+    @property
+    def holding(self) -> list[str]:
+        """The planners with whose plans the site holds."""
+        return [planner for planner, reasons in self.reasons.items() if not reasons]
+
+    @property
+    def verdict(self) -> str:
+        """HOLDS where the plans of one planner meet every requirement."""
+        return HOLDS if self.holding else DOES_NOT_HOLD
+
+
+@dataclass(frozen=True)
+class Work:
+    """The trials of a site: where their files are, what runs them, and the versions of what they depend on."""
+
+    site: Site
+    folder: Path
+    results: Path
+    engine: Engine
+    console: Console
+
+    def trial(self, function: Any, planner: str, failure: Failure | None, kind: str, **more: object) -> Trial:
+        """A trial of a planner under a failure. Its key is made of the site's content, not of where files are."""
+        given: dict[str, Any] = {
+            "planner": planner,
+            "failure": None if failure is None else list(failure.nodes),
+            "mode": self.site.mode,
+            "seed": self.site.seed,
+            **more,
+        }
+        files = {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in self.files_of(planner)}
+        key = key_of(function=function.__name__, given=given, files=files, code=self.code)
+        return Trial(key, function, {**given, "folder": str(self.folder)}, kind, kind == "emulation")
+
+    def files_of(self, planner: str) -> list[Path]:
+        """The files of the network, its jobs, and the planner's plan."""
+        return [self.folder / FABRIC, self.folder / JOBS, plan_file(self.folder, planner)]
+
+    @property
+    def code(self) -> str:
+        """The version of the code on which trials depend."""
+        return code_version(*(ROOT / part for part in (*PLANNING, *RUNNING, OWN)))
+
+    def run(self, trials: Sequence[Trial], title: str) -> dict[str, Finished]:
+        """What came of the trials, by key; what is kept is not run again."""
+        return run_trials(trials, kept_in(self.results), self.engine, self.console, title)
+
+
+def folder_of(site: Site, results: Path) -> Path:
+    """Where a site's plans, verdict and page are."""
+    return results / FOLDER / site.name
+
+
+def validate_site(site: Site, results: Path, engine: Engine, console: Console) -> Validation:
+    """Validate a site. What is done is kept: after an interruption the same call goes on. Raises `InakitError`."""
+    folder = folder_of(site, results)
+    save_problem(folder, site.problem)
+    work = Work(site, folder, results, engine, console)
+    planned = [plan_of(site, folder, planner) for planner in site.planners]
+    left_out: list[str] = []
+    try:
+        found = [result if result.failed else all_of(work, result, left_out) for result in planned]
+    except KeyboardInterrupt as interrupt:
+        interrupt.add_note(f"what is done of site {site.name} is kept: the same command goes on")
+        raise
+    return Validation(site, tuple(found), tuple(dict.fromkeys(left_out)))
+
+
+def plan_of(site: Site, folder: Path, planner: str) -> PlannerResult:
+    """The plan of a planner while nothing fails, written into the folder; or why there is none."""
+    try:
+        run = plan_to_run(site.problem, planner, site.seed, site.mode)
+        entries(site.problem, run.plan)
+    except InakitError as error:
+        return PlannerResult(planner, failed=str(error))
+    keep_plan(folder, planner, run.plan)
+    prediction = evaluate(site.problem, run.plan)
+    rates = {number: job.sending_rate_bps for number, job in prediction.jobs.items()}
+    return PlannerResult(planner, rates, prediction, run.said)
+
+
+def all_of(work: Work, result: PlannerResult, left_out: list[str]) -> PlannerResult:
+    """The planner's result with every failure, the runs in virtual time, and the emulation."""
+    result = replace(result, weathered=all_failures(work, result.planner))
+    result = replace(result, virtual=simulated(work, result))
+    return replace(result, emulated=emulated(work, result.planner, left_out))
+
+
+def all_failures(work: Work, planner: str) -> tuple[Weathered, ...]:
+    """What every single failure does to a planner's plan."""
+    failures = single_failures(work.site.problem.fabric, work.site.withstand)
+    trials = [work.trial(withstand, planner, failure, failure.kind) for failure in failures]
+    found = work.run(trials, f"{planner}: single failures") if trials else {}
+    pairs = zip(failures, (found[trial.key] for trial in trials), strict=True)
+    return tuple(weathered_of(failure, finished.row, finished.error) for failure, finished in pairs)
+
+
+def simulated(work: Work, result: PlannerResult) -> dict[str, Mapping[str, Any]]:
+    """The runs in virtual time: of the plan without a failure, under "", and of the worst failures, by their names."""
+    going_on = [each.failure for each in result.worst if each.state not in (NO_PLAN, NOTHING)]
+    cases = [None, *going_on[: work.site.simulate.worst]]
+    trials = [
+        work.trial(simulate, result.planner, case, "virtual time", fragments=work.site.simulate.fragments)
+        for case in cases
+    ]
+    found = work.run(trials, f"{result.planner}: virtual time")
+    names = ["" if case is None else case.name for case in cases]
+    return {name: row_of(found[trial.key]) for name, trial in zip(names, trials, strict=True)}
+
+
+def emulated(work: Work, planner: str, left_out: list[str]) -> Mapping[str, Any] | None:
+    """The emulation with scaled rates; None, and a line in `left_out`, where none is asked for or possible."""
+    why = why_not_emulated(work.site)
+    if why is not None:
+        left_out.append(f"no emulation: {why}")
+        return None
+    given: Given = {"scale": work.site.emulate, "fragments": work.site.simulate.fragments}
+    trial = work.trial(emulate, planner, None, "emulation", **given)
+    row = row_of(work.run([trial], f"{planner}: emulation")[trial.key])
+    if row.get("error") or row["verdict"] != "VALID":
+        why = row.get("error") or f"{row['verdict']}: {'; '.join(row['reasons'][:2])}"
+        left_out.append(f"{planner}: the emulation gave no result ({why}); try a smaller scale, emulate: 1/100000")
+    return row
+
+
+def why_not_emulated(site: Site) -> str | None:
+    """Why a site is not emulated; None where it is."""
+    if site.emulate is None:
+        return "the site's file has no key `emulate`"
+    if os.geteuid() != 0:
+        return "it needs root: sudo inakit validate"
+    return EmulatedWorld("fast").missing()
+
+
+def row_of(finished: Finished) -> Mapping[str, Any]:
+    """What a run returned, or its error."""
+    return finished.row if finished.row is not None else {"error": finished.error}

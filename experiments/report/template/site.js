@@ -1,0 +1,118 @@
+"use strict";
+// A site that was validated: its verdict, its plans without failures, every single failure, and what becomes of each job.
+
+/** Every section of a site. */
+function siteSections(parent, site) {
+  verdictBox(parent, {verdict: site.verdict, meaning: siteMeaning(site), reasons: siteReasons(site)});
+  const notes = [...site.left_out, ...site.planners.flatMap((each) => (each.said ? [`${each.planner}: ${each.said}`] : []))];
+  if (notes.length) {
+    const list = add(parent, "ul", {class: "notes"});
+    notes.forEach((note) => add(list, "li", {}, note));
+  }
+  const planned = site.planners.filter((each) => each.failed === null);
+  siteJobs(parent, site, planned);
+  siteFailures(parent, planned);
+  siteRuns(parent, planned);
+}
+
+/** What the verdict means, in words. */
+function siteMeaning(site) {
+  const network = `${countText(site.jobs.length)} job${site.jobs.length === 1 ? "" : "s"} on ${countText(site.switches)} switches and ${countText(site.links)} links`;
+  return site.holds_with.length
+    ? `The plans of ${site.holds_with.join(", ")} meet every requirement: ${network}.`
+    : `No planner's plans meet every requirement: ${network}.`;
+}
+
+/** Why the site does not hold; nothing where it does. */
+function siteReasons(site) {
+  if (site.holds_with.length) return [];
+  return Object.entries(site.reasons).flatMap(([planner, reasons]) => reasons.map((reason) => `${planner}: ${reason}`));
+}
+
+/** The least element of a list by a value; null of an empty one. */
+function leastBy(list, value) {
+  return list.reduce((least, each) => (least === null || value(each) < value(least) ? each : least), null);
+}
+
+/** What becomes of every job: its rate without failures, under the failure that leaves it least, and what stops it. */
+function siteJobs(parent, site, planned) {
+  const made = section(parent, "jobs", "What becomes of every job",
+    "Rates are those of each worker. A job stops where a failure cuts off one of its hosts; the least rate is that of " +
+    "the failures under which it goes on.");
+  const rows = planned.flatMap((each) => site.jobs.map((job) => {
+    const stops = each.failures.filter((failure) => failure.lost[job.number] !== undefined);
+    const goesOn = each.failures.filter((failure) => failure.lost[job.number] === undefined);
+    return {each, job, stops, worst: leastBy(goesOn, (failure) => failure.kept[job.number])};
+  }));
+  sortedTable(made, {
+    label: "jobs", rows, first: null,
+    columns: [
+      {name: "job", value: ({job}) => `job ${job.number}`},
+      {name: "planner", value: ({each}) => each.planner, color: ({each}) => each.color},
+      {name: "workers", value: ({job}) => job.workers, text: ({job}) => countText(job.workers)},
+      {name: "rate", value: ({each, job}) => each.rates_bps[job.number], text: ({each, job}) => rateText(each.rates_bps[job.number])},
+      {name: "least rate", value: ({worst, job}) => (worst === null ? null : worst.rates_bps[job.number] || 0),
+        text: ({worst, job}) => (worst === null ? NOTHING : rateText(worst.rates_bps[job.number] || 0))},
+      {name: "of its rate", value: ({worst, job}) => (worst === null ? null : worst.kept[job.number]),
+        text: ({worst, job}) => (worst === null ? NOTHING : shareText(worst.kept[job.number]))},
+      {name: "when this fails", value: ({worst, job}) => (worst === null || worst.kept[job.number] >= 1 ? "" : worst.name)},
+      {name: "stopped by", value: ({stops}) => namesText(stops.map((failure) => failure.name))},
+    ],
+  });
+}
+
+/** The first few of many names, and how many more there are. */
+function namesText(names) {
+  const few = names.slice(0, 4).join(", ");
+  return names.length > 4 ? `${few} and ${names.length - 4} more` : few;
+}
+
+/** Every single failure, the worst first. */
+function siteFailures(parent, planned) {
+  const rows = planned.flatMap((each) => each.failures.map((failure) => {
+    const jobs = Object.keys(failure.kept).filter((job) => failure.lost[job] === undefined);
+    return {each, failure, least: leastBy(jobs, (job) => failure.kept[job])};
+  }));
+  if (!rows.length) return;
+  const made = section(parent, "failures", "Single failures",
+    "After each failure jobs are planned anew, unless the plan leads nothing over what fails.");
+  sortedTable(made, {
+    label: "failures", rows, first: null,
+    columns: [
+      {name: "what fails", value: ({failure}) => `${failure.kind} ${failure.name}`},
+      {name: "planner", value: ({each}) => each.planner, color: ({each}) => each.color},
+      {name: "plan", value: ({failure}) => (failure.error === null ? failure.plan : `${failure.plan}: ${failure.error}`)},
+      {name: "jobs stopped", value: ({failure}) => Object.entries(failure.lost).map(([job, why]) => `${job} (${why})`).join("; ")},
+      {name: "least of a job's rate", value: ({failure, least}) => (least === null ? null : failure.kept[least]),
+        text: ({failure, least}) => (least === null ? NOTHING : shareText(failure.kept[least]))},
+      {name: "of job", value: ({failure, least}) => (least === null || failure.kept[least] >= 1 ? "" : least)},
+    ],
+  });
+}
+
+/** The runs in virtual time and the emulation: planned and measured rates of every job. */
+function siteRuns(parent, planned) {
+  const runs = planned.flatMap((each) => [
+    ...Object.entries(each.virtual).map(([failure, run]) => ({each, run, world: "virtual time", failure})),
+    ...(each.emulated === null ? [] : [{each, run: each.emulated, world: "emulation", failure: ""}]),
+  ]);
+  const rows = runs.flatMap(({each, run, world, failure}) => Object.entries(run.planned_bps || {}).map(([job, rate]) => (
+    {each, run, world, failure, job, planned: rate, measured: run.measured_bps[job]})));
+  if (!rows.length) return;
+  const made = section(parent, "runs", "Virtual time", "The plans without failures and under the worst ones, run at true rates; " +
+    "an emulation, where there is one, at scaled rates.");
+  sortedTable(made, {
+    label: "runs", rows, first: null,
+    columns: [
+      {name: "job", value: ({job}) => `job ${job}`},
+      {name: "planner", value: ({each}) => each.planner, color: ({each}) => each.color},
+      {name: "in", value: ({world}) => world},
+      {name: "what fails", value: ({failure}) => failure || "nothing"},
+      {name: "verdict", value: ({run}) => run.verdict},
+      {name: "planned rate", value: ({planned}) => planned, text: ({planned}) => rateText(planned)},
+      {name: "measured", value: ({measured}) => measured, text: ({measured}) => rateText(measured)},
+      {name: "difference", value: ({planned, measured}) => deviation(planned, measured), bySize: true,
+        text: ({planned, measured}) => deviationText(deviation(planned, measured))},
+    ],
+  });
+}

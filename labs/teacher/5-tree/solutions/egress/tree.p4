@@ -1,0 +1,219 @@
+// Lab 5: trees of several levels for several jobs, in two pipelines. The packet becomes a result at egress.
+
+#include <core.p4>
+#include <v1model.p4>
+
+// ---- sizes and constants, which the task gives ---------------------------------------------------
+
+#define PIPELINES 2
+#define SLOTS 64                   // of each pipeline
+#define CELLS 128
+
+const bit<16> TYPE_AGG = 0x88B5;
+
+const bit<8> KIND_GRADIENT = 1;
+const bit<8> KIND_RESULT = 2;
+
+const bit<8> ROOT_LABEL = 0;
+
+// ---- headers -------------------------------------------------------------------------------------
+
+header ethernet_t {
+    bit<48> dst;
+    bit<48> src;
+    bit<16> type;
+}
+
+header agg_t {
+    bit<8>  kind;
+    bit<8>  label;      // whom it stands for: a worker, an aggregator, or the root (0)
+    bit<8>  job;
+    bit<8>  version;    // 0 in this lab
+    bit<16> slot;       // counted within the slots of the job
+    bit<32> round;
+}
+
+header values_t {
+    bit<32> v0;
+    bit<32> v1;
+    bit<32> v2;
+    bit<32> v3;
+    bit<32> v4;
+    bit<32> v5;
+    bit<32> v6;
+    bit<32> v7;
+}
+
+struct headers_t {
+    ethernet_t ethernet;
+    agg_t      agg;
+    values_t   values;
+}
+
+struct metadata_t {
+    bit<8>  pipeline;   // of the ingress port
+    bit<8>  bit_of;     // the bit of the packet's label among the children of an aggregator
+    bit<8>  full;       // the bitmap of all its children
+    bit<8>  as_label;   // the label under which its sum leaves
+    bit<16> first;      // its first slot in this pipeline
+    bit<16> slots;      // and how many it has
+    bit<8>  bitmap;
+    bit<32> sum;
+}
+
+// ---- parser --------------------------------------------------------------------------------------
+
+parser TreeParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
+                  inout standard_metadata_t standard) {
+    state start {
+        packet.extract(hdr.ethernet);
+        transition select(hdr.ethernet.type) {
+            TYPE_AGG: parse_agg;
+            default: accept;
+        }
+    }
+    state parse_agg {
+        packet.extract(hdr.agg);
+        packet.extract(hdr.values);
+        transition accept;
+    }
+}
+
+control NoVerify(inout headers_t hdr, inout metadata_t meta) { apply { } }
+control NoUpdate(inout headers_t hdr, inout metadata_t meta) { apply { } }
+
+// ---- ingress -------------------------------------------------------------------------------------
+
+control TreeIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+
+    register<bit<8>>(CELLS) bitmaps;
+    register<bit<32>>(CELLS) sum0;
+    register<bit<32>>(CELLS) sum1;
+    register<bit<32>>(CELLS) sum2;
+    register<bit<32>>(CELLS) sum3;
+    register<bit<32>>(CELLS) sum4;
+    register<bit<32>>(CELLS) sum5;
+    register<bit<32>>(CELLS) sum6;
+    register<bit<32>>(CELLS) sum7;
+
+    action drop() { mark_to_drop(standard); }
+
+    action in_pipeline(bit<8> pipeline) { meta.pipeline = pipeline; }
+    table pipeline_of {
+        key = { standard.ingress_port: exact; }
+        actions = { in_pipeline; NoAction; }
+        default_action = NoAction();
+    }
+
+    action admit() { }
+    table admitted {
+        key = {
+            standard.ingress_port: exact;
+            hdr.agg.kind: exact;
+            hdr.agg.job: exact;
+            hdr.agg.label: exact;
+        }
+        actions = { admit; NoAction; }
+        default_action = NoAction();
+    }
+
+    action aggregate(bit<8> bit_of, bit<8> full, bit<8> as_label, bit<16> first, bit<16> slots) {
+        meta.bit_of = bit_of;
+        meta.full = full;
+        meta.as_label = as_label;
+        meta.first = first;
+        meta.slots = slots;
+    }
+    table child_of {
+        key = { meta.pipeline: exact; hdr.agg.job: exact; hdr.agg.label: exact; }
+        actions = { aggregate; NoAction; }
+        default_action = NoAction();
+    }
+
+    action send(bit<9> port) { standard.egress_spec = port; }
+    table up {
+        key = { hdr.agg.job: exact; hdr.agg.label: exact; }
+        actions = { send; drop; }
+        default_action = drop();
+    }
+
+    action spread(bit<16> group) { standard.mcast_grp = group; }
+    table down {
+        key = { hdr.agg.job: exact; }
+        actions = { spread; drop; }
+        default_action = drop();
+    }
+
+    bit<7> cell;
+    bool done;
+#define ADD(N) \
+    sum##N.read(meta.sum, (bit<32>)cell); \
+    hdr.values.v##N = hdr.values.v##N + meta.sum; \
+    sum##N.write((bit<32>)cell, done ? 32w0 : hdr.values.v##N);
+
+    apply {
+        pipeline_of.apply();
+        bool known = false;
+        if (hdr.values.isValid()) {
+            known = admitted.apply().hit;
+        }
+        if (!known) {
+            drop();
+        } else {
+            bool onwards = true;
+            if (hdr.agg.kind != KIND_RESULT) {
+                switch (child_of.apply().action_run) {
+                    aggregate: {
+                        cell = meta.pipeline[0:0] ++ (bit<6>)(meta.first + hdr.agg.slot);
+                        bitmaps.read(meta.bitmap, (bit<32>)cell);
+                        onwards = false;
+                        if (hdr.agg.slot < meta.slots && meta.bitmap & meta.bit_of == 0) {
+                            meta.bitmap = meta.bitmap | meta.bit_of;
+                            done = meta.bitmap == meta.full;
+                            bitmaps.write((bit<32>)cell, done ? 8w0 : meta.bitmap);
+                            ADD(0)
+                            ADD(1)
+                            ADD(2)
+                            ADD(3)
+                            ADD(4)
+                            ADD(5)
+                            ADD(6)
+                            ADD(7)
+                            if (done) {
+                                hdr.agg.label = meta.as_label;
+                                onwards = true;
+                            }
+                        }
+                    }
+                }
+            }
+            if (!onwards) {
+                drop();
+            } else if (hdr.agg.label == ROOT_LABEL) {
+                down.apply();
+            } else {
+                up.apply();
+            }
+        }
+    }
+}
+
+// ---- egress --------------------------------------------------------------------------------------
+
+control TreeEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+    apply {
+        if (hdr.values.isValid() && hdr.agg.label == ROOT_LABEL) {
+            hdr.agg.kind = KIND_RESULT;
+        }
+    }
+}
+
+control TreeDeparser(packet_out packet, in headers_t hdr) {
+    apply {
+        packet.emit(hdr.ethernet);
+        packet.emit(hdr.agg);
+        packet.emit(hdr.values);
+    }
+}
+
+V1Switch(TreeParser(), NoVerify(), TreeIngress(), TreeEgress(), NoUpdate(), TreeDeparser()) main;

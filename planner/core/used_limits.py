@@ -1,0 +1,76 @@
+"""Which limits of a fabric a plan uses, and how much of each: links, switches, and the chips of switches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import inf
+
+from planner.core.evaluate import evaluate
+from planner.core.limits import most_children, resource_bps
+from planner.core.plan import Plan
+from planner.core.problem import Problem
+
+ROUNDING = 1e-6
+LINK, SWITCH, RECIRCULATION, CHILDREN = "link", "aggregation rate", "recirculation", "children per slot"
+
+
+@dataclass(frozen=True)
+class UsedLimit:
+    """A limit of which a plan uses `used` of `limit`: bit/s, or children for `CHILDREN`. `where` names the place."""
+
+    kind: str
+    where: str
+    used: float
+    limit: float
+
+    @property
+    def share(self) -> float:
+        """The part of the limit that is used."""
+        return self.used / self.limit
+
+    @property
+    def binds(self) -> bool:
+        """Whether nothing of the limit is left."""
+        return self.share >= 1 - ROUNDING
+
+
+def used_limits(problem: Problem, plan: Plan, *, with_results: bool = True) -> list[UsedLimit]:
+    """All limits that a plan uses, the most used first; links carry gradients and, `with_results`, results."""
+    found = [*used_links(problem, plan, with_results=with_results), *used_summing(problem, plan)]
+    return sorted([*found, *used_bitmaps(problem, plan)], key=lambda each: (-each.share, each.kind, each.where))
+
+
+def used_links(problem: Problem, plan: Plan, *, with_results: bool) -> Iterator[UsedLimit]:
+    """The limits of links."""
+    prediction = evaluate(problem, plan)
+    loads = prediction.loads_with_results_bps if with_results else prediction.link_loads_bps
+    for link, load in loads.items():
+        yield UsedLimit(LINK, " → ".join(link), load, problem.fabric.capacities_bps[link])
+
+
+def used_summing(problem: Problem, plan: Plan) -> Iterator[UsedLimit]:
+    """The limits of what switches sum, and of what pipelines recirculate for it: a copy for each pass but the first."""
+    fabric, summed = problem.fabric, evaluate(problem, plan).summed_bps
+    for switch in dict.fromkeys(name for name, _ in summed):
+        load, limit = sum(bps for inp, bps in summed.items() if inp[0] == switch), resource_bps(fabric, switch)
+        if limit < inf:
+            yield UsedLimit(SWITCH, switch, load, limit)
+    for (switch, pipeline), load in summed.items():
+        chip = fabric.switch_by_name[switch].chip
+        if chip is not None and chip.passes > 1 and chip.recirculation_bps is not None:
+            where = f"{switch}, pipeline {pipeline}"
+            yield UsedLimit(RECIRCULATION, where, load * (chip.passes - 1), chip.recirculation_bps)
+
+
+def used_bitmaps(problem: Problem, plan: Plan) -> Iterator[UsedLimit]:
+    """The bits that the largest aggregator in each pipeline of a chip needs, for its children."""
+    most: dict[tuple[str, int], int] = {}
+    for tree in (tree for shard in plan.shards for tree in shard.trees):
+        for aggregator in tree.aggregators:
+            inp = aggregator.switch, aggregator.pipeline
+            most[inp] = max(most.get(inp, 0), len(tree.summands(aggregator)))
+    for (switch, pipeline), children in most.items():
+        if problem.fabric.switch_by_name[switch].chip is not None:
+            limit = most_children(problem.fabric, switch)
+            yield UsedLimit(CHILDREN, f"{switch}, pipeline {pipeline}", children, limit)

@@ -1,0 +1,107 @@
+"""The data-plane programs that a plan can be installed on, as data: what each can do, and the plan that fits it.
+
+    program = find_program("ina_hw")
+    plan = program.fitted(plan)
+
+Both programs have the tables, actions and counters of `planner.install.program`, so that the same entries go into
+either. `ina` does all that the papers ask for. `ina_hw` does what a chip can: one access to each register per packet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from planner.core.plan import AggregationTree, Plan
+from planner.core.policies import POLICIES, policy_of
+from planner.install.program import BITMAP_BITS, SLOTS_PER_PIPELINE
+from topo.errors import PlanError, unknown_name
+
+BUILD = Path(__file__).resolve().parents[2] / "p4" / "build"
+VALUES = 64
+"""The values of a packet."""
+
+
+@dataclass(frozen=True)
+class DataPlaneProgram:
+    """A compiled program for v1model, and what it can do.
+
+    - `values_per_pass`: a packet of `VALUES` values comes in again until all are summed
+    - `bitmap_bits`: the most children of an aggregator
+    - `slots_per_pipeline`: the slots that an entry can name
+    - `sums_parts`: one packet may stand for several bits of a bitmap, and be refused where one of them is in it already
+    - `refused`: by slot policy, why the program cannot do what it asks
+    """
+
+    name: str
+    path: Path
+    values_per_pass: int = VALUES
+    bitmap_bits: int = BITMAP_BITS
+    slots_per_pipeline: int = SLOTS_PER_PIPELINE
+    sums_parts: bool = True
+    refused: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def passes(self) -> int:
+        """How often a packet goes through the ingress pipeline."""
+        return VALUES // self.values_per_pass
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """The slot policies that the program can do."""
+        return tuple(name for name in POLICIES if name not in self.refused)
+
+    def fitted(self, plan: Plan) -> Plan:
+        """The plan for this program; the same object where nothing is different.
+
+        Raises `PlanError` for a slot policy that the program cannot do, and for an aggregator with too many children.
+        """
+        shards = tuple(replace(s, trees=tuple(self.fitted_tree(s.job, tree) for tree in s.trees)) for s in plan.shards)
+        return plan if shards == plan.shards else replace(plan, shards=shards)
+
+    def fitted_tree(self, job: int, tree: AggregationTree) -> AggregationTree:
+        """A job's tree for this program."""
+        self.check_policy(tree.policy, f"job {job}, tree {tree.number}")
+        fitted = tree
+        if not self.sums_parts and policy_of(tree.policy).shared:
+            fitted = replace(tree, whole_children=True)
+        for aggregator in fitted.aggregators:
+            if (children := len(fitted.summands(aggregator))) > self.bitmap_bits:
+                raise PlanError(
+                    f"job {job}, tree {tree.number}: aggregator {aggregator.label} on switch '{aggregator.switch}' "
+                    f"sums {children} children, and a slot of program {self.name} has {self.bitmap_bits} bits for "
+                    "them: choose a planner or a fabric with more levels of aggregation, or --program ina"
+                )
+        return fitted
+
+    def check_policy(self, policy: str, where: str) -> None:
+        """Raise `PlanError`, which begins with `where`, for a slot policy that the program cannot do."""
+        if policy in self.refused:
+            raise PlanError(
+                f"{where}: program {self.name} has no slot policy '{policy}': {self.refused[policy]}; choose --policy "
+                f"{', '.join(self.policies)}, or --program ina"
+            )
+
+
+INA = DataPlaneProgram("ina", BUILD / "ina.json")
+INA_HW = DataPlaneProgram(
+    "ina_hw",
+    BUILD / "ina_hw.json",
+    values_per_pass=32,
+    bitmap_bits=32,
+    sums_parts=False,
+    refused={
+        "esa": "to evict a partial sum, a chip would read and write every register of the slot in the pass that also "
+        "takes the new fragment in"
+    },
+)
+PROGRAMS = {program.name: program for program in (INA, INA_HW)}
+"""By the name that `--program` takes."""
+
+
+def find_program(name: str) -> DataPlaneProgram:
+    """The program of that name. Raises `InputError` with the nearest name for an unknown one."""
+    if name not in PROGRAMS:
+        raise unknown_name("data-plane program", name, PROGRAMS)
+    return PROGRAMS[name]

@@ -1,0 +1,64 @@
+"""The plans that lab 5 draws are plans of the kit, and its entries are no more and no less than they need."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from experiments.labs.grading.finding import WrongError
+from experiments.labs.registry import COURSE
+from experiments.labs.tree.course_entries import course_entries
+from experiments.labs.tree.model import ModelTree
+from experiments.labs.tree.network import TreeNetwork, run_jobs
+from experiments.labs.tree.plans import Drawn, drawn_plan
+from planner.core.check import check
+from planner.core.plan import Plan, Shard
+from planner.core.problem import FragmentFormat, Job, Problem
+from planner.core.solving import FEASIBLE, SolverOutcome
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_drawn_plan_breaks_no_rule(seed: int) -> None:
+    drawn = drawn_plan(Random(seed))
+    jobs = tuple(
+        Job(number, tuple(tree.workers.values()), (spare(drawn, number),), 2048) for number, tree in drawn.trees.items()
+    )
+    shards = tuple(Shard(number, 0, 1.0, 1e6, (tree,)) for number, tree in drawn.trees.items())
+    plan = Plan("drawn", drawn.fabric.name, shards, SolverOutcome(FEASIBLE, 0.0))
+    check(Problem(drawn.fabric, jobs, FragmentFormat(8, 56)), plan)
+
+
+def spare(drawn: Drawn, job: int) -> str:
+    """A host that is no worker of a job."""
+    return next(host.name for host in drawn.fabric.hosts if host.name not in drawn.trees[job].workers.values())
+
+
+def test_the_plan_that_students_get_is_one_of_them() -> None:
+    assert json.loads((COURSE / "5-tree" / "plan.json").read_text()) == drawn_plan(Random("example")).document()
+
+
+def test_without_any_one_entry_some_worker_lacks_a_result() -> None:
+    drawn = drawn_plan(Random(5))
+    all_entries = {name: course_entries(drawn, name) for name in drawn.switches}
+    jobs = set(drawn.trees)
+    for name, entries in all_entries.items():
+        for left_out in Random(name).sample(entries.tables, 3):
+            if left_out.table == "pipeline_of" and not needed(drawn, name, int(str(left_out.key[0]))):
+                continue
+            fewer = replace(entries, tables=tuple(each for each in entries.tables if each != left_out))
+            switches = {each: ModelTree(fewer if each == name else known) for each, known in all_entries.items()}
+            with pytest.raises(WrongError):
+                run_jobs(TreeNetwork(drawn, switches.__getitem__), Random(1), tuple(jobs))
+
+
+def needed(drawn: Drawn, switch: str, port: int) -> bool:
+    """Whether an aggregator's child comes in by a port."""
+    return any(
+        drawn.port(switch, branch.path[-2]) == port
+        for tree in drawn.trees.values()
+        for branch in tree.branches
+        if branch.path[-1] == switch
+    )

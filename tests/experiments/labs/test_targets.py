@@ -1,0 +1,134 @@
+"""The solutions of labs 1 to 5 do the same on every switch: what the grader sends in its sandbox is sent again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache
+from random import Random
+
+import pytest
+
+from experiments.labs.course.bench import Bench
+from experiments.labs.course.targets import SANDBOX, open_switch
+from experiments.labs.grading.finding import Packets
+from experiments.labs.grading.grade import random_of
+from experiments.labs.loss.lab import entries_of
+from experiments.labs.loss.long_run import long_run
+from experiments.labs.loss.nodes import Job, ModelWorker, StudentSwitch
+from experiments.labs.pool import lab as pool
+from experiments.labs.registry import LABS, TEACHER
+from experiments.labs.runners.sandboxed_switch import SandboxedSwitch
+from experiments.labs.teacher.archive import program_in, read_archive
+from experiments.labs.tree import lab as tree
+from experiments.labs.tree.course_entries import course_entries
+from experiments.labs.tree.network import TreeNetwork, run_jobs
+from experiments.labs.tree.plans import drawn_plan
+from switch.entries import SwitchEntries
+
+
+@dataclass
+class Session:
+    """What was exchanged with a switch from its start on: ports, packets, and what left in any order of ports."""
+
+    entries: SwitchEntries
+    exchanges: list[tuple[int, bytes, Packets]] = field(default_factory=list)
+
+    def add(self, port: int, packet: bytes, got: Packets) -> Packets:
+        self.exchanges.append((port, packet, sorted(got)))
+        return got
+
+
+class Recorded(Bench):
+    """A bench that keeps all sessions."""
+
+    sessions: list[Session]
+
+    def start(self, entries: SwitchEntries) -> None:
+        super().start(entries)
+        self.sessions.append(Session(entries))
+
+    def send(self, port: int, packet: bytes) -> Packets:
+        return self.sessions[-1].add(port, packet, super().send(port, packet))
+
+
+def program_of(lab: str) -> tuple[str, str]:
+    """The compiled solution of a lab, and its name."""
+    path = next((TEACHER / lab / "solutions").glob("*.p4"))
+    return program_in(read_archive(TEACHER / lab), path.read_text(), path.name), path.stem
+
+
+def of_items(lab: str) -> list[Session]:
+    """What the items of a lab about one switch send."""
+    text, name = program_of(lab)
+    items = {"3-pool": pool.OF_PROGRAM, "5-tree": tree.OF_PROGRAM}.get(lab, LABS[lab].items)
+    sessions: list[Session] = []
+    with open_switch(SANDBOX, text, name) as switch:
+        for item in items:
+            bench = Recorded(switch, random_of("0", lab, item.name))
+            bench.sessions = sessions
+            item.check(bench)
+    return sessions
+
+
+def of_lossy_run() -> list[Session]:
+    """What comes to the switch of lab 4 in a long run with faults."""
+    random = Random("targets")
+    fragments = tuple(tuple(tuple(random.getrandbits(32) for _ in range(8)) for _ in range(20)) for _ in range(3))
+    job, ports = Job(4, fragments), [3, 5, 4]
+    with open_switch(SANDBOX, *program_of("4-loss")) as switch:
+        assert isinstance(switch, SandboxedSwitch)
+        student = StudentSwitch(switch, entries_of(ports), ports)
+        run = long_run(job, student, [ModelWorker(job, n) for n in range(3)], random, share=0.15)
+        assert run.found is None
+        session = Session(entries_of(ports))
+        switch.fresh()
+        switch.install(session.entries)
+        for worker, packet in run.arrivals:
+            session.add(ports[worker], packet.packed(), switch.inject(ports[worker], packet.packed()))
+    return [session]
+
+
+def of_network() -> list[Session]:
+    """What comes to the switches of a plan of lab 5."""
+    drawn = drawn_plan(Random("targets"))
+    sessions = {name: Session(course_entries(drawn, name)) for name in drawn.switches}
+    with open_switch(SANDBOX, *program_of("5-tree")) as switch:
+        assert isinstance(switch, SandboxedSwitch)
+        for name, session in sessions.items():
+            switch.choose(name)
+            switch.install(session.entries)
+        network = TreeNetwork(drawn, lambda name: tree.Chosen(switch, name))
+        exchanged = []
+        network.noted = exchanged.append
+        run_jobs(network, Random("gradients"))
+    for each in exchanged:
+        sessions[each.switch].add(each.port, each.packet, list(each.got))
+    return [session for session in sessions.values() if session.exchanges]
+
+
+@cache
+def sessions_of(lab: str) -> list[Session]:
+    """What a lab's solution is sent in the sandbox, and what it sends."""
+    if lab == "4-loss":
+        return of_lossy_run()
+    return [*of_items(lab), *(of_network() if lab == "5-tree" else ())]
+
+
+LABS_WITH_P4 = ("1-forward", "2-sum", "3-pool", "4-loss", "5-tree")
+TARGETS = [
+    pytest.param("fast", marks=pytest.mark.compiler),
+    pytest.param("virtual", marks=pytest.mark.compiler),
+    "interpreted",
+    pytest.param("bmv2", marks=[pytest.mark.bmv2, pytest.mark.root, pytest.mark.long]),
+]
+
+
+@pytest.mark.parametrize("lab", LABS_WITH_P4)
+@pytest.mark.parametrize("target", TARGETS)
+def test_solutions_do_the_same_on_other_targets(lab: str, target: str) -> None:
+    with open_switch(target, *program_of(lab)) as switch:
+        for session in sessions_of(lab):
+            switch.fresh()
+            switch.install(session.entries)
+            for number, (port, packet, expected) in enumerate(session.exchanges):
+                assert sorted(switch.inject(port, packet)) == expected, f"packet {number} at port {port}"

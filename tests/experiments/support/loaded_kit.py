@@ -1,0 +1,26 @@
+"""What the fork server of commands has loaded before any of them starts: modules, and the P4 program with its C."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+from contextlib import suppress
+
+from switch.fast.compile.generate import generate
+from switch.program.read import read_program
+from switch.running_switch import PROGRAM
+
+MODULES = (
+    "experiments.cli.app",
+    "experiments.emulate.emulate",
+    "experiments.papers",
+    "experiments.worlds.emulated",
+    "experiments.worlds.virtual",
+    "switch.fast.load.fast_switch",
+)
+
+for name in MODULES:
+    with suppress(ImportError):  # Mininet is missing where no networks can be emulated
+        importlib.import_module(name)
+generate(read_program(PROGRAM))
+gc.freeze()  # commands, which are copies of the fork server, need not look through what is loaded here

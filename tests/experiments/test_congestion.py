@@ -1,0 +1,57 @@
+"""PANAMA's congestion control by real packets in virtual time: marks instead of drops, and sums that stay exact."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from experiments.faults.fault_plan import FaultPlan
+from experiments.run.outcome import Outcome
+from experiments.run.run import Run, run_plan
+from experiments.worlds.registry import find_world
+from planner.core.plan import Plan
+from planner.core.problem import Job, Problem
+from planner.install.background_entries import Flow
+from planner.install.fault_entries import LinkFaults
+from planner.registry import METHODS
+from topo.fabric.clos import leaf_spine
+from traffic.wire.frames import FRAGMENT
+
+pytestmark = pytest.mark.compiler
+
+FABRIC = leaf_spine(2, 1, 5)
+PROBLEM = Problem(FABRIC, (Job(1, ("h1", "h2", "h3"), ("h6",), 256 * 2000),), FRAGMENT)
+PLAN = METHODS["panama"].plan(PROBLEM)
+BESIDE = FaultPlan(background=(Flow("h5", "h10", 15e6),))
+"""Three quarters of the only uplink go to other traffic, which the plan does not know of."""
+
+
+def under(policy: str) -> Plan:
+    """The plan with another slot policy."""
+    shards = (replace(s, trees=tuple(replace(tree, policy=policy) for tree in s.trees)) for s in PLAN.shards)
+    return replace(PLAN, shards=tuple(shards))
+
+
+def ran(policy: str, faults: FaultPlan | None = None) -> Outcome:
+    return run_plan(Run(PROBLEM, under(policy), faults=faults), find_world("virtual"))
+
+
+def test_windows_follow_marks_before_packets_are_dropped() -> None:
+    heeding, planned = ran("panama", BESIDE), ran("shadow-copy", BESIDE)
+    assert (heeding.measured.exact, planned.measured.exact) == (True, True)
+    assert (heeding.measured.retransmissions, planned.measured.retransmissions > 100) == (0, True)
+    assert heeding.measured.communication_time_s < planned.measured.communication_time_s
+
+
+def test_a_plan_that_has_its_links_for_itself_runs_at_its_rate() -> None:
+    outcome = ran("panama")
+    assert (outcome.verdict, outcome.reasons, outcome.measured.retransmissions) == ("VALID", (), 0)
+
+
+def test_losses_leave_sums_exact() -> None:
+    ways = [way for link in FABRIC.links for way in ((link.a, link.b), (link.b, link.a))]
+    lossy = {way: LinkFaults(drop=0.01) for way in ways if way[0] in FABRIC.switch_by_name}
+    outcome = ran("panama", FaultPlan(links=lossy, background=BESIDE.background, seed=3))
+    assert outcome.measured.exact
+    assert outcome.measured.retransmissions > 0
