@@ -48,7 +48,7 @@ def plan(
     for name, made in plans.items():
         if output is not None:
             folder = output if len(plans) == 1 else output / name
-            fitted = find_program(program).fitted(made.plan)
-            write_plan(folder, problem, fitted)
-            for line in write_handover(folder, problem, fitted):
+            used = find_program(program)
+            write_plan(folder, problem, used.fitted(made.plan))
+            for line in write_handover(folder, problem, made.plan, program=used):
                 Console().print(f"{name}: {line}", highlight=False, markup=False, soft_wrap=True)
