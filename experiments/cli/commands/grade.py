@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from topo.errors import writing
+
+if TYPE_CHECKING:
+    from experiments.labs.grading.grade import Request
+    from experiments.labs.grading.item import Grade
 
 STDOUT = Path("-")
 MISSED = 1
@@ -19,6 +23,7 @@ Target = Annotated[
     str,
     typer.Option(help="what runs P4: sandbox; or, for programs that you trust, fast, virtual, kernel, bmv2"),
 ]
+Emulate = Annotated[str | None, typer.Option(help="run it in Mininet, too, on fast or bmv2 (as root; labs 2 to 5)")]
 
 
 def grade(
@@ -26,9 +31,7 @@ def grade(
     submission: Handed,
     seed: LabSeed = "0",
     target: Target = "sandbox",
-    emulate: Annotated[
-        str | None, typer.Option(help="run it in Mininet, too, on fast or bmv2 (as root; labs 2 to 5)")
-    ] = None,
+    emulate: Emulate = None,
     json: Annotated[Path | None, typer.Option(help="write all as JSON to this file (-: the terminal)")] = None,
     gradescope: Annotated[Path | None, typer.Option(help="write Gradescope's results.json")] = None,
     classroom: Annotated[Path | None, typer.Option(help="write what GitHub Classroom's reporter takes")] = None,
@@ -39,18 +42,10 @@ def grade(
     What students hand in runs in a sandbox, without root and without a network; the same seed gives the same result.
     """
     from experiments.labs.grading.grade import Request  # noqa: PLC0415
-    from experiments.labs.grading.grade import grade as graded  # noqa: PLC0415
     from experiments.labs.registry import find_lab  # noqa: PLC0415
     from experiments.labs.report.formats import FORMATS  # noqa: PLC0415
 
-    request = Request(find_lab(lab), lab, submission, seed, target)
-    if emulate is None:
-        found = graded(request)
-    else:
-        from experiments.labs.emulated.grading import check_emulation, with_emulation  # noqa: PLC0415
-
-        check_emulation(request.lab.name, emulate)
-        found = with_emulation(request, graded(request), emulate)
+    found = grade_of(Request(find_lab(lab), lab, submission, seed, target), emulate)
     wanted = {"json": json, "gradescope": gradescope, "classroom": classroom, "junit": junit}
     for name, path in wanted.items():
         if path is not None and path != STDOUT:
@@ -59,3 +54,14 @@ def grade(
     shown = next((name for name, path in wanted.items() if path == STDOUT), "text")
     print(FORMATS[shown](found), end="")
     raise typer.Exit(0 if found.complete else MISSED)
+
+
+def grade_of(request: Request, emulate: str | None) -> Grade:
+    """The grade, with the run in Mininet if switches of a target are to be emulated."""
+    from experiments.labs.emulated.grading import check_emulation, with_emulation  # noqa: PLC0415
+    from experiments.labs.grading.grade import grade as graded  # noqa: PLC0415
+
+    if emulate is None:
+        return graded(request)
+    check_emulation(request.lab.name, emulate)
+    return with_emulation(request, graded(request), emulate)
