@@ -14,9 +14,10 @@ from planner.core.slots import DEFAULT_WINDOW
 from planner.core.solving import SolverOptions
 from topo.errors import InputError, PlanError, unknown_name
 
-AFTERWARDS, PLANNED = "afterwards", "planned"
+AFTERWARDS, ROUTED, PLANNED = "afterwards", "routed", "planned"
 HEADROOM = {
     AFTERWARDS: "gradients are planned alone, as in the papers; a run lowers rates where results need room",
+    ROUTED: "gradients have the same best rates, by those of all routes on which results need least room (aro)",
     PLANNED: "gradients are planned together with the results that come back meanwhile",
 }
 """When room for results is made, by the name of the option."""

@@ -3,8 +3,9 @@
     program = find_program("ina_hw")
     plan = program.fitted(plan)
 
-Both programs have the tables, actions and counters of `planner.install.program`, so that the same entries go into
-either. `ina` does all that the papers ask for. `ina_hw` does what a chip can: one access to each register per packet.
+Both programs have the tables, actions and counters of `planner.install.program` (`ina_hw` has no marks of congestion),
+so that the same entries go into either. `ina` does all that the papers ask for. `ina_hw` does what a chip can: one
+access to each register per packet.
 """
 
 from __future__ import annotations
@@ -93,7 +94,8 @@ INA_HW = DataPlaneProgram(
     sums_parts=False,
     refused={
         "esa": "to evict a partial sum, a chip would read and write every register of the slot in the pass that also "
-        "takes the new fragment in"
+        "takes the new fragment in",
+        "panama": "it does not measure queues (p4/marks.p4); a chip knows their lengths and would mark by itself",
     },
 )
 PROGRAMS = {program.name: program for program in (INA, INA_HW)}

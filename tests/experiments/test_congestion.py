@@ -21,7 +21,7 @@ from traffic.wire.frames import FRAGMENT
 pytestmark = pytest.mark.compiler
 
 FABRIC = leaf_spine(2, 1, 5)
-PROBLEM = Problem(FABRIC, (Job(1, ("h1", "h2", "h3"), ("h6",), 256 * 2000),), FRAGMENT)
+PROBLEM = Problem(FABRIC, (Job(1, ("h1", "h2", "h3"), ("h6",), 256 * 1400),), FRAGMENT)
 PLAN = METHODS["panama"].plan(PROBLEM)
 BESIDE = FaultPlan(background=(Flow("h5", "h10", 15e6),))
 """Three quarters of the only uplink go to other traffic, which the plan does not know of."""

@@ -128,7 +128,15 @@ class Servers:
         fragment = (packets.heads["ina"]["seq"] - self.first_seq[tree]) & 0xFFFFFFFF
         current = fragment < self.layout.trees.count[tree]  # else it is a late copy from the last iteration
         if current.any():
-            self.take(packets.where(current), tree[current], fragment[current], now)
+            packets, tree, fragment = packets.where(current), tree[current], fragment[current]
+            self.note_marks(packets, tree, fragment)
+            self.take(packets, tree, fragment, now)
+
+    def note_marks(self, packets: Packets, tree: IntArray, fragment: IntArray) -> None:
+        """Note which fragments' results are to have a mark; `tree` and `fragment` are (packets,)."""
+        marked: BoolArray = (packets.heads["ina"]["flags"] & ECN) != 0
+        if marked.any():
+            self.marked[self.layout.trees.first_row[tree[marked]] + fragment[marked]] = True
 
     def take(self, packets: Packets, tree: IntArray, fragment: IntArray, now: float) -> None:
         """Sum what is new of an iteration's gradients, and queue the answers, notices and questions that they call for.
@@ -138,7 +146,6 @@ class Servers:
         ina = packets.heads["ina"]
         row = self.layout.trees.first_row[tree] + fragment
         label = ina["label"].astype(np.int64)
-        self.marked[row[(ina["flags"] & ECN) != 0]] = True
         if not (ina["flags"] & (0xFF ^ ECN)).any() and self.members.is_whole(tree, label).all():
             self.take_whole(packets, row, tree, fragment)
             return

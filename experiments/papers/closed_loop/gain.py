@@ -18,7 +18,7 @@ from experiments.papers.common.sweep import Measured, Result, Trial, sweep
 from experiments.run.run import Run, run_plan
 from experiments.worlds.registry import find_world
 from planner.core.evaluate import evaluate
-from planner.core.method import AFTERWARDS, HEADROOM, PLANNED, Options
+from planner.core.method import AFTERWARDS, PLANNED, Options
 from planner.registry import METHODS
 from planner.trees.headroom import as_run
 from traffic.measure.verdict import VALID, Verdict, worst_of
@@ -28,6 +28,8 @@ LARGE_SEEDS = 3
 """The draws of networks whose runs are long."""
 PLANNER = "aro"
 TIME_LIMIT_S, GAP = 300.0, 0.001
+BOTH = (PLANNED, AFTERWARDS)
+"""The values of `--headroom` that are compared."""
 KINDS = ("planned", "measured")
 AXIS = "rate with results planned / without"
 
@@ -70,7 +72,7 @@ def of_aro(console: Console, request: Request) -> str:
 
 def compare(console: Console, request: Request, name: str, seeds: dict[str, int]) -> str:
     """Measure all networks under both headrooms; print and draw what is gained, and return the verdict."""
-    asked = [trial for network, count in seeds.items() for h in HEADROOM for trial in trials(network, count, h)]
+    asked = [trial for network, count in seeds.items() for h in BOTH for trial in trials(network, count, h)]
     found = sweep(asked, measure, request.results / "closed-loop-trials", console)
     lines = {kind: [estimate(gains(found, network, count, kind)) for network, count in seeds.items()] for kind in KINDS}
     console.print(table(lines, list(seeds)))
@@ -81,7 +83,7 @@ def compare(console: Console, request: Request, name: str, seeds: dict[str, int]
 
 def gains(found: Measured, network: str, seeds: int, kind: str) -> list[float]:
     """By draw, the rate where results are planned over the rate where room is made afterwards."""
-    rates = {headroom: found.of(f"{kind}_bps", trials(network, seeds, headroom)) for headroom in HEADROOM}
+    rates = {headroom: found.of(f"{kind}_bps", trials(network, seeds, headroom)) for headroom in BOTH}
     return [one / other for one, other in zip(rates[PLANNED], rates[AFTERWARDS], strict=True)]
 
 

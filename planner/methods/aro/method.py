@@ -6,9 +6,10 @@ from dataclasses import asdict, dataclass, fields, replace
 
 from planner.core.closed_loop import in_closed_loop
 from planner.core.limits import limits_summing
-from planner.core.method import Options
+from planner.core.method import AFTERWARDS, ROUTED, Options
 from planner.core.plan import Plan
 from planner.core.problem import Problem
+from planner.methods.aro.several.least_loss import with_least_loss
 from planner.methods.aro.several.several_tasks import several
 from planner.methods.aro.single.one_task import best_routing
 from planner.methods.aro.task import Task, tasks_of
@@ -41,6 +42,9 @@ def plan_aware(problem: Problem, options: AroOptions) -> Plan:
     """ARO's plan for the real pipelines: by the model as printed where the fast method for several tasks does not
     apply.
     """
+    if options.headroom == ROUTED:
+        plan = plan_aware(problem, replace(options, headroom=AFTERWARDS))
+        return plan if in_closed_loop(problem, plan) is plan else with_least_loss(problem, plan, options)
     task, *others = tasks_of(problem)
     if others and (options.solver != "highs" or limits_summing(problem.fabric)):
         return plan_literally(problem, options)

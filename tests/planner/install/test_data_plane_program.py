@@ -69,8 +69,12 @@ def test_where_slots_are_shared_only_whole_children_are_summed() -> None:
     assert {tree.summands(each) for each in tree.aggregators} == {each.children for each in tree.aggregators}
 
 
-def test_both_programs_take_the_same_entries() -> None:
-    assert interface("ina") == interface("ina_hw")
+def test_both_programs_take_the_same_entries_but_those_of_marks() -> None:
+    full = {name: bits for name, bits in interface("ina").items() if not name.startswith("InaEgress.marks.")}
+    assert full == interface("ina_hw")
+    _, plan = case("panama", 2, fragments=8, slots=8, rate_bps=2e6)
+    with pytest.raises(PlanError, match=r"no slot policy 'panama': it does not measure queues"):
+        INA_HW.fitted(plan)
 
 
 def test_both_programs_have_the_same_numbers_and_headers() -> None:

@@ -24,7 +24,7 @@ def windows() -> Windows:
 def heed(found: Windows, results: int, marked: int) -> list[float]:
     """The sizes after this many results have come to each window, of which some are marked."""
     found.heed(np.arange(2), np.array([results] * 2), np.array([marked] * 2))
-    return found.size.tolist()
+    return [float(size) for size in found.size]
 
 
 def test_a_window_that_heeds_marks_halves_at_the_first_ones() -> None:

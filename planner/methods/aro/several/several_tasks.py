@@ -16,7 +16,7 @@ from planner.core.plan import Plan
 from planner.core.problem import Problem
 from planner.core.solving import FEASIBLE, OPTIMAL, SolverOptions, SolverOutcome
 from planner.methods.aro.several.boxes import Search, with_best_rates
-from planner.methods.aro.several.rates import Worth
+from planner.methods.aro.several.rates import Rates, Worth
 from planner.methods.aro.several.reduced import Network, network
 from planner.methods.aro.several.routing import Router, Routing, with_results
 from planner.methods.aro.single.search import Least, Steps, least_t
@@ -46,19 +46,27 @@ def several(problem: Problem, options: Options) -> Plan:
     found = search.incumbent
     gap = max(0.0, search.bound / found.value - 1)
     status, gap = (OPTIMAL, 0.0) if gap <= PROVEN_GAP else (FEASIBLE, gap)
-    tasks = search.worth.tasks
+    outcome = SolverOutcome(status, monotonic() - started, gap, "highs")
+    return plan_of(problem, search.net, found.routing, found.rates, outcome, options.window)
+
+
+def plan_of(
+    problem: Problem, net: Network, routing: Routing, rates: Rates, outcome: SolverOutcome, window: int
+) -> Plan:
+    """The plan of a routing with these rates of its tasks."""
+    tasks = [graph.task for graph in net.graphs]
     paths: dict[int, list[Path]] = {job.number: [] for job in problem.jobs}
-    for task, pieces in zip(tasks, found.routing.pieces, strict=True):
-        paths[task.job.number] += worker_paths(search.net, task, pieces)
+    for task, pieces in zip(tasks, routing.pieces, strict=True):
+        paths[task.job.number] += worker_paths(net, task, pieces)
     return plan_from_paths(
         problem,
         paths,
         problem.fabric.ina_names,
-        rates_bps={task.key: rate for task, rate in zip(tasks, found.rates, strict=True)},
+        rates_bps={task.key: rate for task, rate in zip(tasks, rates, strict=True)},
         method="aro",
-        outcome=SolverOutcome(status, monotonic() - started, gap, "highs"),
-        window=options.window,
-        results={task.key: above for task, above in zip(tasks, found.routing.results, strict=True)},
+        outcome=outcome,
+        window=window,
+        results={task.key: above for task, above in zip(tasks, routing.results, strict=True)},
     )
 
 

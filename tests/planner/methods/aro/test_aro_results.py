@@ -79,6 +79,22 @@ def test_every_planner_leaves_room_in_its_trees(planner: str) -> None:
     assert least[1] >= least[0] * (1 - EXACT)
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_routes_alone_keep_the_rates_and_lose_no_more_to_results(seed: int) -> None:
+    problem = random_problem(seed, *SHAPES["2x2"], bases=LEAF_SPINES[:3])
+    afterwards, routed, both = (planned(problem, headroom=each) for each in ("afterwards", "routed", "planned"))
+    assert [shard.rate_bps for shard in routed.shards] == pytest.approx([s.rate_bps for s in afterwards.shards])
+    assert as_run(problem, routed).factor >= as_run(problem, afterwards).factor * (1 - EXACT)
+    in_loop = as_run(problem, routed).plan
+    assert worth_of_plan(problem, in_loop) <= worth_of_plan(problem, both) * (1 + EXACT)
+
+
+def test_routes_alone_lose_nothing_on_two_pods() -> None:
+    routed = planned(two_pods(), headroom="routed")
+    assert as_run(two_pods(), routed).factor == 1
+    assert sorted(shard.rate_bps for shard in routed.shards) == pytest.approx([2.5e6, 2.5e6, 5e6])
+
+
 def test_an_unknown_headroom_is_named() -> None:
     with pytest.raises(InputError, match="unknown headroom 'planed': did you mean 'planned'"):
         Options(headroom="planed")
