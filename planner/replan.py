@@ -111,13 +111,19 @@ def with_rate(plan: Plan, rate_bps: float) -> Plan:
 
 
 def rate_left_bps(fabric: Fabric, plan: Plan) -> float:
-    """The sending rate at which the fabric carries the plan's trees; 0 where it cannot sum as they do."""
+    """The sending rate at which the fabric carries the plan's trees; 0 where it lacks a link of theirs, or
+    cannot sum as they do.
+    """
     return sending_rate_bps(fabric, shares_of(plan)) if can_sum(fabric, plan) else 0.0
 
 
 def can_sum(fabric: Fabric, plan: Plan) -> bool:
-    """Whether all switches where the plan sums are still INA switches."""
-    return all(fabric.switch_by_name[inp.switch].ina for tree, _ in shares_of(plan) for inp in tree.aggregators)
+    """Whether all links of the plan are still there, and all switches where it sums are still INA switches."""
+    trees = [tree for tree, _ in shares_of(plan)]
+    links = {link for tree in trees for branch in tree.branches for link in branch.links}
+    return links <= fabric.capacities_bps.keys() and all(
+        inp.switch in fabric.ina_names for tree in trees for inp in tree.aggregators
+    )
 
 
 def shares_of(plan: Plan) -> Iterator[tuple[AggregationTree, float]]:

@@ -8,11 +8,16 @@ from pathlib import Path
 
 from rich.console import Console
 
+from experiments.hardware.handover import chip_entries
 from experiments.inspect.contents import short
 from experiments.inspect.dump import call, group_line, key_texts
-from switch.entries import Entries, MulticastGroup, SwitchEntries, TableEntry
+from planner.core.plan import Plan
+from planner.core.problem import Problem
+from planner.install.data_plane_program import INA_HW, DataPlaneProgram
+from planner.install.plan_entries import entries
+from switch.entries import MulticastGroup, SwitchEntries, TableEntry
 from switch.handover.differences import Difference, differences
-from switch.handover.dumps import load_dump
+from switch.handover.dumps import is_of_bfrt, load_dump
 from switch.handover.parts import Part
 from switch.program.program import Program
 from switch.program.read import read_program
@@ -27,6 +32,11 @@ class Source:
     """Where to learn what a switch holds: a dump in a file, or a P4Runtime server (`HOST:PORT`, `HOST:PORT/DEVICE`)."""
 
     place: str
+
+    @property
+    def of_chip(self) -> bool:
+        """Whether it is a dump of BF-Runtime."""
+        return Path(self.place).is_file() and is_of_bfrt(Path(self.place))
 
     def read(self, program: Path, switch: str) -> SwitchEntries:
         """What the switch holds. Raises `InakitError`."""
@@ -45,12 +55,11 @@ class Source:
         return read_switch(address, int(device or 0), load_schema(program), switch)
 
 
-def sources_of(given: Sequence[str], planned: Entries) -> dict[str, Source]:
+def sources_of(given: Sequence[str], names: Sequence[str]) -> dict[str, Source]:
     """By switch, where to learn what it holds: of `SWITCH=PLACE`, or of a folder with a dump of every switch.
 
     Raises `InputError` for switches that the plan does not have, and for a folder that lacks some.
     """
-    names = [each.switch for each in planned.switches]
     if len(given) == 1 and Path(given[0]).is_dir():
         return dumps_in(Path(given[0]), names)
     found = {}
@@ -78,12 +87,20 @@ def dumps_in(folder: Path, names: Iterable[str]) -> dict[str, Source]:
     return {name: Source(str(files[name])) for name in names}
 
 
-def compare(program: Path, planned: Entries, sources: Mapping[str, Source]) -> dict[str, list[Difference]]:
-    """By switch, in what it differs from the plan. Raises `InakitError` for a switch that cannot be read."""
-    compiled = read_program(program)
-    return {
-        name: differences(compiled, planned.of(name), source.read(program, name)) for name, source in sources.items()
-    }
+def compare(
+    problem: Problem, plan: Plan, program: DataPlaneProgram, sources: Mapping[str, Source]
+) -> dict[str, list[Difference]]:
+    """By switch, in what it differs from the plan. Raises `InakitError` for a switch that cannot be read.
+
+    What BF-Runtime has dumped is compared with the plan's entries on chips, all else with those of `program`.
+    """
+    found = {}
+    for name, source in sources.items():
+        used = INA_HW if source.of_chip else program
+        planned = chip_entries(problem, plan) if source.of_chip else entries(problem, program.fitted(plan))
+        held = source.read(used.path, name)
+        found[name] = differences(read_program(used.path), planned.of(name), held)
+    return found
 
 
 def print_differences(console: Console, program: Path, found: Mapping[str, list[Difference]]) -> None:

@@ -20,6 +20,7 @@ from switch.entries import SwitchEntries
 from topo.errors import InputError
 from topo.fabric.chips import VALUES_PER_PACKET, Chip
 from topo.fabric.fabric import Fabric
+from topo.fabric.variations import with_chip_as_wired
 
 SLOTS, ENTRIES, GROUPS, MEMORY = "slots", "table entries", "multicast groups", "memory of the sums"
 NO_FIGURES = "no figures of the chip's compiler are recorded: whether the P4 program fits is not known"
@@ -39,7 +40,17 @@ class ChipFit:
     @property
     def fits(self) -> bool:
         """Whether no limit is exceeded."""
-        return all(need.share <= 1 + TOLERANCE for need in self.needs)
+        return not self.reasons
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why the plan does not fit: a line for each limit that is exceeded."""
+        return tuple(
+            f"{self.chip.name} at {need.where}: {need.kind}: {amount(need.kind, need.used)} are needed, "
+            f"it has {amount(need.kind, need.limit)}"
+            for need in self.needs
+            if need.share > 1 + TOLERANCE
+        )
 
 
 def chips_fit(problem: Problem, plan: Plan, chip: Chip | None = None) -> list[ChipFit]:
@@ -54,11 +65,6 @@ def chips_fit(problem: Problem, plan: Plan, chip: Chip | None = None) -> list[Ch
     if not found:
         raise InputError(f"no switch of fabric '{fabric.name}' names a chip: give one, such as --chip tofino1")
     return [fit_of(fabric, each, needs) for each in found.values()]
-
-
-def with_chip_as_wired(fabric: Fabric, chip: Chip) -> Fabric:
-    """The fabric with a chip in every switch, whose ports stay in the pipelines in which they are."""
-    return replace(fabric, switches=tuple(replace(switch, chip=chip) for switch in fabric.switches))
 
 
 def fit_of(fabric: Fabric, chip: Chip, needs: Iterable[UsedLimit]) -> ChipFit:

@@ -9,6 +9,7 @@ from experiments.labs.course import sum as sum_lab
 from experiments.labs.course.switch_lab import SwitchLab
 from experiments.labs.grading.grade import Lab
 from experiments.labs.loss.lab import LossLab
+from experiments.labs.measure.lab import MeasureLab
 from experiments.labs.plan.lab import PlanLab
 from experiments.labs.pool.lab import PoolLab
 from experiments.labs.tree.lab import TreeLab
@@ -21,6 +22,7 @@ IN_ORDER: tuple[Lab, ...] = (
     LossLab(),
     TreeLab(),
     PlanLab(),
+    MeasureLab(),
 )
 LABS = {lab.name: lab for lab in IN_ORDER}
 COURSE = Path(__file__).parents[2] / "labs"

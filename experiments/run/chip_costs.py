@@ -12,11 +12,12 @@ from planner.core.evaluate import evaluate
 from planner.core.method import AFTERWARDS, Options
 from planner.core.plan import Plan
 from planner.core.problem import Problem
-from planner.core.used_limits import CHILDREN, LINK, UsedLimit, used_limits
+from planner.core.used_limits import CHILDREN, LINK, WINDOW, UsedLimit, used_limits
 from planner.registry import find_method
 from planner.trees.headroom import RESULTS_RETURN, AsRun, as_run
 from topo.fabric.fabric import Fabric
-from topo.fabric.variations import without_chips
+from topo.fabric.variations import with_chip_as_wired
+from topo.files.chip_profiles import GENERIC, find_chip
 
 NAMED = 3
 """How many places of each kind are named."""
@@ -26,7 +27,7 @@ SAME = 1e-6
 
 @dataclass(frozen=True)
 class ChipCost:
-    """The sending rate of a plan with the chips and of the same planner's plan without their limits, both in bit/s.
+    """The sending rate of a plan with the chips and of the same planner's plan with generic ones, both in bit/s.
 
     `chips` are the names of the chips with the number of their switches. `binding` are the limits of which the plan
     leaves nothing. For several jobs a rate is that of the slowest.
@@ -51,7 +52,7 @@ def chip_cost(
     chips = chips_of(problem.fabric)
     if not chips:
         return None
-    generic = Problem(without_chips(problem.fabric), problem.jobs, problem.fragment)
+    generic = Problem(with_chip_as_wired(problem.fabric, find_chip(GENERIC)), problem.jobs, problem.fragment)
     free = find_method(planner).plan(generic, Options(seed=seed, headroom=headroom))
     limits = used_limits(problem, plan, with_results=RESULTS_RETURN[mode])
     return ChipCost(
@@ -82,14 +83,14 @@ def chip_lines(planner: str, cost: Mapping[str, Any]) -> Iterator[str]:
     for kind in dict.fromkeys(limit.kind for limit in limits):
         places = [limit for limit in limits if limit.kind == kind]
         more = f", and {len(places) - NAMED} more" if len(places) > NAMED else ""
-        yield f"  {kind} binds at {'; '.join(limit_text(limit) for limit in places[:NAMED])}{more}"
+        yield f"  binds: {kind} at {'; '.join(limit_text(limit) for limit in places[:NAMED])}{more}"
     if not limits:
         yield "  no limit of links or chips binds"
 
 
 def limit_text(limit: UsedLimit) -> str:
     """A place and its limit in words."""
-    if limit.kind == CHILDREN:
+    if limit.kind in {CHILDREN, WINDOW}:
         return f"{limit.where} ({limit.used:.0f} of {limit.limit:.0f})"
     unit = "Mbit/s of gradients and results" if limit.kind == LINK else "Mbit/s"
     return f"{limit.where} ({limit.used / 1e6:.3f} of {limit.limit / 1e6:.3f} {unit})"

@@ -30,7 +30,8 @@ class JobPrediction:
 
     Bytes are of one iteration. A job has the same rate before other jobs arrive and after they are done. `way_s` is the
     time of a fragment's longest way to a root, plus that of its result's longest way back, where each link first sends
-    a frame of every flow that shares it. The communication time does not contain `way_s`.
+    a frame of every flow that shares it, and each pipeline that recirculates takes one of every flow in again. The
+    communication time does not contain `way_s`.
     """
 
     sending_rate_bps: float
@@ -139,8 +140,8 @@ class TreeLoad:
 def evaluate(problem: Problem, plan: Plan) -> Prediction:
     """What `plan` should measure on the problem's fabric. The plan must have passed `check`."""
     loads, alone = list(tree_loads(problem, plan)), [foresee(problem, each) for each in plan.collectives]
-    wire, hops_s = problem.fragment.wire_bytes, link_times(problem, loads)
-    summed = {number: predict_job(problem, number, loads, hops_s) for number in dict.fromkeys(x.job for x in loads)}
+    wire, ways_s = problem.fragment.wire_bytes, tree_ways_s(problem, loads)
+    summed = {number: predict_job(problem, number, loads, ways_s) for number in dict.fromkeys(x.job for x in loads)}
     jobs = summed | {each.collective.job: predict_collective(problem, each) for each in alone}
     hops = sum(x.packets * len(branch.links) for x in loads for branch in x.tree.branches)
     hops += sum(int(count) * len(c.links) for each in alone for c, count in each.counts())
@@ -183,9 +184,9 @@ def tree_loads(problem: Problem, plan: Plan) -> Iterator[TreeLoad]:
 
 
 def predict_job(
-    problem: Problem, number: int, of_all: list[TreeLoad], hops_s: dict[DirectedLink, float]
+    problem: Problem, number: int, of_all: list[TreeLoad], ways_s: dict[tuple[int, int], float]
 ) -> JobPrediction:
-    """The prediction for one job, given the trees of all jobs and the times of links.
+    """The prediction for one job, given the trees of all jobs and how long their ways are.
 
     A tree takes fragments x wire bytes x 8 / rate. A job's trees send at the same time, so its slowest tree is its
     communication time.
@@ -197,7 +198,7 @@ def predict_job(
         ps_ingress_bytes=received * wire_bytes,
         communication_time_s=max(load.time_s(wire_bytes) for load in loads),
         sent_bytes=sum(load.packets * len(load.tree.workers) for load in loads) * wire_bytes,
-        way_s=max(way_s(load.tree, hops_s) for load in loads),
+        way_s=max(ways_s[number, load.tree.number] for load in loads),
     )
 
 
@@ -216,9 +217,38 @@ def link_times(problem: Problem, loads: list[TreeLoad]) -> dict[DirectedLink, fl
     }
 
 
-def way_s(tree: AggregationTree, hops_s: dict[DirectedLink, float]) -> float:
+def recirculation_times(problem: Problem, loads: list[TreeLoad]) -> dict[Inp, float]:
+    """By pipeline whose chip recirculates, the seconds for one frame of every flow that it sums, in each pass again."""
+    bits, found = 8 * problem.fragment.wire_bytes, {}
+    for (switch, pipeline), flows in summed_flows(load.tree for load in loads).items():
+        chip = problem.fabric.switch_by_name[switch].chip
+        if chip is not None and chip.recirculation_bps is not None:
+            found[switch, pipeline] = flows * (chip.passes - 1) * bits / chip.recirculation_bps
+    return found
+
+
+def tree_ways_s(problem: Problem, loads: list[TreeLoad]) -> dict[tuple[int, int], float]:
+    """By job and tree number, the seconds of a fragment's longest way to the root and of its result's way back."""
+    hops_s, passes_s = link_times(problem, loads), recirculation_times(problem, loads)
+    return {(load.job, load.tree.number): way_s(load.tree, hops_s, passes_s) for load in loads}
+
+
+def passed(tree: AggregationTree, label: int) -> Iterator[Inp]:
+    """The pipelines of the aggregators between a label and the root."""
+    while label != ROOT_LABEL:
+        label = tree.branch_of[label].parent
+        if label in tree.aggregator_of:
+            yield tree.aggregator_of[label].switch, tree.aggregator_of[label].pipeline
+
+
+def way_s(tree: AggregationTree, hops_s: dict[DirectedLink, float], passes_s: dict[Inp, float]) -> float:
     """The seconds of the longest way from a worker to the root, plus those of the longest way of a result back."""
-    up = max(fsum(hops_s[link] for link in pairwise(tree.way(label))) for label in tree.workers)
+
+    def times(label: int) -> Iterator[float]:
+        yield from (hops_s[link] for link in pairwise(tree.way(label)))
+        yield from (passes_s.get(inp, 0.0) for inp in passed(tree, label))
+
+    up = max(fsum(times(label)) for label in tree.workers)
     back = 0.0
     for worker in tree.workers.values():
         node, took = worker, 0.0

@@ -6,18 +6,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf
 
-from planner.core.evaluate import evaluate
+from planner.core.evaluate import evaluate, tree_loads, tree_ways_s
 from planner.core.limits import most_children, resource_bps
 from planner.core.plan import Plan
 from planner.core.problem import Problem
 
 ROUNDING = 1e-6
-LINK, SWITCH, RECIRCULATION, CHILDREN = "link", "aggregation rate", "recirculation", "children per slot"
+LINK, SWITCH, RECIRCULATION = "link", "aggregation rate", "recirculation"
+CHILDREN, WINDOW = "children per slot", "slots"
 
 
 @dataclass(frozen=True)
 class UsedLimit:
-    """A limit of which a plan uses `used` of `limit`: bit/s, or children for `CHILDREN`. `where` names the place."""
+    """A limit of which a plan uses `used` of `limit`, in bit/s. `where` names the place.
+
+    `CHILDREN` are those of a slot, and `WINDOW` the fragments of a tree that are on their way at its rate.
+    """
 
     kind: str
     where: str
@@ -38,7 +42,8 @@ class UsedLimit:
 def used_limits(problem: Problem, plan: Plan, *, with_results: bool = True) -> list[UsedLimit]:
     """All limits that a plan uses, the most used first; links carry gradients and, `with_results`, results."""
     found = [*used_links(problem, plan, with_results=with_results), *used_summing(problem, plan)]
-    return sorted([*found, *used_bitmaps(problem, plan)], key=lambda each: (-each.share, each.kind, each.where))
+    found += [*used_bitmaps(problem, plan), *(used_windows(problem, plan) if with_results else ())]
+    return sorted(found, key=lambda each: (-each.share, each.kind, each.where))
 
 
 def used_links(problem: Problem, plan: Plan, *, with_results: bool) -> Iterator[UsedLimit]:
@@ -74,3 +79,15 @@ def used_bitmaps(problem: Problem, plan: Plan) -> Iterator[UsedLimit]:
         if problem.fabric.switch_by_name[switch].chip is not None:
             limit = most_children(problem.fabric, switch)
             yield UsedLimit(CHILDREN, f"{switch}, pipeline {pipeline}", children, limit)
+
+
+def used_windows(problem: Problem, plan: Plan) -> Iterator[UsedLimit]:
+    """The fragments that each tree over chips has on their way, of those that its slots hold: rate times round trip."""
+    loads, bits = list(tree_loads(problem, plan)), 8 * problem.fragment.wire_bytes
+    ways_s = tree_ways_s(problem, loads)
+    for load in loads:
+        window, least = load.tree.window, min(load.tree.aggregators, key=lambda a: a.slots, default=None)
+        if window is None or least is None or problem.fabric.switch_by_name[least.switch].chip is None:
+            continue
+        where = f"{least.switch}, pipeline {least.pipeline}: job {load.job}, tree {load.tree.number}"
+        yield UsedLimit(WINDOW, where, load.rate_bps * ways_s[load.job, load.tree.number] / bits, window)

@@ -1,4 +1,4 @@
-"""Room for results: rates at which gradients, and the results that come back meanwhile, fit every link.
+"""Room for results: rates at which gradients, and the results that come back meanwhile, fit every link and chip.
 
 The papers plan the way to the PS only. A job with one PS most often needs no more, because its results flow where no
 gradient does. With several PSs, or several jobs, results of one share links with gradients of another (ARO, footnote
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from planner.core.evaluate import DirectedLink, TreeLoad, evaluate, tree_loads
 from planner.core.plan import Plan
 from planner.core.problem import Problem
+from planner.core.used_limits import UsedLimit, used_windows
 from topo.errors import unknown_name
 
 RESULTS_RETURN = {"reliable": True, "replay": False}
@@ -41,11 +42,26 @@ def as_run(problem: Problem, plan: Plan, mode: str = "reliable") -> AsRun:
     """
     if mode not in RESULTS_RETURN:
         raise unknown_name("mode", mode, RESULTS_RETURN)
-    factor, links = tightest(problem, plan)
-    if not RESULTS_RETURN[mode] or factor >= 1 - ROUNDING:
+    if not RESULTS_RETURN[mode]:
         return AsRun(plan, mode)
-    lowered = plan.with_rates_times(factor)
-    return AsRun(lowered, mode, factor, f"{sharing(problem, plan, links)}: {change(problem, plan, lowered, factor)}")
+    (factor, links), window = tightest(problem, plan), fullest_window(problem, plan)
+    least = factor if window is None else min(factor, 1 / window.share)
+    if least >= 1 - ROUNDING:
+        return AsRun(plan, mode)
+    lowered = plan.with_rates_times(least)
+    why = sharing(problem, plan, links) if window is None or least == factor else too_few_slots(window)
+    return AsRun(lowered, mode, least, f"{why}: {change(problem, plan, lowered, least)}")
+
+
+def fullest_window(problem: Problem, plan: Plan) -> UsedLimit | None:
+    """The slots of a chip of which the plan's fragments on their way need most; None where no tree uses a chip's."""
+    used = (window for window in used_windows(problem, plan) if window.used > 0)
+    return max(used, key=lambda window: window.share, default=None)
+
+
+def too_few_slots(window: UsedLimit) -> str:
+    """A line that says whose slots are too few for the fragments on their way."""
+    return f"{window.used:.0f} fragments are on their way, and slots at {window.where} hold {window.limit:.0f}"
 
 
 def with_room_for_results(problem: Problem, plan: Plan) -> Plan:

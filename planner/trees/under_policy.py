@@ -7,11 +7,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from planner.core.limits import most_children
 from planner.core.plan import ROOT_LABEL, AggregationTree, Branch, Plan
 from planner.core.policies import policy_of
 from planner.core.problem import Problem
 from planner.core.slots import assign_slots
 from topo.errors import PlanError
+from topo.fabric.fabric import Fabric
 
 
 def with_policy(problem: Problem, plan: Plan, name: str) -> Plan:
@@ -25,6 +27,7 @@ def with_policy(problem: Problem, plan: Plan, name: str) -> Plan:
 def with_policies(problem: Problem, plan: Plan, names: Mapping[int, str]) -> Plan:
     """As `with_policy`, with a policy for each job by its number."""
     trees = [under(names[shard.job], shard.job, tree) for shard in plan.shards for tree in shard.trees]
+    trees = [within_bitmaps(problem.fabric, tree) for tree in trees]
     assigned = iter(assign_slots(problem.fabric, trees))
     shards = tuple(replace(shard, trees=tuple(next(assigned) for _ in shard.trees)) for shard in plan.shards)
     return replace(plan, shards=shards)
@@ -35,6 +38,12 @@ def under(name: str, job: int, tree: AggregationTree) -> AggregationTree:
     yet.
     """
     return replace(rooted_in_network(job, tree) if policy_of(name).needs_root else tree, policy=name)
+
+
+def within_bitmaps(fabric: Fabric, tree: AggregationTree) -> AggregationTree:
+    """The tree whose bitmaps tell its workers apart or, where a chip has too few bits for them, its children only."""
+    crowded = any(len(tree.summands(a)) > most_children(fabric, a.switch) for a in tree.aggregators)
+    return replace(tree, whole_children=True) if crowded else tree
 
 
 def rooted_in_network(job: int, tree: AggregationTree) -> AggregationTree:

@@ -7,7 +7,7 @@ releases run it where functions do not see its names.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from switch.handover.bfrt import GROUP, NODE, PIPE, Document
 from switch.program.program import Program
@@ -91,9 +91,10 @@ def remove_script(name: str, switch: str, program: Program, listed: Sequence[Doc
     return REMOVE.format(program=name, switch=switch, find=FIND, entries=lines(keys))
 
 
-def dump_script(name: str, program: Program) -> str:
-    """The script that dumps all tables of a program, and the multicast groups."""
-    tables = [NODE, GROUP, *(f"{PIPE}{table.name}" for table in program.tables.values() if table.key)]
+def dump_script(name: str, program: Program, without: Collection[str] = ()) -> str:
+    """The script that dumps all tables of a program but for some, and the multicast groups."""
+    own = [table.name for table in program.tables.values() if table.key and table.name not in without]
+    tables = [NODE, GROUP, *(f"{PIPE}{table}" for table in own)]
     return DUMP.format(program=name, find=FIND, entries=lines(tables))
 
 

@@ -41,6 +41,12 @@ def load_dump(path: Path, program: Path, switch: str) -> SwitchEntries:
     return found
 
 
+def is_of_bfrt(path: Path) -> bool:
+    """Whether a file has BF-Runtime's JSON: a list."""
+    with path.open("rb") as file:
+        return file.read(64).lstrip()[:1] == b"["
+
+
 def read_dump(text: str, program: Path, switch: str) -> SwitchEntries:
     """The entries and groups in the text of a dump. Raises `InputError`."""
     if not text.strip():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ from experiments.faults.faults_file import load_faults
 from planner.core.files import load_jobs
 from planner.core.problem import Job, Problem
 from planner.registry import METHODS
+from topo.files.chip_profiles import ChipRecord, find_chip
 from topo.files.fabric_records import LinkRecord, SwitchRecord
 from topo.files.fabrics import load_fabric
 from traffic.wire.frames import FRAGMENT
@@ -25,7 +26,8 @@ def examples(tmp_path: Path) -> Path:
     blocks = re.findall(r"^```\w+\n(?:# |<!-- )(\S+?)(?: -->)?\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
     for name, text in blocks:
         (tmp_path / name).write_text(text)
-    assert [name for name, _ in blocks] == ["fabric.yml", "map.graphml", "jobs.yml", "queue.yml", "faults.yml"]
+    expected = ["fabric.yml", "chip.yml", "map.graphml", "jobs.yml", "queue.yml", "faults.yml"]
+    assert [name for name, _ in blocks] == expected
     return tmp_path
 
 
@@ -34,6 +36,10 @@ def test_fabric_jobs_and_faults_load_and_can_be_planned(examples: Path) -> None:
     assert [job.number for job in problem.jobs] == [1, 7]
     METHODS["atp"].plan(problem)
     assert len(load_faults(examples / "faults.yml", problem).background) == 1
+
+
+def test_the_chip_is_that_of_the_kit(examples: Path) -> None:
+    assert replace(find_chip(str(examples / "chip.yml")), name="tofino1") == find_chip("tofino1")
 
 
 def test_the_map_leaves_nothing_open(examples: Path) -> None:
@@ -45,5 +51,10 @@ def test_the_map_leaves_nothing_open(examples: Path) -> None:
 
 def test_the_tables_have_every_key() -> None:
     documented = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| ([^|]*)", PAGE.read_text(), re.MULTILINE))))
-    keys = {*SwitchRecord.model_fields, *LinkRecord.model_fields, *(field.name for field in fields(Job))}
+    keys = {
+        *SwitchRecord.model_fields,
+        *LinkRecord.model_fields,
+        *ChipRecord.model_fields,
+        *(field.name for field in fields(Job)),
+    }
     assert keys <= documented

@@ -30,8 +30,8 @@ pytestmark = pytest.mark.compiler
 
 # The most faults with which each setting is explored, in the short form and in the long one.
 MOST_FAULTS = {
-    "one slot": (2, 3),
-    "two slots": (2, 4),
+    "one slot": (1, 3),
+    "two slots": (1, 4),
     "slots again": (1, 2),
     "two leaves": (1, 3),
     "one level": (1, 2),

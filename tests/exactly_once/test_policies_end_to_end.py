@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 
 from experiments.exactness.attempt import Cell, attempt
@@ -17,9 +20,16 @@ HAPPENED = {"duplicates": "doubled", "reordering": "overtaken", "worker paused":
 """The event by which a condition shows; that of the others is "lost"."""
 
 
-@pytest.mark.parametrize("levels", LEVELS)
-@pytest.mark.parametrize("condition", CONDITIONS)
-@pytest.mark.parametrize("policy", POLICIES)
+def every_cell() -> Iterator[Any]:
+    """All policies under all conditions, at one of the levels in turn; at the other ones in the long form."""
+    for row, policy in enumerate(POLICIES):
+        for column, condition in enumerate(CONDITIONS):
+            for levels in LEVELS:
+                in_turn = levels == LEVELS[(row + column) % len(LEVELS)]
+                yield pytest.param(policy, condition, levels, marks=() if in_turn else pytest.mark.long)
+
+
+@pytest.mark.parametrize(("policy", "condition", "levels"), every_cell())
 def test_sums_are_exact(policy: str, condition: str, levels: int) -> None:
     tried = attempt(Cell(policy, levels, condition), FRAGMENTS)
     assert not tried.failure

@@ -91,6 +91,35 @@ def test_a_fat_tree_keeps_to_the_plan(planner: str) -> None:
     assert outcome.measured.sent_bytes == planned.sent_bytes
 
 
+@pytest.mark.parametrize(("planner", "most"), [("halving-doubling", 0.2), ("hierarchical", 0.05), ("ps-sharded", 0.05)])
+def test_uneven_racks_keep_to_the_plan(planner: str, most: float) -> None:
+    """7 workers: racks of different sizes, and no power of two. Queues overflowed where ranks folded.
+
+    Steps of ranks that are ahead meet earlier ones of others on uplinks, which plans of halves do not foresee.
+    """
+    problem = problem_of(leaf_spine(3, 2, 3), 7, 128_000)
+    outcome, planned = ran(problem, planner), evaluate(problem, METHODS[planner].plan(problem))
+    assert (outcome.verdict, outcome.reasons, outcome.measured.retransmissions) == ("VALID", (), 0)
+    assert_within(outcome.measured.communication_time_s, planned.communication_time_s, most, "time", "s")
+
+
+@pytest.mark.parametrize(("planner", "size"), [("halving-doubling", 2048), ("ps-sharded", 8192)])
+def test_short_messages_wait_at_shared_links(planner: str, size: int) -> None:
+    """Two racks of four with one uplink each: four frames of a step cross it one after another."""
+    problem = problem_of(leaf_spine(2, 1, 5), 8, size)
+    planned = evaluate(problem, METHODS[planner].plan(problem))
+    assert_within(ran(problem, planner).measured.communication_time_s, planned.communication_time_s, 0.05, "time", "s")
+
+
+def test_slow_connections_are_acknowledged_as_rarely_as_fast_ones() -> None:
+    """A rank of 16 sends each other one a fragment in 15: acknowledgements after a time would fill 2 % of its link."""
+    problem = problem_of(leaf_spine(1, 1, 17), 16, 16 * 64 * 256)
+    measured = ran(problem, "ps-sharded").measured.communication_time_s
+    assert_within(
+        measured, evaluate(problem, METHODS["ps-sharded"].plan(problem)).communication_time_s, 0.01, "time", "s"
+    )
+
+
 @pytest.mark.parametrize("planner", SCHEMES)
 def test_losses_and_overflow_leave_sums_exact(planner: str) -> None:
     """Every link loses 2 % either way, and values have all 32 bits, so that many sums need more."""

@@ -124,6 +124,11 @@ def with_chip(fabric: Fabric, chip: Chip) -> Fabric:
     )
 
 
+def with_chip_as_wired(fabric: Fabric, chip: Chip) -> Fabric:
+    """Every switch with this chip, whose ports stay in the pipelines in which they are. Raises `FabricError`."""
+    return replace(fabric, switches=tuple(replace(switch, chip=chip) for switch in fabric.switches))
+
+
 def without_chips(fabric: Fabric) -> Fabric:
     """The fabric without the limits of its chips; its pipelines stay."""
     return replace(fabric, switches=tuple(replace(s, chip=None) for s in fabric.switches))

@@ -62,11 +62,13 @@ def distances(layout: CollectiveLayout) -> IntArray:
 
 
 def limits(depth: FloatArray, earned: FloatArray, ready: BoolArray) -> FloatArray:
-    """How full buckets may be: to their depth or, where there was nothing to send, with what was `earned` just now.
+    """How full buckets may be: to their depth or, where there was nothing to send, with little more than twice what was
+    `earned` just now.
 
-    Chunks that come after a pause thus do not leave in one burst, which would fill the queue of a link that is shared.
+    Chunks that come after a pause thus do not leave in one burst, which would fill the queue of a link that is shared,
+    and yet make up for having come a step of the endpoints too late.
     """
-    return np.where(ready, np.maximum(depth, earned), np.maximum(LEAST_DEPTH, earned + 1))
+    return np.where(ready, np.maximum(depth, earned), LEAST_DEPTH + 2 * earned)
 
 
 def host_rates_fps(layout: CollectiveLayout, flow: Dataflow) -> FloatArray:

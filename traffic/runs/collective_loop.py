@@ -26,6 +26,11 @@ class CollectiveLoop(ClosedLoop):
         self.workers: Senders = Senders(layout, self.memory, options.worker)
         self.servers: Receivers = Receivers(layout, self.memory, self.workers.progress, options.worker)
 
+    def done(self, streams: IntArray) -> IntArray:
+        """Up to which fragment all has come to the receivers, whose acknowledgements may take a while, (streams,)."""
+        done: IntArray = self.servers.base[streams]
+        return done
+
     def frames_of_last(self, streams: IntArray) -> int | None:
         """None: the connections of a rank send in turn, by the rank's pace."""
         _ = streams

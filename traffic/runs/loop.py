@@ -297,7 +297,7 @@ class ClosedLoop:
 
     def watch(self, job: JobState, now: float) -> None:
         """Raise `RunError` when no result has come for too long."""
-        results = int(self.workers.progress.base[self.layout.streams_of(job.index)].sum())
+        results = int(self.done(self.layout.streams_of(job.index)).sum())
         if results != job.results:
             job.results, job.progress_at = results, now
         elif now - job.progress_at > self.options.stall_s:
@@ -359,8 +359,13 @@ class ClosedLoop:
             ended = sum(1 for job_index, _ in self.iterations if job_index == index)
             done += int(self.layout.streams.count[of].sum()) * ended
             if not self.workers.finished(index):
-                done += int(self.workers.progress.base[of].sum())
+                done += int(self.done(of).sum())
         return done / total
+
+    def done(self, streams: IntArray) -> IntArray:
+        """Up to which fragment each of `streams` has all results of the iteration, (streams,)."""
+        done: IntArray = self.workers.progress.base[streams]
+        return done
 
     def measured(self) -> Measured:
         """What the whole run measured."""

@@ -26,6 +26,9 @@ def grade(
     submission: Handed,
     seed: LabSeed = "0",
     target: Target = "sandbox",
+    emulate: Annotated[
+        str | None, typer.Option(help="run it in Mininet, too, on fast or bmv2 (as root; labs 2 to 5)")
+    ] = None,
     json: Annotated[Path | None, typer.Option(help="write all as JSON to this file (-: the terminal)")] = None,
     gradescope: Annotated[Path | None, typer.Option(help="write Gradescope's results.json")] = None,
     classroom: Annotated[Path | None, typer.Option(help="write what GitHub Classroom's reporter takes")] = None,
@@ -40,7 +43,14 @@ def grade(
     from experiments.labs.registry import find_lab  # noqa: PLC0415
     from experiments.labs.report.formats import FORMATS  # noqa: PLC0415
 
-    found = graded(Request(find_lab(lab), lab, submission, seed, target))
+    request = Request(find_lab(lab), lab, submission, seed, target)
+    if emulate is None:
+        found = graded(request)
+    else:
+        from experiments.labs.emulated.grading import check_emulation, with_emulation  # noqa: PLC0415
+
+        check_emulation(request.lab.name, emulate)
+        found = with_emulation(request, graded(request), emulate)
     wanted = {"json": json, "gradescope": gradescope, "classroom": classroom, "junit": junit}
     for name, path in wanted.items():
         if path is not None and path != STDOUT:
@@ -48,4 +58,4 @@ def grade(
                 path.write_text(FORMATS[name](found))
     shown = next((name for name, path in wanted.items() if path == STDOUT), "text")
     print(FORMATS[shown](found), end="")
-    raise typer.Exit(0 if found.points == found.most else MISSED)
+    raise typer.Exit(0 if found.complete else MISSED)

@@ -8,6 +8,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from experiments.cli.options import Program
+from planner.install.data_plane_program import find_program
+
 app = typer.Typer(
     help="From emulation to hardware: fit plans to chips, hand them over, compare switches.",
     no_args_is_help=True,
@@ -53,20 +56,20 @@ def fit(plan: PlanFolder, chip: OtherChip = None) -> None:
 
 
 @app.command()
-def export(plan: PlanFolder, schema: Schema = None) -> None:
+def export(plan: PlanFolder, schema: Schema = None, program: Program = "ina") -> None:
     """Write the entries for BF-Runtime and P4Runtime, with their removal, and a file for each end host."""
     from experiments.hardware.handover import BFRT, HOSTS, P4RUNTIME, write_handover  # noqa: PLC0415
     from experiments.hardware.plan_folder import load_plan_folder  # noqa: PLC0415
 
     console, (problem, made) = Console(), load_plan_folder(plan)
-    for line in write_handover(plan, problem, made, schema=schema):
+    for line in write_handover(plan, problem, made, program=find_program(program), schema=schema):
         console.print(line, highlight=False, markup=False, soft_wrap=True)
     checked = "" if schema is None else f"; {BFRT}/ fits {schema}"
     console.print(f"wrote {BFRT}, {P4RUNTIME}, {HOSTS} in {plan}{checked}", highlight=False, soft_wrap=True)
 
 
 @app.command()
-def diff(plan: PlanFolder, held: Held) -> None:
+def diff(plan: PlanFolder, held: Held, program: Program = "ina") -> None:
     """Compare what switches hold with the plan: entries and groups that are wrong, missing, or extra.
 
     Exit code 1 where a switch differs.
@@ -74,9 +77,9 @@ def diff(plan: PlanFolder, held: Held) -> None:
     from experiments.hardware.compare import compare, print_differences, sources_of  # noqa: PLC0415
     from experiments.hardware.plan_folder import load_plan_folder  # noqa: PLC0415
     from planner.install.plan_entries import entries  # noqa: PLC0415
-    from switch.running_switch import PROGRAM  # noqa: PLC0415
 
-    planned = entries(*load_plan_folder(plan))
-    found = compare(PROGRAM, planned, sources_of(held, planned))
-    print_differences(Console(), PROGRAM, found)
+    (problem, made), used = load_plan_folder(plan), find_program(program)
+    names = [each.switch for each in entries(problem, used.fitted(made)).switches]
+    found = compare(problem, made, used, sources_of(held, names))
+    print_differences(Console(), used.path, found)
     raise typer.Exit(DIFFERENT if any(found.values()) else 0)

@@ -71,6 +71,36 @@ def throughput(
         print(line, flush=True)
 
 
+@app.command()
+def leaderboard(
+    folder: Annotated[Path, typer.Argument(help="a folder with a submission of lab 6 for each student")],
+    seed: Annotated[str, typer.Option(help="what the networks are drawn from: any text")] = "0",
+    table: Annotated[Path, typer.Option(help="one line for each student, the best first")] = Path("leaderboard.csv"),
+) -> None:
+    """Rank the planners of lab 6 on larger networks: the mean part of a bound that no plan exceeds."""
+    from experiments.labs.plan.leaderboard import board_of, ranked  # noqa: PLC0415
+    from experiments.labs.plan.leaderboard import leaderboard as found  # noqa: PLC0415
+    from topo.errors import writing  # noqa: PLC0415
+
+    entries = found(folder, seed)
+    for rank, entry in ranked(entries):
+        print(f"{rank:3} {entry.student:24} {entry.mean:6.1%}  {entry.problem}".rstrip())
+    with writing(table):
+        table.write_text(board_of(entries))
+    print(f"wrote {table}")
+
+
+@app.command()
+def fabric(
+    student: Annotated[str, typer.Argument(help="your name, as it is in answers.yml")],
+    folder: Annotated[Path, typer.Argument(help="the folder of lab 7")] = Path(),
+) -> None:
+    """Write fabric.yml, the fabric of a student in lab 7: every name has another one."""
+    from experiments.labs.measure.own_fabric import write_own_fabric  # noqa: PLC0415
+
+    print(f"wrote {write_own_fabric(student, folder)}")
+
+
 @app.command(name="compile")
 def compile_lab(lab: LabName) -> None:
     """Compile a lab's solutions and wrong solutions, for machines without p4c."""

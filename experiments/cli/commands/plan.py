@@ -11,7 +11,9 @@ from rich.console import Console
 from experiments.cli.options import FabricOptions, Headroom, PlanMode, Program, Seed, SizedJobsOptions, split_names
 from experiments.run.scenario import build_problem
 from planner.core.method import AFTERWARDS
-from planner.install.data_plane_program import find_program
+from planner.core.plan import Plan
+from planner.core.problem import Problem
+from planner.install.data_plane_program import DataPlaneProgram, find_program
 from planner.registry import find_method
 
 Planner = Annotated[str, typer.Option(help="by name; several, comma between, are compared")]
@@ -31,9 +33,8 @@ def plan(
     program: Program = "ina",
 ) -> None:
     """Plan without running: what the method decides, what to expect, and the table entries; or compare planners."""
-    from experiments.hardware.handover import write_handover  # noqa: PLC0415
     from experiments.run.chip_costs import print_chip_costs  # noqa: PLC0415
-    from experiments.run.planning import plan_to_run, print_comparison, print_plan, write_plan  # noqa: PLC0415
+    from experiments.run.planning import plan_to_run, print_comparison, print_plan  # noqa: PLC0415
 
     problem = build_problem(fabric.choice(seed), job.sized(seed, 1))
     names = split_names(planner) or (planner,)
@@ -45,10 +46,16 @@ def plan(
     else:
         print_comparison(Console(), problem, plans)
     print_chip_costs(Console(), problem, plans, seed=seed, headroom=headroom)
-    for name, made in plans.items():
-        if output is not None:
-            folder = output if len(plans) == 1 else output / name
-            fitted = find_program(program).fitted(made.plan)
-            write_plan(folder, problem, fitted)
-            for line in write_handover(folder, problem, fitted):
-                Console().print(f"{name}: {line}", highlight=False, markup=False, soft_wrap=True)
+    if output is not None:
+        for name, made in plans.items():
+            write(output if len(plans) == 1 else output / name, problem, made.plan, name, find_program(program))
+
+
+def write(folder: Path, problem: Problem, plan: Plan, name: str, program: DataPlaneProgram) -> None:
+    """Write a planner's plan with its entries and all that hardware takes, and print what could not be written."""
+    from experiments.hardware.handover import write_handover  # noqa: PLC0415
+    from experiments.run.planning import write_plan  # noqa: PLC0415
+
+    write_plan(folder, problem, program.fitted(plan))
+    for line in write_handover(folder, problem, plan, program=program):
+        Console().print(f"{name}: {line}", highlight=False, markup=False, soft_wrap=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from experiments.hardware.fit import ChipFit, amount
 from experiments.hardware.validate.judge import PlannerResult, Weathered
 from experiments.hardware.validate.validation import Validation
 from experiments.report.document import Document
@@ -41,12 +42,22 @@ def planner_document(result: PlannerResult) -> dict[str, Any]:
         "color": styles_of([result.planner])[result.planner].color,
         "failed": result.failed,
         "said": result.said,
-        "fits": list(result.fits),
+        "fits": [fit_document(fit) for fit in result.fits],
         "rates_bps": result.rates_bps,
         "virtual": dict(result.virtual),
         "emulated": result.emulated,
         "failures": [failure_document(result, each) for each in result.worst],
     }
+
+
+def fit_document(fit: ChipFit) -> dict[str, Any]:
+    """What the plan needs of a chip: of each limit the most that a switch needs."""
+    needs = [
+        {"kind": need.kind, "where": need.where, "share": need.share}
+        | {"needed": amount(need.kind, need.used), "has": amount(need.kind, need.limit)}
+        for need in fit.needs
+    ]
+    return {"chip": fit.chip.name, "switches": fit.switches, "fits": fit.fits, "needs": needs}
 
 
 def failure_document(result: PlannerResult, found: Weathered) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from experiments.hardware.fit import TOLERANCE, ChipFit, amount
 from experiments.hardware.validate.failures import Failure
 from experiments.hardware.validate.prepared import NO_PLAN, NOTHING
 from experiments.hardware.validate.site import Margins, Site
@@ -32,7 +33,7 @@ class Weathered:
         return {number: self.rates_bps.get(number, 0.0) / rate for number, rate in before_bps.items()}
 
     def severity(self, before_bps: Mapping[int, float]) -> tuple[bool, float, float]:
-        """Orders failures, the worst first: no plan, then the least share among jobs that go on, then the sum of all."""
+        """Orders failures, the worst first: no plan, then by the least share of a job that goes on, then by the sum."""
         shares = self.kept(before_bps)
         going_on = [share for number, share in shares.items() if number not in self.lost]
         return self.state != NO_PLAN, min(going_on, default=1.0), sum(shares.values())
@@ -57,7 +58,7 @@ class PlannerResult:
     rates_bps: Mapping[int, float] = field(default_factory=dict)
     prediction: Prediction | None = None
     said: str = ""
-    fits: tuple[str, ...] = ()
+    fits: tuple[ChipFit, ...] = ()
     weathered: tuple[Weathered, ...] = ()
     virtual: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     emulated: Mapping[str, Any] | None = None
@@ -81,7 +82,8 @@ def reasons_of(site: Site, result: PlannerResult) -> list[str]:
 
 def nominal_reasons(site: Site, result: PlannerResult) -> Iterator[str]:
     """What is not met while nothing fails, in the plan, its fit, virtual time, and the emulation."""
-    yield from result.fits
+    for fit in result.fits:
+        yield from fit_reasons(fit)
     yield from rate_reasons(site.margins, result.rates_bps, "while nothing fails")
     if result.prediction is not None:
         yield from load_reasons(site.problem.fabric, result.prediction, site.margins.free)
@@ -91,6 +93,14 @@ def nominal_reasons(site: Site, result: PlannerResult) -> Iterator[str]:
     emulated = result.emulated or {}
     if emulated.get("exact") is False and not emulated["reasons"]:
         yield "emulation: sums are not exact"
+
+
+def fit_reasons(fit: ChipFit) -> Iterator[str]:
+    """The limits of a chip that the plan exceeds."""
+    for need in fit.needs:
+        if need.share > 1 + TOLERANCE:
+            needed, has = amount(need.kind, need.used), amount(need.kind, need.limit)
+            yield f"chip {fit.chip.name}: {need.kind} at {need.where}: {needed} needed, it has {has}"
 
 
 def rate_reasons(margins: Margins, rates_bps: Mapping[int, float], when: str) -> Iterator[str]:

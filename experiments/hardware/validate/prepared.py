@@ -19,7 +19,6 @@ from topo.files.fabric_records import document_of
 from topo.files.fabrics import load_yaml
 from traffic.wire.frames import FRAGMENT
 
-
 FABRIC, JOBS = "fabric.json", "jobs.json"
 """Files as JSON, of which every worker reads a large network in no time."""
 AS_BEFORE, ANEW, NO_PLAN, NOTHING = "as before", "planned anew", "no plan", "no job goes on"

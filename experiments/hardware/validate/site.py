@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from planner.core.problem import Problem
+from planner.install.data_plane_program import INA
 
-ALL = "all"
 NONE = "none"
 
 
@@ -51,7 +51,10 @@ class Simulate:
 
 @dataclass(frozen=True)
 class Site:
-    """All that `inakit validate` is told. `emulate`: the factor of all rates in the emulation; None: no emulation."""
+    """All that `inakit validate` is told.
+
+    `emulate`: the factor of all rates in the emulation; None: no emulation. `program`: what the switches run.
+    """
 
     name: str
     problem: Problem
@@ -60,5 +63,6 @@ class Site:
     margins: Margins = field(default_factory=Margins)
     simulate: Simulate = field(default_factory=Simulate)
     emulate: float | None = None
+    program: str = INA.name
     mode: str = "reliable"
     seed: int = 0

@@ -9,14 +9,15 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import BeforeValidator, Field, StrictInt, StrictStr
 
 from experiments.faults.fault_values import SHARE, share
-from experiments.hardware.validate.site import ALL, NONE, Margins, Simulate, Site, Withstand
+from experiments.hardware.validate.site import NONE, Margins, Simulate, Site, Withstand
 from experiments.run.run import MODES
 from experiments.run.scenario import FABRIC_FILES, FabricChoice, JobChoice, build_problem, parse_scale
 from experiments.study.setting import Text
-from planner.core.problem import Problem
+from planner.install.data_plane_program import INA, PROGRAMS, find_program
 from planner.registry import find_method
 from topo.errors import InputError, unknown_name
 from topo.fabric.fabric import Fabric
+from topo.files.chip_profiles import FILE_SUFFIXES, PROFILES
 from topo.files.fabric_records import Rate
 from topo.files.quantities import RATE
 from topo.files.reader import FileKind, ParsedFile, Place, read_file
@@ -36,8 +37,8 @@ CUT_OFF = "fails (a job that loses a host fails the site), or accepted (it may s
 class WithstandRecord(Record):
     """What the file says of failures."""
 
-    links: Literal["all", "none"] | list[Pair] = Field(ALL, description=LINKS)
-    switches: Literal["all", "none"] | list[StrictStr] = Field(ALL, description=SWITCHES)
+    links: Literal["all", "none"] | list[Pair] = Field("all", description=LINKS)
+    switches: Literal["all", "none"] | list[StrictStr] = Field("all", description=SWITCHES)
     hosts_cut_off: Literal["fails", "accepted"] = Field("fails", description=CUT_OFF)
 
 
@@ -70,6 +71,10 @@ class SiteRecord(Record):
     emulate: Text | None = Field(None, description="what rates are multiplied by in an emulation, such as 1/5000")
     capacity: Text | None = Field(None, description="a rate of all links such as 100G")
     ina: Text | None = Field(None, description="switches that aggregate: a share such as 0.5, or names")
+    chip: StrictStr | None = Field(
+        None, description=f"of every switch: {', '.join(PROFILES)}, or a profile in a .yml file"
+    )
+    program: StrictStr = Field(INA.name, description=f"the data-plane program: {', '.join(PROGRAMS)}")
     mode: StrictStr = Field("reliable", description=f"one of {', '.join(MODES)}")
     seed: Annotated[StrictInt, Field(ge=0)] = Field(0, description="a whole number that is not negative")
 
@@ -80,7 +85,9 @@ def load_site(path: Path) -> Site:
         raise InputError(f"{path}: there is no such file; {START}")
     file = read_file(path, FILE)
     record = validate(file, SiteRecord)
-    problem = at(file, ("jobs",), lambda: problem_of(record, path.parent))
+    choice = fabric_choice(record, path.parent)
+    at(file, ("chip",) if record.chip else ("fabric",), choice.build)
+    problem = at(file, ("jobs",), lambda: build_problem(choice, JobChoice(path.parent / record.jobs)))
     for place, name in enumerate(record.planners):
         at(file, ("planners", place), lambda name=name: find_method(name))  # type: ignore[misc]
     if len(set(record.planners)) < len(record.planners):
@@ -92,9 +99,10 @@ def load_site(path: Path) -> Site:
         problem=problem,
         planners=tuple(record.planners),
         withstand=withstand_of(file, record.withstand, problem.fabric),
-        margins=Margins(**margins_of(record.margins)),
+        margins=margins_of(record.margins),
         simulate=Simulate(record.simulate.worst, record.simulate.fragments),
         emulate=None if record.emulate is None else scale_of(file, record.emulate),
+        program=at(file, ("program",), lambda: find_program(record.program)).name,
         mode=record.mode,
         seed=record.seed,
     )
@@ -108,22 +116,18 @@ def at(file: ParsedFile, place: Place, made: Callable[[], Found]) -> Found:
         raise file.error(place, str(error)) from error
 
 
-def problem_of(record: SiteRecord, folder: Path) -> Problem:
-    """The fabric and the jobs that a record names. Raises `InputError`."""
-    named = record.fabric
-    topo = str(folder / named) if named.endswith(FABRIC_FILES) else named
-    choice = FabricChoice(topo, capacity=record.capacity, ina=record.ina, seed=record.seed)
-    return build_problem(choice, JobChoice(folder / record.jobs))
+def fabric_choice(record: SiteRecord, folder: Path) -> FabricChoice:
+    """The fabric that a record describes. Its files are in `folder`."""
+    topo, chip = (
+        str(folder / name) if name and name.endswith((*FABRIC_FILES, *FILE_SUFFIXES)) else name
+        for name in (record.fabric, record.chip)
+    )
+    return FabricChoice(topo or "", capacity=record.capacity, ina=record.ina, seed=record.seed, chip=chip)
 
 
-def margins_of(record: MarginsRecord) -> dict[str, float | None]:
-    """The fields of `Margins`."""
-    return {
-        "keeps": record.keeps,
-        "least_rate_bps": record.least_rate,
-        "free": record.free,
-        "within": record.within,
-    }
+def margins_of(record: MarginsRecord) -> Margins:
+    """The margins of a record."""
+    return Margins(record.keeps, record.least_rate, record.free, record.within)
 
 
 def scale_of(file: ParsedFile, text: str) -> float:

@@ -14,6 +14,8 @@ SITE = """\
 version: 1
 fabric: fabric.yml       # a file (from this file's folder), or a fabric such as leafspine:leaves=4,spines=2
 jobs: jobs.yml           # a file of jobs; inakit jobs writes others
+chip: tofino1            # of every switch: generic, tofino1, tofino2, or a profile in a .yml file
+program: ina_hw          # what switches run in virtual time: ina, or ina_hw, which does what a chip can
 planners: [aro, atp]     # the site holds if the plans of one of them meet everything below
 
 # Single failures to withstand, one at a time. After each, jobs are planned anew.

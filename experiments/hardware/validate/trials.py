@@ -21,6 +21,7 @@ from experiments.worlds.registry import find_world
 from planner.core.evaluate import evaluate
 from planner.core.plan import Plan
 from planner.core.problem import Problem
+from planner.install.data_plane_program import find_program
 from topo.errors import InakitError
 from topo.fabric.variations import with_scale
 
@@ -53,7 +54,7 @@ def simulate(given: Given) -> Row:
         found = plan_under(folder, planner, failure, given["mode"], given["seed"])
         assert found is not None, "only failures under which jobs go on are simulated"
         problem, plan, _ = found
-    return ran(cut_short(problem, given["fragments"]), plan, given["mode"], "virtual")
+    return ran(cut_short(problem, given["fragments"]), plan, given, "virtual")
 
 
 def emulate(given: Given) -> Row:
@@ -62,7 +63,7 @@ def emulate(given: Given) -> Row:
     problem, plan = load_problem(folder), load_planned(folder, given["planner"])
     scaled = replace(problem, fabric=with_scale(problem.fabric, given["scale"]))
     slower = plan.with_rates_times(given["scale"])
-    return ran(cut_short(scaled, given["fragments"]), slower, given["mode"], "fast")
+    return ran(cut_short(scaled, given["fragments"]), slower, given, "fast")
 
 
 def cut_short(problem: Problem, fragments: int) -> Problem:
@@ -75,9 +76,9 @@ def cut_short(problem: Problem, fragments: int) -> Problem:
     return replace(problem, jobs=tuple(jobs))
 
 
-def ran(problem: Problem, plan: Plan, mode: str, world: str) -> Row:
+def ran(problem: Problem, plan: Plan, given: Given, world: str) -> Row:
     """What running a plan in a world gives: the verdict, its reasons, and rates by job."""
-    return run_row(run_plan(Run(problem, plan, mode), find_world(world)))
+    return run_row(run_plan(Run(problem, plan, given["mode"]), find_world(world, find_program(given["program"]))))
 
 
 def run_row(outcome: Outcome) -> Row:

@@ -11,6 +11,7 @@ from typing import Any
 
 from rich.console import Console
 
+from experiments.hardware.fit import chips_fit
 from experiments.hardware.validate.failures import Failure, single_failures
 from experiments.hardware.validate.judge import (
     DOES_NOT_HOLD,
@@ -32,6 +33,7 @@ from experiments.sweeps.one_trial import Given, Trial, key_of
 from experiments.sweeps.run_trials import run_trials
 from experiments.worlds.emulated import EmulatedWorld
 from planner.core.evaluate import evaluate
+from planner.install.data_plane_program import find_program
 from planner.install.plan_entries import entries
 from topo.errors import InakitError
 
@@ -79,6 +81,7 @@ class Work:
             "planner": planner,
             "failure": None if failure is None else list(failure.nodes),
             "mode": self.site.mode,
+            "program": self.site.program,
             "seed": self.site.seed,
             **more,
         }
@@ -124,13 +127,14 @@ def plan_of(site: Site, folder: Path, planner: str) -> PlannerResult:
     """The plan of a planner while nothing fails, written into the folder; or why there is none."""
     try:
         run = plan_to_run(site.problem, planner, site.seed, site.mode)
-        entries(site.problem, run.plan)
+        entries(site.problem, find_program(site.program).fitted(run.plan))
     except InakitError as error:
         return PlannerResult(planner, failed=str(error))
     keep_plan(folder, planner, run.plan)
     prediction = evaluate(site.problem, run.plan)
     rates = {number: job.sending_rate_bps for number, job in prediction.jobs.items()}
-    return PlannerResult(planner, rates, prediction, run.said)
+    fits = chips_fit(site.problem, run.plan) if any(each.chip for each in site.problem.fabric.switches) else []
+    return PlannerResult(planner, rates, prediction, run.said, tuple(fits))
 
 
 def all_of(work: Work, result: PlannerResult, left_out: list[str]) -> PlannerResult:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -22,8 +22,11 @@ PORTS = range(1, 128)
 
 
 @contextmanager
-def open_switch(target: str, text: str, name: str) -> Iterator[GradedSwitch]:
-    """A switch that runs the BMv2 JSON `text`: in a sandbox, in virtual time, or on a target of `switch.standalone`."""
+def open_switch(target: str, text: str, name: str, ports: Iterable[int] = PORTS) -> Iterator[GradedSwitch]:
+    """A switch that runs the BMv2 JSON `text`: in a sandbox, in virtual time, or on a target of `switch.standalone`.
+
+    A target on interfaces has these ports; `simple_switch` takes seconds for a hundred.
+    """
     if target == SANDBOX:
         sandboxed = SandboxedSwitch(text, name)
         try:
@@ -34,7 +37,7 @@ def open_switch(target: str, text: str, name: str) -> Iterator[GradedSwitch]:
     with tempfile.TemporaryDirectory(prefix="inakit-lab-") as folder:
         path = Path(folder, f"{name}.json")
         path.write_text(text)
-        device = VirtualSwitch(path) if target == VIRTUAL else DeviceSwitch(target, path)
+        device = VirtualSwitch(path) if target == VIRTUAL else DeviceSwitch(target, path, ports)
         try:
             yield device
         finally:
@@ -44,15 +47,15 @@ def open_switch(target: str, text: str, name: str) -> Iterator[GradedSwitch]:
 class DeviceSwitch:
     """A switch of a target, which is not confined. It starts anew by being made again."""
 
-    def __init__(self, target: str, path: Path) -> None:
-        self.target, self.path, self.stack = target, path, ExitStack()
+    def __init__(self, target: str, path: Path, ports: Iterable[int]) -> None:
+        self.target, self.path, self.stack, self.ports = target, path, ExitStack(), tuple(ports)
         self.program = read_program(path)
         self.device: Device | None = None
 
     def fresh(self) -> None:
         """Start the switch anew, without entries."""
         self.stack.close()
-        self.device = self.stack.enter_context(open_device(self.target, self.path, PORTS))
+        self.device = self.stack.enter_context(open_device(self.target, self.path, self.ports))
 
     def install(self, entries: SwitchEntries) -> None:
         """Add entries."""

@@ -76,20 +76,24 @@ class Lab(Protocol):
 
 @dataclass(frozen=True)
 class Request:
-    """What is graded: a lab, its folder, a submission's path, the seed of the tests, and what runs switches."""
+    """What is graded: a lab, its folder, a submission's path, the seed of the tests, and what runs switches.
+
+    `student` is who handed the submission in, where that is known.
+    """
 
     lab: Lab
     folder: Path
     submission: Path
     seed: str = "0"
     target: str = "sandbox"
+    student: str = ""
 
 
 def grade(request: Request) -> Grade:
     """The grade of a submission. A submission that cannot be graded has no points, and a problem in one sentence."""
     lab = request.lab
     try:
-        submission = read_submission(request.submission)
+        submission = read_submission(request.submission, request.student)
         with lab.open(submission, request.target) as opened:
             graded = tuple(grade_items(request, opened))
             return Grade(lab.name, request.seed, graded, notes=opened.notes)

@@ -51,3 +51,8 @@ class Grade:
     def most(self) -> int:
         """The points that can be had."""
         return sum(each.item.points for each in self.graded)
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing was found wrong, which items without points can tell, too."""
+        return self.points == self.most and all(each.finding is None for each in self.graded)

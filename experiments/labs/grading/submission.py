@@ -16,10 +16,11 @@ SUFFIXES = (".p4", ".json", ".py", ".csv", ".yml", ".md")
 
 @dataclass(frozen=True)
 class Submission:
-    """The texts of a submission by the names of their files."""
+    """The texts of a submission by the names of their files. `student` is who handed it in, where that is known."""
 
     path: Path
     texts: dict[str, str]
+    student: str = ""
 
     def text(self, name: str) -> str:
         """The text of a file; `InputError` names those that are there instead."""
@@ -34,7 +35,7 @@ class Submission:
         return {name: text for name, text in self.texts.items() if name.endswith(".p4")}
 
 
-def read_submission(path: Path) -> Submission:
+def read_submission(path: Path, student: str = "") -> Submission:
     """Read a submission; `InputError` for one that is not there, is empty, or holds what is no regular file."""
     if path.is_symlink() or not path.exists():
         raise InputError(f"{path}: no such file or folder; expected what a student hands in")
@@ -49,7 +50,7 @@ def read_submission(path: Path) -> Submission:
         there = ", ".join(each.name for each in files[:8])
         empty = "its files are empty" if texts else f"it has {there or 'no files'}"
         raise InputError(f"the submission is empty: {empty}, where P4 (.p4), compiled P4 (.json) or Python is expected")
-    return Submission(path, texts)
+    return Submission(path, texts, student)
 
 
 def read_file(path: Path) -> str:

@@ -11,6 +11,10 @@ from experiments.labs.plan.tree_format import Drawn
 from planner.core.evaluate import evaluate
 from planner.core.problem import Problem
 from planner.core.solving import OPTIMAL
+from planner.methods.aro.several.reduced import network
+from planner.methods.aro.task import tasks_of
+from planner.methods.forest.packing import Ground
+from planner.methods.forest.relaxed import relax
 from planner.registry import METHODS
 from planner.trees.from_paths import plan_from_paths
 from topo.errors import SolverError
@@ -32,3 +36,10 @@ def routes_bps(drawn: Drawn) -> float:
     paths = {shard.job: [shard.trees[0].way(label) for label in shard.trees[0].workers] for shard in drawn.plan.shards}
     plan = plan_from_paths(drawn.problem, paths, drawn.problem.fabric.ina_names)
     return min(shard.rate_bps for shard in plan.shards)
+
+
+def bound_bps(problem: Problem) -> float:
+    """A rate that no plan gives to every job, with any number of trees: the optimum of a linear program."""
+    ground = Ground(problem.fabric, tasks_of(problem))
+    worth = relax(ground, network(ground.fabric, ground.tasks))
+    return worth / (1 + ground.worth.mu * len(ground.worth.jobs))

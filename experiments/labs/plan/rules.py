@@ -126,6 +126,7 @@ def check_ends(drawn: Drawn) -> None:
         for label, own in names.items():
             if label not in tree.aggregator_of and own not in job.workers:
                 raise WrongError(f"job {shard.job}: a path begins at {own}, which is no worker of this job")
+        for label, own in names.items():
             if sent[label] != 1:
                 raise WrongError(f"job {shard.job}: {own} has {sent[label]} paths, where one is expected")
         for label in tree.workers:

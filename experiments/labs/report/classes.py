@@ -34,7 +34,8 @@ class ClassRequest:
     def request(self, submission: Path) -> Request:
         """The grading of one student."""
         seed = f"{self.seed}/{submission.stem}" if self.per_student else self.seed
-        return Request(self.lab, self.lab_folder, submission, seed)
+        student = submission.stem if self.per_student else ""
+        return Request(self.lab, self.lab_folder, submission, seed, student=student)
 
 
 def grade_class(request: ClassRequest) -> Iterator[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -92,8 +94,19 @@ def try_mutant(
     lab: Lab, course: Path, mutant: Mutant, right: dict[str, str], archive: dict[str, str], seed: str
 ) -> Trial:
     """Grade one mutant."""
-    texts = right | {mutant.file: mutant.text}
+    texts = right | {mutant.file: mutant.text} | dict(mutant.others)
+    if mutant.then:
+        texts = made_anew(texts, mutant.then)
     return Trial(mutant.name, grade_texts(lab, course, texts, archive, seed), mutant.item, mutant.says)
+
+
+def made_anew(texts: dict[str, str], program: str) -> dict[str, str]:
+    """The files that a program of the course's own makes of files."""
+    with tempfile.TemporaryDirectory(prefix="inakit-lab-") as scratch:
+        for name, text in texts.items():
+            Path(scratch, name).write_text(text)
+        subprocess.run([sys.executable, program], cwd=scratch, check=True)
+        return {path.name: path.read_text() for path in sorted(Path(scratch).iterdir()) if path.is_file()}
 
 
 def grade_texts(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Protocol
@@ -150,39 +150,48 @@ def run_jobs(network: TreeNetwork, random: Random, jobs: Sequence[int] = ()) -> 
 
 
 def judge(network: TreeNetwork, each: Round, arrived: list[tuple[str, bytes]], *, complete: bool) -> None:
-    """Raise `WrongError` unless every worker of a job has its result just when the last one has sent."""
+    """Raise `WrongError`, with what happened hop by hop, unless what came to hosts is right."""
     workers = network.drawn.trees[each.job].workers
-    what = f"job {each.job}, slot {each.slot}, round {each.number}"
+    try:
+        judge_arrived(workers, each, arrived, complete=complete)
+    except WrongError as wrong:
+        expected = tuple(map(str, wrong.expected))
+        why = f". Dropped last: {network.drops[-1]}" if network.drops and wrong.cause.endswith(MISSING) else ""
+        raise network.wrong(wrong.cause + why, expected) from None
+
+
+MISSING = "no result"
+
+
+def judge_arrived(workers: Mapping[int, str], each: Round, arrived: list[tuple[str, bytes]], *, complete: bool) -> None:
+    """Raise `WrongError` unless every worker of a job has its result just when the last one has sent."""
+    what, hosts = f"job {each.job}, slot {each.slot}, round {each.number}", set(workers.values())
     results = {host: agg_in(packet) for host, packet in arrived}
-    expected = [f"a result at {', '.join(sorted(workers.values()))}" if complete else "nothing at any host"]
+    expected = (f"a result at {', '.join(sorted(hosts))}" if complete else "nothing at any host",)
     if arrived and not complete:
-        raise network.wrong(
-            f"{what}: {described(arrived[0][1])} comes to {arrived[0][0]} before all have sent", expected
-        )
+        raise WrongError(f"{what}: {short(arrived[0][1])} comes to {arrived[0][0]} before all have sent", (), expected)
     if not complete:
         return
-    strangers = sorted(set(results) - set(workers.values()))
+    strangers, missing = sorted(set(results) - hosts), sorted(hosts - set(results))
     if strangers:
-        raise network.wrong(f"{what}: its result comes to {strangers[0]}, which is no worker of it", expected)
-    missing = sorted(set(workers.values()) - set(results))
+        raise WrongError(f"{what}: its result comes to {strangers[0]}, which is no worker of it", (), expected)
     if missing:
-        why = f". Dropped last: {network.drops[-1]}" if network.drops else ""
-        raise network.wrong(f"{what}: all have sent, and {', '.join(missing)} get no result{why}", expected)
+        raise WrongError(f"{what}: all have sent, and {', '.join(missing)} get {MISSING}", (), expected)
     if len(arrived) != len(workers):
-        raise network.wrong(f"{what}: {len(arrived)} results come to {len(workers)} workers", expected)
+        raise WrongError(f"{what}: {len(arrived)} results come to {len(workers)} workers", (), expected)
     for host, result in results.items():
-        judge_result(network, each, host, result)
+        judge_result(each, host, result)
 
 
-def judge_result(network: TreeNetwork, each: Round, host: str, result: Agg | None) -> None:
+def judge_result(each: Round, host: str, result: Agg | None) -> None:
     """Raise `WrongError` unless a worker's result is the sum, of its job, slot and round."""
     what = f"job {each.job}, slot {each.slot}, round {each.number}"
     wanted = Agg(RESULT, 0, each.slot, each.number, each.total, each.job)
     if result is None or result.kind != RESULT:
-        raise network.wrong(f"{what}: what comes to {host} is no result", [str(wanted)])
+        raise WrongError(f"{what}: what comes to {host} is no result", (), (str(wanted),))
     named = {f"label {label}'s gradient": gradient.values for label, gradient in each.gradients.items()}
     why = explain_sum(result.values, named)
     if why:
-        raise network.wrong(f"{what}: {why}", [str(wanted)])
+        raise WrongError(f"{what}: {why}", (), (str(wanted),))
     if result != wanted:
-        raise network.wrong(f"{what}: what comes to {host} is not labelled as its result", [str(wanted)])
+        raise WrongError(f"{what}: what comes to {host} is not labelled as its result", (), (str(wanted),))

@@ -95,7 +95,7 @@ def drawn_fabric(random: Random) -> Fabric:
     links = []
     for node, up in above.items():
         own = 0 if node.startswith("h") else left[node].pop()
-        links.append(Link(node, up, own, left[up].pop(0), RATE_BPS, RATE_BPS, 10e-6))
+        links.append(Link(node, up, own, left[up].pop(0), RATE_BPS, RATE_BPS))
     switches = tuple(Switch(name, tier_of(name), halves(name, ports[name])) for name in names)
     hosts = tuple(Host(f"h{n + 1}") for n in range(LEAVES * HOSTS))
     return Fabric("drawn", hosts, switches, tuple(links))

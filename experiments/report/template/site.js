@@ -11,6 +11,7 @@ function siteSections(parent, site) {
   }
   const planned = site.planners.filter((each) => each.failed === null);
   siteJobs(parent, site, planned);
+  siteFits(parent, planned);
   siteFailures(parent, planned);
   siteRuns(parent, planned);
 }
@@ -65,6 +66,26 @@ function siteJobs(parent, site, planned) {
 function namesText(names) {
   const few = names.slice(0, 4).join(", ");
   return names.length > 4 ? `${few} and ${names.length - 4} more` : few;
+}
+
+/** What the plans need of the switches' chips. */
+function siteFits(parent, planned) {
+  const rows = planned.flatMap((each) => each.fits.flatMap((fit) => fit.needs.map((need) => ({each, fit, need}))));
+  if (!rows.length) return;
+  const made = section(parent, "fits", "What the plans need of the chips",
+    "Of each limit, the most that a switch needs. Whether the P4 program itself fits is for the chip's compiler to say.");
+  sortedTable(made, {
+    label: "limits", rows, first: null, filter: false,
+    columns: [
+      {name: "limit", value: ({need}) => need.kind},
+      {name: "planner", value: ({each}) => each.planner, color: ({each}) => each.color},
+      {name: "chip", value: ({fit}) => fit.chip},
+      {name: "at", value: ({need}) => need.where},
+      {name: "needed", value: ({need}) => need.share, text: ({need}) => need.needed},
+      {name: "has", value: ({need}) => need.share, text: ({need}) => need.has},
+      {name: "share", value: ({need}) => need.share, text: ({need}) => shareText(need.share)},
+    ],
+  });
 }
 
 /** Every single failure, the worst first. */

@@ -1,6 +1,7 @@
 """The planners of end-host collectives by name: their schemes, with ranks in racks and routes that share links evenly.
 
-`-random` stands for ranks that know nothing of racks and paths by ECMP's hash, `-ecmp` for ranks in racks and the hash.
+`-random` stands for ranks that know nothing of racks and paths by ECMP's hash, `-ecmp` for ranks in racks and the hash,
+`-best` for the best order of ranks that a search finds.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from planner.methods.collectives.double_tree import double_tree
 from planner.methods.collectives.halving_doubling import halving_doubling, recursive_doubling
 from planner.methods.collectives.hierarchical import hierarchical, hierarchical_across
 from planner.methods.collectives.method import Ways, plan_quickest
+from planner.methods.collectives.order_search import plan_best_order
 from planner.methods.collectives.ps_sharded import ps_sharded
 from planner.methods.collectives.rank_order import drawn
 from planner.methods.collectives.ring import ring
@@ -24,6 +26,13 @@ def planner(name: str, summary: str, *makes: Make, ways: Ways | None = None) -> 
     return Method(summary, Options, partial(plan_quickest, makes, name, ways or Ways()))
 
 
+def searching(name: str, scheme: str, *makes: Make) -> Method[Options]:
+    """The planner of the quickest of some schemes, with the best order of ranks that is found."""
+    return Method(
+        f"{scheme} with the best order of ranks found", Options, partial(plan_best_order, makes, name, Ways())
+    )
+
+
 HALVING = halving_doubling, recursive_doubling
 HIERARCHICAL = hierarchical, hierarchical_across
 
@@ -34,7 +43,9 @@ COLLECTIVES = {
     "halving-doubling": planner(
         "halving-doubling", "end hosts only: exchange of halves, or of all if that is short (Thakur et al.)", *HALVING
     ),
+    "halving-doubling-best": searching("halving-doubling-best", "halving-doubling", *HALVING),
     "double-tree": planner("double-tree", "end hosts only: two binary trees (Sanders et al.; NCCL)", double_tree),
+    "double-tree-best": searching("double-tree-best", "double-tree", double_tree),
     "hierarchical": planner("hierarchical", "end hosts only: rings in racks, and among them (NCCL)", *HIERARCHICAL),
     "ps-sharded": planner("ps-sharded", "end hosts only: a PS in every worker (BytePS)", ps_sharded),
 }

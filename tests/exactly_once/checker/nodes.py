@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from small_networks import Setting
 
-from planner.install.program import EVENTS, SLOT_BITMAP
+from planner.install.program import EVENTS, PIPELINES, SLOT_BITMAP, SLOTS_PER_PIPELINE
 from switch.fast.load.in_process_switch import InProcessSwitch
 from switch.program.program import Program
 from traffic.wire.packet_format import Event
@@ -22,6 +22,8 @@ TIMEOUT = b"timeout"
 """What a worker is given instead of a packet when it has waited long enough for the fragment of a slot. The number of
 the slot is given instead of that of an input port."""
 
+SLOTS = PIPELINES * SLOTS_PER_PIPELINE
+"""The slots of a switch."""
 Sent = tuple[int, bytes]
 """Output port and packet."""
 
@@ -101,10 +103,12 @@ class SwitchNode(Node):
         self.switch = InProcessSwitch(program, name)
         self.switch.install(setting.entries[name])
         state = self.switch.state
-        self.slots = state.layout.view(state.memory, f"rows_{program.register(SLOT_BITMAP).size}")
+        cells = program.register(SLOT_BITMAP).size
+        self.slots = state.layout.view(state.memory, f"rows_{cells}")
         # The same fields without padding between them.
         self.packed = np.dtype([(field, self.slots.dtype[field]) for field in self.slots.dtype.names or ()])
-        self.used = slots_of(setting, name)
+        # A program of two passes has a cell for each half of a fragment.
+        self.used = [slot + half for half in range(0, cells, SLOTS) for slot in slots_of(setting, name)]
         self.remembers = setting.remembers
 
     def act(self, port: int, packet: bytes) -> list[Sent]:
@@ -133,4 +137,6 @@ class SwitchNode(Node):
 def slots_of(setting: Setting, switch: str) -> list[int]:
     """The slots of a switch that the plan uses, as indices of the switch's registers."""
     used = [each for _, tree in setting.trees for each in tree.aggregators if each.switch == switch]
-    return sorted({512 * each.pipeline + each.first_slot + slot for each in used for slot in range(each.slots)})
+    return sorted(
+        {SLOTS_PER_PIPELINE * each.pipeline + each.first_slot + slot for each in used for slot in range(each.slots)}
+    )

@@ -22,7 +22,7 @@ from experiments.calibrate.capacity import Capacity, Load, Use, forecast, neares
 from experiments.calibrate.curve import CALIBRATED, QUANTITIES, curve_table, write_curve
 from experiments.calibrate.limit import Calibration, find_limit
 from experiments.calibrate.rate_search import STEP, highest_rate
-from experiments.calibrate.trials import RUN_S, Sampler, Trial, TrialNetwork, scaled
+from experiments.calibrate.trials import RUN_S, Sampler, Trial, TrialNetwork, scaled, sequence_numbers
 from experiments.calibrate.verification import Verified, verification_table
 from experiments.cli.calibrate_fabric import parse_sizes
 from experiments.run.planning import make_plan
@@ -51,6 +51,13 @@ def test_the_load_of_a_plan_without_aggregation_is_counted_packet_by_packet() ->
     workers = len(tree.workers)
     assert load.endpoint_pps == pytest.approx(packets * (workers + workers + workers + 1))
     assert load.switch_pps == pytest.approx(packets * (gradient_passes + result_copies))
+
+
+def test_collectives_have_sequence_numbers_for_all_that_a_connection_sends() -> None:
+    """Each of five ranks in a ring sends the next one 2 (n - 1) of its chunks, which are a fifth of 2,141 fragments."""
+    one = problem()
+    assert one.fragment.count(one.jobs[0].gradient_bytes) == 2141
+    assert sequence_numbers(one, make_plan(one, "ring", 0)) in range(8 * 428, 8 * 429 + 1)
 
 
 def test_aggregation_takes_load_off_the_endpoints() -> None:

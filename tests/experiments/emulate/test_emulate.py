@@ -270,7 +270,7 @@ def test_the_main_command_of_the_readme_works(tmp_path: Path) -> None:
     command = re.search(r"^    sudo (make emulate TOPO=fattree)", (REPOSITORY / "README.md").read_text(), re.MULTILINE)
     assert command
     done = subprocess.run(
-        [*command[1].split(), "SWITCH=fast", f"ARGS=--results {tmp_path} --iterations 1"],
+        [*command[1].split(), "SWITCH=fast", f"ARGS=--results {tmp_path} --iterations 1 --gradient-bytes 128000"],
         cwd=REPOSITORY, capture_output=True, text=True, timeout=5 * TIMEOUT_S, check=False,
     )  # fmt: skip
     run = json.loads((tmp_path / "latest" / "run.json").read_text())

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import shown_runs
 from browser import Browser, browsing, missing_for_browser
 
 from experiments.cli.main import main
-from experiments.report.write import write_comparison, write_report
+from experiments.report.document import Document
+from experiments.report.write import write_comparison, write_page, write_report
 from experiments.run.report import OVERLOAD
 
 pytestmark = [
@@ -249,6 +251,51 @@ def test_a_study_is_shown(
     assert len(browser.all("#groups tbody tr")) == 12, "four groups, three figures"
     assert len(browser.all("#groups path.line:not(.halo)")) == 2, "a line for each planner"
     assert len(browser.all("#runs tbody tr")) == 8
+    nothing_wrong(browser)
+
+
+def test_a_site_is_shown(browser: Browser, tmp_path: Path) -> None:
+    def failure(name: str, kept: float, lost: dict[int, str]) -> dict[str, Any]:
+        jobs = {"1": kept, "2": 1.0}
+        given: dict[str, Any] = {
+            "name": name,
+            "kind": "switch",
+            "plan": "planned anew",
+            "error": None,
+            "lost": lost,
+            "kept": jobs,
+        }
+        return given | {"rates_bps": {job: 1e9 * share for job, share in jobs.items() if int(job) not in lost}}
+
+    need = {"kind": "slots", "where": "leaf1, pipeline 0", "share": 0.5, "needed": "8,192", "has": "16,384"}
+    run: dict[str, Any] = {
+        "verdict": "VALID",
+        "planned_bps": {"1": 1e9, "2": 1e9},
+        "measured_bps": {"1": 0.99e9, "2": 1e9},
+    }
+    planner: dict[str, Any] = {"planner": "atp", "color": "#0072B2", "failed": None, "said": "", "emulated": None}
+    planner |= {"rates_bps": {"1": 1e9, "2": 1e9}, "virtual": {"": run}}
+    planner |= {"fits": [{"chip": "tofino1", "switches": 3, "fits": True, "needs": [need]}]}
+    planner |= {"failures": [failure("<spine1>", 0.4, {}), failure("leaf1", 0.0, {1: "cut off: h1 (leaf1)"})]}
+    reasons = {"atp": ["switch <spine1> fails: job 1 keeps 40% of its rate, 50% is asked for"]}
+    site: dict[str, Any] = {
+        "site": "small",
+        "verdict": "DOES NOT HOLD",
+        "holds_with": [],
+        "reasons": reasons,
+        "switches": 3,
+    }
+    site |= {"links": 6, "left_out": ["no emulation"], "planners": [planner]}
+    site |= {"jobs": [{"number": 1, "workers": 2}, {"number": 2, "workers": 3}]}
+    browser.open(write_page(Document("Site small", "inakit", site=site), tmp_path / "report.html"))
+    assert browser.texts(".verdict-line .verdict") == ["✕ DOES NOT HOLD"]
+    assert browser.texts(".reasons li")[0] == f"atp: {reasons['atp'][0]}"
+    assert browser.texts("#jobs tbody tr:first-child td") == [
+        *("atp", "2", "1.000 Gbit/s", "400.0 Mbit/s", "40.0 %", "<spine1>", "leaf1")
+    ]
+    assert len(browser.all("#failures tbody tr")) == 2
+    assert browser.texts("#fits tbody td")[-3:] == ["8,192", "16,384", "50.0 %"]
+    assert len(browser.all("#runs tbody tr")) == 2
     nothing_wrong(browser)
 
 

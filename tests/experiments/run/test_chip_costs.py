@@ -27,13 +27,13 @@ def lines(chip: str) -> list[str]:
 def test_a_chip_that_costs() -> None:
     first, *binding = lines("tofino1")
     assert first == ("aro: with tofino1 in 3 switches 50000.000 Mbit/s, 50.0% less than with generic (100000.000)")
-    assert "  recirculation binds at l1, pipeline 0 (100000.000 of 100000.000 Mbit/s); l2, pipeline 0" in binding[-1]
+    assert "  binds: recirculation at l1, pipeline 0 (100000.000 of 100000.000 Mbit/s); l2, pipeline 0" in binding[-1]
 
 
 def test_a_chip_that_costs_nothing() -> None:
     first, binding = lines("tofino2")
     assert first.endswith("100000.000 Mbit/s, as much as with generic (100000.000)")
-    assert binding.startswith("  link binds at l0 → ps (100000.000 of 100000.000 Mbit/s of gradients and results); ")
+    assert binding.startswith("  binds: link at l0 → ps (100000.000 of 100000.000 Mbit/s of gradients and results); ")
 
 
 def test_a_fabric_without_chips_has_no_lines() -> None:

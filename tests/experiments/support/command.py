@@ -9,10 +9,12 @@ import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from multiprocessing import forkserver
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
+from unittest.mock import patch
 
 import psutil
 from orphans import end_with_parent
@@ -52,6 +54,7 @@ def inakit(*arguments: str, at: Path, environment: dict[str, str] | None = None,
 
     The command's process is a copy of one that has already loaded the kit, which takes longer than most commands.
     """
+    start_fork_server()
     with TemporaryDirectory() as folder:
         output, error = Path(folder, "output"), Path(folder, "error")
         wanted = (entry, arguments, at, os.environ | (environment or {}), output, error)
@@ -64,6 +67,14 @@ def inakit(*arguments: str, at: Path, environment: dict[str, str] | None = None,
             process.kill()
             raise TimeoutError(f"{arguments}: not over after {TIMEOUT_S} s: {error.read_text()}")
         return Answer(process.exitcode, output.read_text(), error.read_text())
+
+
+@cache
+def start_fork_server() -> None:
+    """Start the process of which commands are copies. It has to find `loaded_kit`, which is beside this file."""
+    path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+    with patch.dict(os.environ, PYTHONPATH=path):
+        forkserver.ensure_running()
 
 
 def become_command(
@@ -115,7 +126,7 @@ def runs(*, alive: bool = False) -> set[str]:
 @contextmanager
 def nothing_left(at: Path | None = None) -> Iterator[None]:
     """Fails unless the block leaves interfaces, processes, ledgers and, if given, the folder as they were."""
-    forkserver.ensure_running()  # the fork server runs on after the block
+    start_fork_server()  # it runs on after the block
     before = state(at)
     yield
     changed = {kind: after ^ before[kind] for kind, after in state(at).items() if after != before[kind]}

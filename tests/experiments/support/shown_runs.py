@@ -41,7 +41,7 @@ def valid(results: Path) -> Path:
 
 def overloaded(results: Path) -> Path:
     """A plan for links without delay on links that have one, where slots are too few: a run that is not VALID."""
-    problem = fat_tree(gradient_bytes=65_536)
+    problem = fat_tree(gradient_bytes=16_384)
     switches = tuple(replace(switch, aggregator_slots=8) for switch in problem.fabric.switches)
     links = tuple(replace(link, delay_s=0.002) for link in problem.fabric.links)
     slow = replace(problem, fabric=replace(problem.fabric, switches=switches, links=links))

@@ -16,7 +16,8 @@ from planner.core.evaluate import evaluate
 from planner.core.problem import Problem
 from planner.install.plan_entries import entries
 from planner.registry import METHODS
-from topo.fabric.variations import without_chips
+from planner.trees.headroom import as_run
+from topo.fabric.variations import with_delay, without_chips
 
 pytestmark = pytest.mark.compiler
 
@@ -37,6 +38,18 @@ def test_a_plan_has_its_rate(chip: str, gbps: float) -> None:
     assert prediction.sending_rate_bps == pytest.approx(gbps * 1e9)
     assert_within(measured.sending_rate_bps, prediction.sending_rate_bps, 0.02, "sending rate", "bit/s")
     assert_within(measured.communication_time_s, prediction.communication_time_s, 0.02, "time", "s")
+
+
+def test_slots_limit_what_is_on_its_way() -> None:
+    """Links of 5 us: 256 fragments fill less than a third of the round trip at the rate that recirculation allows."""
+    problem = problem_of("tofino1")
+    problem = replace(problem, fabric=with_delay(problem.fabric, 5e-6))
+    run = as_run(problem, METHODS["aro"].plan(problem))
+    assert "fragments are on their way, and slots at" in run.said
+    assert run.factor < 0.6
+    measured = run_plan(Run(problem, run.plan), find_world("virtual")).measured
+    expected = evaluate(problem, run.plan).sending_rate_bps
+    assert_within(measured.sending_rate_bps, expected, 0.02, "sending rate", "bit/s")
 
 
 def test_a_plan_that_asks_too_much_gets_what_the_chip_recirculates() -> None:
@@ -61,5 +74,5 @@ def test_the_report_of_a_run_names_the_chip_and_its_limit(tmp_path: Path) -> Non
     )
     assert done.code == 0, done.output + done.error
     assert "aro: with tofino1 in 3 switches 50000.000 Mbit/s, 50.0% less than with generic" in done.output
-    assert "recirculation binds at " in done.output
+    assert "binds: recirculation at " in done.output
     assert "l1 → l1" in done.output, "the port that takes packets in again is the most loaded link"

@@ -1,4 +1,4 @@
-"""The embedded switch inside this process, which runs the same sequences as the reference."""
+"""Switches inside this process, the embedded one or the interpreter, which run the same sequences as the reference."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ from sequences import COUNTERS, PORTS, Seen, Step, last_packets, with_last_packe
 
 from switch.entries import SwitchEntries
 from switch.fast.load.in_process_switch import InProcessSwitch
+from switch.interpret.interpreted_switch import InterpretedSwitch
 from switch.program.program import Program
 
 
 class InProcess:
     """Makes a fresh switch for every sequence."""
 
-    def __init__(self, program: Program) -> None:
-        self.program = program
+    def __init__(self, program: Program, kind: type[InProcessSwitch | InterpretedSwitch] = InProcessSwitch) -> None:
+        self.program, self.kind = program, kind
 
     def run(self, entries: SwitchEntries, steps: Sequence[Step], registers: Sequence[str]) -> Seen:
         """What a switch with `entries` makes of `steps`, which arrive one after the other."""
         complete, all_steps = with_last_packets(entries, steps)
-        switch = InProcessSwitch(self.program)
+        switch = self.kind(self.program)
         switch.install(complete)
         sent: dict[int, list[bytes]] = {port: [] for port in PORTS}
         for port, packet in switch.inject_all(all_steps):

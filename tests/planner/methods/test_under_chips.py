@@ -25,6 +25,7 @@ QUICK = Options(time_limit_s=10)
 EXACT = ("aro", "aro-raw")
 PLANNERS = sorted({*METHODS} - {*VARIANTS} - {"aro-raw", "grid-milp", "forest-any", "inarouting-opt"})
 """All but those that take seconds for the smallest problem."""
+SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 6))]
 
 
 def chip_of(draw: random.Random) -> Chip:
@@ -51,7 +52,7 @@ def problem_of(draw: random.Random, chip: Chip, servers: int = 1) -> Problem:
     return Problem(fabric, (job(chosen[servers:], *chosen[:servers]),), FRAGMENT)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("planner", PLANNERS)
 def test_no_plan_under_a_chip_breaks_a_rule(planner: str, seed: int) -> None:
     draw = random.Random(f"{planner} {seed}")
@@ -75,7 +76,7 @@ LOOSENED = {
 """By limit, chips that differ in it alone, the strictest first."""
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("limit", LOOSENED)
 @pytest.mark.parametrize("planner", EXACT)
 def test_loosening_a_limit_never_lowers_the_optimum(planner: str, limit: str, seed: int) -> None:
@@ -87,7 +88,7 @@ def test_loosening_a_limit_never_lowers_the_optimum(planner: str, limit: str, se
     assert all(strict <= loose * (1 + 1e-6) for strict, loose in pairwise(rates)), rates
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_aro_is_as_good_as_the_printed_model_under_a_chip(seed: int) -> None:
     draw = random.Random(f"both {seed}")
     problem = problem_of(draw, chip_of(draw))

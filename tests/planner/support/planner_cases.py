@@ -6,13 +6,29 @@ import random
 from collections.abc import Sequence
 from functools import cache
 
+from planner.core.method import Options
+from planner.core.plan import Plan
 from planner.core.problem import FragmentFormat, Job, Problem
+from planner.methods.inart.method import InartOptions
+from planner.methods.inart.several_trees import InartForestOptions
+from planner.registry import METHODS
 from topo.fabric.clos import leaf_spine
 from topo.fabric.fabric import Fabric
 from topo.fabric.variations import with_capacity, with_ina, with_pipelines
 
 FRAGMENT = FragmentFormat(values=64, wire_bytes=326)
 GRADIENT_BYTES = 97_000
+QUICKEST: dict[str, Options] = {
+    "inart": InartOptions(moves=500, rounds=1),
+    "inart-equal": InartOptions(moves=500, rounds=1),
+    "inart-forest": InartForestOptions(trees=2, roundings=10),
+}
+"""Options of planners that search: plans that are soon found, for tests of what every plan has to be."""
+
+
+def quick_plan(method: str, problem: Problem) -> Plan:
+    """The plan of a method, which need not be its best."""
+    return METHODS[method].plan(problem, QUICKEST.get(method))
 
 
 def job(workers: Sequence[str], *servers: str, number: int = 1, gradient_bytes: int = GRADIENT_BYTES) -> Job:

@@ -17,7 +17,11 @@ from switch.running_switch import PROGRAM
 from topo.errors import InputError
 
 FORWARD = "InaIngress.forward"
-PRINTED = (Path(__file__).parent / "simple_switch_cli.txt").read_text()
+FIELD = "scalars.metadata_t._pipeline16"
+"""The name that p4c had made for the field of `meta.pipeline` in the program of which the output was recorded."""
+PRINTED = (Path(__file__).parent / "simple_switch_cli.txt").read_text().replace(
+    FIELD, str(program().table("InaIngress.aggregation").key[0].value)
+)
 """What simple_switch_CLI printed of the planned switch: `table_dump` of its six tables, and `mc_dump`."""
 
 

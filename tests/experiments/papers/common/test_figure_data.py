@@ -8,6 +8,7 @@ from collections.abc import Callable
 from io import StringIO
 from math import isnan
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -32,7 +33,7 @@ SIMULATED = [(paper, name) for paper, found in FIGURES.items() for name, figure 
 
 @pytest.fixture
 def saved(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Canvas, list[Panel]]]:
-    """Make up the results of sweeps, and keep every drawn figure with its panels."""
+    """Make up the results of sweeps, and keep every drawn figure with its panels. Only SVG is rendered, not PNG."""
     for module in SWEEPING:
         monkeypatch.setattr(module, "sweep", made_up_sweep)
     monkeypatch.setattr(instances, "INSTANCES", INSTANCES[:1])
@@ -45,6 +46,15 @@ def saved(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Canvas, list[Panel]]]:
         return found[-1][0]
 
     monkeypatch.setattr(drawing, "figure", kept)
+    render = Canvas.savefig
+
+    def rendered(canvas: Canvas, path: Path, **options: Any) -> None:
+        if path.suffix == ".svg":
+            render(canvas, path, **options)
+        else:
+            path.touch()
+
+    monkeypatch.setattr(Canvas, "savefig", rendered)
     return found
 
 

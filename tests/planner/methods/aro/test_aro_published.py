@@ -78,7 +78,7 @@ def test_two_way_costs_something_in_some_of_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "levels"), [(name, 31) for name in list(PROBLEMS)[::4]] + [(name, 100) for name in list(ONE_TASK)[::4]]
+    ("name", "levels"), [(name, 31) for name in list(PROBLEMS)[::8]] + [(name, 100) for name in list(ONE_TASK)[::8]]
 )
 def test_quantized_rates_are_the_best_multiples_of_a_step(name: str, levels: int) -> None:
     problem = PROBLEMS[name]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from inart_model import best_rate_bps
-from planner_cases import single
+from planner_cases import QUICKEST, single
 
 from planner.core.check import check
 from planner.core.evaluate import evaluate
@@ -36,11 +36,6 @@ from topo.fabric.generators import inart_testbed
 from topo.fabric.variations import with_aggregators, with_capacities, with_ina, with_pipelines
 
 QUICK = InartOptions(moves=5000)
-QUICKEST: dict[str, Options] = {
-    "inart": InartOptions(moves=500, rounds=1),
-    "inart-equal": InartOptions(moves=500, rounds=1),
-    "inart-forest": InartForestOptions(trees=2, roundings=10),
-}
 SOLVER = SolverOptions()
 
 

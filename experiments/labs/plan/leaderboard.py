@@ -1,0 +1,100 @@
+"""The leaderboard of lab 6: planners on larger networks, where trees count as they are, with all rules."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from statistics import fmean
+
+from experiments.labs.grading.finding import WrongError
+from experiments.labs.grading.submission import read_submission
+from experiments.labs.plan import networks, rules
+from experiments.labs.plan.lab import FILE
+from experiments.labs.plan.nearness import bound_bps
+from experiments.labs.plan.student_planner import StudentPlanner
+from experiments.labs.sandbox.process import EndedError
+from planner.core.check import check
+from planner.core.problem import Problem
+from topo.errors import InakitError, InputError, PlanError
+
+COLUMNS = ("rank", "student", "mean", "worst", "problem")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A planner's parts of the bound, network by network, and the first thing that was wrong."""
+
+    student: str
+    parts: tuple[float, ...]
+    problem: str = ""
+
+    @property
+    def mean(self) -> float:
+        """The mean part, to a tenth of a percent, so that rounding decides nowhere."""
+        return round(fmean(self.parts), 3)
+
+
+def leaderboard(folder: Path, seed: str) -> list[Entry]:
+    """The planners of a class, the best first. Raises `InputError` where there is no folder."""
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder; expected one with a submission for each student")
+    problems = networks.for_the_board(Random(f"{seed}/6-plan/leaderboard"))
+    bounds = [bound_bps(problem) for problem in problems]
+    paths = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    return sorted((entry_of(path, problems, bounds) for path in paths), key=lambda each: (-each.mean, each.student))
+
+
+def entry_of(path: Path, problems: list[Problem], bounds: list[float]) -> Entry:
+    """One planner on all networks. A network on which it breaks a rule, or has no plan in time, counts 0."""
+    try:
+        text = read_submission(path).text(FILE)
+    except InakitError as error:
+        return Entry(path.stem, (0.0,) * len(problems), str(error))
+    parts, wrong = [], ""
+    with closing(StudentPlanner(text)) as planner:
+        for problem, bound in zip(problems, bounds, strict=True):
+            part, why = part_of(planner, problem, bound)
+            planner.close()
+            parts.append(part)
+            wrong = wrong or why
+    return Entry(path.stem, tuple(parts), wrong)
+
+
+def part_of(planner: StudentPlanner, problem: Problem, bound: float) -> tuple[float, str]:
+    """The rate of the worst served job as a part of the bound, or 0 and what is wrong."""
+    try:
+        drawn = planner.plan(problem)
+        rules.check_ends(drawn)
+    except (WrongError, EndedError) as error:
+        return 0.0, str(error)
+    try:
+        check(problem, drawn.plan)
+    except PlanError as error:
+        return 0.0, drawn.in_words(str(error))
+    return min(shard.rate_bps for shard in drawn.plan.shards) / bound, ""
+
+
+def ranked(entries: list[Entry]) -> Iterator[tuple[int, Entry]]:
+    """Entries with their ranks; equal means share one."""
+    rank = 0
+    for place, entry in enumerate(entries, start=1):
+        if place == 1 or entry.mean < entries[place - 2].mean:
+            rank = place
+        yield rank, entry
+
+
+def board_of(entries: list[Entry]) -> str:
+    """The leaderboard as CSV, with a column for each network."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    count = len(entries[0].parts) if entries else 0
+    writer.writerow([*COLUMNS[:-1], *(f"network {n}" for n in range(1, count + 1)), COLUMNS[-1]])
+    for rank, entry in ranked(entries):
+        parts = [f"{part:.3f}" for part in entry.parts]
+        writer.writerow([rank, entry.student, f"{entry.mean:.3f}", f"{min(entry.parts):.3f}", *parts, entry.problem])
+    return text.getvalue()

@@ -1,0 +1,72 @@
+"""The best order of ranks that a search finds: that of racks first, then orders that differ from the best one so far.
+
+A trial exchanges two ranks, or turns a part of the order round. It is kept if the plan that the schemes make with it
+takes less time. The seed decides what is tried, and the number of trials what it costs.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
+from planner.core.evaluate import evaluate
+from planner.core.method import Options
+from planner.core.plan import Plan
+from planner.core.problem import Job, Problem
+from planner.methods.collectives.method import Ways, plan_quickest
+from planner.methods.collectives.rank_order import Order, by_rack
+from planner.methods.collectives.scheme import Make
+from topo.fabric.fabric import Fabric
+
+WORK = 800
+"""A search makes so many trials divided by the number of ranks: each costs about as much as there are ranks."""
+LEAST, MOST = 10, 50
+"""The fewest and the most trials."""
+
+Orders = dict[int, list[str]]
+"""The ranks' hosts in their order, by job."""
+
+
+def plan_best_order(makes: Sequence[Make], name: str, ways: Ways, problem: Problem, options: Options) -> Plan:
+    """The plan with the best order of ranks that is found."""
+    draw = random.Random(options.seed)
+    orders = {job.number: by_rack(problem.fabric, job, options.seed) for job in problem.jobs}
+
+    def planned(found: Orders) -> Plan:
+        return plan_quickest(makes, name, replace(ways, order=given(found)), problem, options)
+
+    best = planned(orders)
+    for _ in range(min(MOST, max(LEAST, WORK // sum(map(len, orders.values()))))):
+        tried = changed(orders, draw)
+        plan = planned(tried)
+        if time_s(problem, plan) < time_s(problem, best):
+            orders, best = tried, plan
+    return best
+
+
+def time_s(problem: Problem, plan: Plan) -> float:
+    """The time of the slowest job, in seconds."""
+    return evaluate(problem, plan).communication_time_s
+
+
+def given(orders: Orders) -> Order:
+    """The order that takes these."""
+
+    def of_job(fabric: Fabric, job: Job, seed: int) -> list[str]:
+        _ = fabric, seed
+        return orders[job.number]
+
+    return of_job
+
+
+def changed(orders: Orders, draw: random.Random) -> Orders:
+    """The orders with two ranks of a job exchanged, or with the ranks between two places in the opposite order."""
+    job = draw.choice(sorted(orders))
+    ranks = list(orders[job])
+    low, high = sorted(draw.sample(range(len(ranks)), 2))
+    if draw.random() < 0.5:
+        ranks[low], ranks[high] = ranks[high], ranks[low]
+    else:
+        ranks[low : high + 1] = ranks[low : high + 1][::-1]
+    return orders | {job: ranks}
