@@ -89,7 +89,7 @@ def matrix_table(found: Sequence[Tried]) -> Table:
     table = Table(box=SIMPLE_HEAD, show_edge=False, padding=0)
     policies = dict.fromkeys(tried.cell.policy for tried in found)
     for heading in ("", *policies):
-        table.add_column(heading, no_wrap=True)
+        table.add_column(heading.replace("-", "-\n"), no_wrap=True)  # seven policies fit 80 characters
     tried_of = {tried.cell: tried for tried in found}
     conditions = dict.fromkeys(tried.cell.condition for tried in found)
     for switch, levels in dict.fromkeys((tried.cell.switch, tried.cell.levels) for tried in found):
