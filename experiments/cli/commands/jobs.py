@@ -22,7 +22,7 @@ def jobs(
     output: Output = None,
 ) -> None:
     """Write a file of jobs to begin with: the single job that is run without --jobs, every key explained."""
-    from experiments.cli.starter_jobs import jobs_text, write_jobs  # noqa: PLC0415
+    from experiments.run.starter_jobs import jobs_text, write_jobs  # noqa: PLC0415
 
     problem = build_problem(fabric.choice(seed), job.sized(seed, iterations))
     if output is None:

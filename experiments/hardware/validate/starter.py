@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from experiments.cli.starter_jobs import jobs_text
 from experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from experiments.run.starter_jobs import jobs_text
 from topo.errors import InputError, writing
 from topo.files.fabrics import save_fabric
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from command import inakit
 
-from experiments.cli.starter_jobs import COMMENTS, jobs_text, write_jobs
 from experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from experiments.run.starter_jobs import COMMENTS, jobs_text, write_jobs
 from planner.core.files import load_jobs
 from planner.core.problem import Job, Problem
 from topo.errors import InputError

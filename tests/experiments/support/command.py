@@ -23,7 +23,7 @@ TIMEOUT_S, PATIENCE_S = 120, 30
 ENTRY = "from experiments.cli.main import main; main()"
 AS_NOBODY = """
 import contextlib, io, os, sys
-import experiments.cli.starter_jobs, experiments.emulate.emulate, experiments.faults.faults_file, topo.picture.draw
+import experiments.run.starter_jobs, experiments.emulate.emulate, experiments.faults.faults_file, topo.picture.draw
 from experiments.cli.main import main
 arguments, sys.argv[1:] = sys.argv[1:], ["plan", "--planner", "none"]
 with contextlib.redirect_stderr(io.StringIO()), contextlib.suppress(SystemExit):
