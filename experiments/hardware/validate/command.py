@@ -84,6 +84,10 @@ def worst_table(result: PlannerResult) -> Table:
     for each in result.worst[:SHOWN_FAILURES]:
         shares = {n: share for n, share in each.kept(result.rates_bps).items() if n not in each.lost}
         least = min(shares, key=lambda number: shares[number], default=None)
-        told = ("", "", "") if least is None else (str(least), f"{shares[least]:.0%}", in_words(each.rates_bps.get(least, 0)))
+        told = (
+            ("", "", "")
+            if least is None
+            else (str(least), f"{shares[least]:.0%}", in_words(each.rates_bps.get(least, 0)))
+        )
         table.add_row(f"{each.failure.kind} {each.failure.name}", each.state, ", ".join(map(str, each.lost)), *told)
     return table

@@ -75,9 +75,7 @@ def without(fabric: Fabric, failure: Failure) -> Fabric:
     links = tuple(link for link in fabric.links if not failure.takes(link.a, link.b))
     linked = {node for link in links for node in (link.a, link.b)}
     switches = tuple(each for each in fabric.switches if (each.name,) != failure.nodes)
-    return replace(
-        fabric, hosts=tuple(h for h in fabric.hosts if h.name in linked), switches=switches, links=links
-    )
+    return replace(fabric, hosts=tuple(h for h in fabric.hosts if h.name in linked), switches=switches, links=links)
 
 
 def why_lost(whole: Fabric, fabric: Fabric, job: Job, touched: bool) -> str:
