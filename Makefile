@@ -78,7 +78,7 @@ p4:
 	cd p4 && p4c-bm2-ss --std p4-16 -o build/circuit.json circuit.p4
 	cd p4 && sha256sum circuit.p4 build/circuit.json > build/circuit.sha256
 	cd p4 && p4c-bm2-ss --std p4-16 --p4runtime-files build/ina_hw.p4info.txt -o build/ina_hw.json ina_hw/v1model.p4
-	cd p4 && sha256sum ina_hw/[!t]*.p4 faults.p4 build/ina_hw.json build/ina_hw.p4info.txt > build/ina_hw.sha256
+	cd p4 && sha256sum ina_hw/[!t]*.p4 faults.p4 marks.p4 build/ina_hw.json build/ina_hw.p4info.txt > build/ina_hw.sha256
 
 setup: packages .make/python
 

@@ -32,7 +32,7 @@
         meta.slot = (slot_t)first_slot + (slot_t)hdr.ina.slot;
         meta.room = slots |-| hdr.ina.slot;
         meta.own_label = own_label;
-        meta.oldest = hdr.ina.seq - window;
+        meta.window = window;
         meta.policy = policy;
         meta.owner = hdr.ina.job ++ hdr.ina.tree;
     }
@@ -98,7 +98,7 @@
         meta.way = WAY_LABEL;
     }
     action reach_all() {
-        hdr.ina.flags = hdr.ina.flags & FLAG_OVERFLOW;
+        hdr.ina.flags = hdr.ina.flags & (FLAG_OVERFLOW | FLAG_ECN);
         meta.way = WAY_TREE;
     }
     action turn_back() {
@@ -122,6 +122,7 @@
         meta.summed = 1;
         hdr.ina.label = meta.own_label;
         hdr.ina.workers = (bit<16>)meta.workers;
+        hdr.ina.flags = hdr.ina.flags | (bit<8>)meta.marks;
         hdr.ina.bitmap = 0;
         meta.way = WAY_LABEL;
     }
@@ -143,6 +144,7 @@
             }
             aggregation.apply();
             LOCATE
+            meta.oldest = hdr.ina.seq - meta.window;
             if (meta.admitted == 0) {
                 REJECT
                 drop(EVENT_REJECTED);
@@ -199,12 +201,15 @@
             // Its values.
             if (meta.held == SLOT_FRESH) {
                 set_workers();
+                set_marks();
                 SUM(STORE)
             } else if (meta.held == SLOT_MINE && meta.seen == 0) {
                 add_workers();
+                join_marks();
                 SUM(ADD)
             } else if (meta.held == SLOT_MINE) {
                 look_workers();
+                join_marks();
                 SUM(LOOK)
             }
 

@@ -25,6 +25,7 @@ struct metadata_t {
     slot_t slot;
     bit<32> room;         // slots of the tree from this one on; 0: not summed here
     bit<16> own_label;
+    bit<32> window;
     bit<32> oldest;       // the newest fragment that nobody waits for any more
     bit<8> policy;
     bit<32> owner;
@@ -36,6 +37,7 @@ struct metadata_t {
     bit<32> after;        // the children in the sum with this packet's
     bit<32> seen;         // the packet's child if it was in the sum before
     bit<32> workers;
+    bit<32> marks;
     // what becomes of the packet
     bit<1> again;
     bit<1> summed;

@@ -30,19 +30,3 @@
             default: accept;
         }
     }
-    state half {
-        transition select(meta.second) {
-            1: passed;
-            default: values;
-        }
-    }
-    state passed {
-        packet.extract(hdr.passed);
-        packet.extract(hdr.values);
-        transition accept;
-    }
-    state values {
-        packet.extract(hdr.values);
-        VALUES_BESIDE
-        transition accept;
-    }

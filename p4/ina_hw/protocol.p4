@@ -7,6 +7,10 @@ const bit<16> ETHERTYPE_IPV4 = 0x0800;
 const bit<8> PROTOCOL_UDP = 17;
 const bit<16> INA_UDP_PORT = 0x494e;
 
+// ECN in the IP header (RFC 3168): who sends it heeds marks; it has met with a long queue
+const bit<8> ECN_CAPABLE = 2;
+const bit<8> ECN_CONGESTED = 3;
+
 const bit<8> KIND_GRADIENT = 1;
 const bit<8> KIND_RESULT = 2;
 const bit<8> KIND_NOTICE = 3;

@@ -9,6 +9,7 @@ REGISTER(slot_seq, bit<32>)      // the fragment
 REGISTER(slot_bitmap, bit<32>)   // of the children in the sum
 REGISTER(slot_seen, bit<32>)     // the same: a register answers one question per packet
 REGISTER(slot_workers, bit<32>)  // whose gradients are in the sum
+REGISTER(slot_marks, bit<32>)    // FLAG_ECN, if a packet had it that is in the sum
 
 // A free slot becomes the tree's.
 #define CLAIM result = value; if (value == 0) { value = meta.owner; }
@@ -46,6 +47,11 @@ READ_MODIFY_WRITE(slot_workers, set_workers, bit<32>, meta.workers, SET_WORKERS)
 #define ADD_WORKERS value = value + (bit<32>)hdr.ina.workers; result = value;
 READ_MODIFY_WRITE(slot_workers, add_workers, bit<32>, meta.workers, ADD_WORKERS)
 READ_MODIFY_WRITE(slot_workers, look_workers, bit<32>, meta.workers, LOOK)
+
+#define SET_MARKS value = (bit<32>)(hdr.ina.flags & FLAG_ECN); result = value;
+READ_MODIFY_WRITE(slot_marks, set_marks, bit<32>, meta.marks, SET_MARKS)
+#define JOIN_MARKS value = value | (bit<32>)(hdr.ina.flags & FLAG_ECN); result = value;
+READ_MODIFY_WRITE(slot_marks, join_marks, bit<32>, meta.marks, JOIN_MARKS)
 
 #define STORE(i) value = hdr.values.v##i; result = value;
 // A sum that leaves the range of int<32> stays at that end of it, whatever else is added.

@@ -44,13 +44,17 @@ typedef bit<32> event_t;
 
 #include "protocol.p4"
 #include "../faults.p4"
+#include "../marks.p4"
 
 #define METADATA_BESIDE \
     faults_t fault; \
+    marks_t mark; \
     bit<8> pipeline;
 #include "metadata.p4"
 
 const bit<32> RECIRCULATED = 4;
+#define PASS standard.instance_type
+#define SECOND_PASS RECIRCULATED
 
 parser InaParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
                  inout standard_metadata_t standard) {
@@ -66,6 +70,7 @@ parser InaParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         transition ethernet;
     }
     #include "parser.p4"
+    #include "values_parser.p4"
 }
 
 control NoVerify(inout headers_t hdr, inout metadata_t meta) { apply { } }
@@ -188,6 +193,7 @@ control InaIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
             mark_to_drop(standard); \
         } else { \
             sent.count(meta.fault.port); \
+            marks.apply(hdr, meta.mark, standard); \
         } \
         if (standard.egress_rid != 0) { \
             replicated.count(meta.fault.port); \
@@ -200,6 +206,7 @@ control InaEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
     counter(PORTS, CounterType.packets) lost;        // a fault on demand: dropped instead of sent
 
     Departure() departure;
+    Marks() marks;
 
     action find_overflow() {
         EACH_VALUE(FIND_END)

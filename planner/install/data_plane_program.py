@@ -95,7 +95,6 @@ INA_HW = DataPlaneProgram(
     refused={
         "esa": "to evict a partial sum, a chip would read and write every register of the slot in the pass that also "
         "takes the new fragment in",
-        "panama": "it does not measure queues (p4/marks.p4); a chip knows their lengths and would mark by itself",
     },
 )
 PROGRAMS = {program.name: program for program in (INA, INA_HW)}

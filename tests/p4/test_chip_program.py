@@ -37,8 +37,10 @@ USUAL = settings(
 
 
 def for_chip(entries: SwitchEntries) -> SwitchEntries:
-    """The entries with bitmaps of as many bits as a chip has, and without presets of registers that it lacks."""
-    return replace(entries, tables=tuple(map(narrowed, entries.tables)), registers=())
+    """The entries with bitmaps of as many bits as a chip has, without presets, and without actions that it lacks."""
+    program = read_program(INA_HW.path)
+    known = [each for each in entries.tables if each.action in {a.name for a in program.table(each.table).actions}]
+    return replace(entries, tables=tuple(map(narrowed, known)), registers=())
 
 
 def narrowed(entry: TableEntry) -> TableEntry:

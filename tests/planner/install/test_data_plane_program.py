@@ -69,12 +69,8 @@ def test_where_slots_are_shared_only_whole_children_are_summed() -> None:
     assert {tree.summands(each) for each in tree.aggregators} == {each.children for each in tree.aggregators}
 
 
-def test_both_programs_take_the_same_entries_but_those_of_marks() -> None:
-    full = {name: bits for name, bits in interface("ina").items() if not name.startswith("InaEgress.marks.")}
-    assert full == interface("ina_hw")
-    _, plan = case("panama", 2, fragments=8, slots=8, rate_bps=2e6)
-    with pytest.raises(PlanError, match=r"no slot policy 'panama': it does not measure queues"):
-        INA_HW.fitted(plan)
+def test_both_programs_take_the_same_entries() -> None:
+    assert interface("ina") == interface("ina_hw")
 
 
 def test_both_programs_have_the_same_numbers_and_headers() -> None:
@@ -95,7 +91,8 @@ def test_an_action_reads_and_writes_one_register_once() -> None:
     """A chip's stateful ALU does one read-modify-write of one cell; no action on a slot does anything else."""
     touched = [slot_registers(action) for action in compiled("ina_hw")["actions"]]
     done = [(read, written) for read, written in touched if read or written]
-    assert len(done) == 11 + 3 * INA_HW.values_per_pass
+    registers = {each["name"] for each in compiled("ina_hw")["register_arrays"] if is_of_slots(each["name"])}
+    assert {written[0] for _, written in done} == registers
     assert all(len(written) == 1 and read in ([], written) for read, written in done)
 
 
