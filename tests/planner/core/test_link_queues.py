@@ -21,7 +21,7 @@ def arrivals(fabric: Fabric, *frames: tuple[tuple[str, ...], float]) -> list[flo
     """When frames arrive that leave by these paths at these times."""
     connections = [Connection(number, number + 1, path, 1.0, ()) for number, (path, _) in enumerate(frames)]
     queues = LinkQueues(fabric, BITS, connections)
-    return queues.arrivals(np.arange(len(frames)), np.array([left for _, left in frames])).tolist()
+    return list(queues.arrivals(np.arange(len(frames)), np.array([left for _, left in frames])))
 
 
 def across(source: str, destination: str) -> tuple[str, ...]:
