@@ -147,9 +147,9 @@ def element_lines(columns: Mapping[str, NDArray[Any]], used: NDArray[np.int64], 
 
 
 def first_values(values: NDArray[Any]) -> str:
-    """One number, or the first three of the numbers that a family of registers has at an index."""
-    first = " ".join(number(int(value)) for value in values[:3])
-    return first if len(values) <= 3 else f"{first} ..."
+    """One number, or the first two of the numbers that a family of registers has at an index."""
+    first = " ".join(number(int(value)) for value in values[:2])
+    return first if len(values) <= 2 else f"{first} ..."
 
 
 def element_name(counter: str, facts: SwitchFacts) -> Callable[[int], str]:
