@@ -118,11 +118,24 @@ def fields_of_node(node: Node) -> Iterator[Field]:
 
 def used_fields(program: Program) -> set[Field]:
     """Every field that the parser, a condition, a key, an action, a checksum or a calculation names."""
+    actions = [each for pipeline in (program.ingress, program.egress) for each in statements_of(pipeline)]
+    return used_outside_actions(program) | named_by(actions)
+
+
+def read_in_egress_actions_only(program: Program, field: Field) -> bool:
+    """Whether actions of egress read a field, and nothing else reads or writes it."""
+    egress = statements_of(program.egress)
+    elsewhere = used_outside_actions(program) | named_by(statements_of(program.ingress)) | written_by(egress)
+    return field in named_by(egress) and field not in elsewhere
+
+
+def used_outside_actions(program: Program) -> set[Field]:
+    """Every field that the parser, a condition, a key, a checksum or a calculation names, or that copies keep."""
     found = named_by(parser_statements(program))
     for state in program.parser.states.values():
         found |= {field for field in state.key if isinstance(field, Field)}
     for pipeline in (program.ingress, program.egress):
-        found |= named_by(statements_of(pipeline)) | meter_results(program, pipeline)
+        found |= meter_results(program, pipeline)
         found |= {field for node in pipeline.nodes.values() for field in fields_of_node(node)}
     if uses_copies(program):
         kept = (each for fields in program.field_lists.values() for each in fields.fields)

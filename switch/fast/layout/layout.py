@@ -19,6 +19,7 @@ from switch.fast.layout.field_usage import (
     extracted_headers,
     meter_results,
     parser_statements,
+    read_in_egress_actions_only,
     reports_digests,
     statements_of,
     used_fields,
@@ -55,7 +56,8 @@ ARRIVALS = 1024
 
 Of several interfaces that share a place, the others are found in a map."""
 
-CLOCKS = ("ingress_global_timestamp", "enq_timestamp", "egress_global_timestamp")
+EGRESS_TIME = "egress_global_timestamp"
+CLOCKS = ("ingress_global_timestamp", "enq_timestamp", EGRESS_TIME)
 
 STARTED = "start of the clock"
 LOST = "lost packets"
@@ -129,6 +131,12 @@ class ProgramLayout:
     def timed(self, name: str) -> bool:
         """Whether the program uses this metadata field, which the switch fills from its clock."""
         return self.program.find_field(STANDARD_METADATA, name) in used_fields(self.program)
+
+    @cached_property
+    def late_clock(self) -> Field | None:
+        """The time at which egress begins, if it is enough that the first action that needs it reads the clock."""
+        field = self.program.find_field(STANDARD_METADATA, EGRESS_TIME)
+        return field if field is not None and read_in_egress_actions_only(self.program, field) else None
 
     @cached_property
     def rebuilt(self) -> bool:

@@ -9,6 +9,7 @@ from switch.fast.compile.actions import headers
 from switch.fast.compile.actions.copies import clone, recirculate, resubmit, truncate
 from switch.fast.compile.actions.digests import digest
 from switch.fast.compile.actions.externs import claim, field_of, log_message, random_number, unsigned_number
+from switch.fast.compile.architecture.standard_metadata import set_late_clock
 from switch.fast.compile.context import Context, located
 from switch.fast.compile.expressions import calculations
 from switch.fast.compile.expressions.values import WORD, Value, constant, truncated, unsigned_word
@@ -40,6 +41,7 @@ def emit_action(context: Context, action: Action) -> None:
     given = f"const struct {record.name} *given" if action.parameters else "void"
     context.parameters = record
     with context.out.block(f"static INLINE void action_{action.number}({given})"):
+        set_late_clock(context, action)
         for run in runs_of_one_index(action.primitives):
             emit_run(context, run)
         context.touch(written_by(action.primitives))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from switch.fast.compile.actions.digests import emit_learning
 from switch.fast.compile.architecture.passes import emit_keeping, emit_passes
 from switch.fast.compile.architecture.saved_state import emit_restoring, emit_saving
-from switch.fast.compile.architecture.standard_metadata import set_clock, set_standard, standard
+from switch.fast.compile.architecture.standard_metadata import set_clock, set_egress_time, set_standard, standard
 from switch.fast.compile.context import Context
 from switch.fast.layout.layout import LOST
 from switch.program.v1model import DROP_PORT, NORMAL, PORTS, RECIRCULATED, REPLICATED
@@ -71,7 +71,7 @@ def emit_egress(context: Context) -> None:
         set_standard(context, "egress_port", "port")
         set_standard(context, "egress_rid", "copy")
         set_clock(context, "enq_timestamp")
-        set_clock(context, "egress_global_timestamp")
+        set_egress_time(context)
         set_standard(context, "egress_spec", f"{DROP_PORT + 1}")
         set_standard(context, "packet_length", "state.current_length" if context.layout.rebuilt else "state.length")
         out.line(f"{context.layout.names.of(context.program.egress.name)}();")

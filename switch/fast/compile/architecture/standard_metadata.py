@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from switch.fast.compile.context import Context
-from switch.fast.layout.layout import STARTED
+from switch.fast.layout.field_usage import named_by
+from switch.fast.layout.layout import EGRESS_TIME, STARTED
+from switch.program.actions import Action
 
 
 def set_standard(context: Context, name: str, text: str) -> None:
@@ -18,6 +20,22 @@ def set_clock(context: Context, name: str) -> None:
     if context.layout.timed(name):
         started = context.layout.arrays[STARTED]
         set_standard(context, name, f"(clock_ns() - own->{started.symbol}[0].ns) / 1000")
+
+
+def set_egress_time(context: Context) -> None:
+    """Note when egress begins. Reading the clock takes as long as a table: where actions do it, it is 0 until then."""
+    if context.layout.late_clock is None:
+        set_clock(context, EGRESS_TIME)
+    else:
+        set_standard(context, EGRESS_TIME, "0")
+
+
+def set_late_clock(context: Context, action: Action) -> None:
+    """In an action that needs to know when egress began, read the clock if no action before it has."""
+    field = context.layout.late_clock
+    if field is not None and field in named_by(action.primitives):
+        with context.out.block(f"if (!{context.layout.field(field)})"):
+            set_clock(context, field.name)
 
 
 def standard(context: Context, name: str) -> str:
