@@ -9,9 +9,9 @@ from switch.fast.compile.actions import headers
 from switch.fast.compile.actions.copies import clone, recirculate, resubmit, truncate
 from switch.fast.compile.actions.digests import digest
 from switch.fast.compile.actions.externs import claim, field_of, log_message, random_number, unsigned_number
-from switch.fast.compile.architecture.standard_metadata import set_late_clock
 from switch.fast.compile.context import Context, located
 from switch.fast.compile.expressions import calculations
+from switch.fast.compile.expressions.standard_metadata import set_late_clock
 from switch.fast.compile.expressions.values import WORD, Value, constant, truncated, unsigned_word
 from switch.fast.compile.pipelines.tables import colour
 from switch.fast.layout.field_usage import may_change, written_by

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 
 from switch.fast.compile.actions.digests import emit_learning
 from switch.fast.compile.architecture.saved_state import emit_restoring, emit_saving
-from switch.fast.compile.architecture.standard_metadata import set_standard, standard
 from switch.fast.compile.context import Context
+from switch.fast.compile.expressions.standard_metadata import set_standard, standard
 from switch.fast.layout.layout import MIRRORS
 from switch.program.headers import Field
 from switch.program.v1model import (
