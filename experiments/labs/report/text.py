@@ -27,9 +27,9 @@ def lines_of(grade: Grade) -> Iterator[str]:
     for graded in grade.graded:
         item = graded.item
         yield f"  {item.name:{width}}  {number(graded.points):>4} of {item.points:2}  {item.title}"
-    for graded, finding in told_once(grade):
+    for items, finding in told_once(grade):
         yield ""
-        yield from finding_lines(graded, finding)
+        yield from finding_lines(items, finding)
 
 
 def told_once(grade: Grade) -> Iterator[tuple[list[Graded], Finding]]:

@@ -26,7 +26,7 @@ def loaded(text: str) -> Callable[[Any, Any], Any]:
     module = types.ModuleType(MODULE)
     sys.modules[MODULE] = module
     exec(compile(text, FILE, "exec"), module.__dict__)
-    function = getattr(module, FUNCTION, None)
+    function: Callable[[Any, Any], Any] | None = getattr(module, FUNCTION, None)
     if not callable(function):
         raise MistakeError(f"{FILE} has no function {FUNCTION}(fabric, jobs)")
     return function
