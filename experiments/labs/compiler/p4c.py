@@ -23,6 +23,7 @@ OPTIONS = ("--std", "p4-16")
 MOST_JSON = 16 * MIB
 MOST_LINES = 12
 COMPILE_S = 10
+ELSEWHERE_S = 60
 ALLOWED = re.compile(r'^\s*#\s*include\s*(<(core|v1model)\.p4>|"(?P<own>[\w.-]+)")\s*(//.*)?$')
 DIRECTIVE = re.compile(r"^\s*(#|%:|\?\?=)\s*(include|import|embed|pragma\s+GCC)")
 GET_IT = {
@@ -99,7 +100,7 @@ def way_to_get_it() -> str:
         lines = []
     system = next((line.partition("=")[2].strip('"') for line in lines if line.startswith("ID=")), "")
     ways = [GET_IT[key] for key in dict.fromkeys((system, "")) if key in GET_IT]
-    return "; or ".join([*ways, "or, in the kit's folder: vagrant up"]).replace("; or or", "; or")
+    return "; or ".join([*ways, "in the kit's folder: vagrant up"])
 
 
 def compile_p4(sources: Mapping[str, str], main: str, compiler: Compiler | None = None) -> str:
@@ -141,15 +142,23 @@ def run_compiler(compiler: Compiler, folder: Path, main: str) -> tuple[int, str]
     if compiler.kind == "docker":
         inner = ["p4c-bm2-ss", *OPTIONS, "-o", "out.json", main]
         command = [*compiler.command, "-v", f"{folder}:/work", "-w", "/work", IMAGE, *inner]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-        return done.returncode, done.stderr
+        return run_elsewhere(command)[::2]
     inner_text = f"cat > /tmp/inakit.p4 && p4c-bm2-ss {' '.join(OPTIONS)} -o /dev/stdout /tmp/inakit.p4"
     text = (folder / main).read_text()
-    done = subprocess.run(
-        [*compiler.command, inner_text], input=text, capture_output=True, text=True, check=False, timeout=60
-    )
-    (folder / "out.json").write_text(done.stdout)
-    return done.returncode, done.stderr
+    code, written, said = run_elsewhere([*compiler.command, inner_text], text)
+    (folder / "out.json").write_text(written)
+    return code, said
+
+
+def run_elsewhere(command: Sequence[str], text: str = "") -> tuple[int, str, str]:
+    """Run a command of Docker or Vagrant on a text: its exit code, what it wrote, and what it said."""
+    try:
+        done = subprocess.run(
+            command, input=text, capture_output=True, text=True, errors="replace", check=False, timeout=ELSEWHERE_S
+        )
+    except subprocess.TimeoutExpired:
+        raise InputError(f"the program does not compile: p4c took longer than {ELSEWHERE_S} s") from None
+    return done.returncode, done.stdout, done.stderr
 
 
 def run_installed(compiler: Compiler, folder: Path, main: str) -> tuple[int, str]:

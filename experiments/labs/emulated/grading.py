@@ -41,7 +41,9 @@ def with_emulation(request: Request, graded: Grade, target: str) -> Grade:
     finding: Finding | None = None
     try:
         random = random_of(request.seed, request.lab.name, "emulated")
-        done = RUNS[request.lab.name](Emulation(read_submission(request.submission), random, target))
+        done = RUNS[request.lab.name](
+            Emulation(read_submission(request.submission, expected=request.lab.files), random, target)
+        )
         title = f"{title}: {done}"
     except MachineError:
         raise

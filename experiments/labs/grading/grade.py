@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from experiments.labs.grading.finding import Finding, WrongError
 from experiments.labs.grading.item import Grade, Graded, Item
+from experiments.labs.grading.program import refusal
 from experiments.labs.grading.submission import Submission, read_submission
 from experiments.labs.grading.task import task_lines
 from experiments.labs.sandbox.process import EndedError
@@ -93,7 +94,7 @@ def grade(request: Request) -> Grade:
     """The grade of a submission. A submission that cannot be graded has no points, and a problem in one sentence."""
     lab = request.lab
     try:
-        submission = read_submission(request.submission, request.student)
+        submission = read_submission(request.submission, request.student, lab.files)
         with lab.open(submission, request.target) as opened:
             graded = tuple(grade_items(request, opened))
             return Grade(lab.name, request.seed, graded, notes=opened.notes)
@@ -101,8 +102,7 @@ def grade(request: Request) -> Grade:
         raise
     except (InakitError, EndedError) as error:
         none = tuple(Graded(item, 0) for item in lab.items)
-        kind = "the program" if isinstance(error, EndedError) else ""
-        return Grade(lab.name, request.seed, none, problem=f"{kind} {error}".strip())
+        return Grade(lab.name, request.seed, none, problem=refusal(error))
 
 
 def grade_items(request: Request, opened: Graders) -> Iterator[Graded]:

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from experiments.labs.compiler.p4c import compile_p4, find_compiler, needed_compiler
 from experiments.labs.grading.submission import Submission
-from topo.errors import InputError
+from experiments.labs.sandbox.process import EndedError
+from topo.errors import InputError, UnsupportedError
+
+REFUSED = (InputError, UnsupportedError, EndedError)
+"""What is raised for a program that does not compile, or that the switch does not load."""
+
+
+def refusal(error: Exception) -> str:
+    """One of `REFUSED` in words."""
+    return f"the program does not load: {error}" if isinstance(error, EndedError) else str(error)
 
 
 def compiled_program(submission: Submission, stem: str) -> tuple[str, str]:

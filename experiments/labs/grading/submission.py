@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from experiments.labs.sandbox.process import printable
 from topo.errors import InputError
 
 MOST_BYTES = 4 << 20
@@ -35,8 +37,26 @@ class Submission:
         return {name: text for name, text in self.texts.items() if name.endswith(".p4")}
 
 
-def read_submission(path: Path, student: str = "") -> Submission:
-    """Read a submission; `InputError` for one that is not there, is empty, or holds what is no regular file."""
+def submissions_in(folder: Path) -> dict[str, Path]:
+    """What a class handed in, by students: the names of folders, or of files without their suffix.
+
+    Raises `InputError` where there is no folder, and for a student who is there twice.
+    """
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder; expected one with a submission for each student")
+    found: dict[str, Path] = {}
+    for path in sorted(each for each in folder.iterdir() if not each.name.startswith(".")):
+        student = path.name if path.is_dir() else path.stem
+        if student in found:
+            raise InputError(
+                f"{folder}: {found[student].name} and {path.name} are both of '{student}': keep one of them"
+            )
+        found[student] = path
+    return found
+
+
+def read_submission(path: Path, student: str = "", expected: Sequence[str] = ()) -> Submission:
+    """Read a submission of the files `expected`; `InputError` if it is not there, is empty, or is no regular file."""
     if path.is_symlink() or not path.exists():
         raise InputError(f"{path}: no such file or folder; expected what a student hands in")
     files = sorted(path.iterdir()) if path.is_dir() else [path]
@@ -45,11 +65,12 @@ def read_submission(path: Path, student: str = "") -> Submission:
         raise InputError(
             f"the submission has {len(chosen)} files of P4, JSON and Python: at most {MOST_FILES} are read"
         )
-    texts = {each.name: read_file(each) for each in chosen}
+    texts = {printable(each.name): read_file(each) for each in chosen}
     if not any(text.strip() for text in texts.values()):
-        there = ", ".join(each.name for each in files[:8])
+        there = ", ".join(f"{printable(each.name)}{'/' if each.is_dir() else ''}" for each in files[:8])
         empty = "its files are empty" if texts else f"it has {there or 'no files'}"
-        raise InputError(f"the submission is empty: {empty}, where P4 (.p4), compiled P4 (.json) or Python is expected")
+        wanted = " and ".join(expected) or "P4 (.p4), compiled P4 (.json) or Python"
+        raise InputError(f"the submission is empty: {empty}, where {wanted} is expected")
     return Submission(path, texts, student)
 
 

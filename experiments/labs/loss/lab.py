@@ -16,7 +16,7 @@ from experiments.labs.course.switch_lab import lacking
 from experiments.labs.course.targets import open_switch
 from experiments.labs.grading.finding import Finding, WrongError
 from experiments.labs.grading.item import Item
-from experiments.labs.grading.program import compiled_program
+from experiments.labs.grading.program import REFUSED, compiled_program, refusal
 from experiments.labs.grading.submission import Submission
 from experiments.labs.grading.trace_excerpt import excerpt
 from experiments.labs.loss.exploration import Fault, Found, Network
@@ -218,8 +218,8 @@ class OpenedParts:
             loaded = stack.enter_context(open_switch("sandbox", text, PROGRAM))
             assert isinstance(loaded, SandboxedSwitch)
             self.loaded = loaded
-        except InputError as error:
-            self.refused = str(error)
+        except REFUSED as error:
+            self.refused = refusal(error)
 
     @property
     def notes(self) -> tuple[str, ...]:

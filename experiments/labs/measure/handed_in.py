@@ -96,13 +96,18 @@ class HandedIn:
         return student.strip()
 
     @cached_property
-    def runs(self) -> list[dict[str, Any]]:
-        """The runs that the study file asks for: of each the keys that are not the default."""
+    def study(self) -> Any:
+        """What the sandbox that reads the study file says of it."""
+        text = self.text(STUDY)
         with tempfile.TemporaryDirectory(prefix="inakit-study-") as folder:
             write_own_fabric(self.student, Path(folder))
             with Sandboxed(RUNNER, study_limits(), site=True) as process:
-                answer = process.ask([folder, self.text(STUDY)])
-        match answer:
+                return process.ask([folder, text])
+
+    @property
+    def runs(self) -> list[dict[str, Any]]:
+        """The runs that the study file asks for: of each the keys that are not the default."""
+        match self.study:
             case ["ok", list(runs)]:
                 return runs
             case ["mistake", str(message)]:

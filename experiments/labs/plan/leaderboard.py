@@ -12,7 +12,7 @@ from random import Random
 from statistics import fmean
 
 from experiments.labs.grading.finding import WrongError
-from experiments.labs.grading.submission import read_submission
+from experiments.labs.grading.submission import read_submission, submissions_in
 from experiments.labs.plan import networks, rules
 from experiments.labs.plan.lab import FILE
 from experiments.labs.plan.nearness import bound_bps
@@ -40,21 +40,20 @@ class Entry:
 
 
 def leaderboard(folder: Path, seed: str) -> list[Entry]:
-    """The planners of a class, the best first. Raises `InputError` where there is no folder."""
-    if not folder.is_dir():
-        raise InputError(f"{folder}: no such folder; expected one with a submission for each student")
+    """The planners of a class, the best first. Raises `InputError` as `submissions_in` does."""
+    handed = submissions_in(folder)
     problems = networks.for_the_board(Random(f"{seed}/6-plan/leaderboard"))
     bounds = [bound_bps(problem) for problem in problems]
-    paths = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
-    return sorted((entry_of(path, problems, bounds) for path in paths), key=lambda each: (-each.mean, each.student))
+    entries = (entry_of(student, path, problems, bounds) for student, path in handed.items())
+    return sorted(entries, key=lambda each: (-each.mean, each.student))
 
 
-def entry_of(path: Path, problems: list[Problem], bounds: list[float]) -> Entry:
+def entry_of(student: str, path: Path, problems: list[Problem], bounds: list[float]) -> Entry:
     """One planner on all networks. A network on which it breaks a rule, or has no plan in time, counts 0."""
     try:
-        text = read_submission(path).text(FILE)
+        text = read_submission(path, expected=(FILE,)).text(FILE)
     except InakitError as error:
-        return Entry(path.stem, (0.0,) * len(problems), str(error))
+        return Entry(student, (0.0,) * len(problems), str(error))
     parts, wrong = [], ""
     with closing(StudentPlanner(text)) as planner:
         for problem, bound in zip(problems, bounds, strict=True):
@@ -62,7 +61,7 @@ def entry_of(path: Path, problems: list[Problem], bounds: list[float]) -> Entry:
             planner.close()
             parts.append(part)
             wrong = wrong or why
-    return Entry(path.stem, tuple(parts), wrong)
+    return Entry(student, tuple(parts), wrong)
 
 
 def part_of(planner: StudentPlanner, problem: Problem, bound: float) -> tuple[float, str]:
@@ -70,7 +69,7 @@ def part_of(planner: StudentPlanner, problem: Problem, bound: float) -> tuple[fl
     try:
         drawn = planner.plan(problem)
         rules.check_ends(drawn)
-    except (WrongError, EndedError) as error:
+    except (WrongError, EndedError, InputError) as error:
         return 0.0, str(error)
     try:
         check(problem, drawn.plan)

@@ -9,6 +9,7 @@ from experiments.labs.plan.tree_format import Drawn, fabric_given, jobs_given, t
 from experiments.labs.sandbox.limits import MIB, Limits
 from experiments.labs.sandbox.process import EndedError, Sandboxed, printable, python_paths
 from planner.core.problem import Problem
+from topo.errors import InputError
 
 RUNNER = "experiments.labs.runners.planner_runner"
 
@@ -27,7 +28,10 @@ class StudentPlanner:
         self.process: Sandboxed | None = None
 
     def answer(self, problem: Problem) -> Any:
-        """What the planner returns for a problem. Raises `WrongError` for a mistake, and `EndedError`."""
+        """What the planner returns for a problem.
+
+        Raises `InputError` for a file that is no planner, `WrongError` for a mistake in planning, and `EndedError`.
+        """
         if self.process is None:
             self.process = Sandboxed(RUNNER, planner_limits())
             self.enforced = self.process.enforced
@@ -41,10 +45,12 @@ class StudentPlanner:
                 return trees
             case ["mistake", str(message)]:
                 raise WrongError(printable(message))
+            case ["refused", str(message)]:
+                raise InputError(printable(message))
         raise EndedError("its answer is none")
 
     def plan(self, problem: Problem) -> Drawn:
-        """The planner's trees for a problem. Raises `WrongError` for what are no trees, and `EndedError`."""
+        """The planner's trees for a problem. Raises `WrongError` for what are no trees, and as `answer` does."""
         return trees_of(self.answer(problem), problem)
 
     def close(self) -> None:

@@ -13,7 +13,7 @@ from experiments.labs.course.switch_lab import OpenedProgram
 from experiments.labs.course.targets import SANDBOX, open_switch
 from experiments.labs.grading.finding import Finding, WrongError
 from experiments.labs.grading.item import Item
-from experiments.labs.grading.program import compiled_program
+from experiments.labs.grading.program import REFUSED, compiled_program, refusal
 from experiments.labs.grading.submission import Submission
 from experiments.labs.pool import items
 from experiments.labs.pool.answers import (
@@ -80,8 +80,8 @@ class OpenedPool:
             self.text, self.note = compiled_program(submission, PROGRAM)
             switch = stack.enter_context(open_switch(target, self.text, PROGRAM))
             self.program = OpenedProgram(switch, (self.note,) if self.note else ())
-        except InputError as error:
-            self.refused = str(error)
+        except REFUSED as error:
+            self.refused = refusal(error)
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -12,8 +12,9 @@ from pathlib import Path
 
 from experiments.labs.grading.grade import Lab, Request, grade
 from experiments.labs.grading.item import Grade
+from experiments.labs.grading.submission import submissions_in
 from experiments.labs.report.formats import FORMATS
-from topo.errors import InputError, writing
+from topo.errors import writing
 
 FILES = {"text": ".txt", "json": ".json"}
 
@@ -31,24 +32,22 @@ class ClassRequest:
     reports: Path | None
     jobs: int
 
-    def request(self, submission: Path) -> Request:
+    def request(self, student: str, submission: Path) -> Request:
         """The grading of one student."""
-        seed = f"{self.seed}/{submission.stem}" if self.per_student else self.seed
-        student = submission.stem if self.per_student else ""
-        return Request(self.lab, self.lab_folder, submission, seed, student=student)
+        seed = f"{self.seed}/{student}" if self.per_student else self.seed
+        return Request(self.lab, self.lab_folder, submission, seed, student=student if self.per_student else "")
 
 
 def grade_class(request: ClassRequest) -> Iterator[str]:
     """Grade all submissions and write the table; a line for each student, in the order of their names."""
-    if not request.folder.is_dir():
-        raise InputError(f"{request.folder}: no such folder; expected one with a submission for each student")
-    submissions = sorted(path for path in request.folder.iterdir() if not path.name.startswith("."))
+    submissions = submissions_in(request.folder)
     grades: dict[str, Grade] = {}
     with ProcessPoolExecutor(request.jobs or os.cpu_count() or 1) as pool:
-        for submission, found in zip(submissions, pool.map(grade, map(request.request, submissions)), strict=True):
-            grades[submission.stem] = found
-            write_reports(request, submission.stem, found)
-            yield line_of(submission.stem, found)
+        requests = [request.request(student, path) for student, path in submissions.items()]
+        for student, found in zip(submissions, pool.map(grade, requests), strict=True):
+            grades[student] = found
+            write_reports(request, student, found)
+            yield line_of(student, found)
     with writing(request.table):
         request.table.write_text(table_of(request.lab, grades))
     yield f"wrote {request.table}"

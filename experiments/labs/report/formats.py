@@ -86,7 +86,7 @@ def passed(graded: Graded) -> bool:
 
 def output(graded: Graded) -> str:
     """What is said about an item; nothing, if it has all points."""
-    return "" if graded.finding is None else "\n".join(finding_lines(graded, graded.finding))
+    return "" if graded.finding is None else "\n".join(finding_lines([graded], graded.finding))
 
 
 def dumped(document: Any) -> str:

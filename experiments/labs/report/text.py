@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from experiments.labs.grading.finding import Finding
 from experiments.labs.grading.item import Grade, Graded
@@ -26,15 +27,26 @@ def lines_of(grade: Grade) -> Iterator[str]:
     for graded in grade.graded:
         item = graded.item
         yield f"  {item.name:{width}}  {number(graded.points):>4} of {item.points:2}  {item.title}"
-    for graded in grade.graded:
-        if graded.finding is not None:
-            yield ""
-            yield from finding_lines(graded, graded.finding)
+    for items, finding in told_once(grade):
+        yield ""
+        yield from finding_lines(items, finding)
 
 
-def finding_lines(graded: Graded, finding: Finding) -> Iterator[str]:
-    """Why an item has not all points."""
-    yield f"{graded.item.name}: {finding.cause}"
+def told_once(grade: Grade) -> Iterator[tuple[list[Graded], Finding]]:
+    """Findings with their items: what several have in common, without packets that show it, is told once."""
+    causes: dict[Finding, list[Graded]] = {}
+    for each in grade.graded:
+        if each.finding is not None:
+            bare = Finding(each.finding.cause)
+            shows_it = replace(each.finding, task=()) != bare
+            causes.setdefault(each.finding if shows_it else bare, []).append(each)
+    for finding, found in causes.items():
+        yield found, found[0].finding if len(found) == 1 and found[0].finding else finding
+
+
+def finding_lines(graded: Sequence[Graded], finding: Finding) -> Iterator[str]:
+    """Why items have not all points."""
+    yield f"{', '.join(each.item.name for each in graded)}: {finding.cause}"
     parts = {
         "sent": finding.sent,
         "expected": finding.expected,

@@ -1,7 +1,8 @@
 """A student's planner in a sandbox: Python that nobody trusts, asked for one plan.
 
 A question is `[text, fabric, jobs]`, where `text` is the student's file. An answer is `["ok", trees]`, or
-`["mistake", message]`. All are JSON; what the trees say is judged by who asked.
+`["mistake", message]`, or `["refused", message]` for a file without a planner. All are JSON; what the trees say is
+judged by who asked.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 import sys
 import types
+from collections.abc import Callable
 from typing import Any
 
 from experiments.labs.runners.mistakes import MistakeError, place_of, said
@@ -19,15 +21,15 @@ FILE = f"{MODULE}.py"
 MOST_BYTES = 1 << 20
 
 
-def planned(text: str, fabric: Any, jobs: Any) -> Any:
-    """What the student's function returns, as plain JSON."""
+def loaded(text: str) -> Callable[[Any, Any], Any]:
+    """The student's function."""
     module = types.ModuleType(MODULE)
     sys.modules[MODULE] = module
     exec(compile(text, FILE, "exec"), module.__dict__)
-    function = getattr(module, FUNCTION, None)
+    function: Callable[[Any, Any], Any] | None = getattr(module, FUNCTION, None)
     if not callable(function):
         raise MistakeError(f"{FILE} has no function {FUNCTION}(fabric, jobs)")
-    return plain(function(fabric, jobs))
+    return function
 
 
 def plain(trees: Any) -> Any:
@@ -45,14 +47,18 @@ def plain(trees: Any) -> Any:
 
 def answer_to(question: list[Any]) -> list[Any]:
     """The answer to a question."""
+    text, fabric, jobs = question
+    kind = "refused"
     try:
-        return ["ok", planned(*question)]
+        function = loaded(text)
+        kind = "mistake"
+        return ["ok", plain(function(fabric, jobs))]
     except MistakeError as mistake:
-        return ["mistake", str(mistake)]
+        return [kind, str(mistake)]
     except MemoryError:
-        return ["mistake", "it needs more memory than it may use"]
+        return [kind, "it needs more memory than it may use"]
     except Exception as error:
-        return ["mistake", place_of(error, FILE)]
+        return [kind, place_of(error, FILE)]
 
 
 def main(questions: int, answers: int) -> None:

@@ -13,7 +13,7 @@ from experiments.labs.course.switch_lab import OpenedProgram, sent
 from experiments.labs.course.targets import SANDBOX, open_switch
 from experiments.labs.grading.finding import Finding, Packets, WrongError
 from experiments.labs.grading.item import Item
-from experiments.labs.grading.program import compiled_program
+from experiments.labs.grading.program import REFUSED, compiled_program, refusal
 from experiments.labs.grading.submission import Submission
 from experiments.labs.runners.sandboxed_switch import SandboxedSwitch
 from experiments.labs.tree import entry_items, switch_items
@@ -75,8 +75,8 @@ class OpenedTree:
             switch = stack.enter_context(open_switch(SANDBOX, text, PROGRAM))
             assert isinstance(switch, SandboxedSwitch)
             self.switch, self.program = switch, OpenedProgram(switch, (note,) if note else ())
-        except InputError as error:
-            self.refused = str(error)
+        except REFUSED as error:
+            self.refused = refusal(error)
 
     @property
     def notes(self) -> tuple[str, ...]:

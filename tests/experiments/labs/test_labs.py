@@ -26,7 +26,6 @@ from experiments.labs.teacher.mutants import Mutant, read_mutants
 from experiments.labs.teacher.trial import Trial, grade_texts, solution_folders, try_mutant
 from switch.testing.ptf.launch import run_ptf
 from switch.testing.ptf.platform import PtfOptions
-from topo.errors import MachineError
 
 P4C = pytest.mark.skipif(shutil.which("p4c-bm2-ss") is None, reason="needs p4c")
 MUTANTS = {(lab, mutant.name): mutant for lab in LABS for mutant in read_mutants(TEACHER / lab)}
@@ -160,59 +159,6 @@ def test_formats_of_gradescope_classroom_and_junit() -> None:
     suite = ET.fromstring(FORMATS["junit"](found))
     assert [case.get("name") for case in suite if case.find("failure") is not None] == ["rounds"]
     assert json.loads(FORMATS["json"](found))["points"] == 90
-
-
-# -- what cannot be graded
-
-
-def problem(lab: str, path: Path) -> str:
-    found = grade(Request(LABS[lab], COURSE / lab, path))
-    assert found.points == 0
-    return found.problem
-
-
-def test_an_empty_submission(tmp_path: Path) -> None:
-    assert "the submission is empty" in problem("2-sum", tmp_path)
-    (tmp_path / "sum.p4").touch()
-    assert "its files are empty" in problem("2-sum", tmp_path)
-
-
-def test_a_wrong_file_name(tmp_path: Path) -> None:
-    (tmp_path / "mine.p4").write_text("parser")
-    assert problem("2-sum", tmp_path) == (
-        "the submission has no 'sum.p4' and no 'sum.json', but mine.p4: give the program that name"
-    )
-
-
-def test_a_submission_that_is_not_there(tmp_path: Path) -> None:
-    assert "no such file or folder" in problem("2-sum", tmp_path / "nobody")
-
-
-@P4C
-def test_a_syntax_error_has_its_line(tmp_path: Path) -> None:
-    (tmp_path / "sum.p4").write_text("#include <core.p4>\nparser p( {\n")
-    assert "sum.p4(2)" in problem("2-sum", tmp_path)
-
-
-def test_without_p4c_the_json_beside_is_graded_or_the_way_to_get_it_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(shutil, "which", lambda _name: None)
-    text = solution("2-sum")["sum.p4"]
-    (tmp_path / "sum.p4").write_text(text)
-    with pytest.raises(MachineError, match=r"p4c is not installed.*docker pull p4lang/p4c"):
-        grade(Request(LABS["2-sum"], COURSE / "2-sum", tmp_path))
-    (tmp_path / "sum.json").write_text(program_in(archive("2-sum"), text, "sum.p4"))
-    found = grade(Request(LABS["2-sum"], COURSE / "2-sum", tmp_path))
-    assert found.points == 100
-    assert found.notes[0] == "p4c is not installed here: sum.json was graded, not sum.p4"
-
-
-def test_a_program_that_the_switch_refuses(tmp_path: Path) -> None:
-    program = json.loads(program_in(archive("2-sum"), solution("2-sum")["sum.p4"], "sum.p4"))
-    program["actions"][0]["primitives"] = [{"op": "teleport", "parameters": []}]
-    (tmp_path / "sum.json").write_text(json.dumps(program))
-    assert "teleport" in problem("2-sum", tmp_path)
 
 
 # -- PTF
