@@ -1,6 +1,6 @@
 """Whether a plan fits the chips of its switches: slots, children, recirculation, table entries, groups, memory.
 
-Whether the P4 program fits them is for the chip's compiler to say; its figures are not here.
+Whether the P4 program fits them is for the chip's compiler to say: its figures are shown where there are any.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from rich.console import Console
 from rich.table import Table
 
+from experiments.hardware.compiled.resources import Amount, Resources
 from planner.core.plan import Plan
 from planner.core.problem import Problem
 from planner.core.used_limits import RECIRCULATION, UsedLimit, used_bitmaps, used_summing
@@ -23,7 +24,10 @@ from topo.fabric.fabric import Fabric
 from topo.fabric.variations import with_chip_as_wired
 
 SLOTS, ENTRIES, GROUPS, MEMORY = "slots", "table entries", "multicast groups", "memory of the sums"
-NO_FIGURES = "no figures of the chip's compiler are recorded: whether the P4 program fits is not known"
+NO_FIGURES = (
+    "no figures of the chip's compiler are recorded: whether the P4 program fits is not known "
+    "(--compiled FOLDER shows those of a program that p4c's Tofino backend compiled)"
+)
 TOLERANCE = 1e-9
 UNITS = {RECIRCULATION: (1e-9, "Gbit/s"), MEMORY: (1 / 1024, "KiB")}
 """By kind of limit, the factor and the name of the unit in which it is shown; others are counts."""
@@ -119,7 +123,30 @@ def print_fit(console: Console, found: Iterable[ChipFit]) -> None:
             table.add_row(need.kind, need.where, needed, has, share(need))
         console.print(table)
         console.print(f"the plan {verdict(fit)}", highlight=False, soft_wrap=True)
+
+
+def print_program(console: Console, found: Resources | None) -> None:
+    """Print what the chip's compiler says that the P4 program takes, or that nothing is known of it."""
+    if found is None:
         console.print(NO_FIGURES, highlight=False, soft_wrap=True)
+        return
+    table = Table(title=f"{found.program} on {found.chip}, by its compiler {found.compiler}")
+    for heading in ("of a pipeline", "takes", "has", "share"):
+        table.add_column(heading, justify="left" if heading == "of a pipeline" else "right")
+    for name, each in amounts(found).items():
+        table.add_row(name, f"{each.used:,}", f"{each.has:,}", f"{each.used / each.has:.1%}")
+    console.print(table)
+
+
+def amounts(found: Resources) -> dict[str, Amount]:
+    """What a program takes, by name."""
+    return {
+        "stages": found.stages,
+        "SRAM blocks": found.sram_blocks,
+        "TCAM blocks": found.tcam_blocks,
+        "stateful ALUs": found.stateful_alus,
+        "PHV bits": found.phv_bits,
+    }
 
 
 def verdict(fit: ChipFit) -> str:

@@ -126,8 +126,7 @@
         hdr.ina.bitmap = 0;
         meta.way = WAY_LABEL;
     }
-    action become_partial() {
-        become_sum(EVENT_FLUSHED);
+    action be_partial() {
         hdr.ina.bitmap = (bit<64>)meta.after;
         hdr.ina.flags = hdr.ina.flags | FLAG_PARTIAL;
     }
@@ -264,7 +263,8 @@
                         drop(EVENT_DUPLICATE);
                     }
                 } else if (meta.asked == ASK_FIND) {
-                    become_partial();
+                    become_sum(EVENT_FLUSHED);
+                    be_partial();
                 } else if (meta.is_new == 1) {
                     drop(EVENT_ABSORBED);
                 } else {

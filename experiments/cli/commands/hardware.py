@@ -35,23 +35,31 @@ OtherChip = Annotated[
     str | None, typer.Option("--chip", help="in every switch, instead of the fabric's: a name, or a profile in a file")
 ]
 
+Compiled = Annotated[
+    Path | None,
+    typer.Option(help="the folder that p4c's Tofino backend wrote of the P4 program: stages, memory, ALUs, PHV"),
+]
+
 DIFFERENT = 1
 NO_FIT = 1
 
 
 @app.command()
-def fit(plan: PlanFolder, chip: OtherChip = None) -> None:
+def fit(plan: PlanFolder, chip: OtherChip = None, compiled: Compiled = None) -> None:
     """Whether a plan fits its switches' chips: slots, children, recirculation, entries, groups, memory.
 
     Exit code 1 where it does not.
     """
-    from experiments.hardware.fit import chips_fit, print_fit  # noqa: PLC0415
+    from experiments.hardware.compiled.logs import read_resources  # noqa: PLC0415
+    from experiments.hardware.fit import chips_fit, print_fit, print_program  # noqa: PLC0415
     from experiments.hardware.plan_folder import load_plan_folder  # noqa: PLC0415
     from topo.files.chip_profiles import find_chip  # noqa: PLC0415
 
     problem, made = load_plan_folder(plan)
     found = chips_fit(problem, made, None if chip is None else find_chip(chip))
+    resources = None if compiled is None else read_resources(compiled)
     print_fit(Console(), found)
+    print_program(Console(), resources)
     raise typer.Exit(0 if all(each.fits for each in found) else NO_FIT)
 
 

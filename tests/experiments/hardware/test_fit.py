@@ -66,3 +66,8 @@ def test_the_command(planned: tuple[Problem, Plan], tmp_path: Path) -> None:
     too_much = inakit("hardware", "fit", str(tmp_path), "--chip", "tofino1", at=tmp_path)
     assert too_much.code == 1
     assert "the plan does not fit tofino1, where a packet of 64 values takes 2 passes" in too_much.output
+    not_compiled = inakit(
+        "hardware", "fit", str(tmp_path), "--chip", "tofino2", "--compiled", str(tmp_path), at=tmp_path
+    )
+    assert not_compiled.code not in (0, 1)
+    assert "no manifest.json in it" in not_compiled.error
