@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from rich.console import Console
 from rich.table import Table
 
-from experiments.hardware.compiled.resources import Amount, Resources
+from experiments.hardware.compiled.resources import Resources
 from planner.core.plan import Plan
 from planner.core.problem import Problem
 from planner.core.used_limits import RECIRCULATION, UsedLimit, used_bitmaps, used_summing
@@ -133,20 +133,10 @@ def print_program(console: Console, found: Resources | None) -> None:
     table = Table(title=f"{found.program} on {found.chip}, by its compiler {found.compiler}")
     for heading in ("of a pipeline", "takes", "has", "share"):
         table.add_column(heading, justify="left" if heading == "of a pipeline" else "right")
-    for name, each in amounts(found).items():
+    for name, each in found.amounts.items():
         table.add_row(name, f"{each.used:,}", f"{each.has:,}", f"{each.used / each.has:.1%}")
     console.print(table)
-
-
-def amounts(found: Resources) -> dict[str, Amount]:
-    """What a program takes, by name."""
-    return {
-        "stages": found.stages,
-        "SRAM blocks": found.sram_blocks,
-        "TCAM blocks": found.tcam_blocks,
-        "stateful ALUs": found.stateful_alus,
-        "PHV bits": found.phv_bits,
-    }
+    console.print(f"the P4 program {'fits' if found.fits else 'does not fit'} {found.chip}", highlight=False)
 
 
 def verdict(fit: ChipFit) -> str:

@@ -60,7 +60,8 @@ def fit(plan: PlanFolder, chip: OtherChip = None, compiled: Compiled = None) -> 
     resources = None if compiled is None else read_resources(compiled)
     print_fit(Console(), found)
     print_program(Console(), resources)
-    raise typer.Exit(0 if all(each.fits for each in found) else NO_FIT)
+    fits = all(each.fits for each in found) and (resources is None or resources.fits)
+    raise typer.Exit(0 if fits else NO_FIT)
 
 
 @app.command()

@@ -29,3 +29,19 @@ class Resources:
     tcam_blocks: Amount
     stateful_alus: Amount
     phv_bits: Amount
+
+    @property
+    def amounts(self) -> dict[str, Amount]:
+        """What the program takes, by name."""
+        return {
+            "stages": self.stages,
+            "SRAM blocks": self.sram_blocks,
+            "TCAM blocks": self.tcam_blocks,
+            "stateful ALUs": self.stateful_alus,
+            "PHV bits": self.phv_bits,
+        }
+
+    @property
+    def fits(self) -> bool:
+        """Whether the pipeline has all of it: the compiler counts on past the last stage, and ends without error."""
+        return all(each.used <= each.has for each in self.amounts.values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,13 @@ def test_what_is_printed(folder: Path) -> None:
     printed = [line.strip("│ ").replace("│", " ").split() for line in console.export_text().splitlines()]
     assert ["stages", "3", "12", "25.0%"] in printed
     assert ["stateful", "ALUs", "2", "48", "4.2%"] in printed
+    assert ["the", "P4", "program", "fits", "tofino1"] in printed
+
+
+def test_a_program_of_more_stages_than_there_are_does_not_fit(folder: Path) -> None:
+    found = read_resources(folder)
+    assert found.fits
+    assert not replace(found, stages=Amount(13, 12)).fits
 
 
 @pytest.mark.parametrize(
