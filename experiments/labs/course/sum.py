@@ -7,7 +7,7 @@ that comes twice, other slots and earlier rounds must make no difference to what
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from experiments.labs.course.bench import Bench
@@ -116,11 +116,16 @@ def check_other(bench: Bench) -> None:
 
 def check_admission(bench: Bench) -> None:
     """What no worker may send neither leaves nor counts."""
-    for what, forge in FORGERIES.items():
-        ports, gradients = bench.drawn_ports(WORKERS), drawn_round(bench, slot=FORGED_SLOT)
+    judge_forgeries(bench, FORGERIES, FORGED_SLOT)
+
+
+def judge_forgeries(bench: Bench, forgeries: Mapping[str, Forge], slot: int) -> None:
+    """Raise `WrongError` for a forgery of gradients of a slot that leaves, or makes a difference to what leaves."""
+    for what, forge in forgeries.items():
+        ports, gradients = bench.drawn_ports(WORKERS), drawn_round(bench, slot=slot)
         usual = alone(bench, gradients, ports)
         job = Job(bench, ports)
-        forged = [forge(job, each) for each in drawn_round(bench, slot=FORGED_SLOT)]
+        forged = [forge(job, each) for each in drawn_round(bench, slot=slot)]
         for packet, port in forged:
             if job.send(packet, port):
                 raise bench.wrong(f"{what} is not dropped: a packet leaves")

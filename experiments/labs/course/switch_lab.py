@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from random import Random
 
@@ -12,12 +12,12 @@ from experiments.labs.course.packets import described
 from experiments.labs.course.targets import open_switch
 from experiments.labs.grading.finding import Exchange, Finding, WrongError
 from experiments.labs.grading.item import Item
-from experiments.labs.grading.program import compiled_program
+from experiments.labs.grading.program import REFUSED, compiled_program, refusal
 from experiments.labs.grading.submission import Submission
 from experiments.labs.grading.trace_excerpt import excerpt
 from experiments.labs.runners.sandboxed_switch import SandboxedSwitch
 from experiments.labs.sandbox.process import EndedError
-from topo.errors import InakitError
+from topo.errors import InakitError, InputError
 
 MOST_SENT = 8
 
@@ -91,6 +91,47 @@ class OpenedProgram:
             return ()
 
 
+class ProgramPart:
+    """The program of a submission that has other parts, too: what is wrong with it is told where it is needed.
+
+    `text` is its JSON, and `note` says where that is from. `opened` is None for a program that does not load.
+    """
+
+    def __init__(self, submission: Submission, name: str, target: str, stack: ExitStack) -> None:
+        self.text, self.note, self.refused = "", "", ""
+        self.opened: OpenedProgram | None = None
+        try:
+            self.text, self.note = compiled_program(submission, name)
+            switch = stack.enter_context(open_switch(target, self.text, name))
+            self.opened = OpenedProgram(switch, self.said)
+        except REFUSED as error:
+            self.refused = refusal(error)
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """The note, if there is one."""
+        return (self.note,) if self.note else ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was graded, and what of the sandbox is not enforced here."""
+        return () if self.opened is None else self.opened.notes
+
+    @property
+    def needed(self) -> OpenedProgram:
+        """The program in its switch; `InputError` if there is none."""
+        if self.opened is None:
+            raise InputError(self.refused)
+        return self.opened
+
+    @property
+    def sandboxed(self) -> SandboxedSwitch:
+        """The switch of a program that was opened in the sandbox; `InputError` if there is none."""
+        switch = self.needed.switch
+        assert isinstance(switch, SandboxedSwitch)
+        return switch
+
+
 def sent(exchanges: tuple[Exchange, ...]) -> tuple[str, ...]:
     """The packets that were sent, each on a line; of many the last ones."""
     lines = [f"port {each.port}: {described(each.packet)}" for each in exchanges]
@@ -102,4 +143,9 @@ def lacking(switch: GradedSwitch) -> tuple[str, ...]:
     """What of the sandbox is not enforced on this machine."""
     if not isinstance(switch, SandboxedSwitch):
         return ("not in a sandbox: grade only programs that you trust in this way",)
-    return tuple(f"not enforced on this machine: {what}" for what, by in switch.process.enforced.items() if not by)
+    return not_enforced(switch.process.enforced)
+
+
+def not_enforced(enforced: Mapping[str, str]) -> tuple[str, ...]:
+    """A line for each limit that nothing holds on this machine; `enforced` says of each what holds it."""
+    return tuple(f"not enforced on this machine: {what}" for what, by in enforced.items() if not by)

@@ -16,9 +16,16 @@ from switch.control.short_names import whole_name
 from switch.entries import SwitchEntries
 from switch.program.read import read_program
 from switch.standalone.devices import Device, open_device
+from topo.errors import UnsupportedError
 
 SANDBOX, VIRTUAL = "sandbox", "virtual"
 PORTS = range(1, 128)
+
+
+def refuse_target(lab: str, target: str) -> None:
+    """Raise `UnsupportedError` for another target than the sandbox, in a lab without P4."""
+    if target != SANDBOX:
+        raise UnsupportedError(f"--target {target}: {lab} has no P4; leave the option out")
 
 
 @contextmanager

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from random import Random
 
 from experiments.labs.course.packets import described
-from experiments.labs.course.switch_lab import lacking
-from experiments.labs.course.targets import open_switch
+from experiments.labs.course.switch_lab import ProgramPart
+from experiments.labs.course.targets import SANDBOX
 from experiments.labs.grading.finding import Finding, WrongError
 from experiments.labs.grading.item import Item
-from experiments.labs.grading.program import REFUSED, compiled_program, refusal
 from experiments.labs.grading.submission import Submission
 from experiments.labs.grading.trace_excerpt import excerpt
 from experiments.labs.loss.exploration import Fault, Found, Network
@@ -211,27 +210,16 @@ class OpenedParts:
         self.submission, self.stack, self.processes = submission, stack, ExitStack()
         stack.callback(self.close_processes)
         self.failed: set[str] = set()
-        self.note, self.refused = "", ""
-        self.loaded: SandboxedSwitch | None = None
-        try:
-            text, self.note = compiled_program(submission, PROGRAM)
-            loaded = stack.enter_context(open_switch("sandbox", text, PROGRAM))
-            assert isinstance(loaded, SandboxedSwitch)
-            self.loaded = loaded
-        except REFUSED as error:
-            self.refused = refusal(error)
+        self.part = ProgramPart(submission, PROGRAM, SANDBOX, stack)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What was graded, and what of the sandbox is not enforced here."""
-        said = (self.note,) if self.note else ()
-        return said if self.loaded is None else (*said, *lacking(self.loaded))
+        return self.part.notes or self.part.said
 
     def program(self) -> SandboxedSwitch:
         """The switch that runs the student's program; `InputError` if there is none."""
-        if self.loaded is None:
-            raise InputError(self.refused)
-        return self.loaded
+        return self.part.sandboxed
 
     def worker_text(self) -> str:
         """The student's Python."""
@@ -302,7 +290,7 @@ class LossLab:
     @contextmanager
     def open(self, submission: Submission, target: str) -> Iterator[OpenedParts]:
         """Open a submission."""
-        if target != "sandbox":
+        if target != SANDBOX:
             raise InputError(f"--target {target}: {self.name} explores states, which only the sandboxed switch can")
         with ExitStack() as stack:
             yield OpenedParts(submission, stack)

@@ -16,6 +16,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from experiments.labs.course.targets import refuse_target
 from experiments.labs.grading.finding import Finding, WrongError
 from experiments.labs.grading.item import Item
 from experiments.labs.grading.submission import Submission
@@ -38,7 +39,6 @@ from experiments.labs.measure.handed_in import (
 )
 from experiments.labs.measure.statistics import fault_of, verdicts
 from experiments.study.measuring import measure_setting
-from topo.errors import UnsupportedError
 
 STAYS = {"world": "virtual", "fabric": own_fabric.FILE, "workers": own_fabric.WORKERS}
 VARIES = ("planner", "gradient_bytes", "seed")
@@ -297,8 +297,7 @@ class MeasureLab:
     @contextmanager
     def open(self, submission: Submission, target: str) -> Iterator[OpenedStudy]:
         """Open a submission."""
-        if target != "sandbox":
-            raise UnsupportedError(f"--target {target}: {self.name} has no P4; leave the option out")
+        refuse_target(self.name, target)
         if not set(FILES) & set(submission.texts):
             submission.text(ANSWERS)
         yield OpenedStudy(HandedIn(submission))

@@ -12,6 +12,8 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from random import Random
 
+from experiments.labs.course.switch_lab import not_enforced
+from experiments.labs.course.targets import refuse_target
 from experiments.labs.grading.finding import Finding, WrongError
 from experiments.labs.grading.item import Item
 from experiments.labs.grading.submission import Submission
@@ -21,7 +23,6 @@ from experiments.labs.plan.student_planner import StudentPlanner
 from experiments.labs.plan.tree_format import Drawn
 from experiments.labs.sandbox.process import EndedError
 from planner.core.problem import Problem
-from topo.errors import UnsupportedError
 
 FILE = "planner.py"
 MOST_LINKS = 24
@@ -163,7 +164,7 @@ class OpenedPlanner:
     @property
     def notes(self) -> tuple[str, ...]:
         """What of the sandbox is not enforced here."""
-        return tuple(f"not enforced on this machine: {what}" for what, by in self.planner.enforced.items() if not by)
+        return not_enforced(self.planner.enforced)
 
     def bench(self, item: Item, random: Random) -> PlanBench:
         """The bench of an item, with a sandbox of its own."""
@@ -227,7 +228,6 @@ class PlanLab:
     @contextmanager
     def open(self, submission: Submission, target: str) -> Iterator[OpenedPlanner]:
         """Open a submission."""
-        if target != "sandbox":
-            raise UnsupportedError(f"--target {target}: {self.name} has no P4; leave the option out")
+        refuse_target(self.name, target)
         with closing(StudentPlanner(submission.text(FILE))) as planner:
             yield OpenedPlanner(planner)

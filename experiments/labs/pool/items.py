@@ -20,9 +20,9 @@ from experiments.labs.course.sum import (
     drawn_round,
     forged_result,
     from_elsewhere,
+    judge_forgeries,
     judge_same,
     judge_sum,
-    named,
     of_another,
     total,
 )
@@ -83,17 +83,7 @@ def check_admission(bench: Bench) -> None:
         "a gradient of version 2": lambda job, each: (replace(each, version=2), job.ports[each.worker]),
         "a result that a worker sends": forged_result,
     }
-    for what, forge in forgeries.items():
-        ports, gradients = bench.drawn_ports(WORKERS), drawn_round(bench)
-        usual = alone(bench, gradients, ports)
-        job = Job(bench, ports)
-        forged = [forge(job, each) for each in drawn_round(bench)]
-        for packet, port in forged:
-            if job.send(packet, port):
-                raise bench.wrong(f"{what} is not dropped: a packet leaves")
-        others = {f"forged {name}": values for name, values in named(packet for packet, _ in forged).items()}
-        for gradient, left in zip(gradients, usual, strict=True):
-            judge_same(job, job.send(gradient), left, gradients, f"{what} counts", others)
+    judge_forgeries(bench, forgeries, slot=0)
 
 
 def check_sum(bench: Bench) -> None:

@@ -9,11 +9,10 @@ from random import Random
 from typing import Any
 
 from experiments.labs.course.bench import Bench
-from experiments.labs.course.switch_lab import OpenedProgram
-from experiments.labs.course.targets import SANDBOX, open_switch
+from experiments.labs.course.switch_lab import ProgramPart
+from experiments.labs.course.targets import SANDBOX
 from experiments.labs.grading.finding import Finding, WrongError
 from experiments.labs.grading.item import Item
-from experiments.labs.grading.program import REFUSED, compiled_program, refusal
 from experiments.labs.grading.submission import Submission
 from experiments.labs.pool import items
 from experiments.labs.pool.answers import (
@@ -28,7 +27,7 @@ from experiments.labs.pool.answers import (
 from experiments.labs.pool.model import ModelPool
 from experiments.labs.pool.star import Star, StarSwitch, throughput
 from experiments.labs.runners.sandboxed_switch import SandboxedSwitch, switch_limits
-from topo.errors import InputError, RunError
+from topo.errors import RunError
 
 PROGRAM = "pool"
 MEASURING_S = 30
@@ -72,21 +71,14 @@ class OpenedPool:
     """A submission's program and answers. What is wrong with one of them is told at the items that need it."""
 
     def __init__(self, submission: Submission, target: str, stack: ExitStack) -> None:
-        self.submission, self.stack = submission, stack
-        self.program: OpenedProgram | None = None
-        self.text, self.note, self.refused, self.failed = "", "", "", False
+        self.submission, self.stack, self.failed = submission, stack, False
+        self.program = ProgramPart(submission, PROGRAM, target, stack)
         self.curve: Curve | None = None
-        try:
-            self.text, self.note = compiled_program(submission, PROGRAM)
-            switch = stack.enter_context(open_switch(target, self.text, PROGRAM))
-            self.program = OpenedProgram(switch, (self.note,) if self.note else ())
-        except REFUSED as error:
-            self.refused = refusal(error)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What was graded, and what of the sandbox is not enforced here."""
-        return () if self.program is None else self.program.notes
+        return self.program.notes
 
     def bench(self, item: Item, random: Random) -> Bench | AnswersBench:
         """The bench of an item; `InputError` if there is no program, or no answers, for it."""
@@ -94,16 +86,14 @@ class OpenedPool:
             if self.curve is None:
                 self.curve = Curve(self.measuring())
             return AnswersBench(read_answers(self.submission.text(FILE)), self.curve)
-        if self.program is None:
-            raise InputError(self.refused)
-        return self.program.bench(item, random)
+        return self.program.needed.bench(item, random)
 
     def measuring(self) -> Any:
         """What measures throughput: with the student's program, or where that fails with the course's own."""
         switch: StarSwitch = ModelPool()
-        if self.program is not None and not self.failed:
+        if self.program.opened is not None and not self.failed:
             limits = replace(switch_limits(), cpu_s=MEASURING_S, wall_s=2.0 * MEASURING_S)
-            own = SandboxedSwitch(self.text, PROGRAM, limits)
+            own = SandboxedSwitch(self.program.text, PROGRAM, limits)
             self.stack.callback(own.close)
             switch = own
 
@@ -121,7 +111,7 @@ class OpenedPool:
 
     def finding(self, wrong: WrongError) -> Finding:
         """The packets that show what is wrong; for answers the sentence is all."""
-        return Finding(wrong.cause) if self.program is None else self.program.finding(wrong)
+        return Finding(wrong.cause) if self.program.opened is None else self.program.opened.finding(wrong)
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,11 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
-from experiments.labs.runners.mistakes import MistakeError, place_of, said
-from experiments.labs.sandbox.frames import receive, send
+from experiments.labs.runners.mistakes import MistakeError, module_of, said, told
+from experiments.labs.sandbox.frames import answer_all
 
 MODULE, FUNCTION = "entries", "entries"
 MOST_ROWS = 2000
@@ -51,10 +52,7 @@ class EntriesRunner:
 
     def load(self, text: str) -> list[Any]:
         """Run the student's file."""
-        module = types.ModuleType(MODULE)
-        sys.modules[MODULE] = module
-        exec(compile(text, f"{MODULE}.py", "exec"), module.__dict__)
-        self.function = getattr(module, FUNCTION, None)
+        self.function = getattr(module_of(text, MODULE), FUNCTION, None)
         if not callable(self.function):
             raise MistakeError(f"{MODULE}.py has no function {FUNCTION}(plan, switch)")
         return []
@@ -94,20 +92,10 @@ def answer_to(runner: EntriesRunner, question: list[Any]) -> list[Any]:
     calls: dict[str, Callable[..., Any]] = {"load": runner.load, "entries": runner.entries}
     try:
         return ["ok", calls[question[0]](*question[1:])]
-    except MistakeError as mistake:
-        return ["mistake", str(mistake)]
-    except MemoryError:
-        return ["mistake", "it needs more memory than it may use"]
     except Exception as error:
-        return ["mistake", place_of(error, f"{MODULE}.py")]
+        return ["mistake", told(error, f"{MODULE}.py")]
 
 
 def main(questions: int, answers: int) -> None:
     """Answer questions until there are no more."""
-    runner = EntriesRunner()
-    while True:
-        try:
-            question = receive(questions)
-        except EOFError:
-            return
-        send(answers, answer_to(runner, question))
+    answer_all(questions, answers, partial(answer_to, EntriesRunner()))

@@ -8,13 +8,11 @@ judged by who asked.
 from __future__ import annotations
 
 import json
-import sys
-import types
 from collections.abc import Callable
 from typing import Any
 
-from experiments.labs.runners.mistakes import MistakeError, place_of, said
-from experiments.labs.sandbox.frames import receive, send
+from experiments.labs.runners.mistakes import MistakeError, module_of, said, told
+from experiments.labs.sandbox.frames import answer_all
 
 MODULE, FUNCTION = "planner", "plan"
 FILE = f"{MODULE}.py"
@@ -23,10 +21,7 @@ MOST_BYTES = 1 << 20
 
 def loaded(text: str) -> Callable[[Any, Any], Any]:
     """The student's function."""
-    module = types.ModuleType(MODULE)
-    sys.modules[MODULE] = module
-    exec(compile(text, FILE, "exec"), module.__dict__)
-    function: Callable[[Any, Any], Any] | None = getattr(module, FUNCTION, None)
+    function: Callable[[Any, Any], Any] | None = getattr(module_of(text, MODULE), FUNCTION, None)
     if not callable(function):
         raise MistakeError(f"{FILE} has no function {FUNCTION}(fabric, jobs)")
     return function
@@ -53,19 +48,10 @@ def answer_to(question: list[Any]) -> list[Any]:
         function = loaded(text)
         kind = "mistake"
         return ["ok", plain(function(fabric, jobs))]
-    except MistakeError as mistake:
-        return [kind, str(mistake)]
-    except MemoryError:
-        return [kind, "it needs more memory than it may use"]
     except Exception as error:
-        return [kind, place_of(error, FILE)]
+        return [kind, told(error, FILE)]
 
 
 def main(questions: int, answers: int) -> None:
     """Answer questions until there are no more."""
-    while True:
-        try:
-            question = receive(questions)
-        except EOFError:
-            return
-        send(answers, answer_to(question))
+    answer_all(questions, answers, answer_to)

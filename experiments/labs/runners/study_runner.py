@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from experiments.labs.sandbox.frames import receive, send
+from experiments.labs.sandbox.frames import answer_all
 from experiments.study.study_file import FILE, study_of
 from topo.errors import InakitError
 from topo.files.reader import ParsedFile, PlainLoader
@@ -50,9 +50,4 @@ def answer_to(question: list[Any]) -> list[Any]:
 
 def main(questions: int, answers: int) -> None:
     """Answer questions until there are no more."""
-    while True:
-        try:
-            question = receive(questions)
-        except EOFError:
-            return
-        send(answers, answer_to(question))
+    answer_all(questions, answers, answer_to)

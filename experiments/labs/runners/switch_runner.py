@@ -7,10 +7,11 @@ message.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from experiments.labs.runners.entry_format import entries_from, with_whole_names
-from experiments.labs.sandbox.frames import receive, send
+from experiments.labs.sandbox.frames import answer_all
 from switch.control.short_names import whole_name
 from switch.interpret.interpreted_switch import InterpretedSwitch, Packets
 from switch.program.program import Program
@@ -118,10 +119,4 @@ def answer_to(runner: SwitchRunner, question: list[Any]) -> list[Any]:
 
 def main(questions: int, answers: int) -> None:
     """Answer questions until there are no more."""
-    runner = SwitchRunner()
-    while True:
-        try:
-            question = receive(questions)
-        except EOFError:
-            return
-        send(answers, answer_to(runner, question))
+    answer_all(questions, answers, partial(answer_to, SwitchRunner()))

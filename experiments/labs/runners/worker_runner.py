@@ -11,10 +11,11 @@ import pickle
 import sys
 import types
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
-from experiments.labs.runners.mistakes import MistakeError, place_of, said
-from experiments.labs.sandbox.frames import receive, send
+from experiments.labs.runners.mistakes import MistakeError, module_of, said, told
+from experiments.labs.sandbox.frames import answer_all
 
 MODULE, CLASS = "worker", "Worker"
 MOST_PACKETS = 64
@@ -52,9 +53,7 @@ class WorkerRunner:
 
     def load(self, text: str, arguments: list[Any]) -> list[Any]:
         """Make a worker by the student's class; its first state."""
-        module = types.ModuleType(MODULE)
-        sys.modules[MODULE] = module
-        exec(compile(text, f"{MODULE}.py", "exec"), module.__dict__)
+        module = module_of(text, MODULE)
         if not isinstance(getattr(module, CLASS, None), type):
             raise MistakeError(f"{MODULE}.py has no class {CLASS}")
         self.running = getattr(module, CLASS)(*arguments)
@@ -130,20 +129,10 @@ def answer_to(runner: WorkerRunner, question: list[Any]) -> list[Any]:
     calls: dict[str, Callable[..., Any]] = {"load": runner.load, "step": runner.step, "run": runner.run}
     try:
         return ["ok", calls[question[0]](*question[1:])]
-    except MistakeError as mistake:
-        return ["mistake", str(mistake)]
-    except MemoryError:
-        return ["mistake", "it needs more memory than it may use"]
     except Exception as error:
-        return ["mistake", place_of(error, f"{MODULE}.py")]
+        return ["mistake", told(error, f"{MODULE}.py")]
 
 
 def main(questions: int, answers: int) -> None:
     """Answer questions until there are no more."""
-    runner = WorkerRunner()
-    while True:
-        try:
-            question = receive(questions)
-        except EOFError:
-            return
-        send(answers, answer_to(runner, question))
+    answer_all(questions, answers, partial(answer_to, WorkerRunner()))

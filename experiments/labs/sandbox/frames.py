@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import struct
+from collections.abc import Callable
 from typing import Any
 
 LENGTH = struct.Struct("!I")
@@ -28,6 +29,16 @@ def receive(descriptor: int) -> Any:
     """Read a frame; `EOFError` when the other end is closed."""
     (size,) = LENGTH.unpack(exactly(descriptor, LENGTH.size))
     return json.loads(exactly(descriptor, size))
+
+
+def answer_all(questions: int, answers: int, answer_to: Callable[[Any], Any]) -> None:
+    """Answer questions until the other end is closed."""
+    while True:
+        try:
+            question = receive(questions)
+        except EOFError:
+            return
+        send(answers, answer_to(question))
 
 
 def exactly(descriptor: int, size: int) -> bytes:

@@ -9,11 +9,10 @@ from random import Random
 
 from experiments.labs.course.bench import Bench
 from experiments.labs.course.packets import described
-from experiments.labs.course.switch_lab import OpenedProgram, sent
-from experiments.labs.course.targets import SANDBOX, open_switch
+from experiments.labs.course.switch_lab import ProgramPart, sent
+from experiments.labs.course.targets import SANDBOX
 from experiments.labs.grading.finding import Finding, Packets, WrongError
 from experiments.labs.grading.item import Item
-from experiments.labs.grading.program import REFUSED, compiled_program, refusal
 from experiments.labs.grading.submission import Submission
 from experiments.labs.runners.sandboxed_switch import SandboxedSwitch
 from experiments.labs.tree import entry_items, switch_items
@@ -65,31 +64,20 @@ class OpenedTree:
     """A submission's program and entries. What is wrong with one of them is told at the items that need it."""
 
     def __init__(self, submission: Submission, stack: ExitStack) -> None:
-        self.submission, self.stack = submission, stack
-        self.program: OpenedProgram | None = None
-        self.switch: SandboxedSwitch | None = None
+        self.submission, self.stack, self.failed = submission, stack, set[str]()
+        self.program = ProgramPart(submission, PROGRAM, SANDBOX, stack)
         self.student: StudentEntries | None = None
-        self.refused, self.failed = "", set[str]()
-        try:
-            text, note = compiled_program(submission, PROGRAM)
-            switch = stack.enter_context(open_switch(SANDBOX, text, PROGRAM))
-            assert isinstance(switch, SandboxedSwitch)
-            self.switch, self.program = switch, OpenedProgram(switch, (note,) if note else ())
-        except REFUSED as error:
-            self.refused = refusal(error)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What was graded, and what of the sandbox is not enforced here."""
-        return () if self.program is None else self.program.notes
+        return self.program.notes
 
     def bench(self, item: Item, random: Random) -> Bench | EntriesBench:
         """The bench of an item; `InputError` if there is no program, or no entries, for it."""
         if item.name in NAMES_OF_PROGRAM:
-            if self.program is None or self.switch is None:
-                raise InputError(self.refused)
-            self.switch.choose("")
-            return self.program.bench(item, random)
+            self.program.sandboxed.choose("")
+            return self.program.needed.bench(item, random)
         if item.name in NAMES_OF_ENTRIES:
             return EntriesBench(random, self.entries())
         return self.both(random)
@@ -110,12 +98,12 @@ class OpenedTree:
 
     def switches(self, entries: dict[str, SwitchEntries]) -> dict[str, Injected]:
         """The student's program with entries, as many times as there are switches."""
-        assert self.switch is not None
+        switch = self.program.sandboxed
         for name, each in entries.items():
-            self.switch.choose(name)
-            self.switch.fresh()
-            self.switch.install(each)
-        return {name: Chosen(self.switch, name) for name in entries}
+            switch.choose(name)
+            switch.fresh()
+            switch.install(each)
+        return {name: Chosen(switch, name) for name in entries}
 
     def after(self, item: Item, *, passed: bool) -> None:
         """Hear whether an item has its points."""
@@ -126,8 +114,8 @@ class OpenedTree:
         """The packets that show what is wrong: of one switch with the trace, of a network hop by hop."""
         if not wrong.exchanges:
             return Finding(wrong.cause)
-        if self.program is not None and not wrong.exchanges[-1].switch:
-            return self.program.finding(wrong)
+        if self.program.opened is not None and not wrong.exchanges[-1].switch:
+            return self.program.opened.finding(wrong)
         last = wrong.exchanges[-1]
         hops = tuple(f"{each.switch} {line}" for each in wrong.exchanges for line in sent((each,)))
         got = tuple(f"{last.switch} port {port}: {described(packet)}" for port, packet in last.got)
