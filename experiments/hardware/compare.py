@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from rich.console import Console
@@ -15,7 +16,7 @@ from planner.core.plan import Plan
 from planner.core.problem import Problem
 from planner.install.data_plane_program import INA_HW, DataPlaneProgram
 from planner.install.plan_entries import entries
-from switch.entries import MulticastGroup, SwitchEntries, TableEntry
+from switch.entries import Entries, MulticastGroup, SwitchEntries, TableEntry
 from switch.handover.differences import Difference, differences
 from switch.handover.dumps import is_of_bfrt, load_dump
 from switch.handover.parts import Part
@@ -94,12 +95,16 @@ def compare(
 
     What BF-Runtime has dumped is compared with the plan's entries on chips, all else with those of `program`.
     """
+
+    @cache
+    def planned(of_chip: bool) -> Entries:
+        return chip_entries(problem, plan) if of_chip else entries(problem, program.fitted(plan))
+
     found = {}
     for name, source in sources.items():
-        used = INA_HW if source.of_chip else program
-        planned = chip_entries(problem, plan) if source.of_chip else entries(problem, program.fitted(plan))
-        held = source.read(used.path, name)
-        found[name] = differences(read_program(used.path), planned.of(name), held)
+        of_chip = source.of_chip
+        path, expected = (INA_HW if of_chip else program).path, planned(of_chip).of(name)
+        found[name] = differences(read_program(path), expected, source.read(path, name))
     return found
 
 

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from experiments.hardware.compiled.resources import Resources
+from planner.core.evaluate import evaluate
 from planner.core.plan import Plan
 from planner.core.problem import Problem
 from planner.core.used_limits import RECIRCULATION, UsedLimit, used_bitmaps, used_summing
@@ -50,7 +51,7 @@ class ChipFit:
     def reasons(self) -> tuple[str, ...]:
         """Why the plan does not fit: a line for each limit that is exceeded."""
         return tuple(
-            f"{self.chip.name} at {need.where}: {need.kind}: {amount(need.kind, need.used)} are needed, "
+            f"chip {self.chip.name}: {need.kind} at {need.where}: {amount(need.kind, need.used)} needed, "
             f"it has {amount(need.kind, need.limit)}"
             for need in self.needs
             if need.share > 1 + TOLERANCE
@@ -89,7 +90,8 @@ def needs_of(problem: Problem, plan: Plan, installed: dict[str, SwitchEntries]) 
     chips = {switch.name: switch.chip for switch in problem.fabric.switches if switch.chip}
     yield from used_slots(plan, chips)
     yield from used_bitmaps(problem, plan)
-    yield from (limit for limit in used_summing(problem, plan) if limit.kind == RECIRCULATION)
+    summed = used_summing(problem.fabric, evaluate(problem, plan))
+    yield from (limit for limit in summed if limit.kind == RECIRCULATION)
     for name, chip in chips.items():
         own = installed.get(name, SwitchEntries(name))
         for table, count in Counter(entry.table for entry in own.tables).items():

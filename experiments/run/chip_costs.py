@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from rich.console import Console
@@ -52,7 +52,7 @@ def chip_cost(
     chips = chips_of(problem.fabric)
     if not chips:
         return None
-    generic = Problem(with_chip_as_wired(problem.fabric, find_chip(GENERIC)), problem.jobs, problem.fragment)
+    generic = replace(problem, fabric=with_chip_as_wired(problem.fabric, find_chip(GENERIC)))
     free = find_method(planner).plan(generic, Options(seed=seed, headroom=headroom))
     limits = used_limits(problem, plan, with_results=RESULTS_RETURN[mode])
     return ChipCost(

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf
 
-from planner.core.evaluate import evaluate, tree_loads, tree_ways_s
+from planner.core.evaluate import Prediction, evaluate, tree_loads, tree_ways_s
 from planner.core.limits import most_children, resource_bps
 from planner.core.plan import Plan
 from planner.core.problem import Problem
+from topo.fabric.fabric import Fabric
 
 ROUNDING = 1e-6
 LINK, SWITCH, RECIRCULATION = "link", "aggregation rate", "recirculation"
@@ -41,22 +42,22 @@ class UsedLimit:
 
 def used_limits(problem: Problem, plan: Plan, *, with_results: bool = True) -> list[UsedLimit]:
     """All limits that a plan uses, the most used first; links carry gradients and, `with_results`, results."""
-    found = [*used_links(problem, plan, with_results=with_results), *used_summing(problem, plan)]
+    fabric, prediction = problem.fabric, evaluate(problem, plan)
+    found = [*used_links(fabric, prediction, with_results=with_results), *used_summing(fabric, prediction)]
     found += [*used_bitmaps(problem, plan), *(used_windows(problem, plan) if with_results else ())]
     return sorted(found, key=lambda each: (-each.share, each.kind, each.where))
 
 
-def used_links(problem: Problem, plan: Plan, *, with_results: bool) -> Iterator[UsedLimit]:
+def used_links(fabric: Fabric, prediction: Prediction, *, with_results: bool) -> Iterator[UsedLimit]:
     """The limits of links."""
-    prediction = evaluate(problem, plan)
     loads = prediction.loads_with_results_bps if with_results else prediction.link_loads_bps
     for link, load in loads.items():
-        yield UsedLimit(LINK, " → ".join(link), load, problem.fabric.capacities_bps[link])
+        yield UsedLimit(LINK, " → ".join(link), load, fabric.capacities_bps[link])
 
 
-def used_summing(problem: Problem, plan: Plan) -> Iterator[UsedLimit]:
+def used_summing(fabric: Fabric, prediction: Prediction) -> Iterator[UsedLimit]:
     """The limits of what switches sum, and of what pipelines recirculate for it: a copy for each pass but the first."""
-    fabric, summed = problem.fabric, evaluate(problem, plan).summed_bps
+    summed = prediction.summed_bps
     for switch in dict.fromkeys(name for name, _ in summed):
         load, limit = sum(bps for inp, bps in summed.items() if inp[0] == switch), resource_bps(fabric, switch)
         if limit < inf:

@@ -3,9 +3,8 @@
     program = find_program("ina_hw")
     plan = program.fitted(plan)
 
-Both programs have the tables, actions and counters of `planner.install.program` (`ina_hw` has no marks of congestion),
-so that the same entries go into either. `ina` does all that the papers ask for. `ina_hw` does what a chip can: one
-access to each register per packet.
+Both programs have the tables, actions and counters of `planner.install.program`, so that the same entries go into
+either. `ina` does all that the papers ask for. `ina_hw` does what a chip can: one access to each register per packet.
 """
 
 from __future__ import annotations
@@ -16,37 +15,34 @@ from pathlib import Path
 
 from planner.core.plan import AggregationTree, Plan
 from planner.core.policies import POLICIES, policy_of
-from planner.install.program import BITMAP_BITS, SLOTS_PER_PIPELINE
+from planner.install.program import BITMAP_BITS
 from topo.errors import PlanError, unknown_name
+from topo.fabric.chips import VALUES_PER_PACKET
 
 BUILD = Path(__file__).resolve().parents[2] / "p4" / "build"
-VALUES = 64
-"""The values of a packet."""
 
 
 @dataclass(frozen=True)
 class DataPlaneProgram:
     """A compiled program for v1model, and what it can do.
 
-    - `values_per_pass`: a packet of `VALUES` values comes in again until all are summed
+    - `values_per_pass`: a packet of `VALUES_PER_PACKET` values comes in again until all are summed
     - `bitmap_bits`: the most children of an aggregator
-    - `slots_per_pipeline`: the slots that an entry can name
     - `sums_parts`: one packet may stand for several bits of a bitmap, and be refused where one of them is in it already
     - `refused`: by slot policy, why the program cannot do what it asks
     """
 
     name: str
     path: Path
-    values_per_pass: int = VALUES
+    values_per_pass: int = VALUES_PER_PACKET
     bitmap_bits: int = BITMAP_BITS
-    slots_per_pipeline: int = SLOTS_PER_PIPELINE
     sums_parts: bool = True
     refused: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def passes(self) -> int:
         """How often a packet goes through the ingress pipeline."""
-        return VALUES // self.values_per_pass
+        return VALUES_PER_PACKET // self.values_per_pass
 
     @property
     def policies(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -157,11 +157,7 @@ class Fabric:
     @cached_property
     def port_rates_bps(self) -> dict[str, dict[int, float]]:
         """By node, the rate of each port that has a link: the greater one of its two directions."""
-        rates: dict[str, dict[int, float]] = {node: {} for node in self.tiers}
-        for link in self.links:
-            for node, port, _ in link.ends:
-                rates[node][port] = max(link.capacity_ab_bps, link.capacity_ba_bps)
-        return rates
+        return {node: {} for node in self.tiers} | port_rates_bps(self.links)
 
     def ingress_pipeline(self, switch: str, peer: str) -> int:
         """The pipeline of `switch` in which packets from `peer` arrive."""
@@ -256,6 +252,15 @@ def check_hosts(fabric: Fabric) -> None:
             raise FabricError(f"host '{host.name}' has no link: join it to a switch")
         if peers[0] in fabric.host_names:
             raise FabricError(f"host '{host.name}' is linked to host '{peers[0]}': a host hangs from a switch")
+
+
+def port_rates_bps(links: Iterable[Link]) -> dict[str, dict[int, float]]:
+    """By node, the rate of each port that one of these links has: the greater one of its two directions."""
+    rates: dict[str, dict[int, float]] = {}
+    for link in links:
+        for node, port, _ in link.ends:
+            rates.setdefault(node, {})[port] = max(link.capacity_ab_bps, link.capacity_ba_bps)
+    return rates
 
 
 def check_chips(fabric: Fabric) -> None:

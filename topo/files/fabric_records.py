@@ -28,7 +28,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, StrictI
 
 from topo.errors import FabricError
 from topo.fabric.chips import Chip
-from topo.fabric.fabric import MAX_PIPELINES, Fabric, Host, Link, Switch, contiguous_pipelines
+from topo.fabric.fabric import MAX_PIPELINES, Fabric, Host, Link, Switch, contiguous_pipelines, port_rates_bps
 from topo.files.chip_profiles import PROFILES, ChipRecord, chip_document, chip_of, find_chip, profile
 from topo.files.quantities import RATE, duration, rate, rate_text
 from topo.files.validation import Record
@@ -95,7 +95,8 @@ def fabric_of(record: FabricRecord) -> Fabric:
     """The fabric that a record describes. Raises `FabricError` for what no single key is to blame for."""
     links = tuple(links_of(record))
     chips = {name: chip_of(name, chip) for name, chip in record.chips.items()}
-    switches = (switch_of(name, switch, links, chips) for name, switch in record.switches.items())
+    rates = port_rates_bps(links)
+    switches = (switch_of(name, switch, rates.get(name, {}), chips) for name, switch in record.switches.items())
     return Fabric(record.name, tuple(map(Host, record.hosts)), tuple(switches), links)
 
 
@@ -116,15 +117,18 @@ def links_of(record: FabricRecord) -> Iterator[Link]:
         yield Link(link.a, link.b, *ports, link.capacity, back, link.delay, link.optical)
 
 
-def switch_of(name: str, record: SwitchRecord, links: tuple[Link, ...], chips: Mapping[str, Chip]) -> Switch:
-    """The switch of a record, with one of `chips` or a profile. Raises `FabricError` for an unknown chip."""
+def switch_of(name: str, record: SwitchRecord, rates_bps: Mapping[int, float], chips: Mapping[str, Chip]) -> Switch:
+    """The switch of a record, with one of `chips` or a profile. `rates_bps`: those of its ports that have links.
+
+    Raises `FabricError` for an unknown chip.
+    """
     chip = None
     if record.chip is not None:
         chip = chips[record.chip] if record.chip in chips else chip_called(record.chip, name)
     return Switch(
         name,
         record.tier,
-        pipelines_of(name, record, links, chip),
+        pipelines_of(record, rates_bps, chip),
         record.ina,
         record.aggregator_slots,
         record.aggregation_rate,
@@ -142,20 +146,14 @@ def chip_called(chip: str, switch: str) -> Chip:
 
 
 def pipelines_of(
-    name: str, record: SwitchRecord, links: tuple[Link, ...], chip: Chip | None
+    record: SwitchRecord, rates_bps: Mapping[int, float], chip: Chip | None
 ) -> tuple[tuple[int, ...], ...]:
-    """The pipelines of a record: as listed, or its links' ports in so many groups, or as they fill its chip."""
+    """The pipelines of a record: as listed, or the ports with links in so many groups, or as they fill its chip."""
     if isinstance(record.pipelines, list):
         return tuple(map(tuple, record.pipelines))
-    rates = {
-        port: max(link.capacity_ab_bps, link.capacity_ba_bps)
-        for link in links
-        for node, port, _ in link.ends
-        if node == name
-    }
     if record.pipelines is None and chip is not None:
-        return chip.fill(rates)
-    return contiguous_pipelines(max(rates, default=0), record.pipelines or 1)
+        return chip.fill(rates_bps)
+    return contiguous_pipelines(max(rates_bps, default=0), record.pipelines or 1)
 
 
 def document_of(fabric: Fabric) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from experiments.hardware.fit import TOLERANCE, ChipFit, amount
+from experiments.hardware.fit import ChipFit
 from experiments.hardware.validate.failures import Failure
 from experiments.hardware.validate.prepared import NO_PLAN, NOTHING
 from experiments.hardware.validate.site import Margins, Site
@@ -83,7 +83,7 @@ def reasons_of(site: Site, result: PlannerResult) -> list[str]:
 def nominal_reasons(site: Site, result: PlannerResult) -> Iterator[str]:
     """What is not met while nothing fails, in the plan, its fit, virtual time, and the emulation."""
     for fit in result.fits:
-        yield from fit_reasons(fit)
+        yield from fit.reasons
     yield from rate_reasons(site.margins, result.rates_bps, "while nothing fails")
     if result.prediction is not None:
         yield from load_reasons(site.problem.fabric, result.prediction, site.margins.free)
@@ -93,14 +93,6 @@ def nominal_reasons(site: Site, result: PlannerResult) -> Iterator[str]:
     emulated = result.emulated or {}
     if emulated.get("exact") is False and not emulated["reasons"]:
         yield "emulation: sums are not exact"
-
-
-def fit_reasons(fit: ChipFit) -> Iterator[str]:
-    """The limits of a chip that the plan exceeds."""
-    for need in fit.needs:
-        if need.share > 1 + TOLERANCE:
-            needed, has = amount(need.kind, need.used), amount(need.kind, need.limit)
-            yield f"chip {fit.chip.name}: {need.kind} at {need.where}: {needed} needed, it has {has}"
 
 
 def rate_reasons(margins: Margins, rates_bps: Mapping[int, float], when: str) -> Iterator[str]:

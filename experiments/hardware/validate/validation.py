@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ class Validation:
     results: tuple[PlannerResult, ...]
     left_out: tuple[str, ...]
 
-    @property
+    @cached_property
     def reasons(self) -> dict[str, list[str]]:
         """By planner, why the site does not hold with its plans."""
         return {result.planner: reasons_of(self.site, result) for result in self.results}
@@ -67,13 +68,17 @@ class Validation:
 
 @dataclass(frozen=True)
 class Work:
-    """The trials of a site: where their files are, what runs them, and the versions of what they depend on."""
+    """The trials of a site: where their files are, what runs them, and the versions of what they depend on.
+
+    `known`: by planner, the `hashes` that were read.
+    """
 
     site: Site
     folder: Path
     results: Path
     engine: Engine
     console: Console
+    known: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def trial(self, function: Any, planner: str, failure: Failure | None, kind: str, **more: object) -> Trial:
         """A trial of a planner under a failure. Its key is made of the site's content, not of where files are."""
@@ -85,15 +90,20 @@ class Work:
             "seed": self.site.seed,
             **more,
         }
-        files = {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in self.files_of(planner)}
-        key = key_of(function=function.__name__, given=given, files=files, code=self.code)
+        key = key_of(function=function.__name__, given=given, files=self.hashes(planner), code=self.code)
         return Trial(key, function, {**given, "folder": str(self.folder)}, kind, kind == "emulation")
 
-    def files_of(self, planner: str) -> list[Path]:
-        """The files of the network, its jobs, and the planner's plan."""
-        return [self.folder / FABRIC, self.folder / JOBS, plan_file(self.folder, planner)]
+    def hashes(self, planner: str) -> dict[str, str]:
+        """The SHA-256 of the files of the network, its jobs, and the planner's plan, by their names.
 
-    @property
+        They are written before the first trial, and read once for thousands of them.
+        """
+        if planner not in self.known:
+            files = [self.folder / FABRIC, self.folder / JOBS, plan_file(self.folder, planner)]
+            self.known[planner] = {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+        return self.known[planner]
+
+    @cached_property
     def code(self) -> str:
         """The version of the code on which trials depend."""
         return code_version(*(ROOT / part for part in (*PLANNING, *RUNNING, OWN)))

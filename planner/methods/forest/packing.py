@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import chain
 from math import inf
 
-from planner.core.limits import Inp, resource_bps
+from planner.core.limits import Resource, resource_bps
 from planner.core.loads import aggregated_flows, flow_counts, summed_flows
 from planner.core.plan import AggregationTree
 from planner.methods.aro.several.rates import Worth
@@ -22,15 +22,12 @@ from planner.methods.aro.several.reduced import access_links
 from planner.methods.aro.task import Task
 from planner.solvers.columns import LinearProgram, Term
 from planner.trees.from_paths import tree_from_paths
-from planner.trees.unfolding import DirectedLink, Path
+from planner.trees.unfolding import Path
 from topo.errors import SolverError
 from topo.fabric.fabric import Fabric
 
 NEGLIGIBLE = 1e-7
 """A tree with less than this part of its task's rate is left out."""
-
-Resource = DirectedLink | str | Inp
-"""A link; or the name of a switch, whose aggregators have a limited rate; or a pipeline whose chip recirculates."""
 
 
 @dataclass(frozen=True)
