@@ -19,6 +19,7 @@ from nodes import SwitchNode
 from small_networks import SETTINGS
 from state_space import Space
 from story import story
+from tiers import long_unless
 from visited import Seen
 
 from switch.program.program import Program
@@ -72,7 +73,7 @@ def test_also_with_wipes_and_impatience(program: Program, name: str) -> None:
     assert not explored(program, name, 1, EVERYTHING)
 
 
-@pytest.mark.parametrize("name", ["shadow copies", "root in the network"])
+@pytest.mark.parametrize("name", ["shadow copies", long_unless(False, "root in the network")])
 def test_also_with_restarts_where_a_ps_can_ask(program: Program, name: str) -> None:
     assert not explored(program, name, 2, (*EVERYTHING, "restarts"))
 

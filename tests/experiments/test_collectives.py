@@ -127,7 +127,7 @@ def test_losses_and_overflow_leave_sums_exact(planner: str) -> None:
     ways = [way for link in fabric.links for way in ((link.a, link.b), (link.b, link.a))]
     lossy = {way: LinkFaults(drop=0.02, duplicate=0.01) for way in ways if way[0] in fabric.switch_by_name}
     faults = FaultPlan(links=lossy, seed=5)
-    outcome = ran(problem_of(fabric, 6, 6_400), planner, faults=faults, gradients=RandomGradients(2, 1 << 31))
+    outcome = ran(problem_of(fabric, 4, 6_400), planner, faults=faults, gradients=RandomGradients(2, 1 << 31))
     assert (outcome.verdict, outcome.measured.exact) == ("VALID", True)
     assert outcome.measured.retransmissions > 0
 

@@ -23,7 +23,7 @@ BUSY = ("CPU:", "behind its pace", "input queue")
     ("switch", "policy"),
     [
         *(pytest.param("virtual", policy, marks=pytest.mark.compiler) for policy in POLICIES),
-        pytest.param("fast", "esa", marks=pytest.mark.root),
+        pytest.param("fast", "esa", marks=[pytest.mark.root, pytest.mark.beside]),
         pytest.param("fast", "p4inc-aoi", marks=[pytest.mark.root, pytest.mark.long]),
         pytest.param("bmv2", "atp", marks=[pytest.mark.root, pytest.mark.bmv2]),
     ],

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from command import ENTRY, inakit, nothing_left
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.root, pytest.mark.beside]
 
 IMPATIENT = f"""
 from functools import partial

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tiers import long_unless
 
 from experiments.labs.export import export_labs
 from experiments.labs.grading.grade import Lab, Request, grade
@@ -31,7 +32,7 @@ P4C = pytest.mark.skipif(shutil.which("p4c-bm2-ss") is None, reason="needs p4c")
 MUTANTS = {(lab, mutant.name): mutant for lab in LABS for mutant in read_mutants(TEACHER / lab)}
 FIRST = {lab: (lab, name) for lab, name in reversed(MUTANTS)}.values()
 """A mutant of each lab."""
-SLOW = ("6-plan", "7-measure")
+SLOW = ("3-pool", "4-loss", "6-plan", "7-measure")
 """Labs whose grading takes seconds."""
 SOLUTIONS = [(lab, folder.name) for lab in LABS for folder in solution_folders(TEACHER / lab)]
 
@@ -63,11 +64,6 @@ def only(lab: str, item: str) -> Lab:
     whole: Any = LABS[lab]
     chosen: Lab = replace(whole, items=tuple(each for each in whole.items if each.name == item))
     return chosen
-
-
-def long_unless(short: bool, *given: str) -> Any:
-    """The parameters of a test, which is long unless it is of the short form."""
-    return pytest.param(*given, marks=[] if short else [pytest.mark.long])
 
 
 @pytest.mark.parametrize(
