@@ -19,6 +19,9 @@ from switch.stf.differences import mismatch, spaced
 from switch.stf.names import StfNames
 from switch.stf.script import parse_expect
 from switch.testing.tested_table import TestedTable
+from topo.errors import InputError
+
+NEVER_APPLIED = " (p4c leaves out a table that the program never applies)"
 
 
 class PacketTest:
@@ -32,7 +35,11 @@ class PacketTest:
 
     def table(self, name: str) -> TestedTable:
         """The table of this name, or the only one whose name ends with it."""
-        return TestedTable(self.control, self.names, self.names.table(name).name)
+        try:
+            return TestedTable(self.control, self.names, self.names.table(name).name)
+        except InputError as error:
+            absent = not any(each.endswith(name) for each in self.program.tables)
+            raise InputError(f"{error}{NEVER_APPLIED if absent else ''}") from None
 
     def install(self, entries: SwitchEntries) -> None:
         """Add entries, multicast groups, mirror sessions, rates or register values."""
