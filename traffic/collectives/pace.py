@@ -1,15 +1,15 @@
 """How much each rank may send now over all its connections, earlier steps first, and of one step the next ranks.
 
-The rates of connections are for their own steps. Where a host's links do not carry all of its connections at the same
-time, its steps follow one another: in a step in which it sends at half its highest rate, each fragment takes twice as
-much of its credit, and nothing is left for a later step, which may share links with this one.
+The rates of connections are for their own steps. Where links do not carry all connections at the same time, the steps
+of a host follow one another: in a step in which it sends at half its highest rate, each fragment takes twice as much of
+its credit, and nothing is left for a later step, which may share links with this one.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from planner.core.collectives.collective_load import all_at_once
+from planner.core.collectives.collective_load import overlaps
 from traffic.collectives.dataflow import Dataflow
 from traffic.collectives.layout import CollectiveLayout
 from traffic.endpoints.token_buckets import LEAST_DEPTH
@@ -93,17 +93,18 @@ def rates_and_costs(layout: CollectiveLayout, flow: Dataflow) -> tuple[FloatArra
     stream, step = np.divmod(np.unique(layout.stream_of_row * steps + flow.step), steps)
     in_step = np.bincount(streams.host[stream] * steps + step, streams.rate_fps[stream], hosts * steps)
     in_step = in_step.reshape(hosts, steps)
-    at_once = hosts_at_once(layout)
-    rates = np.where(at_once, np.bincount(streams.host, streams.rate_fps, hosts), in_step.max(axis=1))
+    overlap = hosts_that_overlap(layout)
+    rates = np.where(overlap, np.bincount(streams.host, streams.rate_fps, hosts), in_step.max(axis=1))
     host = streams.host[layout.stream_of_row]
-    return rates, np.where(at_once[host], 1.0, rates[host] / in_step[host, flow.step])
+    return rates, np.where(overlap[host], 1.0, rates[host] / in_step[host, flow.step])
 
 
-def hosts_at_once(layout: CollectiveLayout) -> BoolArray:
-    """Whether each host can send by all connections of its rank at the same time, (hosts,)."""
-    named = {
-        rank: at_once
+def hosts_that_overlap(layout: CollectiveLayout) -> BoolArray:
+    """Whether the steps of each host may overlap, (hosts,)."""
+    ranks = {
+        rank
         for collective in layout.collectives
-        for rank, at_once in zip(collective.ranks, all_at_once(layout.problem.fabric, collective), strict=True)
+        if overlaps(layout.problem.fabric, collective)
+        for rank in collective.ranks
     }
-    return np.array([named.get(host.name, True) for host in layout.hosts], np.bool_)
+    return np.array([host.name in ranks for host in layout.hosts], np.bool_)

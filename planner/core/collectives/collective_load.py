@@ -14,7 +14,6 @@ from planner.core.problem import FragmentFormat
 from topo.fabric.fabric import Fabric
 
 FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 DirectedLink = tuple[str, str]
 Loads = dict[DirectedLink, float]
 
@@ -62,15 +61,13 @@ def step_rates_bps(collective: Collective, connections: Iterable[int]) -> FloatA
     return np.bincount(sources, [each.rate_bps for each in own], len(collective.ranks))
 
 
-def all_at_once(fabric: Fabric, collective: Collective) -> BoolArray:
-    """Whether the links of each rank's host carry all of its connections at the same time, (ranks,).
+def overlaps(fabric: Fabric, collective: Collective) -> bool:
+    """Whether links carry all connections at the same time, so that the steps of a rank may overlap.
 
-    Such a rank sends steps that overlap. The rates of another one's connections are for one step after the other.
+    Where they do not, the rates of connections are for one step after the other.
     """
-    loads: defaultdict[tuple[int, DirectedLink], float] = defaultdict(float)
+    loads: defaultdict[DirectedLink, float] = defaultdict(float)
     for connection in collective.connections:
-        loads[connection.source, connection.links[0]] += connection.rate_bps
-    found = np.ones(len(collective.ranks), np.bool_)
-    for (rank, link), load_bps in loads.items():
-        found[rank] &= load_bps <= fabric.capacities_bps[link] * (1 + ROUNDING)
-    return found
+        for link in connection.links:
+            loads[link] += connection.rate_bps
+    return all(load_bps <= fabric.capacities_bps[link] * (1 + ROUNDING) for link, load_bps in loads.items())

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.core.collectives.collective import Collective, Connection, Transfer
-from planner.core.collectives.collective_load import all_at_once, step_rates_bps
+from planner.core.collectives.collective_load import overlaps, step_rates_bps
 from planner.core.collectives.link_queues import LinkQueues
 from planner.core.problem import FragmentFormat, Problem
 from topo.fabric.fabric import Fabric
@@ -111,9 +111,9 @@ class Clock:
 
     `first` and `last`, (ranks, chunks): when a rank has the first and the last fragment of what it holds of a chunk.
     `free`, (ranks,): when a rank has sent the steps before. `busy`, (connections,): the same of a connection.
-    `interval_s`: the time between two frames of a connection. `at_once`: which ranks can send by all of their
-    connections at the same time, and are always free. `turn_s`: how long a frame of such a rank's connection waits at
-    most, until those of its other connections have left.
+    `interval_s`: the time between two frames of a connection. `overlaps`: whether ranks send by all of their
+    connections at the same time, and are always free; `turn_s`: how long a frame of a connection then waits at most,
+    until those of the rank's other connections have left.
     """
 
     def __init__(self, fabric: Fabric, fragment: FragmentFormat, collective: Collective, count: int) -> None:
@@ -125,10 +125,9 @@ class Clock:
         self.source = np.array([each.source for each in connections], np.int64)
         self.destination = np.array([each.destination for each in connections], np.int64)
         self.interval_s = np.array([bits / each.rate_bps for each in connections])
-        self.bits, self.at_once = bits, all_at_once(fabric, collective)
+        self.bits, self.overlaps = bits, overlaps(fabric, collective)
         rates_bps = np.bincount(self.source, [each.rate_bps for each in connections], ranks)
-        waits_s = self.interval_s - bits / rates_bps[self.source]
-        self.turn_s = np.where(self.at_once[self.source], waits_s, 0.0)
+        self.turn_s = (self.interval_s - bits / rates_bps[self.source]) * self.overlaps
         self.queues = LinkQueues(fabric, bits, connections)
         self.longest_way_s = 0.0
 
@@ -147,7 +146,7 @@ class Clock:
         ways_s = self.ways(groups, [first for first, _ in left])
         for group, (first, last), way_s in zip(groups, left, ways_s, strict=True):
             self.arrive(group, first, last, way_s)
-        sending = (frames > 0) & ~self.at_once
+        sending = (frames > 0) & (not self.overlaps)
         own_s = frames[sending] * self.bits / rates_bps[sending]
         self.free[sending] = np.maximum(self.free, ready)[sending] + own_s
 
