@@ -103,6 +103,9 @@ FIGURES: dict[str, dict[str, Figure]] = {
             module("collectives.by_packets"),
             simulated=True,
         ),
+        "scale": Figure(
+            "a short message over 16 to 1,024 workers: INA and collectives", module("collectives.scale"), simulated=True
+        ),
     },
     "goat": {
         "fig4": Figure("training throughput by model: GOAT, ESA, ATP, Geryon", module("goat.training", "run", "fig4")),

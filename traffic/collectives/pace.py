@@ -45,7 +45,9 @@ class RankPace:
         self.late_s += np.where(self.ready & (self.rate_fps > 0), late, 0)
         self.credit = np.minimum(self.credit, limits(depth, passed * self.rate_fps, self.ready))
 
-    def share(self, streams: IntArray, rows: IntArray, step: IntArray, credit: FloatArray, wanted: IntArray) -> IntArray:
+    def share(
+        self, streams: IntArray, rows: IntArray, step: IntArray, credit: FloatArray, wanted: IntArray
+    ) -> IntArray:
         """How many fragments, from `rows` on, each of `streams` may send of those `wanted`; all are (streams,).
 
         Hosts' earliest steps come first and, of one step, streams with the most `credit` of their own. Of equal ones

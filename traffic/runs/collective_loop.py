@@ -14,7 +14,6 @@ from traffic.endpoints.streams import StreamLayout
 from traffic.runs.loop import ClosedLoop, ReliableOptions
 from traffic.sockets.ports import IntArray, Ports
 
-
 TICK_S = 0.002
 """How often ranks act in real time, in seconds. What a tree passes on waits for a step of every rank on its way: with
 4 ms, double trees of 15 ranks took 4 % longer than planned (1.1 s), with 2 ms they take 2 %.

@@ -71,8 +71,9 @@ def of_aro(console: Console, request: Request) -> str:
 
 
 def compare(console: Console, request: Request, name: str, seeds: dict[str, int]) -> str:
-    """Measure all networks under both headrooms; print and draw what is gained, and return the verdict."""
-    asked = [trial for network, count in seeds.items() for h in (*KNOWING, AFTERWARDS) for trial in trials(network, count, h)]
+    """Measure all networks under all headrooms; print and draw what is gained, and return the verdict."""
+    headrooms = (*KNOWING, AFTERWARDS)
+    asked = [trial for network, count in seeds.items() for each in headrooms for trial in trials(network, count, each)]
     found = sweep(asked, measure, request.results / "closed-loop-trials", console)
     rows = {
         (network, headroom): {kind: gains(found, network, count, headroom, kind) for kind in KINDS}

@@ -58,7 +58,7 @@ def step_rates_bps(collective: Collective, connections: Iterable[int]) -> FloatA
     """The most that each rank sends in a step by these connections, each of which sends in it, in bit/s, (ranks,)."""
     own = [collective.connections[number] for number in set(connections)]
     sources = np.array([each.source for each in own], np.int64)
-    return np.bincount(sources, [each.rate_bps for each in own], len(collective.ranks))
+    return np.bincount(sources, [each.rate_bps for each in own], len(collective.ranks)).astype(np.float64)
 
 
 def overlaps(fabric: Fabric, collective: Collective) -> bool:
