@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from rich.console import Console
 from rich.table import Table
 
+from experiments.hardware.compiled.recorded import Recorded
 from experiments.hardware.compiled.resources import Resources
 from planner.core.evaluate import evaluate
 from planner.core.plan import Plan
@@ -25,10 +26,6 @@ from topo.fabric.fabric import Fabric
 from topo.fabric.variations import with_chip_as_wired
 
 SLOTS, ENTRIES, GROUPS, MEMORY = "slots", "table entries", "multicast groups", "memory of the sums"
-NO_FIGURES = (
-    "no figures of the chip's compiler are recorded: whether the P4 program fits is not known "
-    "(--compiled FOLDER shows those of a program that p4c's Tofino backend compiled)"
-)
 TOLERANCE = 1e-9
 UNITS = {RECIRCULATION: (1e-9, "Gbit/s"), MEMORY: (1 / 1024, "KiB")}
 """By kind of limit, the factor and the name of the unit in which it is shown; others are counts."""
@@ -127,11 +124,24 @@ def print_fit(console: Console, found: Iterable[ChipFit]) -> None:
         console.print(f"the plan {verdict(fit)}", highlight=False, soft_wrap=True)
 
 
-def print_program(console: Console, found: Resources | None) -> None:
-    """Print what the chip's compiler says that the P4 program takes, or that nothing is known of it."""
-    if found is None:
-        console.print(NO_FIGURES, highlight=False, soft_wrap=True)
-        return
+def print_recorded(console: Console, chip: Chip, found: Iterable[Recorded]) -> None:
+    """Print what is recorded of `ina_hw` for a chip, or that nothing is."""
+    for each in found:
+        print_program(console, each.resources)
+        console.print(provenance(each), highlight=False, soft_wrap=True)
+    if not any(each.values == chip.values_per_pass for each in found):
+        line = f"no figures are recorded of ina_hw for {chip.name} with {chip.values_per_pass} values a pass"
+        console.print(line, highlight=False, soft_wrap=True)
+
+
+def provenance(found: Recorded) -> str:
+    """Of which program recorded figures are, and whether it is still the same."""
+    stale = "; THE SOURCES HAVE CHANGED SINCE: compile again" if found.is_stale else ""
+    return f"recorded, for ina_hw with {found.values} values a pass, sources {found.source_sha256[:12]}{stale}"
+
+
+def print_program(console: Console, found: Resources) -> None:
+    """Print what the chip's compiler says that the P4 program takes."""
     table = Table(title=f"{found.program} on {found.chip}, by its compiler {found.compiler}")
     for heading in ("of a pipeline", "takes", "has", "share"):
         table.add_column(heading, justify="left" if heading == "of a pipeline" else "right")

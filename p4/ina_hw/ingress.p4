@@ -121,7 +121,7 @@
         meta.happened = event;
         meta.summed = 1;
         hdr.ina.label = meta.own_label;
-        hdr.ina.workers = (bit<16>)meta.workers;
+        hdr.ina.workers = WORKERS_NOT_COUNTED;
         hdr.ina.flags = hdr.ina.flags | (bit<8>)meta.marks;
         hdr.ina.bitmap = 0;
         meta.way = WAY_LABEL;
@@ -133,8 +133,8 @@
 
     apply {
         BEFORE_INGRESS
-        if (meta.gone == 1) {
-            drop(meta.outcome);
+        if (IS_GONE) {
+            drop(GONE_BY);
         } else if (!hdr.ina.isValid()) {
             meta.way = WAY_ADDRESS;
         } else {
@@ -192,85 +192,72 @@
             if (meta.held == SLOT_FRESH) {
                 set_bits();
                 set_seen();
+                set_marks();
             } else if (meta.held == SLOT_MINE) {
                 join_bits();
                 join_seen();
-            }
-
-            // Its values.
-            if (meta.held == SLOT_FRESH) {
-                set_workers();
-                set_marks();
-                SUM(STORE)
-            } else if (meta.held == SLOT_MINE && meta.seen == 0) {
-                add_workers();
                 join_marks();
-                SUM(ADD)
-            } else if (meta.held == SLOT_MINE) {
-                look_workers();
-                join_marks();
-                SUM(LOOK)
             }
+        }
 
-            // What becomes of the packet.
-            if (meta.asked == ASK_RELEASE) {
-                if (PASSES == 2 && meta.second == 0) {
-                    meta.again = 1;
-                } else if (meta.owner_before == meta.owner) {
-                    meta.happened = EVENT_RELEASED;
-                }
-            } else if (meta.asked != ASK_NOTHING && meta.held == SLOT_BUSY) {
-                if (meta.second == 1) {
-                    // Half of it is in a slot: it cannot go on by itself.
-                    meta.happened = EVENT_COLLISION;
-                    drop(EVENT_ABSORBED);
-                } else if (meta.asked == ASK_FIND) {
-                    pass();
-                } else if ((meta.policy & POLICY_NOTIFY) != 0) {
-                    notify();
-                } else if ((meta.policy & POLICY_HOLD) != 0) {
-                    // Nobody starts a newer fragment here before all have this one's result.
-                    drop(EVENT_DUPLICATE);
-                } else {
-                    collide();
-                }
-            } else if (meta.asked != ASK_NOTHING) {
-                if (meta.seen == 0 || (meta.second == 1 && hdr.carried.is_new == 1)) {
-                    meta.is_new = 1;
-                }
-                if (meta.held == SLOT_FRESH && meta.owner_before != 0) {
-                    meta.reclaimed = 1;
-                }
-                if (PASSES == 2 && meta.second == 0) {
-                    meta.again = 1;
-                    meta.summed = 1;
-                } else if (meta.second == 1 && hdr.carried.bitmap != meta.after) {
-                    drop(EVENT_ABSORBED);
-                } else if (meta.after == meta.full) {
-                    if (meta.is_new == 1) {
-                        become_sum(EVENT_COMPLETED);
-                        if ((meta.policy & POLICY_ROOT) != 0) {
-                            hdr.ina.kind = KIND_RESULT;
-                            reach_all();
-                        }
-                    } else if ((hdr.ina.flags & FLAG_RETRANSMITTED) != 0) {
-                        become_sum(EVENT_ANSWERED);
-                        if ((meta.policy & POLICY_ROOT) != 0) {
-                            hdr.ina.kind = KIND_RESULT;
-                            turn_back();
-                        }
-                    } else {
-                        drop(EVENT_DUPLICATE);
-                    }
-                } else if (meta.asked == ASK_FIND) {
-                    become_sum(EVENT_FLUSHED);
-                    be_partial();
-                } else if (meta.is_new == 1) {
-                    drop(EVENT_ABSORBED);
-                } else {
-                    drop(EVENT_DUPLICATE);
-                }
+        // What it is to its slot.
+        if (meta.asked == ASK_RELEASE) {
+            if (PASSES == 2 && meta.second == 0) {
+                meta.again = 1;
+            } else if (meta.owner_before == meta.owner) {
+                meta.happened = EVENT_RELEASED;
             }
+        } else if (meta.asked != ASK_NOTHING && meta.held == SLOT_BUSY) {
+            if (meta.second == 1) {
+                // Half of it is in a slot: it cannot go on by itself.
+                meta.happened = EVENT_COLLISION;
+                drop(EVENT_ABSORBED);
+            } else if (meta.asked == ASK_FIND) {
+                pass();
+            } else if ((meta.policy & POLICY_NOTIFY) != 0) {
+                notify();
+            } else if ((meta.policy & POLICY_HOLD) != 0) {
+                // Nobody starts a newer fragment here before all have this one's result.
+                drop(EVENT_DUPLICATE);
+            } else {
+                collide();
+            }
+        } else if (meta.asked != ASK_NOTHING) {
+            if (meta.seen == 0 || (meta.second == 1 && hdr.carried.is_new == 1)) {
+                meta.is_new = 1;
+            }
+            if (meta.held == SLOT_FRESH && meta.owner_before != 0) {
+                meta.reclaimed = 1;
+            }
+        }
+
+        // What becomes of one that is in its slot.
+        if (meta.asked != ASK_RELEASE && meta.held != SLOT_BUSY) {
+            if (PASSES == 2 && meta.second == 0) {
+                meta.again = 1;
+                meta.summed = 1;
+            } else if (meta.second == 1 && hdr.carried.bitmap != meta.after) {
+                drop(EVENT_ABSORBED);
+            } else if (meta.after == meta.full && meta.is_new == 1) {
+                become_sum(EVENT_COMPLETED);
+            } else if (meta.after == meta.full && (hdr.ina.flags & FLAG_RETRANSMITTED) != 0) {
+                become_sum(EVENT_ANSWERED);
+            } else if (meta.after != meta.full && meta.asked == ASK_FIND) {
+                become_sum(EVENT_FLUSHED);
+            } else if (meta.after != meta.full && meta.is_new == 1) {
+                drop(EVENT_ABSORBED);
+            } else {
+                drop(EVENT_DUPLICATE);
+            }
+        }
+        if (meta.happened == EVENT_FLUSHED) {
+            be_partial();
+        } else if (meta.happened == EVENT_COMPLETED && (meta.policy & POLICY_ROOT) != 0) {
+            hdr.ina.kind = KIND_RESULT;
+            reach_all();
+        } else if (meta.happened == EVENT_ANSWERED && (meta.policy & POLICY_ROOT) != 0) {
+            hdr.ina.kind = KIND_RESULT;
+            turn_back();
         }
 
         if (meta.again == 1) {
@@ -290,4 +277,7 @@
         hdr.carried.second = meta.second;
         hdr.carried.bitmap = meta.after;
         AFTER_INGRESS
+
+        // Its values, last: nothing else waits for them, and they take the stages that are left.
+        SUM_VALUES
     }

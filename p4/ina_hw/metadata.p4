@@ -15,8 +15,7 @@ const bit<8> SLOT_FRESH = 2;  // its fragment from now on: nothing was there, or
 #define SMALLEST 32w0x80000000
 
 struct metadata_t {
-    bit<1> second;        // it has been here before, for the first half of its values
-    bit<1> gone;
+    bit<8> second;        // it has been here before, for the first half of its values
     bit<1> admitted;
     bit<2> way;
     // from the entry of the aggregator
@@ -36,12 +35,11 @@ struct metadata_t {
     bit<8> held;
     bit<32> after;        // the children in the sum with this packet's
     bit<32> seen;         // the packet's child if it was in the sum before
-    bit<32> workers;
     bit<32> marks;
     // what becomes of the packet
-    bit<1> again;
-    bit<1> summed;
-    bit<1> is_new;
+    bit<8> again;
+    bit<8> summed;
+    bit<8> is_new;
     bit<1> reclaimed;
     event_t outcome;
     event_t happened;

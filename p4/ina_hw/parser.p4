@@ -9,9 +9,16 @@
     }
     state ipv4 {
         packet.extract(hdr.ipv4);
-        // A later fragment has no UDP header, and options would move it.
-        transition select(hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.fragment_offset, hdr.ipv4.protocol) {
-            (4, 5, 0, PROTOCOL_UDP): udp;
+        // Options would move the UDP header.
+        transition select(hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.protocol) {
+            (4, 5, PROTOCOL_UDP): first_fragment;
+            default: accept;
+        }
+    }
+    // A later fragment has no UDP header. The parser of a Tofino 1 compares 32 bits in a state, and keeps the port.
+    state first_fragment {
+        transition select(hdr.ipv4.fragment_offset) {
+            0: udp;
             default: accept;
         }
     }

@@ -27,6 +27,10 @@ const bit<8> POLICY_ROOT = 0x01;    // its sum is the result, and goes to all wo
 const bit<8> POLICY_HOLD = 0x02;    // what comes again is summed as well: no partial sum ever leaves
 const bit<8> POLICY_NOTIFY = 0x10;  // a fragment that finds its slot busy goes back as a notice with ECN
 
+// What a sum says instead of the number of its workers. A chip has as many ALUs as values after the stage that finds
+// whether a packet is new, and none to count with.
+const bit<16> WORKERS_NOT_COUNTED = 0;
+
 // How a packet that leaves finds its port or ports.
 const bit<2> WAY_NONE = 0;
 const bit<2> WAY_LABEL = 1;    // towards the root: by job, tree and label
@@ -102,15 +106,14 @@ header values_t {
 }
 
 // What a switch keeps in front of a packet from its ingress to its egress, and from one pass to the next. It is
-// never on a link.
+// never on a link. An action of a chip can write a byte from one place, so that each flag has a byte of its own.
 header carried_t {
-    bit<1> again;     // it comes in once more, for the other half of its values
-    bit<1> summed;    // its values are a sum
-    bit<1> overflow;  // a sum of an earlier pass left the range of int<32>
-    bit<1> is_new;    // an earlier pass added it
-    bit<1> faulty;    // v1model only: it came in by a port with faults on demand
-    bit<1> second;    // it has come in once more
-    bit<2> unused;
+    bit<8> again;     // it comes in once more, for the other half of its values
+    bit<8> summed;    // its values are a sum
+    bit<8> overflow;  // a sum of an earlier pass left the range of int<32>
+    bit<8> is_new;    // an earlier pass added it
+    bit<8> faulty;    // v1model only: it came in by a port with faults on demand
+    bit<8> second;    // it has come in once more
     bit<8> pipeline;  // by which it came in
     bit<32> bitmap;   // of the children in the sum of the earlier pass
 }

@@ -8,7 +8,6 @@ REGISTER(slot_owner, bit<32>)    // job and tree; 0: the slot is free
 REGISTER(slot_seq, bit<32>)      // the fragment
 REGISTER(slot_bitmap, bit<32>)   // of the children in the sum
 REGISTER(slot_seen, bit<32>)     // the same: a register answers one question per packet
-REGISTER(slot_workers, bit<32>)  // whose gradients are in the sum
 REGISTER(slot_marks, bit<32>)    // FLAG_ECN, if a packet had it that is in the sum
 
 // A free slot becomes the tree's.
@@ -41,12 +40,6 @@ READ_MODIFY_WRITE(slot_bitmap, join_bits, bit<32>, meta.after, JOIN_BITS)
 READ_MODIFY_WRITE(slot_seen, set_seen, bit<32>, meta.seen, SET_SEEN)
 #define JOIN_SEEN result = value & meta.child; value = value | meta.child;
 READ_MODIFY_WRITE(slot_seen, join_seen, bit<32>, meta.seen, JOIN_SEEN)
-
-#define SET_WORKERS value = (bit<32>)hdr.ina.workers; result = value;
-READ_MODIFY_WRITE(slot_workers, set_workers, bit<32>, meta.workers, SET_WORKERS)
-#define ADD_WORKERS value = value + (bit<32>)hdr.ina.workers; result = value;
-READ_MODIFY_WRITE(slot_workers, add_workers, bit<32>, meta.workers, ADD_WORKERS)
-READ_MODIFY_WRITE(slot_workers, look_workers, bit<32>, meta.workers, LOOK)
 
 #define SET_MARKS value = (bit<32>)(hdr.ina.flags & FLAG_ECN); result = value;
 READ_MODIFY_WRITE(slot_marks, set_marks, bit<32>, meta.marks, SET_MARKS)

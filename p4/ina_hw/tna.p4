@@ -44,7 +44,6 @@ parser InaIngressParser(packet_in packet, out headers_t hdr, out metadata_t meta
         packet.extract(standard);
         packet.advance(PORT_METADATA_SIZE);
         meta.second = 0;
-        meta.gone = 0;
         meta.admitted = 0;
         meta.way = WAY_NONE;
         meta.child = 0;
@@ -75,13 +74,13 @@ parser InaIngressParser(packet_in packet, out headers_t hdr, out metadata_t meta
     #include "values_parser.p4"
 }
 
-#define REGISTER(name, type) Register<type, bit<17>>(PASSES * SLOTS_PER_PIPELINE) name;
+#define REGISTER(name, type) Register<type, bit<14>>(PASSES * SLOTS_PER_PIPELINE) name;
 #define READ_MODIFY_WRITE(cells, name, type, destination, BODY) \
-    RegisterAction<bit<32>, bit<17>, type>(cells) name##_cell = { \
+    RegisterAction<bit<32>, bit<14>, type>(cells) name##_cell = { \
         void apply(inout bit<32> value, out type result) { BODY } \
     }; \
     action name() { destination = name##_cell.execute(CELL); }
-#define CELL (meta.second ++ meta.slot)
+#define CELL (meta.second[0:0] ++ meta.slot[12:0])
 #define ADD_TO_THE_END(operand) \
     if (value != LARGEST && value != SMALLEST) { \
         value = (bit<32>)((int<32>)value |+| (int<32>)operand); \
@@ -90,11 +89,22 @@ parser InaIngressParser(packet_in packet, out headers_t hdr, out metadata_t meta
     REGISTER(sum##i, bit<32>) \
     READ_MODIFY_WRITE(sum##i, store_##i, bit<32>, hdr.values.v##i, STORE(i)) \
     READ_MODIFY_WRITE(sum##i, add_##i, bit<32>, hdr.values.v##i, ADD(i)) \
-    READ_MODIFY_WRITE(sum##i, look_##i, bit<32>, hdr.values.v##i, LOOK)
-#define SUM_STORE(i) store_##i();
-#define SUM_ADD(i) add_##i();
-#define SUM_LOOK(i) look_##i();
-#define SUM(operation) EACH_VALUE(SUM_##operation)
+    READ_MODIFY_WRITE(sum##i, look_##i, bit<32>, hdr.values.v##i, LOOK) \
+    table value_##i { \
+        key = { meta.held: exact; meta.seen: ternary; } \
+        actions = { store_##i; add_##i; look_##i; NoAction; } \
+        const entries = { \
+            (SLOT_FRESH, _): store_##i(); \
+            (SLOT_MINE, 0): add_##i(); \
+            (SLOT_MINE, _): look_##i(); \
+        } \
+        const default_action = NoAction(); \
+        size = 4; \
+    }
+// A table for each value, which no other waits for: a branch over all of them would keep the stages between its first
+// and its last value from everything else.
+#define SUM_VALUE(i) value_##i.apply();
+#define SUM_VALUES EACH_VALUE(SUM_VALUE)
 
 #define INGRESS_PORT standard.ingress_port
 #define EGRESS_PORT manager.ucast_egress_port
@@ -103,17 +113,15 @@ parser InaIngressParser(packet_in packet, out headers_t hdr, out metadata_t meta
 #define DROP deparsing.drop_ctl = 1;
 #define REJECT
 #define LOCATE
-#define BEFORE_INGRESS \
-    if (!hdr.ipv4.isValid()) { \
-        meta.gone = 1; \
-        meta.outcome = EVENT_MALFORMED; \
-    }
+#define BEFORE_INGRESS
+#define IS_GONE !hdr.ipv4.isValid()
+#define GONE_BY EVENT_MALFORMED
 #define RECIRCULATE recirculate();
 #define AFTER_INGRESS \
     if (meta.again == 0) { \
         outcomes.count(meta.outcome); \
         happenings.count(meta.happened); \
-        added.count(meta.is_new ++ meta.reclaimed); \
+        added.count(meta.is_new[0:0] ++ meta.reclaimed); \
     }
 
 control InaIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intrinsic_metadata_t standard,

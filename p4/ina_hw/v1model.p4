@@ -49,6 +49,7 @@ typedef bit<32> event_t;
 #define METADATA_BESIDE \
     faults_t fault; \
     marks_t mark; \
+    bit<1> gone; \
     bit<8> pipeline;
 #include "metadata.p4"
 
@@ -103,6 +104,14 @@ control NoUpdate(inout headers_t hdr, inout metadata_t meta) { apply { } }
 #define SUM_ADD(i) add_##i();
 #define SUM_LOOK(i) look_##i();
 #define SUM(operation) EACH_VALUE(SUM_##operation)
+#define SUM_VALUES \
+    if (meta.held == SLOT_FRESH) { \
+        SUM(STORE) \
+    } else if (meta.held == SLOT_MINE && meta.seen == 0) { \
+        SUM(ADD) \
+    } else if (meta.held == SLOT_MINE) { \
+        SUM(LOOK) \
+    }
 
 #define INGRESS_PORT standard.ingress_port
 #define EGRESS_PORT standard.egress_spec
@@ -118,7 +127,7 @@ control NoUpdate(inout headers_t hdr, inout metadata_t meta) { apply { } }
     if (meta.second == 1) { \
         meta.admitted = 1; \
         meta.pipeline = hdr.carried.pipeline; \
-        meta.fault.possible = hdr.carried.faulty; \
+        meta.fault.possible = hdr.carried.faulty[0:0]; \
     } else { \
         meta.fault.port = (bit<32>)standard.ingress_port; \
         received.count(meta.fault.port); \
@@ -136,10 +145,12 @@ control NoUpdate(inout headers_t hdr, inout metadata_t meta) { apply { } }
             events.count(EVENT_OVERTAKEN); \
         } \
     }
+#define IS_GONE meta.gone == 1
+#define GONE_BY meta.outcome
 #define RECIRCULATE \
     standard.egress_spec = RECIRCULATION_PORT; \
     hdr.carried.overflow = 0; \
-    hdr.carried.faulty = meta.fault.possible; \
+    hdr.carried.faulty = (bit<8>)meta.fault.possible; \
     hdr.carried.pipeline = meta.pipeline;
 #define AFTER_INGRESS \
     if (meta.again == 0) { \

@@ -19,7 +19,7 @@ from planner.core.policies import policy_of
 from traffic.endpoints.membership import Membership
 from traffic.endpoints.packet_heads import AnswerHeads
 from traffic.endpoints.streams import StreamLayout
-from traffic.endpoints.wrong_sums import Miscounts
+from traffic.endpoints.wrong_sums import Miscounts, is_miscounted
 from traffic.sockets.batches import is_prefix
 from traffic.sockets.ports import BoolArray, IntArray, Outgoing, Packets
 from traffic.wire.frames import Frames, pick
@@ -190,7 +190,7 @@ class Servers:
         self, use: BoolArray, heads: Frames, tree: IntArray, fragment: IntArray, covered: IntArray
     ) -> None:
         """Note which packets, of those under the mask `use`, say another number of workers than they have `covered`."""
-        wrong: BoolArray = use & (heads["ina"]["workers"] != covered)
+        wrong: BoolArray = use & is_miscounted(heads["ina"]["workers"], covered)
         if wrong.any():
             self.miscounts.note(wrong, heads, tree, fragment, covered)
 

@@ -19,6 +19,7 @@ from traffic.endpoints.window import Windows, fair_shares, least_windows, rules_
 from traffic.endpoints.worker_counts import WorkerCounts
 from traffic.endpoints.worker_memory import WHOLE, WorkerMemory
 from traffic.endpoints.worker_options import WorkerOptions
+from traffic.endpoints.wrong_sums import is_miscounted
 from traffic.sockets.batches import is_prefix, ragged
 from traffic.sockets.ports import BoolArray, FloatArray, IntArray, Outgoing, Packets
 from traffic.wire.frames import pick
@@ -182,7 +183,7 @@ class Workers:
             self.take_notices(ina["flags"][notice], stream[notice], rows[notice], now)
         awaited = mine & (self.memory.parts[rows] != WHOLE)
         result = awaited & (ina["kind"] == RESULT) & (ina["part"] <= 1)
-        wrong = result & (ina["workers"] != self.tree_size[tree])
+        wrong = result & is_miscounted(ina["workers"], self.tree_size[tree])
         if wrong.any():
             self.counts.miscounts.note(wrong, packets.heads, tree, fragment, self.tree_size[tree])
         if result.any():

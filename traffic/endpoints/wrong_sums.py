@@ -1,7 +1,7 @@
 """What is wrong with the sums of an iteration: elements that are not exact, wrong numbers of workers.
 
 An iteration is exact if every worker holds the exact sum in every element, and if every sum that the endpoints used
-says in its field `workers` how many workers it covers.
+says in its field `workers` how many workers it covers, or that it was not counted.
 """
 
 from __future__ import annotations
@@ -19,6 +19,14 @@ from traffic.wire.frames import Frames
 
 NAMED = 5
 """How many of the hosts with wrong sums are named."""
+NOT_COUNTED = 0
+"""What sums say instead of a number of workers where the program does not count them, as `ina_hw`."""
+
+
+def is_miscounted(said: IntArray, covered: IntArray) -> BoolArray:
+    """Which packets say another number of workers than they cover; both are (packets,)."""
+    wrong: BoolArray = (said != covered) & (said != NOT_COUNTED)
+    return wrong
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,11 @@ Compiled = Annotated[
     typer.Option(help="the folder that p4c's Tofino backend wrote of the P4 program: stages, memory, ALUs, PHV"),
 ]
 
+Logs = Annotated[
+    list[Path],
+    typer.Argument(help="folders that p4c's Tofino backend wrote of p4/ina_hw/tna.p4 as it is", show_default=False),
+]
+
 DIFFERENT = 1
 NO_FIT = 1
 
@@ -51,17 +56,39 @@ def fit(plan: PlanFolder, chip: OtherChip = None, compiled: Compiled = None) -> 
     Exit code 1 where it does not.
     """
     from experiments.hardware.compiled.logs import read_resources  # noqa: PLC0415
-    from experiments.hardware.fit import chips_fit, print_fit, print_program  # noqa: PLC0415
+    from experiments.hardware.compiled.recorded import recorded  # noqa: PLC0415
+    from experiments.hardware.fit import chips_fit, print_fit, print_program, print_recorded  # noqa: PLC0415
     from experiments.hardware.plan_folder import load_plan_folder  # noqa: PLC0415
     from topo.files.chip_profiles import find_chip  # noqa: PLC0415
 
     problem, made = load_plan_folder(plan)
     found = chips_fit(problem, made, None if chip is None else find_chip(chip))
-    resources = None if compiled is None else read_resources(compiled)
-    print_fit(Console(), found)
-    print_program(Console(), resources)
-    fits = all(each.fits for each in found) and (resources is None or resources.fits)
+    fits, console = all(each.fits for each in found), Console()
+    print_fit(console, found)
+    if compiled is not None:
+        resources = read_resources(compiled)
+        print_program(console, resources)
+        fits = fits and resources.fits
+    else:
+        for each in found:
+            print_recorded(console, each.chip, recorded(each.chip.name))
     raise typer.Exit(0 if fits else NO_FIT)
+
+
+@app.command()
+def record(logs: Logs) -> None:
+    """Record what the chip's compiler says that p4/ina_hw takes, for `inakit hardware fit` where it is not installed.
+
+    The record, p4/build/ina_hw.resources.json, is written anew.
+    """
+    from experiments.hardware.compiled.recorded import RECORD, record_logs  # noqa: PLC0415
+    from experiments.hardware.fit import print_program, provenance  # noqa: PLC0415
+
+    console = Console()
+    for each in record_logs(logs):
+        print_program(console, each.resources)
+        console.print(provenance(each), highlight=False, soft_wrap=True)
+    console.print(f"wrote {RECORD}", highlight=False, soft_wrap=True)
 
 
 @app.command()

@@ -62,7 +62,7 @@ def test_the_command(planned: tuple[Problem, Plan], tmp_path: Path) -> None:
     fits = inakit("hardware", "fit", str(tmp_path), "--chip", "tofino2", at=tmp_path)
     assert fits.code == 0
     assert "the plan fits tofino2, where a packet of 64 values takes one pass" in fits.output
-    assert "no figures of the chip's compiler are recorded" in fits.output
+    assert "recorded, for ina_hw with 32 values a pass, sources" in fits.output
     too_much = inakit("hardware", "fit", str(tmp_path), "--chip", "tofino1", at=tmp_path)
     assert too_much.code == 1
     assert "the plan does not fit tofino1, where a packet of 64 values takes 2 passes" in too_much.output
