@@ -59,10 +59,10 @@ def of_mutant(lab: str, mutant: Mutant) -> Trial:
     return try_mutant(LABS[lab], COURSE, mutant, solution(lab), archive(lab), "0")
 
 
-def only(lab: str, item: str) -> Lab:
-    """A lab of which one item is graded."""
+def only(lab: str, *items: str) -> Lab:
+    """A lab of which some items are graded."""
     whole: Any = LABS[lab]
-    chosen: Lab = replace(whole, items=tuple(each for each in whole.items if each.name == item))
+    chosen: Lab = replace(whole, items=tuple(each for each in whole.items if each.name in items))
     return chosen
 
 
@@ -135,6 +135,30 @@ def test_what_failed_is_shown_by_packets_trace_and_task(lab: str, name: str) -> 
     assert finding.trace[-1].startswith("> ")
     assert ".p4:" in finding.trace[-1]
     assert finding.task[0].startswith("README.md:")
+
+
+CURRENT_ROUND = "packet.round != self.rounds[slot]"
+
+
+def test_an_exception_of_a_worker_is_shown_with_the_schedule_that_led_to_it() -> None:
+    right = solution("4-loss")
+    wrong = right["worker.py"].replace(CURRENT_ROUND, f"({CURRENT_ROUND} and 1 // 0)")
+    found = grade_texts(only("4-loss", "results"), COURSE, right | {"worker.py": wrong}, archive("4-loss"), "0")
+    finding = found.graded[0].finding
+    assert finding is not None
+    assert finding.cause.startswith("worker ")
+    assert "worker.py:21: ZeroDivisionError" in finding.cause
+    assert finding.sent[-1].endswith(("TWICE", "LATE"))
+    assert finding.sent[-1].startswith("the result for worker")
+
+
+def test_a_worker_that_cannot_start_is_told_once() -> None:
+    right = solution("4-loss")
+    wrong = right["worker.py"].replace("for slot in range(self.pool)", "for slot in range(self.slots)")
+    lab = only("4-loss", "sending", "patience", "results")
+    told = text_of(grade_texts(lab, COURSE, right | {"worker.py": wrong}, archive("4-loss"), "0"))
+    assert told.count("AttributeError") == 1
+    assert "sending, patience, results: worker 0: worker.py:18: AttributeError" in told
 
 
 def test_a_grade_is_the_same_twice_and_other_seeds_have_other_tests() -> None:
