@@ -48,9 +48,27 @@ def new_routes(problem: Problem, job: Job, had: Plan, others: Plan, anew: Anew) 
     beside = replace(problem, jobs=tuple(each for each in problem.jobs if each.number in numbers)) if numbers else None
     used = evaluate(beside, others) if beside else None
     fabric = what_is_left(problem.fabric, used, least_flow_bps(had)) if used else problem.fabric
-    alone = replace(problem, fabric=fabric, jobs=(job,))
+    alone = replace(
+        problem, fabric=fabric if had.collectives else no_faster(fabric, job, rate_bps(had, job)), jobs=(job,)
+    )
     made = anew(alone, had)
     return made.with_rates_times(min(1.0, rate_bps(had, job) / rate_bps(made, job)))
+
+
+def no_faster(fabric: Fabric, job: Job, most_bps: float) -> Fabric:
+    """The fabric in which the job's workers send no faster than that: a planner then looks for no higher rate."""
+    workers = set(job.workers) - set(job.servers)
+    return replace(fabric, links=tuple(slower(link, workers, most_bps) for link in fabric.links))
+
+
+def slower(link: Link, workers: Collection[str], most_bps: float) -> Link:
+    """The link; if it is a worker's, with no more than a rate from the worker."""
+    ab_bps, ba_bps = link.capacity_ab_bps, link.capacity_ba_bps
+    if link.a in workers:
+        return replace(link, capacity_ab_bps=min(ab_bps, most_bps))
+    if link.b in workers:
+        return replace(link, capacity_ba_bps=min(ba_bps, most_bps))
+    return link
 
 
 def joined(plan: Plan, other: Plan) -> Plan:
