@@ -259,6 +259,8 @@ def test_the_starter_is_a_site_and_is_never_written_over(run: Command, tmp_path:
         (("[leaf1, spine1]", "[leaf1, leaf2]"), r"withstand.links\[0\]: leaf1, leaf2: .* has no such link"),
         (("[leaf1, spine1]", "[leaf1]"), r"withstand.links.*: expected all, none, or a list of pairs"),
         (("[spine2]", "[spine9]"), r"withstand.switches\[0\]: unknown switch .* 'spine9': did you mean"),
+        (("[[leaf1, spine1]", "[[leaf1, spine1], [spine1, leaf1]"), "withstand.links: a link is listed twice"),
+        (("[spine2]", "[spine2, spine2]"), "withstand.switches: a switch is listed twice"),
         (("[spine2]", "some"), "withstand.switches: 'some': expected all, none, or a list"),
         (("accepted", "ignored"), "hosts_cut_off: 'ignored': expected fails"),
         (("worst: 1", "worst: -1"), "simulate.worst: -1: expected a whole number"),
