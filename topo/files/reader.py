@@ -75,7 +75,7 @@ def read_file(path: Path, kind: FileKind) -> ParsedFile:
     except RecursionError as error:
         raise kind.error(f"{path}: nested too deeply for a {kind.name}") from error
     except (yaml.YAMLError, ValueError) as error:
-        raise kind.error(f"{path}: not {'JSON' if path.suffix == '.json' else 'YAML'}: {error}") from error
+        raise kind.error(f"{path}: not {'JSON' if path.suffix == '.json' else 'YAML'}: {' '.join(str(error).split())}") from error
 
 
 def read_text(path: Path, kind: FileKind) -> str:

@@ -273,6 +273,7 @@ def test_the_starter_is_a_site_and_is_never_written_over(run: Command, tmp_path:
         ((SITE, ""), "expected the keys version, fabric, jobs"),
         ((SITE, "- 1"), "expected the keys version, fabric, jobs"),
         ((SITE, "a: [1"), "line"),
+        ((SITE, "\0"), "^[^\n]*not YAML: [^\n]*$"),
     ],
 )
 def test_a_wrong_file_gets_one_line_with_the_place_and_the_remedy(
