@@ -140,7 +140,8 @@ def plan_of(site: Site, folder: Path, planner: str) -> PlannerResult:
         entries(site.problem, find_program(site.program).fitted(run.plan))
     except InakitError as error:
         return PlannerResult(planner, failed=str(error))
-    keep_plan(folder, planner, run.plan)
+    # Keys of trials are made of the plan's file: how long planning took must not be in it.
+    keep_plan(folder, planner, replace(run.plan, outcome=replace(run.plan.outcome, seconds=0.0)))
     prediction = evaluate(site.problem, run.plan)
     rates = {number: job.sending_rate_bps for number, job in prediction.jobs.items()}
     fits = chips_fit(site.problem, run.plan) if any(each.chip for each in site.problem.fabric.switches) else []
