@@ -101,7 +101,6 @@ FIGURES: dict[str, dict[str, Figure]] = {
         "planners": Figure(
             "collectives and the planners beside them by packets: planned, measured, with 1 % loss",
             module("collectives.by_packets"),
-            simulated=True,
         ),
         "scale": Figure(
             "a short message over 16 to 1,024 workers: INA and collectives", module("collectives.scale"), simulated=True
