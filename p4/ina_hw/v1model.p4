@@ -23,7 +23,8 @@
 typedef bit<32> slot_t;
 typedef bit<32> event_t;
 
-// The values that are not of this pass are parsed only for faults on demand, which keep whole packets.
+// The values that are not of this pass are parsed only for faults on demand, which keep whole packets. One that ends
+// within them is malformed: no fault happens to it.
 #if VALUES_PER_PASS == 32
 #define HEADERS_BESIDE values_t rest;
 #define VALUES_BESIDE packet.extract(hdr.rest);
@@ -131,15 +132,17 @@ control NoUpdate(inout headers_t hdr, inout metadata_t meta) { apply { } }
     } else { \
         meta.fault.port = (bit<32>)standard.ingress_port; \
         received.count(meta.fault.port); \
-        arrival.apply(hdr, meta.fault, standard); \
-        if (meta.fault.gone == 1) { \
-            meta.gone = 1; \
-            meta.outcome = meta.fault.event; \
-        } else if (standard.parser_error != error.NoError || !hdr.ipv4.isValid()) { \
+        if (standard.parser_error != error.NoError || !hdr.ipv4.isValid()) { \
             meta.gone = 1; \
             meta.outcome = EVENT_MALFORMED; \
         } else { \
-            pipeline.apply(); \
+            arrival.apply(hdr, meta.fault, standard); \
+            if (meta.fault.gone == 1) { \
+                meta.gone = 1; \
+                meta.outcome = meta.fault.event; \
+            } else { \
+                pipeline.apply(); \
+            } \
         } \
         if (meta.fault.overtaken == 1) { \
             events.count(EVENT_OVERTAKEN); \

@@ -18,7 +18,7 @@ from sequences import PacketSwitch, Seen, Step
 from strategies import Case, cases
 
 from planner.install.data_plane_program import INA_HW
-from planner.install.program import AGGREGATION
+from planner.install.program import AGGREGATION, ARRIVAL_FAULTY, ARRIVING
 from switch.entries import SwitchEntries, TableEntry
 from switch.interpret.interpreted_switch import InterpretedSwitch
 from switch.program.read import read_program
@@ -118,8 +118,9 @@ def test_random_packets_on_bmv2(bmv2: PacketSwitch, chip: PacketSwitch, case: Ca
     compare(bmv2, chip, case)
 
 
-def run(switch: PacketSwitch, *steps: Step) -> Seen:
-    seen = switch.run(for_chip(example_entries()), steps, REGISTERS)
+def run(switch: PacketSwitch, *steps: Step, more: tuple[TableEntry, ...] = ()) -> Seen:
+    entries = for_chip(example_entries())
+    seen = switch.run(replace(entries, tables=(*entries.tables, *more)), steps, REGISTERS)
     assert sum(events(seen).get(event, 0) for event in TERMINAL) == len(steps)
     return seen
 
@@ -144,6 +145,13 @@ def test_the_sum_of_both_halves_leaves_as_one_packet(chip: PacketSwitch) -> None
     assert columns(seen.sent[ROOT_PORT], "label", "workers", "flags", "bitmap") == [(20, NOT_COUNTED, 0, 0)]
     assert first_value(seen, ROOT_PORT) == [42]
     assert events(seen)[Event.COMPLETED] == 1
+
+
+def test_no_fault_happens_to_a_packet_that_ends_in_its_second_half(chip: PacketSwitch) -> None:
+    held = TableEntry(ARRIVING, (1,), ARRIVAL_FAULTY, (0, 2**32 - 1))
+    step = below(1, 5, 10)
+    seen = run(chip, Step(1, step.packet[:-16]), step, more=(held,))
+    assert events(seen)[Event.MALFORMED] == events(seen)[Event.HELD] == 1
 
 
 def test_a_finished_sum_is_kept_for_who_asks_again(chip: PacketSwitch) -> None:

@@ -39,10 +39,14 @@ class Recorded:
 
 
 def source_sha256(folder: Path = SOURCES) -> str:
-    """The hash of what the chip's compiler reads: all sources but the shell for v1model, in order of their names."""
-    files = sorted(file for file in folder.glob("*.p4") if file.name != OTHER_SHELL)
-    hashes = (f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in files)
+    """The hash of the hashes and names of what the chip's compiler reads: all sources but the shell for v1model."""
+    hashes = (f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in chip_sources(folder))
     return hashlib.sha256("".join(hashes).encode()).hexdigest()
+
+
+def chip_sources(folder: Path) -> list[Path]:
+    """The sources of a folder that the chip's compiler reads, in order of their names."""
+    return sorted(file for file in folder.glob("*.p4") if file.name != OTHER_SHELL)
 
 
 def recorded(chip: str, record: Path = RECORD) -> tuple[Recorded, ...]:
@@ -83,7 +87,7 @@ def compiled_now(folder: Path, sources: Path) -> Recorded:
     """What a folder says that the sources take."""
     resources = read_resources(folder)
     written = (folder / "manifest.json").stat().st_mtime
-    changed = [file.name for file in sorted(sources.glob("*.p4")) if file.stat().st_mtime > written]
+    changed = [file.name for file in chip_sources(sources) if file.stat().st_mtime > written]
     if changed:
         raise InputError(f"{folder}: older than {', '.join(changed)} in {sources}: compile again")
     return Recorded(values_of(read_manifest(folder)), source_sha256(sources), resources)
