@@ -25,7 +25,7 @@ def list_labs() -> None:
 
 @app.command()
 def export(
-    folder: Annotated[Path, typer.Argument(help="a new folder, for what students get")],
+    folder: Annotated[Path, typer.Argument(help="a folder for what students get; labs that it has already stay")],
     labs: Annotated[list[str] | None, typer.Option("--lab", help="only this lab (several times: these)")] = None,
 ) -> None:
     """Write what students get: tasks, figures, skeletons and the tests that they see; no solutions."""
