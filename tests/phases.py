@@ -90,9 +90,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def phase_of(item: pytest.Item) -> str:
-    """Networks run in the second phase unless they are of `COMPARED` or marked `beside`, and what is marked `alone`."""
-    network = item.get_closest_marker("root") and not item.get_closest_marker("beside")
-    measured = network and not any(item.path.is_relative_to(TESTS / folder) for folder in COMPARED)
+    """Networks run in the second phase unless they are of `COMPARED` or marked `beside`, and what is marked `alone`.
+
+    BMv2 is too slow for networks that run beside other tests.
+    """
+    beside = item.get_closest_marker("beside") and not item.get_closest_marker("bmv2")
+    measured = (
+        item.get_closest_marker("root")
+        and not beside
+        and not any(item.path.is_relative_to(TESTS / folder) for folder in COMPARED)
+    )
     return NETWORKS if measured or item.get_closest_marker("alone") else BESIDE
 
 

@@ -20,7 +20,7 @@ experiments.run.dilation.ReliableOptions = partial(experiments.run.dilation.Reli
 """Python code that runs the command, which gives up after 2 s without a result instead of 10 s."""
 
 TARGETS = ("fast", pytest.param("bmv2", marks=pytest.mark.bmv2))
-BUSY = ("CPU:", "behind its pace", "input queue")
+BUSY = ("CPU:", "behind its pace", "input queue", "of the processors")
 """Words of reasons that come from a busy machine, and never from a fault."""
 
 
