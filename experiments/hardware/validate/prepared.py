@@ -40,9 +40,30 @@ def plan_file(folder: Path, planner: str) -> Path:
     return folder / f"{planner}.plan.json"
 
 
-def keep_plan(folder: Path, planner: str, plan: Plan) -> None:
-    """Write the plan of a planner. Raises `OutputError`."""
-    save_plan(plan, plan_file(folder, planner))
+def made_file(folder: Path, planner: str) -> Path:
+    """Where it stands what the plan of a planner was made from, and what was said of it."""
+    return folder / f"{planner}.made.json"
+
+
+def keep_plan(folder: Path, planner: str, plan: Plan, key: str, said: str) -> None:
+    """Write the plan of a planner, then the key of all that it depends on, and what was said. Raises `OutputError`."""
+    made = made_file(folder, planner)
+    with writing(made):
+        made.unlink(missing_ok=True)
+        save_plan(plan, plan_file(folder, planner))
+        made.write_text(json.dumps({"key": key, "said": said}))
+
+
+def kept_plan(folder: Path, planner: str, key: str) -> tuple[Plan, str] | None:
+    """The plan that was made from the same, and what was said of it; None where there is none.
+
+    A plan that a time limit ended might be another one if it were made again, and trials belong to one plan.
+    """
+    try:
+        made = json.loads(made_file(folder, planner).read_text())
+    except (FileNotFoundError, ValueError):
+        return None
+    return (load_plan(plan_file(folder, planner)), str(made["said"])) if made.get("key") == key else None
 
 
 @lru_cache(maxsize=2)

@@ -113,7 +113,7 @@ def failures_of(given: Site, results: Path) -> dict[str, Weathered]:
     """What every failure does to the plan of the site's planner, by its name."""
     folder = folder_of(given, results)
     save_problem(folder, given.problem)
-    plan_of(given, folder, given.planners[0])
+    plan_of(Work(given, folder, results, Loky(1), QUIET), given.planners[0])
     found = all_failures(Work(given, folder, results, Loky(1), QUIET), given.planners[0])
     return {each.failure.name: each for each in found}
 
@@ -300,3 +300,15 @@ def test_an_interrupted_validation_says_that_it_goes_on(tmp_path: Path, monkeypa
         validated(site(withstand=Withstand((("h1", "leaf1"),), ())), tmp_path)
     assert ended.value.__notes__ == ["what is done of site small is kept: the same command goes on"]
     assert len(list((tmp_path / "studies" / "kept").rglob("*.json"))) == 1
+
+
+def test_a_validation_that_goes_on_keeps_its_plan_though_planning_takes_another_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = site(planners=("aro",), withstand=Withstand((("h1", "leaf1"),), ()))
+    first = validated(given, tmp_path)
+    kept = sorted((tmp_path / "studies" / "kept").rglob("*.json"))
+    monkeypatch.setattr("experiments.hardware.validate.validation.plan_to_run", None)
+    second = validated(given, tmp_path)
+    assert second.results == first.results
+    assert sorted((tmp_path / "studies" / "kept").rglob("*.json")) == kept
