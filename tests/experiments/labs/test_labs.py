@@ -162,7 +162,7 @@ def test_a_worker_that_cannot_start_is_told_once() -> None:
     lab = only("4-loss", "sending", "patience", "results")
     told = text_of(grade_texts(lab, COURSE, right | {"worker.py": wrong}, archive("4-loss"), "0"))
     assert told.count("AttributeError") == 1
-    assert "sending, patience, results: worker 0: worker.py:18: AttributeError" in told
+    assert "sending, patience, results: worker 0: worker.py:17: AttributeError" in told
 
 
 def test_a_grade_is_the_same_twice_and_other_seeds_have_other_tests() -> None:
