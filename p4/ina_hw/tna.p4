@@ -18,12 +18,12 @@
 #endif
 #include "values.p4"
 
-#ifndef SLOTS_PER_PIPELINE
-#define SLOTS_PER_PIPELINE 8192
+#ifndef SLOTS_PER_PIPELINE_LOG2
+#define SLOTS_PER_PIPELINE_LOG2 14
 #endif
 #define PASSES (64 / VALUES_PER_PASS)
 #ifndef TABLE_SIZE
-#define TABLE_SIZE 4096
+#define TABLE_SIZE 16384
 #endif
 #define PORTS 512
 
@@ -74,13 +74,15 @@ parser InaIngressParser(packet_in packet, out headers_t hdr, out metadata_t meta
     #include "values_parser.p4"
 }
 
-#define REGISTER(name, type) Register<type, bit<14>>(PASSES * SLOTS_PER_PIPELINE) name;
+// A cell of a register; each of two passes has slots of its own.
+typedef bit<(SLOTS_PER_PIPELINE_LOG2 + 1)> cell_t;
+#define REGISTER(name, type) Register<type, cell_t>(PASSES << SLOTS_PER_PIPELINE_LOG2) name;
 #define READ_MODIFY_WRITE(cells, name, type, destination, BODY) \
-    RegisterAction<bit<32>, bit<14>, type>(cells) name##_cell = { \
+    RegisterAction<bit<32>, cell_t, type>(cells) name##_cell = { \
         void apply(inout bit<32> value, out type result) { BODY } \
     }; \
     action name() { destination = name##_cell.execute(CELL); }
-#define CELL (meta.second[0:0] ++ meta.slot[12:0])
+#define CELL (meta.second[0:0] ++ meta.slot[SLOTS_PER_PIPELINE_LOG2 - 1:0])
 #define ADD_TO_THE_END(operand) \
     if (value != LARGEST && value != SMALLEST) { \
         value = (bit<32>)((int<32>)value |+| (int<32>)operand); \

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -55,6 +56,15 @@ def test_the_program_fits_with_32_values_a_pass(chip: str) -> None:
     (found,) = (each for each in recorded(chip) if each.values == 32)
     assert found.resources.fits
     assert found.source_sha256 == source_sha256(), "p4/ina_hw has changed: compile it, then `inakit hardware record`"
+
+
+@pytest.mark.parametrize("chip", ["tofino1", "tofino2"])
+def test_the_program_has_the_slots_and_entries_that_plans_are_held_to(chip: str) -> None:
+    defined = dict(re.findall(r"#define (\w+) (\d+)", (SOURCES / "tna.p4").read_text()))
+    profile = find_chip(chip)
+    assert 1 << int(defined["SLOTS_PER_PIPELINE_LOG2"]) == profile.slots_per_pipeline
+    assert int(defined["TABLE_SIZE"]) == profile.table_entries
+    assert profile.values_per_pass in {each.values for each in recorded(chip)}
 
 
 def test_a_record_of_logs(sources: Path, logs: Path, tmp_path: Path) -> None:
