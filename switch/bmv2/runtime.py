@@ -70,11 +70,16 @@ class RuntimeView:
     """A connection to the `simple_switch` that listens on local `port` and runs `program`, for reading."""
 
     def __init__(self, port: int, program: Path) -> None:
-        try:
-            self.standard, self.replication, self.switch = thrift_connect("127.0.0.1", port, SERVICES)
-        except SystemExit as error:  # how BMv2's Python says that nobody answers
-            raise ConnectionError(f"no control plane answers on port {port}") from error
+        self.port = port
+        self.connect()
         self.program = read_program_once(program)
+
+    def connect(self) -> None:
+        """Connect to the control plane, in place of any connection before. Raises `ConnectionError`."""
+        try:
+            self.standard, self.replication, self.switch = thrift_connect("127.0.0.1", self.port, SERVICES)
+        except SystemExit as error:  # how BMv2's Python says that nobody answers
+            raise ConnectionError(f"no control plane answers on port {self.port}") from error
 
     def read_table(self, name: str) -> list[TableEntry]:
         """The entries of a table, ordered by key."""
@@ -113,7 +118,7 @@ class Runtime(RuntimeView):
         self._set_queues()
 
     def _set_queues(self) -> None:
-        """BMv2 takes connections a moment before it knows all of its services."""
+        """BMv2 takes connections a moment before it knows all of its services, and ends one that asks too soon."""
         deadline = time.monotonic() + SERVICES_TIMEOUT_S
         while True:
             try:
@@ -122,6 +127,7 @@ class Runtime(RuntimeView):
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(SERVICES_POLL_S)
+                self.connect()
             else:
                 return
 

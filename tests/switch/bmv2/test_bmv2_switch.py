@@ -6,11 +6,13 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
+from switch.running_switch import PROGRAM
 from switch.targets import choose_target
 from topo.errors import InputError, MachineError, RunError
 from topo.fabric.generators import named_fabric
@@ -50,6 +52,26 @@ def test_entries_and_values_go_in_and_come_out(network: Network) -> None:
     assert (sums[0], sums[1:].any(), np.flatnonzero(bitmaps).tolist(), bitmaps[5]) == (2**32 - 1, False, [5], 2**62)
     packets, octets = switch.read_counter("InaEgress.sent")
     assert packets.shape == octets.shape == (512,)
+
+
+def test_a_switch_that_does_not_know_its_services_yet_is_asked_again(
+    network: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ends the connection of whoever asks for an unknown service, so that the next question needs a new one."""
+    from switch.bmv2 import runtime  # noqa: PLC0415, needs p4-utils
+
+    known, connect, connected = runtime.SERVICES, runtime.thrift_connect, []
+
+    def asked_too_soon(host: str, port: int, services: Any) -> Any:
+        connected.append(port)
+        first = len(connected) == 1
+        return connect(host, port, (*known[:2], ("not_yet", known[2][1])) if first else services)
+
+    monkeypatch.setattr(runtime, "thrift_connect", asked_too_soon)
+    switch: Any = network.switches[any_switch(network)]
+    found = runtime.Runtime(switch.thrift_port, PROGRAM)
+    assert len(connected) == 2
+    assert found.switch.get_time_since_epoch_us() > 0
 
 
 def test_an_entry_that_is_there_already_is_named(network: Network) -> None:
