@@ -21,7 +21,8 @@ HOSTILE = {"outsider": 1, "stranger": 2, "b1": 1}
 @pytest.mark.parametrize(
     ("switch", "policy"),
     [
-        *(pytest.param("virtual", policy, marks=pytest.mark.compiler) for policy in POLICIES),
+        *(pytest.param("virtual", policy, marks=pytest.mark.compiler) for policy in ("goat", "atp", "shadow-copy")),
+        *(pytest.param("virtual", policy, marks=[pytest.mark.compiler, pytest.mark.long]) for policy in POLICIES),
         pytest.param("fast", "esa", marks=[pytest.mark.root, pytest.mark.beside]),
         pytest.param("fast", "p4inc-aoi", marks=[pytest.mark.root, pytest.mark.long]),
         pytest.param("bmv2", "atp", marks=[pytest.mark.root, pytest.mark.bmv2]),

