@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import gc
 import os
 import subprocess
 import sys
@@ -45,6 +46,11 @@ def pytest_configure(config: pytest.Config) -> None:
         own_network()
 
 
+def pytest_collection_finish() -> None:
+    """Leave the many objects of collected tests out of all later collections of garbage."""
+    gc.freeze()
+
+
 def own_network() -> None:
     """Give this process a network namespace with a /sys that shows it, and an empty folder for ledgers of networks.
 
@@ -75,15 +81,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     phase = config.getoption("phase")
     if phase is None:
         return
-    others = [item for item in items if phase_of(item) != phase]
-    items[:] = [item for item in items if phase_of(item) == phase]
-    config.hook.pytest_deselected(items=others)
+    found: dict[str, list[pytest.Item]] = {BESIDE: [], NETWORKS: []}
+    for item in items:
+        found[phase_of(item)].append(item)
+    items[:] = found.pop(phase)
+    for others in found.values():
+        config.hook.pytest_deselected(items=others)
 
 
 def phase_of(item: pytest.Item) -> str:
-    """Networks run in the second phase unless they are of `COMPARED` or marked `beside`, and what is marked `alone`."""
-    compared = any(item.path.is_relative_to(TESTS / folder) for folder in COMPARED)
-    measured = item.get_closest_marker("root") and not compared and not item.get_closest_marker("beside")
+    """Networks run in the second phase unless they are of `COMPARED` or marked `beside`, and what is marked `alone`.
+
+    BMv2 is too slow for networks that run beside other tests.
+    """
+    beside = item.get_closest_marker("beside") and not item.get_closest_marker("bmv2")
+    measured = (
+        item.get_closest_marker("root")
+        and not beside
+        and not any(item.path.is_relative_to(TESTS / folder) for folder in COMPARED)
+    )
     return NETWORKS if measured or item.get_closest_marker("alone") else BESIDE
 
 

@@ -1,11 +1,18 @@
-"""Compares a measurement with what was expected, and repeats measurements that other processes have disturbed."""
+"""Compares a measurement with what was expected, and tells what other processes have disturbed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 T = TypeVar("T")
+BUSY = ("CPU", "processor", "behind its pace", "behind its plan")
+"""Words of a verdict's reasons that come from a busy machine, and never from a fault."""
+
+
+def not_of_a_busy_machine(reasons: Iterable[str]) -> list[str]:
+    """The reasons of a verdict that something else than other work on this machine has."""
+    return [reason for reason in reasons if not any(word in reason for word in BUSY)]
 
 
 def assert_within(measured: float, expected: float, tolerance: float, what: str, unit: str = "") -> None:

@@ -26,9 +26,9 @@ IN_ORDER: tuple[Lab, ...] = (
 )
 LABS = {lab.name: lab for lab in IN_ORDER}
 COURSE = Path(__file__).parents[2] / "labs"
-"""The folder of the labs in the kit's repository."""
+"""The folder of the labs, in the kit's repository and in its package."""
 TEACHER = COURSE / "teacher"
-"""What students do not get: solutions, and wrong solutions."""
+"""What neither students nor the package get: solutions, and wrong solutions."""
 
 
 def find_lab(folder: Path) -> Lab:
@@ -44,8 +44,16 @@ def lab_named(name: str) -> Lab:
 
 
 def lab_folder(name: str) -> Path:
-    """The folder of a lab in the repository; `InputError` where the kit is installed without it."""
+    """What students get of a lab; `InputError` where the kit is installed without it."""
     folder = COURSE / name
     if not folder.is_dir():
-        raise InputError(f"{folder}: no such folder; labs are in the kit's repository, not in its package")
+        raise InputError(f"{folder}: no such folder; install the kit again: its package has the labs")
+    return folder
+
+
+def teacher_folder(name: str) -> Path:
+    """A lab's solutions and wrong solutions; `InputError` where the kit is a package, which has none."""
+    folder = TEACHER / name
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder; solutions are in the kit's repository only, not in its package")
     return folder

@@ -98,6 +98,13 @@ FIGURES: dict[str, dict[str, Figure]] = {
             module("collectives.crossover"),
             simulated=True,
         ),
+        "planners": Figure(
+            "collectives and the planners beside them by packets: planned, measured, with 1 % loss",
+            module("collectives.by_packets"),
+        ),
+        "scale": Figure(
+            "a short message over 16 to 1,024 workers: INA and collectives", module("collectives.scale"), simulated=True
+        ),
     },
     "goat": {
         "fig4": Figure("training throughput by model: GOAT, ESA, ATP, Geryon", module("goat.training", "run", "fig4")),

@@ -95,7 +95,8 @@ control PoolIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
     }
 
     apply {
-        // TODO step 1: admit gradients of workers only (worker_at.apply()), and sum them.
+        worker_at.apply();
+        // TODO step 1: admit gradients of workers only, and sum them.
         // TODO steps 2 to 5: two versions of each slot.
         drop();
     }

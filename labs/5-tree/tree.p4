@@ -135,6 +135,7 @@ control TreeIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
     }
 
     apply {
+        // Apply all five tables from the first step on: p4c leaves out those that are never applied.
         // TODO step 1: admit what the plan admits, and sum what an aggregator here sums.
         // TODO step 2: what is summed elsewhere, and results.
         drop();

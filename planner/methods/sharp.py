@@ -8,7 +8,7 @@ What is read into it, since no paper says how the tree is chosen: its root is th
 all workers of all jobs climb to, counted from the seed on, and every other switch sends to the next hop of that number.
 A job's root is the lowest INA switch of the tree where one aggregator sums all. The job's first PS stands by behind it.
 SHARP sums all ports of a switch together. Where a root cannot, because flows enter several of its pipelines or more
-than 64 enter one, the job's tree goes on to its first PS by static routes.
+than 64 enter one, the job's tree goes on from the fabric's root to its first PS, by static routes.
 """
 
 from __future__ import annotations
@@ -70,8 +70,22 @@ def job_tree(fabric: Fabric, job: Job, root: str | None, seed: int) -> Aggregati
             if sums_all(tree):
                 way = static_path(unfold(fabric, job.servers[0]), switch, seed)
                 return replace(rooted_in_network(job.number, tree), policy=POLICY, fallback=way)
-    paths = static_paths(unfold(fabric, job.servers[0]), job.workers, seed)
-    return tree_from_paths(fabric, 1, paths, fabric.ina_names)
+    return tree_from_paths(fabric, 1, paths_to_server(fabric, job, root, seed), fabric.ina_names)
+
+
+def paths_to_server(fabric: Fabric, job: Job, root: str | None, seed: int) -> list[Path]:
+    """Static paths to the job's first PS: climbing to `root`, and down again, where this passes no switch twice."""
+    to_server = unfold(fabric, job.servers[0])
+    paths = static_paths(to_server, job.workers, seed)
+    if root is None:
+        return paths
+    to_root, down = unfold(fabric, root), static_path(to_server, root, seed)
+    return [through(path, static_path(to_root, path[0], seed), down) for path in paths]
+
+
+def through(direct: Path, up: Path, down: Path) -> Path:
+    """The path up and down, or the direct one, which turns back below the root, where both parts pass a switch."""
+    return direct if set(up) & set(down[1:]) else up + down[1:]
 
 
 def last_common(fabric: Fabric, paths: Sequence[Path]) -> Iterator[str]:

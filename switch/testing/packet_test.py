@@ -19,6 +19,9 @@ from switch.stf.differences import mismatch, spaced
 from switch.stf.names import StfNames
 from switch.stf.script import parse_expect
 from switch.testing.tested_table import TestedTable
+from topo.errors import InputError, unknown_name
+
+NEVER_APPLIED = "p4c leaves out a table that the program never applies"
 
 
 class PacketTest:
@@ -32,6 +35,9 @@ class PacketTest:
 
     def table(self, name: str) -> TestedTable:
         """The table of this name, or the only one whose name ends with it."""
+        __tracebackhide__ = True
+        if not any(each.endswith(name) for each in self.program.tables):
+            raise InputError(f"{unknown_name('table', name, self.program.tables)}; {NEVER_APPLIED}")
         return TestedTable(self.control, self.names, self.names.table(name).name)
 
     def install(self, entries: SwitchEntries) -> None:
@@ -57,6 +63,7 @@ class PacketTest:
 
         As text, `packet` is a pattern of STF: hexadecimal digits, `*` for any; more may follow unless it ends in `$`.
         """
+        __tracebackhide__ = True
         pattern = packet if isinstance(packet, str) else bytes(packet).hex() + "$"
         if not self.waiting.get(port):
             self._keep(self.device.late())
@@ -70,6 +77,7 @@ class PacketTest:
 
     def expect_nothing_else(self) -> None:
         """Fail if any port sent a packet beside those that `expect` has taken."""
+        __tracebackhide__ = True
         self._keep(self.device.late())
         if any(self.waiting.values()):
             raise AssertionError(f"there are more packets{self._others()}")

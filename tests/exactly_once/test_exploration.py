@@ -19,8 +19,10 @@ from nodes import SwitchNode
 from small_networks import SETTINGS
 from state_space import Space
 from story import story
+from tiers import long_unless
 from visited import Seen
 
+from planner.install.data_plane_program import INA_HW
 from switch.program.program import Program
 from switch.program.read import read_program
 from traffic.endpoints.server import Servers
@@ -72,7 +74,7 @@ def test_also_with_wipes_and_impatience(program: Program, name: str) -> None:
     assert not explored(program, name, 1, EVERYTHING)
 
 
-@pytest.mark.parametrize("name", ["shadow copies", "root in the network"])
+@pytest.mark.parametrize("name", ["shadow copies", long_unless(False, "root in the network")])
 def test_also_with_restarts_where_a_ps_can_ask(program: Program, name: str) -> None:
     assert not explored(program, name, 2, (*EVERYTHING, "restarts"))
 
@@ -81,6 +83,15 @@ def test_also_with_restarts_where_a_ps_can_ask(program: Program, name: str) -> N
 @pytest.mark.parametrize("name", SETTINGS)
 def test_the_same_with_more_faults(program: Program, name: str) -> None:
     assert not explored(program, name, MOST_FAULTS[name][1])
+
+
+CHIP_SETTINGS = [name for name in SETTINGS if name != "esa"]
+"""What the program for chips can do, which sums a fragment in two passes."""
+
+
+@pytest.mark.parametrize("name", [long_unless(name in ("one slot", "shared slot"), name) for name in CHIP_SETTINGS])
+def test_every_sum_is_right_and_comes_with_the_program_for_chips(name: str) -> None:
+    assert not explored(read_program(INA_HW.path), name, 1)
 
 
 WRONG, STUCK, IN_VAIN = "a wrong sum", "no progress", "patience lost though nothing was"
@@ -180,7 +191,7 @@ def test_tables_do_what_a_live_network_does(program: Program, name: str, seed: i
     [
         ("one slot", NETWORK_FAULTS),
         ("one slot", EVERYTHING),
-        ("two leaves", NETWORK_FAULTS),
+        pytest.param("two leaves", NETWORK_FAULTS, marks=pytest.mark.long),
         pytest.param("two slots", NETWORK_FAULTS, marks=pytest.mark.long),
         pytest.param("slots again", NETWORK_FAULTS, marks=pytest.mark.long),
     ],

@@ -139,7 +139,9 @@ def packet_socket(host: HostPort) -> socket.socket:
 
 
 @pytest.mark.parametrize(("scheme", "expected"), [(atp, (7, 17)), (goat, (3, 13))], ids=["ATP", "GOAT"])
-@pytest.mark.parametrize("run", [in_virtual_time, pytest.param(in_kernel, marks=pytest.mark.root)])
+@pytest.mark.parametrize(
+    "run", [in_virtual_time, pytest.param(in_kernel, marks=[pytest.mark.root, pytest.mark.beside])]
+)
 def test_figure_2(
     run: Callable[..., Transfers],
     scheme: Callable[[], tuple[Problem, Plan, Mapping[int, tuple[int, int]]]],

@@ -23,6 +23,8 @@ from topo.fabric.fabric import Fabric
 from topo.fabric.variations import with_delay
 from traffic.endpoints.gradient import RandomGradients
 from traffic.faults.endpoint_faults import Stragglers
+from traffic.runs.closed_loop import ReliableOptions
+from traffic.runs.collective_loop import CollectiveLoop
 from traffic.wire.frames import FRAGMENT
 
 pytestmark = pytest.mark.compiler
@@ -91,16 +93,26 @@ def test_a_fat_tree_keeps_to_the_plan(planner: str) -> None:
     assert outcome.measured.sent_bytes == planned.sent_bytes
 
 
-@pytest.mark.parametrize(("planner", "most"), [("halving-doubling", 0.2), ("hierarchical", 0.05), ("ps-sharded", 0.05)])
-def test_uneven_racks_keep_to_the_plan(planner: str, most: float) -> None:
+@pytest.mark.parametrize("planner", ["halving-doubling", "hierarchical", "ps-sharded"])
+def test_uneven_racks_keep_to_the_plan(planner: str) -> None:
     """7 workers: racks of different sizes, and no power of two. Queues overflowed where ranks folded.
 
-    Steps of ranks that are ahead meet earlier ones of others on uplinks, which plans of halves do not foresee.
+    Steps that cross racks have lower rates than others. Ranks that went on to the next step meanwhile doubled the load
+    of uplinks: halves took 17 % longer than planned.
     """
     problem = problem_of(leaf_spine(3, 2, 3), 7, 128_000)
     outcome, planned = ran(problem, planner), evaluate(problem, METHODS[planner].plan(problem))
     assert (outcome.verdict, outcome.reasons, outcome.measured.retransmissions) == ("VALID", (), 0)
-    assert_within(outcome.measured.communication_time_s, planned.communication_time_s, most, "time", "s")
+    assert_within(outcome.measured.communication_time_s, planned.communication_time_s, 0.05, "time", "s")
+
+
+def test_trees_keep_near_the_plan_at_the_steps_of_an_emulation() -> None:
+    """Each level passes on what came in the next step of the endpoints: with steps of 4 ms this takes 24 % longer."""
+    problem = problem_of(STAR, 8, 128_000)
+    plan = METHODS["double-tree"].plan(problem)
+    options = ReliableOptions(tick_s=CollectiveLoop.real_time_tick_s)
+    measured = run_plan(Run(problem, plan, options=options), find_world("virtual")).measured
+    assert_within(measured.communication_time_s, evaluate(problem, plan).communication_time_s, 0.15, "time", "s")
 
 
 @pytest.mark.parametrize(("planner", "size"), [("halving-doubling", 2048), ("ps-sharded", 8192)])
@@ -127,7 +139,7 @@ def test_losses_and_overflow_leave_sums_exact(planner: str) -> None:
     ways = [way for link in fabric.links for way in ((link.a, link.b), (link.b, link.a))]
     lossy = {way: LinkFaults(drop=0.02, duplicate=0.01) for way in ways if way[0] in fabric.switch_by_name}
     faults = FaultPlan(links=lossy, seed=5)
-    outcome = ran(problem_of(fabric, 6, 6_400), planner, faults=faults, gradients=RandomGradients(2, 1 << 31))
+    outcome = ran(problem_of(fabric, 4, 6_400), planner, faults=faults, gradients=RandomGradients(2, 1 << 31))
     assert (outcome.verdict, outcome.measured.exact) == ("VALID", True)
     assert outcome.measured.retransmissions > 0
 

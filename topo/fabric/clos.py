@@ -59,6 +59,7 @@ def leaf_spine(
     leaves them.
     """
     require_positive(leaves=leaves, spines=spines, hosts_per_leaf=hosts_per_leaf)
+    require_few_links(leaves * (spines + hosts_per_leaf))
     uplink_bps = uplink_capacity(hosts_per_leaf, spines, capacity_bps, oversubscription)
     leaf_names = [f"leaf{i}" for i in range(1, leaves + 1)]
     spine_names = [f"spine{i}" for i in range(1, spines + 1)]
@@ -93,6 +94,7 @@ def fat_tree(
     half = k // 2
     per_edge = half if hosts_per_edge is None else hosts_per_edge
     require_positive(hosts_per_edge=per_edge)
+    require_few_links(k * half * (per_edge + k))
     uplink_bps = uplink_capacity(per_edge, half, capacity_bps, oversubscription)
     hosts = [f"h{i}" for i in range(1, k * half * per_edge + 1)]
     edges = [f"edge{pod}_{i}" for pod in range(1, k + 1) for i in range(1, half + 1)]
@@ -126,6 +128,16 @@ def uplink_capacity(hosts: int, uplinks: int, capacity_bps: float, oversubscript
     if not oversubscription > 0:
         raise FabricError(f"oversubscription {oversubscription:g}: it must be greater than 0; 1 is non-blocking")
     return hosts * capacity_bps / (uplinks * oversubscription)
+
+
+MOST_LINKS = 2_000_000
+"""The most links of a network that is made: a mistyped size must not fill the memory."""
+
+
+def require_few_links(links: int) -> None:
+    """Raise `FabricError` for a network of so many links that it would not fit into memory."""
+    if links > MOST_LINKS:
+        raise FabricError(f"a network of {links:,} links: at most {MOST_LINKS:,} are made, choose smaller sizes")
 
 
 def require_positive(**sizes: int) -> None:

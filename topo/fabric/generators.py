@@ -11,7 +11,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from topo.errors import unknown_name
-from topo.fabric.clos import DEFAULT_CAPACITY_BPS, Cable, fat_tree, leaf_spine, require_positive, wire
+from topo.fabric.clos import (
+    DEFAULT_CAPACITY_BPS,
+    Cable,
+    fat_tree,
+    leaf_spine,
+    require_few_links,
+    require_positive,
+    wire,
+)
 from topo.fabric.fabric import Fabric
 from topo.fabric.rails import rail_pods
 from topo.fabric.variations import (
@@ -142,6 +150,7 @@ def units(
     `topo.fabric.optical_links` gives them an interconnect, whose circuits change.
     """
     require_positive(units=units, servers=servers, ports=1 if ports is None else ports)
+    require_few_links(units * (servers + (units - 1 if ports is None else min(ports, units - 1)) // 2))
     names = [f"u{number}" for number in range(1, units + 1)]
     pairs = nearest_pairs(names, units - 1 if ports is None else ports)
     pools = {name: Pool(servers, capacity_bps) for name in names}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from topo.fabric.clos import DEFAULT_CAPACITY_BPS, Cable, require_positive, wire
+from topo.fabric.clos import DEFAULT_CAPACITY_BPS, Cable, require_few_links, require_positive, wire
 from topo.fabric.fabric import Fabric
 
 NVLINK_SHARE = 9
@@ -25,6 +25,7 @@ def rail_pods(
     non-blocking.
     """
     require_positive(pods=pods, servers=servers, gpus=gpus, spines=1 if spines is None else spines)
+    require_few_links(pods * gpus * (2 * servers + (servers if spines is None else spines)))
     nvlink = capacity_bps * NVLINK_SHARE if nvlink_bps is None else nvlink_bps
     tops = [f"spine{i}" for i in range(1, (servers if spines is None else spines) + 1)]
     rails = {pod: [f"rail{pod}_{i}" for i in range(1, gpus + 1)] for pod in range(1, pods + 1)}

@@ -75,7 +75,8 @@ def read_file(path: Path, kind: FileKind) -> ParsedFile:
     except RecursionError as error:
         raise kind.error(f"{path}: nested too deeply for a {kind.name}") from error
     except (yaml.YAMLError, ValueError) as error:
-        raise kind.error(f"{path}: not {'JSON' if path.suffix == '.json' else 'YAML'}: {error}") from error
+        why = " ".join(str(error).split())
+        raise kind.error(f"{path}: not {'JSON' if path.suffix == '.json' else 'YAML'}: {why}") from error
 
 
 def read_text(path: Path, kind: FileKind) -> str:

@@ -65,7 +65,8 @@ def explain_record(mistake: Mapping[str, Any], kind: type[Any], _: str) -> tuple
     expected = type_at(kind, place[:depth]).model_fields[place[depth]].description
     if mistake["type"] == "missing":
         return place[:depth], f"key '{place[depth]}' is missing: expected {expected}"
-    return place[: depth + 1], f"{mistake['input']!r}: expected {expected}"
+    found = "null" if mistake["input"] is None else repr(mistake["input"])
+    return place[: depth + 1], f"{found}: expected {expected}"
 
 
 def nearest_and_all(key: str, known: Mapping[str, Any]) -> str:

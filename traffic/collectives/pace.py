@@ -1,9 +1,15 @@
-"""How much each rank may send now over all its connections, earlier steps first, and of one step the next ranks."""
+"""How much each rank may send now over all its connections, earlier steps first, and of one step the next ranks.
+
+The rates of connections are for their own steps. Where links do not carry all connections at the same time, the steps
+of a host follow one another: in a step in which it sends at half its highest rate, each fragment takes twice as much of
+its credit, and nothing is left for a later step, which may share links with this one.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
+from planner.core.collectives.collective_load import overlaps
 from traffic.collectives.dataflow import Dataflow
 from traffic.collectives.layout import CollectiveLayout
 from traffic.endpoints.token_buckets import LEAST_DEPTH
@@ -12,15 +18,16 @@ from traffic.sockets.ports import BoolArray, FloatArray, IntArray
 
 
 class RankPace:
-    """Arrays over hosts, (hosts,): `rate_fps`, the most that a host's connections send together in one step;
+    """Arrays over hosts, (hosts,): `rate_fps`, the most that a host's connections send together;
     `credit`, how many fragments it may send now; `late_s`, how many seconds' worth of its rate it could have sent and
     did not; `ready`, whether it could have gone on after what it sent last. Over streams, (streams,): `host`;
-    `distance`, how many ranks further on the destination is.
+    `distance`, how many ranks further on the destination is. Over rows of streams, (rows,): `cost`, how much credit a
+    fragment takes, at least 1.
     """
 
     def __init__(self, layout: CollectiveLayout, flow: Dataflow, options: WorkerOptions) -> None:
         self.options = options
-        self.rate_fps = host_rates_fps(layout, flow)
+        self.rate_fps, self.cost = rates_and_costs(layout, flow)
         self.host, self.distance = layout.streams.host, distances(layout)
         hosts = len(layout.hosts)
         self.credit, self.late_s = np.ones(hosts), np.zeros(hosts)
@@ -38,21 +45,30 @@ class RankPace:
         self.late_s += np.where(self.ready & (self.rate_fps > 0), late, 0)
         self.credit = np.minimum(self.credit, limits(depth, passed * self.rate_fps, self.ready))
 
-    def share(self, streams: IntArray, step: IntArray, credit: FloatArray, wanted: IntArray) -> IntArray:
-        """How many fragments each of `streams` may send of those `wanted`; all are (streams,).
+    def share(
+        self, streams: IntArray, rows: IntArray, step: IntArray, credit: FloatArray, wanted: IntArray
+    ) -> IntArray:
+        """How many fragments, from `rows` on, each of `streams` may send of those `wanted`; all are (streams,).
 
         Hosts' earliest steps come first and, of one step, streams with the most `credit` of their own. Of equal ones
-        the next rank comes first, so that not all ranks begin with the same one.
+        the next rank comes first, so that not all ranks begin with the same one. A fragment needs a credit of 1; what
+        it costs beyond that is owed.
         """
         host = self.host[streams]
         order = np.lexsort((self.distance[streams], -credit, step, host))
-        host, wanted = host[order], wanted[order]
-        before = np.cumsum(wanted) - wanted
+        host, wanted, cost = host[order], wanted[order], self.cost[rows[order]]
+        taken = wanted * cost
+        before = np.cumsum(taken) - taken
         starts = np.concatenate(([True], host[1:] != host[:-1]))
         before -= np.repeat(before[starts], np.diff(np.append(np.flatnonzero(starts), len(host))))
         granted = np.empty_like(wanted)
-        granted[order] = np.clip(self.credit.astype(np.int64)[host] - before, 0, wanted)
+        able = np.floor((self.credit[host] - before - 1) / cost) + 1
+        granted[order] = np.clip(able, 0, wanted).astype(np.int64)
         return granted
+
+    def note_sent(self, streams: IntArray, rows: IntArray) -> None:
+        """Take what fragments cost from the credit of their hosts; both are (fragments,)."""
+        self.credit -= np.bincount(self.host[streams], self.cost[rows], len(self.credit))
 
 
 def distances(layout: CollectiveLayout) -> IntArray:
@@ -71,13 +87,26 @@ def limits(depth: FloatArray, earned: FloatArray, ready: BoolArray) -> FloatArra
     return np.where(ready, np.maximum(depth, earned), LEAST_DEPTH + 2 * earned)
 
 
-def host_rates_fps(layout: CollectiveLayout, flow: Dataflow) -> FloatArray:
-    """The most fragments per second that each host's connections send together in one step, (hosts,)."""
-    streams, steps = layout.streams, int(flow.step.max()) + 1
-    pairs = np.unique(layout.stream_of_row * steps + flow.step)
-    stream, step = np.divmod(pairs, steps)
-    at, where = np.unique(streams.host[stream] * steps + step, return_inverse=True)
-    together = np.bincount(where, streams.rate_fps[stream])
-    rates = np.zeros(len(layout.hosts))
-    np.maximum.at(rates, at // steps, together)
-    return rates
+def rates_and_costs(layout: CollectiveLayout, flow: Dataflow) -> tuple[FloatArray, FloatArray]:
+    """The most fragments per second that each host's connections send together, (hosts,), and the costs of all
+    fragments, (rows,): 1 in the steps in which a host sends at that rate.
+    """
+    streams, steps, hosts = layout.streams, int(flow.step.max()) + 1, len(layout.hosts)
+    stream, step = np.divmod(np.unique(layout.stream_of_row * steps + flow.step), steps)
+    in_step = np.bincount(streams.host[stream] * steps + step, streams.rate_fps[stream], hosts * steps)
+    in_step = in_step.reshape(hosts, steps)
+    overlap = hosts_that_overlap(layout)
+    rates = np.where(overlap, np.bincount(streams.host, streams.rate_fps, hosts), in_step.max(axis=1))
+    host = streams.host[layout.stream_of_row]
+    return rates, np.where(overlap[host], 1.0, rates[host] / in_step[host, flow.step])
+
+
+def hosts_that_overlap(layout: CollectiveLayout) -> BoolArray:
+    """Whether the steps of each host may overlap, (hosts,)."""
+    ranks = {
+        rank
+        for collective in layout.collectives
+        if overlaps(layout.problem.fabric, collective)
+        for rank in collective.ranks
+    }
+    return np.array([host.name in ranks for host in layout.hosts], np.bool_)

@@ -142,8 +142,7 @@ class Senders:
         self.sendings.note(batch, rows, sent, now)
         self.progress.next += sent - again
         self.buckets.credit -= sent
-        hosts = len(self.layout.hosts)
-        self.pace.credit -= np.bincount(self.layout.streams.host, sent, minlength=hosts)
+        self.pace.note_sent(batch.stream, rows)
         self.counts.note_sent(sent, again, now)
 
     def refill(self, now: float) -> None:
@@ -178,9 +177,11 @@ class Senders:
         again_stream, again_fragment, credit = self.retransmission.due(now, self.buckets.credit.astype(np.int64))
         wanted = np.clip(credit, 0, self.room())
         able = np.flatnonzero(wanted)
-        step = self.memory.flow.step[self.layout.rows(able, self.progress.next[able])]
         granted = np.zeros_like(wanted)
-        granted[able] = self.pace.share(able, step, self.buckets.credit[able], wanted[able]) if able.size else 0
+        if able.size:
+            rows = self.layout.rows(able, self.progress.next[able])
+            step, own = self.memory.flow.step[rows], self.buckets.credit[able]
+            granted[able] = self.pace.share(able, rows, step, own, wanted[able])
         new_stream, new_fragment = ragged(self.progress.next, granted)
         stream = np.concatenate((again_stream, new_stream))
         order = np.argsort(stream, kind="stable")

@@ -84,14 +84,22 @@ class Workers:
         self.heads["ina"]["flags"][rows] = 0
 
     def turn(self) -> None:
-        """Where gradients are held in pieces, put new pieces in the place of those that nobody needs any more."""
-        due = self.progress.base >= self.memory.turn_at
+        """Where gradients are held in pieces, put new pieces in the place of those that nobody needs any more.
+
+        A stream whose next iteration has been loaded and not begun still has the base of its last one: it waits.
+        """
+        due = self.due_pieces()
         while due.any():
             for stream in np.flatnonzero(due).tolist():
                 rows = self.memory.turn(stream)
                 self.progress.held[stream] += self.layout.streams.piece[stream]
                 self.begin_rows(np.arange(rows.start, rows.stop))
-            due = self.progress.base >= self.memory.turn_at
+            due = self.due_pieces()
+
+    def due_pieces(self) -> BoolArray:
+        """The streams whose oldest piece nobody needs any more, (streams,)."""
+        due: BoolArray = self.progress.active & (self.progress.base >= self.memory.turn_at)
+        return due
 
     def finished(self, job_index: int) -> bool:
         """Whether every worker of the job has every result of the iteration."""

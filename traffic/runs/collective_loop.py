@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Executor
+from typing import ClassVar
 
 from traffic.collectives.layout import CollectiveLayout
 from traffic.collectives.memory import CollectiveMemory
@@ -13,9 +14,16 @@ from traffic.endpoints.streams import StreamLayout
 from traffic.runs.loop import ClosedLoop, ReliableOptions
 from traffic.sockets.ports import IntArray, Ports
 
+TICK_S = 0.002
+"""How often ranks act in real time, in seconds. What a tree passes on waits for a step of every rank on its way: with
+4 ms, double trees of 15 ranks took 4 % longer than planned (1.1 s), with 2 ms they take 2 %.
+"""
+
 
 class CollectiveLoop(ClosedLoop):
     """The loop whose endpoints are the senders and receivers of connections."""
+
+    real_time_tick_s: ClassVar[float] = TICK_S
 
     def __init__(
         self, layout: StreamLayout, ports: Ports, gradients: Gradients, options: ReliableOptions, executor: Executor

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from traffic.sockets.ports import FloatArray, IntArray, Outgoing, Packets, Ports
 from traffic.wire.packet_format import Kind
 
 TICK_S = 0.004
-"""How often everybody acts in real time, in seconds, unless a run has other options."""
+"""How often workers and PSs act in real time, in seconds, unless a run has other options."""
 
 Progress = Callable[[float], None]
 """Hears now and then what share of the run is done, 0 to 1."""
@@ -37,7 +37,7 @@ Progress = Callable[[float], None]
 
 @dataclass(frozen=True)
 class ReliableOptions:
-    """`tick_s`: how often everybody acts, in seconds; None for what fits the world, which is `TICK_S` in real time.
+    """`tick_s`: how often everybody acts, in seconds; None for what fits the world and the loop, `TICK_S` in real time.
 
     `stall_s`: a run without a result for so long has failed. `bounds`: what the world lets streams do.
     """
@@ -155,9 +155,11 @@ class JobState:
 class ClosedLoop:
     """One run. It reads the clock of the ports, so that a network in memory may have one of its own.
 
-    A subclass sets `memory`, `workers` and `servers`, the endpoints.
+    A subclass sets `memory`, `workers` and `servers`, the endpoints. `real_time_tick_s`: how often they act in real
+    time, in seconds, unless a run has other options.
     """
 
+    real_time_tick_s: ClassVar[float] = TICK_S
     memory: Memory
     workers: Working
     servers: Answering
@@ -200,7 +202,7 @@ class ClosedLoop:
 
     def next_step(self, jobs: Sequence[JobState], now: float) -> float:
         """When there is something to do again: after a tick or, if all jobs compute, when the first of them is done."""
-        tick = now + (self.options.tick_s or TICK_S)
+        tick = now + (self.options.tick_s or self.real_time_tick_s)
         if self.interference or any(job.active or not job.loading.done() for job in jobs):
             return tick
         return max(tick, min((job.start_at for job in jobs), default=now))

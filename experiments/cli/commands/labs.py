@@ -25,7 +25,7 @@ def list_labs() -> None:
 
 @app.command()
 def export(
-    folder: Annotated[Path, typer.Argument(help="a new folder, for what students get")],
+    folder: Annotated[Path, typer.Argument(help="a folder for what students get; labs that it has already stay")],
     labs: Annotated[list[str] | None, typer.Option("--lab", help="only this lab (several times: these)")] = None,
 ) -> None:
     """Write what students get: tasks, figures, skeletons and the tests that they see; no solutions."""
@@ -104,21 +104,22 @@ def fabric(
 @app.command(name="compile")
 def compile_lab(lab: LabName) -> None:
     """Compile a lab's solutions and wrong solutions, for machines without p4c."""
-    from experiments.labs.registry import TEACHER, lab_named  # noqa: PLC0415
+    from experiments.labs.registry import lab_named, teacher_folder  # noqa: PLC0415
     from experiments.labs.teacher.trial import compile_all  # noqa: PLC0415
 
-    print(f"{compile_all(TEACHER / lab_named(lab).name)} programs")
+    print(f"{compile_all(teacher_folder(lab_named(lab).name))} programs")
 
 
 @app.command()
 def mutants(lab: LabName, seed: Annotated[str, typer.Option(help="what the tests are drawn from")] = "0") -> None:
     """Grade a lab's solutions, and its wrong solutions: each has to lose its item and no other (exit code 1 if not)."""
-    from experiments.labs.registry import COURSE, TEACHER, lab_named  # noqa: PLC0415
+    from experiments.labs.registry import COURSE, lab_named, teacher_folder  # noqa: PLC0415
     from experiments.labs.teacher.trial import try_mutants, try_solutions  # noqa: PLC0415
 
     failed = 0
     known = lab_named(lab)
-    for trials in (try_solutions(known, COURSE, TEACHER, seed), try_mutants(known, COURSE, TEACHER, seed)):
+    teacher = teacher_folder(known.name).parent
+    for trials in (try_solutions(known, COURSE, teacher, seed), try_mutants(known, COURSE, teacher, seed)):
         for trial in trials:
             failed += not trial.as_expected
             lost = ", ".join(trial.lost) or "-"

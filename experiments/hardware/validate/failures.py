@@ -10,7 +10,7 @@ from experiments.hardware.validate.site import Withstand
 from planner.core.collectives.collective_trees import trees_of
 from planner.core.plan import AggregationTree, Plan
 from planner.core.problem import Job, Problem
-from topo.fabric.fabric import Fabric
+from topo.fabric.fabric import Fabric, Link, Switch
 from topo.fabric.up_down import Move, hops_to
 
 JobLinks = Mapping[int, frozenset[tuple[str, str]]]
@@ -49,13 +49,13 @@ def single_failures(fabric: Fabric, withstand: Withstand) -> list[Failure]:
 class Remains:
     """What a failure leaves. `problem`: the network with the jobs that can go on, None where none can.
 
-    `lost`: by the number of each other job, why it cannot. `touched`: whether the plan of jobs that go on led packets
+    `lost`: by the number of each other job, why it cannot. `touched`: the jobs that go on and whose plan led packets
     over what has failed.
     """
 
     problem: Problem | None
     lost: Mapping[int, str]
-    touched: bool
+    touched: frozenset[int]
 
 
 def after(problem: Problem, used: JobLinks, failure: Failure) -> Remains:
@@ -66,15 +66,19 @@ def after(problem: Problem, used: JobLinks, failure: Failure) -> Remains:
     lost = {number: why for number, why in found if why}
     jobs = tuple(job for job in problem.jobs if job.number not in lost)
     left = replace(problem, fabric=fabric, jobs=jobs) if jobs else None
-    return Remains(left, lost, bool(touched - lost.keys()))
+    return Remains(left, lost, frozenset(touched - lost.keys()))
 
 
 def without(fabric: Fabric, failure: Failure) -> Fabric:
     """The fabric without what has failed, and without hosts that have no link any more."""
     links = tuple(link for link in fabric.links if not failure.takes(link.a, link.b))
-    linked = {node for link in links for node in (link.a, link.b)}
-    switches = tuple(each for each in fabric.switches if (each.name,) != failure.nodes)
-    return replace(fabric, hosts=tuple(h for h in fabric.hosts if h.name in linked), switches=switches, links=links)
+    return linked(fabric, links, tuple(each for each in fabric.switches if (each.name,) != failure.nodes))
+
+
+def linked(fabric: Fabric, links: tuple[Link, ...], switches: tuple[Switch, ...]) -> Fabric:
+    """The fabric with these links and switches, and the hosts that have a link."""
+    nodes = {node for link in links for node in (link.a, link.b)}
+    return replace(fabric, hosts=tuple(h for h in fabric.hosts if h.name in nodes), switches=switches, links=links)
 
 
 def why_lost(whole: Fabric, fabric: Fabric, job: Job, touched: bool) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
+from experiments.hardware.validate.beside import plan_beside
 from experiments.hardware.validate.failures import Failure, JobLinks, Remains, after, for_jobs, links_of_jobs
 from planner.core.files import load_jobs, load_plan, save_jobs, save_plan
 from planner.core.method import Options
@@ -21,7 +22,8 @@ from traffic.wire.frames import FRAGMENT
 
 FABRIC, JOBS = "fabric.json", "jobs.json"
 """Files as JSON, of which every worker reads a large network in no time."""
-AS_BEFORE, ANEW, NO_PLAN, NOTHING = "as before", "planned anew", "no plan", "no job goes on"
+AS_BEFORE, PARTLY_ANEW, ANEW = "as before", "partly anew", "planned anew"
+NO_PLAN, NOTHING = "no plan", "no job goes on"
 """What becomes of a plan under a failure."""
 
 
@@ -38,9 +40,30 @@ def plan_file(folder: Path, planner: str) -> Path:
     return folder / f"{planner}.plan.json"
 
 
-def keep_plan(folder: Path, planner: str, plan: Plan) -> None:
-    """Write the plan of a planner. Raises `OutputError`."""
-    save_plan(plan, plan_file(folder, planner))
+def made_file(folder: Path, planner: str) -> Path:
+    """Where it stands what the plan of a planner was made from, and what was said of it."""
+    return folder / f"{planner}.made.json"
+
+
+def keep_plan(folder: Path, planner: str, plan: Plan, key: str, said: str) -> None:
+    """Write the plan of a planner, then the key of all that it depends on, and what was said. Raises `OutputError`."""
+    made = made_file(folder, planner)
+    with writing(made):
+        made.unlink(missing_ok=True)
+        save_plan(plan, plan_file(folder, planner))
+        made.write_text(json.dumps({"key": key, "said": said}))
+
+
+def kept_plan(folder: Path, planner: str, key: str) -> tuple[Plan, str] | None:
+    """The plan that was made from the same, and what was said of it; None where there is none.
+
+    A plan that a time limit ended might be another one if it were made again, and trials belong to one plan.
+    """
+    try:
+        made = json.loads(made_file(folder, planner).read_text())
+    except (FileNotFoundError, ValueError):
+        return None
+    return (load_plan(plan_file(folder, planner)), str(made["said"])) if made.get("key") == key else None
 
 
 @lru_cache(maxsize=2)
@@ -70,9 +93,10 @@ def load_links(folder: Path, planner: str) -> JobLinks:
 def plan_under(folder: Path, planner: str, failure: Failure, mode: str, seed: int) -> tuple[Problem, Plan, str] | None:
     """What a failure leaves, its plan, and what became of the plan; None where no job goes on.
 
-    The plan's part for the jobs that go on stays as it is unless the failure touches it. Otherwise there is a new plan
-    with room for results: planners that split gradients over PSs keep the split, since PSs keep their parts, others
-    plan from the beginning. Raises `InakitError` where there is no plan.
+    The plan's part for the jobs that go on stays as it is unless the failure touches it. Then the touched jobs get new
+    routes beside the others, at the rates that they had. Where that is not possible, all jobs are planned anew, with
+    room for results. Planners that split gradients over PSs keep the split, since PSs keep their parts. Raises
+    `InakitError` where there is no plan.
     """
     remains = load_remains(folder, planner, failure)
     left = remains.problem
@@ -81,6 +105,15 @@ def plan_under(folder: Path, planner: str, failure: Failure, mode: str, seed: in
     kept = for_jobs(load_planned(folder, planner), {job.number for job in left.jobs})
     if not remains.touched:
         return left, kept, AS_BEFORE
-    options = Options(seed=seed)
-    again = replan(left, kept, options) if kept.method in SECOND_PHASES else find_method(planner).plan(left, options)
-    return left, as_run(left, again, mode).plan, ANEW
+    again = partial(planned_anew, planner, Options(seed=seed))
+    beside = plan_beside(left, kept, remains.touched, again, mode)
+    if beside is not None:
+        return left, beside, PARTLY_ANEW
+    return left, as_run(left, again(left, kept), mode).plan, ANEW
+
+
+def planned_anew(planner: str, options: Options, problem: Problem, plan: Plan) -> Plan:
+    """A problem's plan, made anew by the planner of the plan that its jobs had. Raises `InakitError`."""
+    return (
+        replan(problem, plan, options) if plan.method in SECOND_PHASES else find_method(planner).plan(problem, options)
+    )

@@ -146,6 +146,10 @@ def withstand_of(file: ParsedFile, record: WithstandRecord, fabric: Fabric) -> W
         if pair not in fabric.capacities_bps:
             message = f"{', '.join(pair)}: fabric '{fabric.name}' has no such link; expected two neighbours"
             raise file.error(("withstand", "links", place), message)
+    if len(set(map(frozenset, pairs or ()))) < len(pairs or ()):
+        raise file.error(("withstand", "links"), "a link is listed twice")
+    if len(set(switches or ())) < len(switches or ()):
+        raise file.error(("withstand", "switches"), "a switch is listed twice")
     for place, name in enumerate(switches or ()):
         if name not in fabric.switch_by_name:
             error = unknown_name(f"switch of fabric '{fabric.name}'", name, fabric.switch_by_name)

@@ -18,7 +18,7 @@ chip: tofino1            # of every switch: generic, tofino1, tofino2, or a prof
 program: ina_hw          # what switches run in virtual time: ina, or ina_hw, which does what a chip can
 planners: [aro, atp]     # the site holds if the plans of one of them meet everything below
 
-# Single failures to withstand, one at a time. After each, jobs are planned anew.
+# Single failures to withstand, one at a time. After each, jobs that it touches are planned anew.
 withstand:
   links: all             # all, none, or pairs of neighbours: [[leaf1, spine1]]
   switches: all          # all, none, or names: [spine1]

@@ -22,7 +22,16 @@ from experiments.hardware.validate.judge import (
     reasons_of,
     weathered_of,
 )
-from experiments.hardware.validate.prepared import FABRIC, JOBS, NO_PLAN, NOTHING, keep_plan, plan_file, save_problem
+from experiments.hardware.validate.prepared import (
+    FABRIC,
+    JOBS,
+    NO_PLAN,
+    NOTHING,
+    keep_plan,
+    kept_plan,
+    plan_file,
+    save_problem,
+)
 from experiments.hardware.validate.site import Site
 from experiments.hardware.validate.trials import emulate, simulate, withstand
 from experiments.run.planning import plan_to_run
@@ -34,6 +43,7 @@ from experiments.sweeps.one_trial import Given, Trial, key_of
 from experiments.sweeps.run_trials import run_trials
 from experiments.worlds.emulated import EmulatedWorld
 from planner.core.evaluate import evaluate
+from planner.core.plan import Plan
 from planner.install.data_plane_program import find_program
 from planner.install.plan_entries import entries
 from topo.errors import InakitError
@@ -99,9 +109,18 @@ class Work:
         They are written before the first trial, and read once for thousands of them.
         """
         if planner not in self.known:
-            files = [self.folder / FABRIC, self.folder / JOBS, plan_file(self.folder, planner)]
-            self.known[planner] = {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+            self.known[planner] = hashes_of(*self.problem_files, plan_file(self.folder, planner))
         return self.known[planner]
+
+    @property
+    def problem_files(self) -> tuple[Path, Path]:
+        """The network and its jobs."""
+        return self.folder / FABRIC, self.folder / JOBS
+
+    def plan_key(self, planner: str) -> str:
+        """The key of all that a planner's plan depends on."""
+        asked = {"planner": planner, "mode": self.site.mode, "program": self.site.program, "seed": self.site.seed}
+        return key_of(given=asked, files=hashes_of(*self.problem_files), code=self.code)
 
     @cached_property
     def code(self) -> str:
@@ -111,6 +130,11 @@ class Work:
     def run(self, trials: Sequence[Trial], title: str) -> dict[str, Finished]:
         """What came of the trials, by key; what is kept is not run again."""
         return run_trials(trials, kept_in(self.results), self.engine, self.console, title)
+
+
+def hashes_of(*files: Path) -> dict[str, str]:
+    """The SHA-256 of files by their names."""
+    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 
 
 def folder_of(site: Site, results: Path) -> Path:
@@ -123,7 +147,7 @@ def validate_site(site: Site, results: Path, engine: Engine, console: Console) -
     folder = folder_of(site, results)
     save_problem(folder, site.problem)
     work = Work(site, folder, results, engine, console)
-    planned = [plan_of(site, folder, planner) for planner in site.planners]
+    planned = [plan_of(work, planner) for planner in site.planners]
     left_out: list[str] = []
     try:
         found = [result if result.failed else all_of(work, result, left_out) for result in planned]
@@ -133,18 +157,26 @@ def validate_site(site: Site, results: Path, engine: Engine, console: Console) -
     return Validation(site, tuple(found), tuple(dict.fromkeys(left_out)))
 
 
-def plan_of(site: Site, folder: Path, planner: str) -> PlannerResult:
-    """The plan of a planner while nothing fails, written into the folder; or why there is none."""
+def plan_of(work: Work, planner: str) -> PlannerResult:
+    """The plan of a planner while nothing fails, kept in the folder; or why there is none."""
+    site = work.site
     try:
-        run = plan_to_run(site.problem, planner, site.seed, site.mode)
-        entries(site.problem, find_program(site.program).fitted(run.plan))
+        plan, said = kept_plan(work.folder, planner, work.plan_key(planner)) or made_plan(work, planner)
     except InakitError as error:
         return PlannerResult(planner, failed=str(error))
-    keep_plan(folder, planner, run.plan)
-    prediction = evaluate(site.problem, run.plan)
+    prediction = evaluate(site.problem, plan)
     rates = {number: job.sending_rate_bps for number, job in prediction.jobs.items()}
-    fits = chips_fit(site.problem, run.plan) if any(each.chip for each in site.problem.fabric.switches) else []
-    return PlannerResult(planner, rates, prediction, run.said, tuple(fits))
+    fits = chips_fit(site.problem, plan) if any(each.chip for each in site.problem.fabric.switches) else []
+    return PlannerResult(planner, rates, prediction, said, tuple(fits))
+
+
+def made_plan(work: Work, planner: str) -> tuple[Plan, str]:
+    """A planner's plan as it runs, and what is said of it, written into the folder. Raises `InakitError`."""
+    site = work.site
+    run = plan_to_run(site.problem, planner, site.seed, site.mode)
+    entries(site.problem, find_program(site.program).fitted(run.plan))
+    keep_plan(work.folder, planner, run.plan, work.plan_key(planner), run.said)
+    return run.plan, run.said
 
 
 def all_of(work: Work, result: PlannerResult, left_out: list[str]) -> PlannerResult:

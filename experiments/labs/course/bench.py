@@ -59,10 +59,12 @@ class Bench:
         self.exchanges.append(Exchange(port, packet, tuple(got)))
         return got
 
-    def wrong(self, cause: str, expected: Sequence[tuple[int, bytes]] | str = (), field: str = "port") -> WrongError:
-        """What to raise when the last packet shows that something is wrong."""
+    def wrong(
+        self, cause: str, expected: Sequence[tuple[int, bytes]] | str = (), field: str = "port", got: str = ""
+    ) -> WrongError:
+        """What to raise when the last packet shows that something is wrong; `got` is told in place of what left."""
         wanted = (expected,) if isinstance(expected, str) else tuple(expected)
-        return WrongError(cause, tuple(self.exchanges), wanted, field)
+        return WrongError(cause, tuple(self.exchanges), wanted, field, got=(got,) if got else ())
 
     def same(self, got: Packets, expected: Packets, cause: str, field: str = "port") -> None:
         """Raise `WrongError` unless the same packets left, in any order of ports."""

@@ -176,20 +176,32 @@ def check_counts(bench: Bench) -> None:
         for route in routes:
             packet, ((port, _),) = through(bench, route)
             left.setdefault(port, []).append(len(packet))
+    judge_counts(bench, left, {})
     nowhere, expired = packet_to(bench, bench.random.getrandbits(31)), packet_to(bench, routes[0].value, ttl=1)
     astray: dict[int, list[int]] = {}
     for packet in (nowhere, expired, bytes(12) + b"\x86\xdd" + bytes(60)):
         for port, _ in bench.send(64, packet):
             astray.setdefault(port, []).append(len(packet))
-    for port, (packets, octets) in enumerate(bench.switch.counter(COUNTER)):
+    judge_counts(bench, left, astray)
+
+
+def judge_counts(bench: Bench, left: dict[int, list[int]], astray: dict[int, list[int]]) -> None:
+    """Raise `WrongError` unless the counter has what left by each port; what left `astray` it may have.
+
+    Both have the sizes of packets by port.
+    """
+    for port, counted in enumerate(bench.switch.counter(COUNTER)):
         sizes, more = left.get(port, []), astray.get(port, [])
-        if not len(sizes) <= packets <= len(sizes) + len(more):
-            cause = f"counter '{COUNTER}' has {packets} packets for port {port}, by which {len(sizes)} have left"
-            raise bench.wrong(cause)
-        if not sum(sizes) <= octets <= sum(sizes) + sum(more):
-            raise bench.wrong(
-                f"counter '{COUNTER}' has {octets} bytes for port {port}, by which {sum(sizes)} have left"
-            )
+        units = {"packets": (len(sizes), len(more)), "bytes": (sum(sizes), sum(more))}
+        for (unit, (least, beside)), count in zip(units.items(), counted, strict=True):
+            if not least <= count <= least + beside:
+                cause = f"counter '{COUNTER}' has {count} {unit} for port {port}, by which {least} have left"
+                raise bench.wrong(cause, in_counter(port, len(sizes), sum(sizes)), got=in_counter(port, *counted))
+
+
+def in_counter(port: int, packets: int, octets: int) -> str:
+    """What the counter has for a port."""
+    return f"{COUNTER}[{port}]: {packets} packets, {octets} bytes"
 
 
 ITEMS = (

@@ -23,7 +23,10 @@ Values = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Agg:
-    """A packet of an aggregation: a gradient or a result, with 8 values of 32 bits."""
+    """A packet of an aggregation: a gradient or a result, with 8 values of 32 bits.
+
+    Only packets of lab 5 have a job; `worker` is their label.
+    """
 
     kind: int
     worker: int
@@ -44,10 +47,10 @@ class Agg:
 
     def __str__(self) -> str:
         kind = KINDS.get(self.kind, f"kind {self.kind}")
-        job = f" job {self.job}" if self.job else ""
+        whose = f"job {self.job} label {self.worker}" if self.job else f"worker {self.worker}"
         version = f" version {self.version}" if self.version else ""
         values = " ".join(f"{value:08x}" for value in self.values)
-        return f"{kind} worker {self.worker}{job} slot {self.slot}{version} round {self.round} values {values}"
+        return f"{kind} {whose} slot {self.slot}{version} round {self.round} values {values}"
 
 
 def agg_in(packet: bytes) -> Agg | None:

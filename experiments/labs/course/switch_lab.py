@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from random import Random
@@ -10,7 +10,7 @@ from random import Random
 from experiments.labs.course.bench import Bench, GradedSwitch
 from experiments.labs.course.packets import described
 from experiments.labs.course.targets import open_switch
-from experiments.labs.grading.finding import Exchange, Finding, WrongError
+from experiments.labs.grading.finding import Exchange, Finding, Packets, WrongError
 from experiments.labs.grading.item import Item
 from experiments.labs.grading.program import REFUSED, compiled_program, refusal
 from experiments.labs.grading.submission import Submission
@@ -70,7 +70,8 @@ class OpenedProgram:
         """The packets that show what is wrong, and the trace of the last of them."""
         if not wrong.exchanges:
             return Finding(wrong.cause)
-        got = tuple(f"port {port}: {described(packet)}" for port, packet in wrong.exchanges[-1].got)
+        left = in_order(wrong.exchanges[-1].got, wrong.expected)
+        got = wrong.got or tuple(f"port {port}: {described(packet)}" for port, packet in left)
         expected = tuple(e if isinstance(e, str) else f"port {e[0]}: {described(e[1])}" for e in wrong.expected)
         return Finding(
             wrong.cause, sent(wrong.exchanges), expected or ("nothing",), got or ("nothing",), self.trace(wrong)
@@ -130,6 +131,12 @@ class ProgramPart:
         switch = self.needed.switch
         assert isinstance(switch, SandboxedSwitch)
         return switch
+
+
+def in_order(got: Sequence[tuple[int, bytes]], expected: Sequence[tuple[int, bytes] | str]) -> Packets:
+    """Packets by the ports in the order in which they are expected, the others last."""
+    ports = [each[0] for each in expected if not isinstance(each, str)]
+    return sorted(got, key=lambda packet: ports.index(packet[0]) if packet[0] in ports else len(ports))
 
 
 def sent(exchanges: tuple[Exchange, ...]) -> tuple[str, ...]:

@@ -37,6 +37,7 @@ class WrongError(Exception):
 
     `exchanges` lead to it; `expected` is what should have left for the last of them. `field` names what is wrong in
     what left, such as `values.v3`, or `port`, for the trace. `part` is what the submission keeps of the item's points.
+    `got` is told in place of what left.
     """
 
     def __init__(
@@ -46,7 +47,8 @@ class WrongError(Exception):
         expected: tuple[tuple[int, bytes], ...] | tuple[str, ...] = (),
         field: str = "port",
         part: float = 0.0,
+        got: tuple[str, ...] = (),
     ) -> None:
         super().__init__(cause)
         self.cause, self.exchanges, self.expected, self.field = cause, exchanges, expected, field
-        self.part = part
+        self.part, self.got = part, got

@@ -10,6 +10,8 @@ MARK, PLAIN = "> ", "  "
 LEFT_OUT = re.compile(r"Bytes parsed|Parser state|Pipeline|Replicating|Action tbl_|Action [\w.]+\d+\(\)$")
 HIDDEN_TABLE = re.compile(r"(Applying table 'tbl_|Table 'tbl_)")
 STATEMENT = re.compile(r"Primitive (?P<file>[^ ]+):(?P<line>\d+) (?P<text>.*)")
+CONSTANT = re.compile(r"[^=(;]+;.*?: (?P<change>[\w.$]+ = 0x[0-9a-f]+)")
+"""A field that is set to a constant: p4c names the line of the constant, from its value on, and not the statement's."""
 TEMPORARY = re.compile(r": scalars\.tmp(_\d+)? = ")
 
 DECIDES = ("egress_spec", "mcast_grp", "mark_to_drop", "Dropping packet")
@@ -38,7 +40,11 @@ def shown(line: str) -> str:
     statement = STATEMENT.match(line)
     if statement is None:
         return line
-    return f"{statement['file'].rpartition('/')[2]}:{statement['line']}: {statement['text'].replace('scalars.', '')}"
+    file, text = statement["file"].rpartition("/")[2], statement["text"].replace("scalars.", "")
+    constant = CONSTANT.fullmatch(text)
+    if constant is not None:
+        return f"{file}: {constant['change']} (the constant of line {statement['line']})"
+    return f"{file}:{statement['line']}: {text}"
 
 
 def deciding(lines: Sequence[str], field: str) -> int | None:

@@ -17,7 +17,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from experiments.labs.course.packets import Agg, Values
-from experiments.labs.loss.nodes import Event, Job, Node, Remembered, Step
+from experiments.labs.loss.nodes import Event, Job, Node, Remembered, Step, WorkerMistakeError
 
 MOST_STATES = 12_000
 MOST_WAITING = 16
@@ -128,8 +128,14 @@ class Network:
         return state
 
     def of_worker(self, state: State, worker: int, event: Event) -> State:
-        """What an event makes of the network when it happens to a worker; raises `BrokenError` for a wrong result."""
-        step = self.workers[worker].step(state.workers[worker], event)
+        """What an event makes of the network when it happens to a worker.
+
+        Raises `BrokenError` for a wrong result, and for a worker that cannot take the step.
+        """
+        try:
+            step = self.workers[worker].step(state.workers[worker], event)
+        except WorkerMistakeError as mistake:
+            raise BrokenError(f"worker {worker}: {mistake}", None, None) from None
         self.judge(worker, step)
         self.judge_sent(worker, step)
         sent = tuple(packet for _, packet in step.sent)

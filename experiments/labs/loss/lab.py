@@ -140,6 +140,8 @@ def check_sending(bench: LossBench) -> None:
 def count_packets(job: Job, workers: list[StudentWorker]) -> None:
     """Raise `WrongError` if workers send more than their fragments, or more at first than there are slots."""
     sent = long_run(job, ModelSwitch(job), workers, Random(0), share=0)
+    if sent.found is not None:
+        raise LossWrongError(sent.found, job, None)
     for worker, packets in enumerate(sent.first):
         if packets > min(job.pool, job.count):
             raise WrongError(f"worker {worker} starts with {packets} packets, where the pool has {job.pool} slots")

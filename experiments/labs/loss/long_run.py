@@ -10,7 +10,7 @@ from typing import Any
 
 from experiments.labs.course.packets import Agg
 from experiments.labs.loss.exploration import MOST_WAITING, Found
-from experiments.labs.loss.nodes import Event, Job, Node, Step, StudentWorker
+from experiments.labs.loss.nodes import Event, Job, Node, Step, StudentWorker, WorkerMistakeError
 
 MOST_EVENTS = 4000
 MOST_ROUNDS = 40
@@ -41,7 +41,11 @@ class Runner:
     def of_worker(self, worker: int, event: Event) -> None:
         """Let an event happen to a worker."""
         node = self.workers[worker]
-        step: Step = node.run(event) if isinstance(node, StudentWorker) else node.step(self.states[worker], event)
+        try:
+            step: Step = node.run(event) if isinstance(node, StudentWorker) else node.step(self.states[worker], event)
+        except WorkerMistakeError as mistake:
+            self.fail(f"worker {worker}: {mistake}")
+            return
         self.states[worker], self.results[worker] = step.state, dict(step.results)
         for fragment, values in step.results.items():
             if fragment >= self.job.count or values != self.job.sum_of(fragment):

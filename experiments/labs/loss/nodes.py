@@ -18,6 +18,10 @@ from switch.entries import SwitchEntries
 from topo.errors import InputError
 
 
+class WorkerMistakeError(InputError):
+    """The student's worker cannot take a step: what it raises, or returns that is no answer."""
+
+
 class Event(NamedTuple):
     """What happens to a node: `start`, `receive` of a packet at a port, or `timeout` of a slot (the number)."""
 
@@ -170,7 +174,7 @@ class StudentWorker:
         return self.ask("run", in_json(event))
 
     def ask(self, *question: Any) -> Step:
-        """The answer to a question; `InputError` for a mistake of the student's code."""
+        """The answer to a question; `WorkerMistakeError` for a mistake of the student's code."""
         answer = self.process.ask(list(question))
         match answer:
             case ["ok", [int() as state, list() as sent, dict() as results]]:
@@ -178,7 +182,7 @@ class StudentWorker:
                 return Step(state, packets, {whole(key): values_in(value) for key, value in results.items()})
             case ["mistake", str() as message]:
                 told = printable(message)
-                raise InputError(told if told.startswith("worker.py") else f"worker.py: {told}")
+                raise WorkerMistakeError(told if told.startswith("worker.py") else f"worker.py: {told}")
         raise EndedError("its answer is none")
 
     def close(self) -> None:

@@ -124,9 +124,9 @@ def check_table(bench: MeasureBench) -> None:
     """The table has the runs of the study, each once, and no others."""
     asked, there = bench.keys, bench.handed.results
     if missing := [key for key in asked if key not in there]:
-        raise WrongError(f"{RESULTS} has {len(missing)} runs of {STUDY} not, such as {missing[0]}")
+        raise WrongError(f"{RESULTS} lacks {len(missing)} of the runs of {STUDY}, such as {missing[0]}")
     if more := sorted(set(there) - set(asked)):
-        raise WrongError(f"{RESULTS} has {len(more)} runs that {STUDY} does not ask for, such as {more[0]}")
+        raise WrongError(f"{STUDY} does not ask for {len(more)} of the runs in {RESULTS}, such as {more[0]}")
 
 
 def check_again(bench: MeasureBench) -> None:
@@ -137,16 +137,17 @@ def check_again(bench: MeasureBench) -> None:
         for planner in (INA, RING):
             own = sorted(key for key in results if key.planner == planner and key.gradient_bytes >= 4)
             for key in sorted(bench.random.sample(own, min(SAMPLES, len(own)))):
-                run_again(key, results[key], {**STAYS, "fabric": str(fabric)})
+                run_again(key, results[key], {**STAYS, "fabric": str(fabric)}, bench.handed.student)
 
 
-def run_again(key: RunKey, given: float, stays: dict[str, Any]) -> None:
-    """Raise `WrongError` if a run takes another time than is given."""
+def run_again(key: RunKey, given: float, stays: dict[str, Any], student: str) -> None:
+    """Raise `WrongError` if a run on the student's fabric takes another time than is given."""
     row = measure_setting({**stays, **key._asdict()})
     found = row["measured_communication_time_s"]
     if found is None or abs(given - found) > SAME * found:
         took = f"{found:.9g} s" if found is not None else "nothing"
-        raise WrongError(f"{RESULTS}: the run {key} has {given:.9g} s; run again on your fabric it gives {took}")
+        again = f"run again on the fabric of student {said(student)} it gives {took}"
+        raise WrongError(f"{RESULTS}: the run {key} has {given:.9g} s; {again}")
 
 
 def check_intervals(bench: MeasureBench) -> None:
@@ -227,7 +228,7 @@ def check_speedup(bench: MeasureBench) -> None:
 
 
 def check_report(bench: MeasureBench) -> None:
-    """The report has its parts, and the answer names two sizes of the table."""
+    """The report has its parts, and the answer names two sizes between the shortest and the longest of the table."""
     text = bench.handed.text(REPORT)
     parts = {each[1].strip(): each[2] for each in re.finditer(r"^#+ (.*)\n((?:(?!#).*\n?)*)", text, re.M)}
     for heading in HEADINGS:
@@ -237,7 +238,8 @@ def check_report(bench: MeasureBench) -> None:
         if words < LEAST_WORDS:
             raise WrongError(f"{REPORT}: '{heading}' has {words} words: at least {LEAST_WORDS} are expected")
     answer = re.sub(r"(?<=\d)[, ](?=\d{3})", "", parts["Answer"])
-    named = [size for size in bench.handed.sizes if re.search(rf"\b{size}\b", answer)]
+    sizes = bench.handed.sizes
+    named = {int(number) for number in re.findall(r"\b\d{1,7}\b", answer) if sizes[0] <= int(number) <= sizes[-1]}
     if len(named) < 2:
         raise WrongError(f"{REPORT}: the answer does not name the two sizes of the crossover, in bytes")
 

@@ -209,7 +209,8 @@ class Kept:
 
 def judge_answer(job: Job, gradient: Agg, kept: Kept, on: int, later: list[Agg]) -> None:
     """Raise `WrongError` unless a gradient that comes again is answered with the sum that was kept, and only there."""
-    asks = f"worker {gradient.worker} sends round 0 again, whose result it lacks, when {on} others have sent round 1"
+    others = f"{on} other{' has' if on == 1 else 's have'} sent round 1"
+    asks = f"worker {gradient.worker} sends round 0 again, whose result it lacks, when {others}"
     left, port = job.send(gradient), job.ports[gradient.worker]
     expected = [(port, gradient.result(kept.values).packed())]
     if not left:

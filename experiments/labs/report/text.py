@@ -33,13 +33,11 @@ def lines_of(grade: Grade) -> Iterator[str]:
 
 
 def told_once(grade: Grade) -> Iterator[tuple[list[Graded], Finding]]:
-    """Findings with their items: what several have in common, without packets that show it, is told once."""
+    """Findings with their items: what several have in common is told once, without the task."""
     causes: dict[Finding, list[Graded]] = {}
     for each in grade.graded:
         if each.finding is not None:
-            bare = Finding(each.finding.cause)
-            shows_it = replace(each.finding, task=()) != bare
-            causes.setdefault(each.finding if shows_it else bare, []).append(each)
+            causes.setdefault(replace(each.finding, task=()), []).append(each)
     for finding, found in causes.items():
         yield found, found[0].finding if len(found) == 1 and found[0].finding else finding
 

@@ -33,19 +33,24 @@ class ModelTree:
             return []
         if found.kind == RESULT:
             return self.spread(found)
-        child = None if pipeline is None else self.tables[CHILD_OF].get((pipeline[0], found.job, found.worker))
+        if pipeline is None:
+            return self.pass_on(found, self.missing(PIPELINE_OF, port))
+        child = self.tables[CHILD_OF].get((pipeline[0], found.job, found.worker))
         if child is None:
-            return self.send_up(found)
-        assert pipeline is not None
+            return self.pass_on(found, self.missing(CHILD_OF, pipeline[0], found.job, found.worker))
         return self.add(pipeline[0], child, found)
 
     def look_up(self, table: str, *key: int) -> Found:
         """The parameters of an entry; where there is none, why the packet is dropped."""
         found = self.tables[table].get(key)
         if found is None and table != PIPELINE_OF:
-            fields = ", ".join(f"{name} {value}" for name, value in zip(TABLES[table].key, key, strict=True))
-            self.why = f"table '{table}' of {self.name} has no entry for {fields}"
+            self.why = self.missing(table, *key)
         return found
+
+    def missing(self, table: str, *key: int) -> str:
+        """That a table has no entry for a key, in words."""
+        fields = ", ".join(f"{name} {value}" for name, value in zip(TABLES[table].key, key, strict=True))
+        return f"table '{table}' of {self.name} has no entry for {fields}"
 
     def add(self, pipeline: int, child: tuple[int, ...], found: Agg) -> Packets:
         """Add a gradient to a sum, which leaves when it is complete."""
@@ -64,6 +69,13 @@ class ModelTree:
             return []
         total = replace(found, worker=label, values=summed(list(self.sums.pop(cell).values())))
         return self.spread(replace(total, kind=RESULT)) if label == ROOT_LABEL else self.send_up(total)
+
+    def pass_on(self, found: Agg, not_summed: str) -> Packets:
+        """Send a gradient on that no aggregator here sums. `not_summed`: the entry for want of which it is not."""
+        left = self.send_up(found)
+        if self.why:
+            self.why += f"; it is not summed there either: {not_summed}"
+        return left
 
     def send_up(self, found: Agg) -> Packets:
         """Send a gradient towards the root."""

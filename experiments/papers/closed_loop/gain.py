@@ -1,8 +1,8 @@
-"""What plans gain in a closed loop that know of results: planned with both headrooms, and measured in virtual time."""
+"""What plans gain in a closed loop that know of results: planned with each headroom, and measured in virtual time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from statistics import fmean
 
 from rich.console import Console
@@ -10,7 +10,7 @@ from rich.table import Table
 
 from experiments.papers.closed_loop.networks import NETWORKS, OF_ARO, OWN, RANDOM
 from experiments.papers.common.drawing import save
-from experiments.papers.common.estimates import Estimate, estimate
+from experiments.papers.common.estimates import estimate
 from experiments.papers.common.figure import Request
 from experiments.papers.common.panels import BARS, VIOLINS, Panel
 from experiments.papers.common.planned_measured import is_near
@@ -18,7 +18,7 @@ from experiments.papers.common.sweep import Measured, Result, Trial, sweep
 from experiments.run.run import Run, run_plan
 from experiments.worlds.registry import find_world
 from planner.core.evaluate import evaluate
-from planner.core.method import AFTERWARDS, PLANNED, Options
+from planner.core.method import AFTERWARDS, PLANNED, ROUTED, Options
 from planner.registry import METHODS
 from planner.trees.headroom import as_run
 from traffic.measure.verdict import VALID, Verdict, worst_of
@@ -28,8 +28,8 @@ LARGE_SEEDS = 3
 """The draws of networks whose runs are long."""
 PLANNER = "aro"
 TIME_LIMIT_S, GAP = 300.0, 0.001
-BOTH = (PLANNED, AFTERWARDS)
-"""The values of `--headroom` that are compared."""
+KNOWING = (PLANNED, ROUTED)
+"""The values of `--headroom` that know of results, which are compared with `AFTERWARDS`."""
 KINDS = ("planned", "measured")
 AXIS = "rate with results planned / without"
 
@@ -71,20 +71,26 @@ def of_aro(console: Console, request: Request) -> str:
 
 
 def compare(console: Console, request: Request, name: str, seeds: dict[str, int]) -> str:
-    """Measure all networks under both headrooms; print and draw what is gained, and return the verdict."""
-    asked = [trial for network, count in seeds.items() for h in BOTH for trial in trials(network, count, h)]
+    """Measure all networks under all headrooms; print and draw what is gained, and return the verdict."""
+    headrooms = (*KNOWING, AFTERWARDS)
+    asked = [trial for network, count in seeds.items() for each in headrooms for trial in trials(network, count, each)]
     found = sweep(asked, measure, request.results / "closed-loop-trials", console)
-    lines = {kind: [estimate(gains(found, network, count, kind)) for network, count in seeds.items()] for kind in KINDS}
-    console.print(table(lines, list(seeds)))
+    rows = {
+        (network, headroom): {kind: gains(found, network, count, headroom, kind) for kind in KINDS}
+        for network, count in seeds.items()
+        for headroom in KNOWING
+    }
+    console.print(table(rows))
+    lines = {kind: [estimate(rows[network, PLANNED][kind]) for network in seeds] for kind in KINDS}
     kind = VIOLINS if len(seeds) == 1 else BARS
     save(request.results / name, *(Panel(kind, list(seeds), {PLANNER: lines[k]}, "", AXIS, k) for k in KINDS))
     return worst_of(judged(found.result(trial)) for trial in asked)
 
 
-def gains(found: Measured, network: str, seeds: int, kind: str) -> list[float]:
-    """By draw, the rate where results are planned over the rate where room is made afterwards."""
-    rates = {headroom: found.of(f"{kind}_bps", trials(network, seeds, headroom)) for headroom in BOTH}
-    return [one / other for one, other in zip(rates[PLANNED], rates[AFTERWARDS], strict=True)]
+def gains(found: Measured, network: str, seeds: int, headroom: str, kind: str) -> list[float]:
+    """By draw, the rate under a headroom over the rate where room is made afterwards."""
+    rates, others = (found.of(f"{kind}_bps", trials(network, seeds, each)) for each in (headroom, AFTERWARDS))
+    return [one / other for one, other in zip(rates, others, strict=True)]
 
 
 def judged(result: Result) -> str:
@@ -93,13 +99,14 @@ def judged(result: Result) -> str:
     return VALID if near and result["exact"] else Verdict.DIFFERS
 
 
-def table(lines: dict[str, list[Estimate]], networks: Sequence[str]) -> Table:
-    """A row for each network: the gain's mean and range, planned and measured, and how many draws gain at all."""
-    shown = Table("network", "draws", "gain, planned", "range", "gain, measured", "range", "draws that gain")
-    for place, network in enumerate(networks):
-        planned, measured = (lines[kind][place].draws for kind in KINDS)
+def table(rows: Mapping[tuple[str, str], Mapping[str, list[float]]]) -> Table:
+    """A row for each network and headroom: the gain's mean and range, planned and measured, and how many draws gain."""
+    headings = ("gain, planned", "range", "gain, measured", "range", "draws that gain")
+    shown = Table("network", "headroom", "draws", *headings)
+    for (network, headroom), found in rows.items():
+        planned, measured = (found[kind] for kind in KINDS)
         winning = sum(gain > 1.001 for gain in planned)
-        shown.add_row(network, str(len(planned)), *spread(planned), *spread(measured), str(winning))
+        shown.add_row(network, headroom, str(len(planned)), *spread(planned), *spread(measured), str(winning))
     return shown
 
 

@@ -52,8 +52,8 @@ QUICK_FABRICS = ("leaf-spine 4:1",)
 MEASURED, QUICK_MEASURED = (1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20), (1 << 10, 1 << 14, 1 << 18)
 PLANNED = (1 << 22, 1 << 24, 1 << 26)
 """Messages in bytes; those above 1 MB are planned only."""
-SEEDS, LONG_SEEDS, QUICK_SEEDS = 5, 2, 2
-"""Draws of hosts. Those of the longest messages that are measured, which take most of the time, are fewer."""
+SEEDS, QUICK_SEEDS = 5, 2
+"""Draws of hosts."""
 PROCESSES = 2
 NEAR = 0.1
 """Measured times are near those of plans if they differ by no more than this share, by the median of a line."""
@@ -155,7 +155,7 @@ class Crossover:
 
     def trials(self, line: str, fabric: str, message_bytes: int) -> list[Trial]:
         """The trials of a point."""
-        return [trial_of(line, fabric, message_bytes, seed) for seed in range(seeds_of(message_bytes, self.seeds))]
+        return [trial_of(line, fabric, message_bytes, seed) for seed in range(self.seeds)]
 
     def point(self, line: str, fabric: str, message_bytes: int) -> Estimate:
         """The time of a point in microseconds, with its interval over the seeds."""
@@ -181,15 +181,10 @@ class Crossover:
             for line in lines()
         }
         return Panel(
-            LINES, [place / 1e3 for place in self.places], series, "message (kB); above 1,049 planned only",
+            LINES, [place / 1e3 for place in self.places], series, "message (kB); above 1 MB planned only",
             "time of an all-reduce (µs)", f"{fabric}, {WORKERS} workers",
             planned=promised, log="xy", styles=STYLES,
         )  # fmt: skip
-
-
-def seeds_of(message_bytes: int, seeds: int) -> int:
-    """How many draws of hosts a message of a figure with so many has."""
-    return min(seeds, LONG_SEEDS) if message_bytes == MEASURED[-1] else seeds
 
 
 def trials_of(fabrics: Sequence[str], places: Sequence[int], seeds: int) -> list[Trial]:
@@ -197,7 +192,6 @@ def trials_of(fabrics: Sequence[str], places: Sequence[int], seeds: int) -> list
     return [
         trial_of(line, fabric, place, seed)
         for seed, place, fabric, line in product(range(seeds), places, fabrics, lines())
-        if seed < seeds_of(place, seeds)
     ]
 
 

@@ -96,7 +96,7 @@ function siteFailures(parent, planned) {
   }));
   if (!rows.length) return;
   const made = section(parent, "failures", "Single failures",
-    "After each failure jobs are planned anew, unless the plan leads nothing over what fails.");
+    "Jobs whose plan leads over what fails get new routes; where they would be slower, all jobs are planned anew.");
   sortedTable(made, {
     label: "failures", rows, first: null,
     columns: [

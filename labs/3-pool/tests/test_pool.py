@@ -38,7 +38,21 @@ def expect_result(switch, last, slot, version, value):
         switch.expect(port, aggregation(RESULT, last, slot, version, [value] * 8))
 
 
-def test_many_slots_at_once(switch):
+def test_step_1_only_gradients_of_workers_are_summed(switch):
+    switch.send(9, aggregation(GRADIENT, 0, 5, 0, [7] * 8))  # no worker is at this port
+    switch.send(PORTS[0], aggregation(GRADIENT, 1, 5, 0, [7] * 8))  # worker 1 is at another port
+    switch.send(PORTS[0], aggregation(RESULT, 0, 5, 0, [7] * 8))
+    switch.send(PORTS[0], aggregation(GRADIENT, 0, 5, 2, [7] * 8))
+    switch.send(PORTS[0], aggregation(GRADIENT, 0, 64, 0, [7] * 8))
+    switch.send(PORTS[0], bytes(60))
+    send(switch, 0, 5, 0, 1)
+    switch.expect_nothing_else()
+    send(switch, 1, 5, 0, 2)
+    expect_result(switch, 1, 5, 0, 3)
+    switch.expect_nothing_else()
+
+
+def test_step_2_many_slots_at_once(switch):
     for slot in range(64):
         send(switch, 0, slot, 0, slot)
     switch.expect_nothing_else()
@@ -48,7 +62,7 @@ def test_many_slots_at_once(switch):
     switch.expect_nothing_else()
 
 
-def test_round_after_round(switch):
+def test_step_3_round_after_round(switch):
     for number in range(4):
         send(switch, 0, 9, number % 2, 10 * number)
         send(switch, 1, 9, number % 2, 1)
@@ -56,7 +70,16 @@ def test_round_after_round(switch):
     switch.expect_nothing_else()
 
 
-def test_who_lacks_the_result_gets_it(switch):
+def test_step_4_a_gradient_that_comes_again_is_not_added(switch):
+    send(switch, 0, 3, 0, 1)
+    send(switch, 0, 3, 0, 1)
+    switch.expect_nothing_else()
+    send(switch, 1, 3, 0, 2)
+    expect_result(switch, 1, 3, 0, 3)
+    switch.expect_nothing_else()
+
+
+def test_step_5_who_lacks_the_result_gets_it(switch):
     send(switch, 0, 2, 0, 1)
     send(switch, 1, 2, 0, 2)
     expect_result(switch, 1, 2, 0, 3)

@@ -31,22 +31,72 @@ def switch(p4_switch):
     return switch
 
 
-def test_who_lacks_the_result_gets_it(switch):
-    switch.send(PORTS[0], aggregation(GRADIENT, 0, 2, 0, [1] * 8))
-    switch.send(PORTS[1], aggregation(GRADIENT, 1, 2, 0, [2] * 8))
+def send(switch, worker, number, value):
+    """A worker sends its gradient for a round of slot 2."""
+    switch.send(PORTS[worker], aggregation(GRADIENT, worker, 2, number, [value] * 8))
+
+
+def expect_result(switch, number, value):
+    """All workers get a result, which worker 1 has completed."""
     for port in PORTS.values():
-        switch.expect(port, aggregation(RESULT, 1, 2, 0, [3] * 8))
-    switch.send(PORTS[0], aggregation(GRADIENT, 0, 2, 0, [1] * 8))  # its result was lost
+        switch.expect(port, aggregation(RESULT, 1, 2, number, [value] * 8))
+
+
+def test_step_1_round_after_round(switch):
+    for number in range(4):
+        send(switch, 0, number, 10 * number)
+        switch.expect_nothing_else()
+        send(switch, 1, number, 1)
+        expect_result(switch, number, 10 * number + 1)
+
+
+def test_step_2_a_gradient_that_comes_again_is_not_added(switch):
+    send(switch, 0, 0, 1)
+    send(switch, 0, 0, 1)
+    switch.expect_nothing_else()
+    send(switch, 1, 0, 2)
+    expect_result(switch, 0, 3)
+
+
+def test_step_3_who_lacks_the_result_gets_it(switch):
+    send(switch, 0, 0, 1)
+    send(switch, 1, 0, 2)
+    expect_result(switch, 0, 3)
+    send(switch, 0, 0, 1)  # its result was lost
     switch.expect(PORTS[0], aggregation(RESULT, 0, 2, 0, [3] * 8))
     switch.expect_nothing_else()
 
 
-def test_the_worker_sends_one_fragment_after_the_other():
+def test_step_4_a_round_that_is_over_changes_nothing(switch):
+    for number in range(2):
+        send(switch, 0, number, 1)
+        send(switch, 1, number, 2)
+        expect_result(switch, number, 3)
+    send(switch, 0, 2, 10)
+    send(switch, 1, 0, 2)  # a copy that was on its way for two rounds
+    switch.expect_nothing_else()
+    send(switch, 1, 2, 20)
+    expect_result(switch, 2, 30)
+
+
+def test_steps_5_and_6_the_worker_sends_its_fragments_and_sends_again():
     worker = Worker(0, 2, 1, [[1] * 8, [2] * 8])
-    (first,) = worker.start()
+    sent = worker.start()
+    assert len(sent) == 1
+    first = sent[0]
     assert (first.kind, first.worker, first.slot, first.round) == (GRADIENT, 0, 0, 0)
-    (second,) = worker.receive(Packet(RESULT, 1, 0, 0, (5,) * 8))
+    sent = worker.receive(Packet(RESULT, 1, 0, 0, (5,) * 8))
+    assert len(sent) == 1
+    second = sent[0]
     assert (second.round, list(second.values)) == (1, [2] * 8)
     assert worker.timeout(0) == [second]
     assert worker.receive(Packet(RESULT, 1, 0, 1, (7,) * 8)) == []
     assert {fragment: list(values) for fragment, values in worker.results.items()} == {0: [5] * 8, 1: [7] * 8}
+
+
+def test_step_7_a_result_that_comes_again_changes_nothing():
+    worker = Worker(0, 2, 1, [[1] * 8, [2] * 8])
+    worker.start()
+    worker.receive(Packet(RESULT, 1, 0, 0, (5,) * 8))
+    assert worker.receive(Packet(RESULT, 1, 0, 0, (5,) * 8)) == []
+    assert set(worker.results) == {0}

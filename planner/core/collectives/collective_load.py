@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from planner.core.collectives.collective import ACKNOWLEDGED_AT_ONCE, Collective, Connection
 from planner.core.problem import FragmentFormat
+from topo.fabric.fabric import Fabric
 
+FloatArray = NDArray[np.float64]
 DirectedLink = tuple[str, str]
 Loads = dict[DirectedLink, float]
 
@@ -49,11 +51,23 @@ def busiest(collectives: Iterable[Collective], path: Callable[[Connection], tupl
     return dict(total)
 
 
-def rank_rates_bps(collective: Collective) -> NDArray[np.float64]:
-    """The most that each rank sends in a step over all its connections, in bit/s, (ranks,)."""
-    most = np.zeros(len(collective.ranks))
-    for members in collective.concurrent:
-        own = [collective.connections[number] for number, _ in members]
-        sources = np.array([each.source for each in own], np.int64)
-        most = np.maximum(most, np.bincount(sources, [each.rate_bps for each in own], len(most)))
-    return most
+ROUNDING = 1e-9
+
+
+def step_rates_bps(collective: Collective, connections: Iterable[int]) -> FloatArray:
+    """The most that each rank sends in a step by these connections, each of which sends in it, in bit/s, (ranks,)."""
+    own = [collective.connections[number] for number in set(connections)]
+    sources = np.array([each.source for each in own], np.int64)
+    return np.bincount(sources, [each.rate_bps for each in own], len(collective.ranks)).astype(np.float64)
+
+
+def overlaps(fabric: Fabric, collective: Collective) -> bool:
+    """Whether links carry all connections at the same time, so that the steps of a rank may overlap.
+
+    Where they do not, the rates of connections are for one step after the other.
+    """
+    loads: defaultdict[DirectedLink, float] = defaultdict(float)
+    for connection in collective.connections:
+        for link in connection.links:
+            loads[link] += connection.rate_bps
+    return all(load_bps <= fabric.capacities_bps[link] * (1 + ROUNDING) for link, load_bps in loads.items())

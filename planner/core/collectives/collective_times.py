@@ -15,16 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.core.collectives.collective import Collective, Connection, Transfer
-from planner.core.collectives.collective_load import rank_rates_bps
+from planner.core.collectives.collective_load import overlaps, step_rates_bps
 from planner.core.collectives.link_queues import LinkQueues
 from planner.core.problem import FragmentFormat, Problem
 from topo.fabric.fabric import Fabric
 
 Times = NDArray[np.float64]
 Numbers = NDArray[np.int64]
-
-
-ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -89,7 +86,7 @@ def collective_times(fabric: Fabric, fragment: FragmentFormat, collective: Colle
     """The times of a collective that sums a gradient of `count` fragments."""
     clock = Clock(fabric, fragment, collective, count)
     for sent in collective.steps.values():
-        clock.do(groups_of(sent))
+        clock.do(groups_of(sent), step_rates_bps(collective, (number for number, _ in sent)))
     return CollectiveTimes(float(clock.last.max()), clock.begun, clock.ended, clock.longest_way_s)
 
 
@@ -114,9 +111,9 @@ class Clock:
 
     `first` and `last`, (ranks, chunks): when a rank has the first and the last fragment of what it holds of a chunk.
     `free`, (ranks,): when a rank has sent the steps before. `busy`, (connections,): the same of a connection.
-    `interval_s`, `own_interval_s`: the times between two frames of a connection, and of a rank. A rank that can send by
-    all of its connections at the same time has the interval 0, and is always free. `turn_s`: how long a frame of a
-    connection waits at most, until those of the rank's other connections have left.
+    `interval_s`: the time between two frames of a connection. `overlaps`: whether ranks send by all of their
+    connections at the same time, and are always free; `turn_s`: how long a frame of a connection then waits at most,
+    until those of the rank's other connections have left.
     """
 
     def __init__(self, fabric: Fabric, fragment: FragmentFormat, collective: Collective, count: int) -> None:
@@ -128,17 +125,17 @@ class Clock:
         self.source = np.array([each.source for each in connections], np.int64)
         self.destination = np.array([each.destination for each in connections], np.int64)
         self.interval_s = np.array([bits / each.rate_bps for each in connections])
-        rates_bps = rank_rates_bps(collective)
-        self.own_interval_s = bits / np.maximum(rates_bps, 1)
-        at_once = np.bincount(self.source, [each.rate_bps for each in connections], ranks) <= rates_bps * (1 + ROUNDING)
-        waits_s = self.interval_s - self.own_interval_s[self.source]
-        self.turn_s = np.where(at_once[self.source], waits_s, 0.0)
-        self.own_interval_s[at_once] = 0.0
+        self.bits, self.overlaps = bits, overlaps(fabric, collective)
+        rates_bps = np.bincount(self.source, [each.rate_bps for each in connections], ranks)
+        self.turn_s = (self.interval_s - bits / rates_bps[self.source]) * self.overlaps
         self.queues = LinkQueues(fabric, bits, connections)
         self.longest_way_s = 0.0
 
-    def do(self, groups: list[Group]) -> None:
-        """Let the transfers of a step happen, all with what was held before the step."""
+    def do(self, groups: list[Group], rates_bps: Times) -> None:
+        """Let the transfers of a step happen, all with what was held before the step.
+
+        `rates_bps`: what each rank sends in it, (ranks,).
+        """
         ready, frames = np.full(len(self.free), np.inf), np.zeros(len(self.free))
         for group in groups:
             source, sizes = self.source[group.connection], self.sizes[group.chunks]
@@ -149,8 +146,9 @@ class Clock:
         ways_s = self.ways(groups, [first for first, _ in left])
         for group, (first, last), way_s in zip(groups, left, ways_s, strict=True):
             self.arrive(group, first, last, way_s)
-        sending = (frames > 0) & (self.own_interval_s > 0)
-        self.free[sending] = (np.maximum(self.free, ready) + frames * self.own_interval_s)[sending]
+        sending = (frames > 0) & (not self.overlaps)
+        own_s = frames[sending] * self.bits / rates_bps[sending]
+        self.free[sending] = np.maximum(self.free, ready)[sending] + own_s
 
     def leave(self, group: Group) -> tuple[Times, Times]:
         """When the first and the last fragment of each chunk leave, (transfers, chunks); `inf` for empty chunks."""

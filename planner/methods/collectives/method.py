@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
+from operator import itemgetter
 from time import monotonic
 
 from planner.core.collectives.collective import Collective, Connection
@@ -30,10 +31,9 @@ class Ways:
     routes: Routes = even
 
 
-def plan_scheme(make: Make, name: str, ways: Ways, problem: Problem, seed: int) -> Plan:
-    """The plan in which every job uses the scheme that `make` makes for it."""
+def plan_scheme(make: Make, name: str, ways: Ways, problem: Problem, paths: Paths, seed: int) -> Plan:
+    """The plan in which every job uses the scheme that `make` makes for it, by paths of the problem's fabric."""
     begun = monotonic()
-    paths = Paths(problem.fabric)
     routed = [routed_collective(make, ways, problem, job, paths, seed) for job in problem.jobs]
     rated = with_shared_rates(problem, routed)
     return Plan(name, problem.fabric.name, (), SolverOutcome("heuristic", monotonic() - begun), tuple(rated))
@@ -116,7 +116,11 @@ def with_rates(routed: Routed, parts_bps: Mapping[DirectedLink, float], share: f
 
 def plan_quickest(makes: Sequence[Make], name: str, ways: Ways, problem: Problem, options: Options) -> Plan:
     """Of the plans of several schemes the one whose slowest job takes the least time."""
-    plans = [plan_scheme(make, name, ways, problem, options.seed) for make in makes]
-    if len(plans) == 1:
-        return plans[0]
-    return min(plans, key=lambda plan: evaluate(problem, plan).communication_time_s)
+    paths = Paths(problem.fabric)
+    plans = [plan_scheme(make, name, ways, problem, paths, options.seed) for make in makes]
+    return plans[0] if len(plans) == 1 else quickest(problem, plans)[1]
+
+
+def quickest(problem: Problem, plans: Sequence[Plan]) -> tuple[float, Plan]:
+    """The least time that the slowest job takes in any of the plans, in seconds, and the first plan that takes it."""
+    return min(((evaluate(problem, plan).communication_time_s, plan) for plan in plans), key=itemgetter(0))

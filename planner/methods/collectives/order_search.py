@@ -10,12 +10,12 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 
-from planner.core.evaluate import evaluate
 from planner.core.method import Options
 from planner.core.plan import Plan
 from planner.core.problem import Job, Problem
-from planner.methods.collectives.method import Ways, plan_quickest
+from planner.methods.collectives.method import Ways, plan_scheme, quickest
 from planner.methods.collectives.rank_order import Order, by_rack
+from planner.methods.collectives.routes import Paths
 from planner.methods.collectives.scheme import Make
 from topo.fabric.fabric import Fabric
 
@@ -33,21 +33,19 @@ def plan_best_order(makes: Sequence[Make], name: str, ways: Ways, problem: Probl
     draw = random.Random(options.seed)
     orders = {job.number: by_rack(problem.fabric, job, options.seed) for job in problem.jobs}
 
-    def planned(found: Orders) -> Plan:
-        return plan_quickest(makes, name, replace(ways, order=given(found)), problem, options)
+    paths = Paths(problem.fabric)
 
-    best = planned(orders)
+    def planned(found: Orders) -> tuple[float, Plan]:
+        own = replace(ways, order=given(found))
+        return quickest(problem, [plan_scheme(make, name, own, problem, paths, options.seed) for make in makes])
+
+    least_s, best = planned(orders)
     for _ in range(min(MOST, max(LEAST, WORK // sum(map(len, orders.values()))))):
         tried = changed(orders, draw)
-        plan = planned(tried)
-        if time_s(problem, plan) < time_s(problem, best):
-            orders, best = tried, plan
+        time_s, plan = planned(tried)
+        if time_s < least_s:
+            orders, least_s, best = tried, time_s, plan
     return best
-
-
-def time_s(problem: Problem, plan: Plan) -> float:
-    """The time of the slowest job, in seconds."""
-    return evaluate(problem, plan).communication_time_s
 
 
 def given(orders: Orders) -> Order:

@@ -21,16 +21,22 @@ class Paths:
     def __init__(self, fabric: Fabric) -> None:
         self.fabric = fabric
         self.towards: dict[str, Unfolded] = {}
+        self.found: dict[Ends, tuple[Path, ...]] = {}
 
-    def of(self, ends: Ends) -> list[Path]:
+    def of(self, ends: Ends) -> tuple[Path, ...]:
         """All of them. Raises `InputError` where there is none."""
-        source, destination = ends
+        if ends not in self.found:
+            self.found[ends] = self.search(*ends)
+        return self.found[ends]
+
+    def search(self, source: str, destination: str) -> tuple[Path, ...]:
+        """All of them, not from memory."""
         if destination not in self.towards:
             self.towards[destination] = unfold(self.fabric, destination)
         unfolded = self.towards[destination]
         if source not in unfolded.next_hops:
             raise unreachable(source, destination)
-        return list(unfolded.paths(source))
+        return tuple(unfolded.paths(source))
 
     @cached_property
     def capacities_bps(self) -> dict[DirectedLink, float]:

@@ -271,7 +271,7 @@ def test_sizes_are_numbers() -> None:
 @pytest.mark.root
 def test_a_tiny_fabric_is_calibrated_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(rate_search, "STEP", 1.5)  # a coarse search, which is soon done
+    monkeypatch.setattr(rate_search, "STEP", 2.0)  # a coarse search, which is soon done
     one, console = problem(), Console(file=StringIO())
     try:
         with TrialNetwork(one, make_plan(one, "aro", 0), EmulatedWorld("fast"), run_s=0.2) as bed:

@@ -18,6 +18,7 @@ import psutil
 import pytest
 from command import ENTRY, TIMEOUT_S, inakit, interfaces, nothing_left, runs
 from orphans import TIED
+from tiers import long_unless
 from tolerance import assert_within
 from valid_runs import emulate, valid_run
 
@@ -215,7 +216,9 @@ def wait_until(happens: Callable[[], bool], what: str) -> None:
 
 
 @pytest.mark.beside
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), long_unless(False, signal.SIGHUP, 129)]
+)
 def test_a_signal_ends_a_run_and_leaves_nothing(number: signal.Signals, code: int, tmp_path: Path) -> None:
     with nothing_left():
         run = start(tmp_path)

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 from command import ENTRY, inakit, nothing_left
+from tolerance import not_of_a_busy_machine
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.root, pytest.mark.beside]
 
 IMPATIENT = f"""
 from functools import partial
@@ -20,8 +21,6 @@ experiments.run.dilation.ReliableOptions = partial(experiments.run.dilation.Reli
 """Python code that runs the command, which gives up after 2 s without a result instead of 10 s."""
 
 TARGETS = ("fast", pytest.param("bmv2", marks=pytest.mark.bmv2))
-BUSY = ("CPU:", "behind its pace", "input queue")
-"""Words of reasons that come from a busy machine, and never from a fault."""
 
 
 def faulty_run(at: Path, faults: str, *arguments: str) -> dict[str, Any]:
@@ -36,7 +35,7 @@ def faulty_run(at: Path, faults: str, *arguments: str) -> dict[str, Any]:
     run: dict[str, Any] = json.loads((at / "results" / "latest" / "run.json").read_text())
     entry: dict[str, Any] = run["planners"]["aro"]
     assert entry["measured"]["exact"]
-    assert [reason for reason in entry["reasons"] if not any(word in reason for word in BUSY)] == []
+    assert not_of_a_busy_machine(entry["reasons"]) == []
     assert f"of {entry['faults']['counts']['received']:,} packets" in " ".join(answer.output.split())
     return entry
 

@@ -15,7 +15,7 @@ from rich.console import Console
 from experiments.cli.main import main
 from experiments.hardware.validate.failures import Failure, after, links_of_jobs, single_failures
 from experiments.hardware.validate.judge import PlannerResult, Weathered, reasons_of
-from experiments.hardware.validate.prepared import ANEW, AS_BEFORE, NO_PLAN, NOTHING, save_problem
+from experiments.hardware.validate.prepared import ANEW, AS_BEFORE, NO_PLAN, NOTHING, PARTLY_ANEW, save_problem
 from experiments.hardware.validate.site import Margins, Simulate, Site, Withstand
 from experiments.hardware.validate.site_file import load_site
 from experiments.hardware.validate.starter import write_starter
@@ -113,19 +113,19 @@ def failures_of(given: Site, results: Path) -> dict[str, Weathered]:
     """What every failure does to the plan of the site's planner, by its name."""
     folder = folder_of(given, results)
     save_problem(folder, given.problem)
-    plan_of(given, folder, given.planners[0])
+    plan_of(Work(given, folder, results, Loky(1), QUIET), given.planners[0])
     found = all_failures(Work(given, folder, results, Loky(1), QUIET), given.planners[0])
     return {each.failure.name: each for each in found}
 
 
-def test_a_plan_that_a_failure_touches_is_made_anew_and_another_stays(tmp_path: Path) -> None:
+def test_jobs_that_a_failure_touches_are_planned_anew_and_a_plan_that_it_does_not_touch_stays(tmp_path: Path) -> None:
     core = tuple((link.a, link.b) for link in two_jobs().fabric.links if link.b.startswith("spine"))
     found = failures_of(site(withstand=Withstand((*core, ("h6", "leaf3")), ())), tmp_path)
     plan = METHODS["atp"].plan(two_jobs())
     used = {frozenset(link) for links in links_of_jobs(plan).values() for link in links}
     for one, other in core:
-        assert found[f"{one}-{other}"].state == (ANEW if frozenset((one, other)) in used else AS_BEFORE)
-    assert {each.state for each in found.values()} == {ANEW, AS_BEFORE}
+        assert found[f"{one}-{other}"].state == (PARTLY_ANEW if frozenset((one, other)) in used else AS_BEFORE)
+    assert {each.state for each in found.values()} == {PARTLY_ANEW, AS_BEFORE}
     assert found["h6-leaf3"].state == AS_BEFORE
 
 
@@ -135,8 +135,8 @@ def test_planners_with_a_second_phase_keep_what_each_server_has(tmp_path: Path) 
     links = (("leaf1", "spine1"), ("leaf1", "spine2"))
     given = site(problem=replace(problem, jobs=jobs), planners=("inart",), withstand=Withstand(links, ()))
     found = failures_of(given, tmp_path)
-    assert {each.state for each in found.values()} <= {ANEW, AS_BEFORE}, found
-    assert ANEW in {each.state for each in found.values()}
+    assert {each.state for each in found.values()} <= {PARTLY_ANEW, ANEW, AS_BEFORE}, found
+    assert {each.state for each in found.values()} & {PARTLY_ANEW, ANEW}
 
 
 # the verdict
@@ -259,6 +259,8 @@ def test_the_starter_is_a_site_and_is_never_written_over(run: Command, tmp_path:
         (("[leaf1, spine1]", "[leaf1, leaf2]"), r"withstand.links\[0\]: leaf1, leaf2: .* has no such link"),
         (("[leaf1, spine1]", "[leaf1]"), r"withstand.links.*: expected all, none, or a list of pairs"),
         (("[spine2]", "[spine9]"), r"withstand.switches\[0\]: unknown switch .* 'spine9': did you mean"),
+        (("[[leaf1, spine1]", "[[leaf1, spine1], [spine1, leaf1]"), "withstand.links: a link is listed twice"),
+        (("[spine2]", "[spine2, spine2]"), "withstand.switches: a switch is listed twice"),
         (("[spine2]", "some"), "withstand.switches: 'some': expected all, none, or a list"),
         (("accepted", "ignored"), "hosts_cut_off: 'ignored': expected fails"),
         (("worst: 1", "worst: -1"), "simulate.worst: -1: expected a whole number"),
@@ -271,6 +273,7 @@ def test_the_starter_is_a_site_and_is_never_written_over(run: Command, tmp_path:
         ((SITE, ""), "expected the keys version, fabric, jobs"),
         ((SITE, "- 1"), "expected the keys version, fabric, jobs"),
         ((SITE, "a: [1"), "line"),
+        ((SITE, "\0"), "^[^\n]*not YAML: [^\n]*$"),
     ],
 )
 def test_a_wrong_file_gets_one_line_with_the_place_and_the_remedy(
@@ -297,3 +300,15 @@ def test_an_interrupted_validation_says_that_it_goes_on(tmp_path: Path, monkeypa
         validated(site(withstand=Withstand((("h1", "leaf1"),), ())), tmp_path)
     assert ended.value.__notes__ == ["what is done of site small is kept: the same command goes on"]
     assert len(list((tmp_path / "studies" / "kept").rglob("*.json"))) == 1
+
+
+def test_a_validation_that_goes_on_keeps_its_plan_though_planning_takes_another_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = site(planners=("aro",), withstand=Withstand((("h1", "leaf1"),), ()))
+    first = validated(given, tmp_path)
+    kept = sorted((tmp_path / "studies" / "kept").rglob("*.json"))
+    monkeypatch.setattr("experiments.hardware.validate.validation.plan_to_run", None)
+    second = validated(given, tmp_path)
+    assert second.results == first.results
+    assert sorted((tmp_path / "studies" / "kept").rglob("*.json")) == kept

@@ -46,6 +46,7 @@ def test_losses_are_told_and_nothing_else(capsys: pytest.CaptureFixture[str]) ->
 
 
 @pytest.mark.root
+@pytest.mark.beside
 def test_an_interface_that_is_not_there_is_named(tmp_path: Path) -> None:
     before = children()
     with pytest.raises(RunError, match=r"interface 'no-such-one': .*No such device"):
@@ -54,6 +55,7 @@ def test_an_interface_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.root
+@pytest.mark.beside
 def test_a_tcpdump_that_fails_is_an_error(tmp_path: Path) -> None:
     with Capture("lo", tmp_path / "x.pcap", PROCESSORS) as capture:
         capture.process.send_signal(signal.SIGKILL)
@@ -63,6 +65,7 @@ def test_a_tcpdump_that_fails_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.root
+@pytest.mark.beside
 def test_a_run_keeps_the_packets_that_it_was_asked_for(tmp_path: Path) -> None:
     arguments = ("--topo", "aro-figure1", "--planners", "aro", "--capacity", "2M", "--gradient-bytes", "25600")
     with nothing_left():
@@ -82,6 +85,7 @@ def test_a_run_keeps_the_packets_that_it_was_asked_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.root
+@pytest.mark.beside
 def test_a_run_that_is_asked_for_unknown_ports_leaves_nothing(tmp_path: Path) -> None:
     answer = inakit("emulate", "--topo", "aro-figure1", "--pcap", "s1:9", at=tmp_path)
     assert (answer.code, "no link at port '9'" in answer.error) == (2, True)

@@ -46,7 +46,7 @@ from traffic.wire.frames import FRAGMENT
 from traffic.wire.packet_format import Kind
 from traffic.wire.scapy_layers import INA, Values
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.root, pytest.mark.beside]
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 TARGETS = ("fast", pytest.param("bmv2", marks=pytest.mark.bmv2))

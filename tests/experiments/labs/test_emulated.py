@@ -37,6 +37,7 @@ TARGETS = ["fast", pytest.param("bmv2", marks=[pytest.mark.bmv2, pytest.mark.lon
 
 
 @pytest.mark.root
+@pytest.mark.beside
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("lab", ["2-sum", "3-pool", "4-loss", pytest.param("5-tree", marks=pytest.mark.long)])
 def test_solutions_in_mininet(lab: str, target: str, tmp_path: Path) -> None:
@@ -47,6 +48,7 @@ def test_solutions_in_mininet(lab: str, target: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.root
+@pytest.mark.beside
 def test_a_worker_that_never_sends_again_is_found(tmp_path: Path) -> None:
     change = (
         "    def timeout(self, slot):\n        return self.current(slot)",

@@ -6,7 +6,7 @@ import json
 import lzma
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 import psutil
 import pytest
 import yaml
+from tiers import long_unless
 
 from experiments.labs.compiler import p4c
 from experiments.labs.grading import grade as grading
@@ -76,13 +77,22 @@ def graded(lab: str, submission: Path) -> Grade:
     return grade(Request(LABS[lab], COURSE / lab, submission))
 
 
+LASTS = ("endless loop", "endless packets")
+"""Submissions that use up all their processor time, as others do that are always tried."""
+
+
+def by_tier(names: Iterable[str]) -> list[Any]:
+    """The names of submissions; those that last are long."""
+    return [long_unless(name not in LASTS, name) for name in names]
+
+
 def said(found: Grade) -> str:
     """All that a student is told about what went wrong."""
     return "\n".join([found.problem, *(each.finding.cause for each in found.graded if each.finding is not None)])
 
 
 @pytest.mark.usefixtures("one_end")
-@pytest.mark.parametrize("name", WORKERS)
+@pytest.mark.parametrize("name", by_tier(WORKERS))
 def test_python_of_a_student(name: str, victim: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nodes, "worker_limits", lambda: SMALL)
     told, text = WORKERS[name]["told"], WORKERS[name]["python"].replace("CLASS\n", CLASS)
@@ -156,7 +166,7 @@ def small_switch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("one_end", "small_switch")
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", by_tier(PROGRAMS))
 def test_compiled_program_of_a_student(name: str, victim: Path, tmp_path: Path) -> None:
     del victim
     change, told = PROGRAMS[name]
@@ -258,7 +268,8 @@ ENTRIES = {
 }
 
 
-@pytest.mark.parametrize("name", ENTRIES)
+@pytest.mark.usefixtures("one_end")
+@pytest.mark.parametrize("name", by_tier(ENTRIES))
 def test_entries_of_a_student(name: str, victim: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(student_entries, "worker_limits", lambda: SMALL)
     text, told = ENTRIES[name]

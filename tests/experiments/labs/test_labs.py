@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import importlib.util
 import json
+import re
 import shutil
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from functools import cache
@@ -12,11 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tiers import long_unless
 
+from experiments.labs.course.switch_lab import in_order
 from experiments.labs.export import export_labs
 from experiments.labs.grading.grade import Lab, Request, grade
 from experiments.labs.grading.item import Grade
 from experiments.labs.grading.task import task_lines
+from experiments.labs.grading.trace_excerpt import excerpt
 from experiments.labs.registry import COURSE, LABS, TEACHER
 from experiments.labs.report.classes import ClassRequest, grade_class
 from experiments.labs.report.formats import FORMATS
@@ -26,12 +33,13 @@ from experiments.labs.teacher.mutants import Mutant, read_mutants
 from experiments.labs.teacher.trial import Trial, grade_texts, solution_folders, try_mutant
 from switch.testing.ptf.launch import run_ptf
 from switch.testing.ptf.platform import PtfOptions
+from topo.errors import InputError, OutputError
 
 P4C = pytest.mark.skipif(shutil.which("p4c-bm2-ss") is None, reason="needs p4c")
 MUTANTS = {(lab, mutant.name): mutant for lab in LABS for mutant in read_mutants(TEACHER / lab)}
 FIRST = {lab: (lab, name) for lab, name in reversed(MUTANTS)}.values()
 """A mutant of each lab."""
-SLOW = ("6-plan", "7-measure")
+SLOW = ("3-pool", "4-loss", "6-plan", "7-measure")
 """Labs whose grading takes seconds."""
 SOLUTIONS = [(lab, folder.name) for lab in LABS for folder in solution_folders(TEACHER / lab)]
 
@@ -58,16 +66,11 @@ def of_mutant(lab: str, mutant: Mutant) -> Trial:
     return try_mutant(LABS[lab], COURSE, mutant, solution(lab), archive(lab), "0")
 
 
-def only(lab: str, item: str) -> Lab:
-    """A lab of which one item is graded."""
+def only(lab: str, *items: str) -> Lab:
+    """A lab of which some items are graded."""
     whole: Any = LABS[lab]
-    chosen: Lab = replace(whole, items=tuple(each for each in whole.items if each.name == item))
+    chosen: Lab = replace(whole, items=tuple(each for each in whole.items if each.name in items))
     return chosen
-
-
-def long_unless(short: bool, *given: str) -> Any:
-    """The parameters of a test, which is long unless it is of the short form."""
-    return pytest.param(*given, marks=[] if short else [pytest.mark.long])
 
 
 @pytest.mark.parametrize(
@@ -141,6 +144,30 @@ def test_what_failed_is_shown_by_packets_trace_and_task(lab: str, name: str) -> 
     assert finding.task[0].startswith("README.md:")
 
 
+CURRENT_ROUND = "packet.round != self.rounds[slot]"
+
+
+def test_an_exception_of_a_worker_is_shown_with_the_schedule_that_led_to_it() -> None:
+    right = solution("4-loss")
+    wrong = right["worker.py"].replace(CURRENT_ROUND, f"({CURRENT_ROUND} and 1 // 0)")
+    found = grade_texts(only("4-loss", "results"), COURSE, right | {"worker.py": wrong}, archive("4-loss"), "0")
+    finding = found.graded[0].finding
+    assert finding is not None
+    assert finding.cause.startswith("worker ")
+    assert "worker.py:21: ZeroDivisionError" in finding.cause
+    assert finding.sent[-1].endswith(("TWICE", "LATE"))
+    assert finding.sent[-1].startswith("the result for worker")
+
+
+def test_a_worker_that_cannot_start_is_told_once() -> None:
+    right = solution("4-loss")
+    wrong = right["worker.py"].replace("for slot in range(self.pool)", "for slot in range(self.slots)")
+    lab = only("4-loss", "sending", "patience", "results")
+    told = text_of(grade_texts(lab, COURSE, right | {"worker.py": wrong}, archive("4-loss"), "0"))
+    assert told.count("AttributeError") == 1
+    assert "sending, patience, results: worker 0: worker.py:17: AttributeError" in told
+
+
 def test_a_grade_is_the_same_twice_and_other_seeds_have_other_tests() -> None:
     mutant = MUTANTS["2-sum", "sums not cleared"]
     once, twice = (text_of(of_mutant("2-sum", mutant).grade) for _ in range(2))
@@ -159,6 +186,46 @@ def test_formats_of_gradescope_classroom_and_junit() -> None:
     suite = ET.fromstring(FORMATS["junit"](found))
     assert [case.get("name") for case in suite if case.find("failure") is not None] == ["rounds"]
     assert json.loads(FORMATS["json"](found))["points"] == 90
+
+
+def test_a_wrong_counter_is_shown_as_a_counter() -> None:
+    graded = of_mutant("1-forward", MUTANTS["1-forward", "counted twice"]).grade.graded
+    finding = next(each.finding for each in graded if each.finding)
+    (expected,), (got,) = finding.expected, finding.got
+    assert re.fullmatch(r"sent\[\d+\]: 3 packets, \d+ bytes", expected)
+    assert got.startswith(expected.replace("3 packets, ", "6 packets, ").partition(",")[0])
+
+
+def test_a_field_that_is_set_to_a_constant_is_not_said_to_be_decided_by_the_constant() -> None:
+    """p4c gives such a statement the line of the constant, and what stands there."""
+    lines = ["Primitive sum.p4:14 2; ...: agg.kind = 0x2", "Primitive sum.p4:20 a = b;...: agg.slot = 0x2"]
+    assert excerpt(lines[:1], "agg.kind") == ("> sum.p4: agg.kind = 0x2 (the constant of line 14)",)
+    assert excerpt(lines, "agg.slot")[-1] == "> sum.p4:20: a = b;...: agg.slot = 0x2"
+
+
+def test_what_leaves_is_listed_in_the_order_of_what_is_expected() -> None:
+    got = [(1, b"a"), (2, b"b"), (3, b"c")]
+    assert in_order(got, [(3, b""), (1, b"")]) == [(3, b"c"), (1, b"a"), (2, b"b")]
+    assert in_order(got, ["a sum"]) == got
+
+
+# -- the tests that students see
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("lab", "name", "wrong"),
+    [("1-forward", "forward.p4", "time to live kept"), ("2-sum", "sum.p4", "bitmap not cleared")],
+)
+def test_visible_tests_pass_with_the_solution_and_fail_with_a_mutant(
+    tmp_path: Path, lab: str, name: str, wrong: str
+) -> None:
+    (course,) = export_labs(tmp_path, (lab,))
+    program = course / name.replace(".p4", ".json")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"]
+    for text, code in ((solution(lab)[name], 0), (MUTANTS[lab, wrong].text, 1)):
+        program.write_text(program_in(archive(lab), text, name))
+        assert subprocess.run(command, cwd=course, check=False, capture_output=True).returncode == code
 
 
 # -- PTF
@@ -203,6 +270,35 @@ def test_students_get_no_solutions(tmp_path: Path) -> None:
     assert "solutions" not in written
     right = {text for lab in LABS for text in solution(lab).values()}
     assert not right & {path.read_text() for path in (tmp_path / "course").rglob("*.p4")}
+
+
+def test_labs_are_handed_out_one_after_the_other(tmp_path: Path) -> None:
+    course = tmp_path / "autumn" / "course"
+    assert export_labs(course, ("1-forward",)) == [course / "1-forward"]
+    (course / "1-forward" / "forward.p4").write_text("mine")
+    assert export_labs(course, ("2-sum", "2-sum")) == [course / "2-sum"]
+    assert (course / "1-forward" / "forward.p4").read_text() == "mine"
+
+
+def test_a_lab_that_is_there_is_not_written_over_and_no_other_is_written(tmp_path: Path) -> None:
+    (tmp_path / "2-sum").mkdir()
+    with pytest.raises(InputError, match="2-sum is there already"):
+        export_labs(tmp_path, ("1-forward", "2-sum"))
+    assert [path.name for path in tmp_path.iterdir()] == ["2-sum"]
+
+
+def test_an_export_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy = shutil.copytree
+
+    def full_disk(source: Any, *others: Any, **named: Any) -> Any:
+        if Path(source).name == "2-sum":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return copy(source, *others, **named)
+
+    monkeypatch.setattr(shutil, "copytree", full_disk)
+    with pytest.raises(OutputError):
+        export_labs(tmp_path / "course", ("1-forward", "2-sum"))
+    assert not list(tmp_path.iterdir())
 
 
 @P4C

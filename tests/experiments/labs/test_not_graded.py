@@ -131,6 +131,12 @@ def test_a_study_with_a_syntax_error(tmp_path: Path) -> None:
     assert "line 2" in told
 
 
+def test_answers_that_are_not_filled_in(tmp_path: Path) -> None:
+    shutil.copy(COURSE / "3-pool" / "answers.yml", tmp_path)
+    told = messages(graded("3-pool", tmp_path, ("measured", "explained", "predicted")))
+    assert told == ["answers.yml line 4: measured.one_slot_mbps: null: expected a number greater than 0"]
+
+
 # -- what the switch, or the sandbox, refuses
 
 

@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 
+from experiments.labs.course.packets import GRADIENT, Agg
 from experiments.labs.grading.finding import WrongError
 from experiments.labs.registry import COURSE
 from experiments.labs.tree.course_entries import course_entries
@@ -18,6 +19,7 @@ from planner.core.check import check
 from planner.core.plan import Plan, Shard
 from planner.core.problem import FragmentFormat, Job, Problem
 from planner.core.solving import FEASIBLE, SolverOutcome
+from switch.entries import SwitchEntries
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -62,3 +64,25 @@ def needed(drawn: Drawn, switch: str, port: int) -> bool:
         for branch in tree.branches
         if branch.path[-1] == switch
     )
+
+
+@pytest.mark.parametrize("table", ["pipeline_of", "child_of"])
+def test_why_a_gradient_is_not_summed_is_said_where_it_is_dropped(table: str) -> None:
+    drawn = drawn_plan(Random(5))
+    tree = next(iter(drawn.trees.values()))
+    root = next(each for each in tree.aggregators if each.label == 0)
+    switches = {name: ModelTree(without(table, course_entries(drawn, name), root.switch)) for name in drawn.switches}
+    with pytest.raises(WrongError, match=f"is not summed there either: table '{table}' of {root.switch} has no entry"):
+        run_jobs(TreeNetwork(drawn, switches.__getitem__), Random(1), tuple(drawn.trees)[:1])
+
+
+def without(table: str, entries: SwitchEntries, switch: str) -> SwitchEntries:
+    """Entries, and at a switch all but those of a table."""
+    kept = tuple(each for each in entries.tables if entries.switch != switch or each.table != table)
+    return replace(entries, tables=kept)
+
+
+def test_reports_call_a_label_a_label() -> None:
+    gradient = Agg(GRADIENT, 7, 2, 1, (0,) * 8)
+    assert str(gradient).startswith("gradient worker 7 slot 2 round 1 ")
+    assert str(replace(gradient, job=9)).startswith("gradient job 9 label 7 slot 2 round 1 ")

@@ -8,7 +8,7 @@ from random import Random
 from experiments.papers.aro import sample as aro_sample
 from experiments.papers.atro import topologies as atro
 from experiments.papers.closed_loop import frontier
-from experiments.papers.collectives import crossover
+from experiments.papers.collectives import by_packets, crossover, scale
 from experiments.papers.common.sweep import Measured, Trial, Value, name_of
 from experiments.papers.goat import simulation as goat_simulation
 from experiments.papers.inart import simulated as inart_figures
@@ -19,7 +19,9 @@ SWEEPING = (
     aro_sample,
     atro,
     frontier,
+    by_packets,
     crossover,
+    scale,
     goat_simulation,
     inart_figures,
     aoi_simulation,

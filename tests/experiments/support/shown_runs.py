@@ -43,7 +43,7 @@ def overloaded(results: Path) -> Path:
     """A plan for links without delay on links that have one, where slots are too few: a run that is not VALID."""
     problem = fat_tree(gradient_bytes=16_384)
     switches = tuple(replace(switch, aggregator_slots=8) for switch in problem.fabric.switches)
-    links = tuple(replace(link, delay_s=0.002) for link in problem.fabric.links)
+    links = tuple(replace(link, delay_s=0.0005) for link in problem.fabric.links)
     slow = replace(problem, fabric=replace(problem.fabric, switches=switches, links=links))
     run(Emulation(slow, ("aro",), "virtual", results=results), QUIET)
     return (results / "latest").resolve()

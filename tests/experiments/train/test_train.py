@@ -89,6 +89,7 @@ def train(at: Path, *arguments: str) -> dict[str, Any]:
 
 
 @pytest.mark.root
+@pytest.mark.beside
 def test_training_through_switches_is_training_in_one_process(tmp_path: Path) -> None:
     run = train(
         tmp_path, "--switch", "fast", "--planners", "aro,lbmm", "--hidden", "48", "--epochs", "2", "--batch", "64",

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from command import ENTRY, inakit
 from recorded_network import RecordedWorld
+from tiers import long_unless
 
 from experiments.exactness.networks import case
 from experiments.faults.fault_plan import FaultPlan
@@ -63,8 +64,10 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> str:
     return record(folder)
 
 
-@pytest.mark.parametrize("level", ["-O0", "-O3"])
-@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize(
+    ("compiler", "level"),
+    [("gcc", "-O0"), ("clang", "-O3"), long_unless(False, "gcc", "-O3"), long_unless(False, "clang", "-O0")],
+)
 def test_run_json_is_the_same_with_every_compiler(first: str, compiler: str, level: str, tmp_path: Path) -> None:
     if not shutil.which(compiler):
         pytest.skip(f"{compiler} is not installed")

@@ -18,18 +18,18 @@ from planner.registry import METHODS
 from topo.fabric.clos import fat_tree
 from topo.fabric.variations import with_ina, with_pipelines
 
-SEEDS = range(30)
+SEEDS, FEW = 30, 10
 
 
 @cache
-def mean_rate_gbps(method: str) -> float:
-    plans = [METHODS[method].plan(papers_setting(seed), Options(seed=seed)) for seed in SEEDS]
+def mean_rate_gbps(method: str, seeds: int = FEW) -> float:
+    plans = [METHODS[method].plan(papers_setting(seed), Options(seed=seed)) for seed in range(seeds)]
     return mean(plan.shards[0].rate_bps for plan in plans) / 1e9
 
 
 @pytest.mark.parametrize(("method", "printed_gbps"), [("random", 7.92), ("aggtree", 8.76), ("grid-capped", 1.75)])
 def test_the_papers_figures(method: str, printed_gbps: float) -> None:
-    assert mean_rate_gbps(method) == pytest.approx(printed_gbps, rel=0.1)
+    assert mean_rate_gbps(method, SEEDS) == pytest.approx(printed_gbps, rel=0.1)
 
 
 def test_grid_is_the_worst_and_balance_is_worth_more_than_twice() -> None:

@@ -7,7 +7,7 @@ from planner_cases import FRAGMENT, first_is_server, job, single
 
 from planner.core.evaluate import evaluate
 from planner.core.method import Options
-from planner.core.plan import AggregationTree
+from planner.core.plan import ROOT_LABEL, AggregationTree
 from planner.core.problem import Problem
 from planner.registry import METHODS
 from topo.fabric.clos import fat_tree, leaf_spine
@@ -46,6 +46,20 @@ def test_all_jobs_use_one_tree_and_another_seed_another() -> None:
 def test_a_root_of_several_pipelines_is_replaced_by_the_server() -> None:
     (tree,) = trees(first_is_server(with_pipelines(fat_tree(4), 2)))
     assert tree.root == "h1"
+
+
+def test_a_tree_that_goes_on_to_the_server_still_passes_the_root() -> None:
+    """Static routes to the PS alone would climb to spine 1, which does not sum: 12 flows would share a link to leaf 1.
+
+    Spine 2 has two pipelines: leaves 1 and 3 enter one, leaves 2 and 4 the other. Workers beside the PS do not climb.
+    """
+    fabric = with_pipelines(with_ina(leaf_spine(4, 2, 4), ("spine2",)), 2)
+    problem = first_is_server(fabric)
+    (tree,) = trees(problem)
+    assert (tree.root, {aggregator.switch for aggregator in tree.aggregators}) == ("h1", {"spine2"})
+    ways = {branch.path for branch in tree.branches if branch.parent == ROOT_LABEL}
+    beside = {(worker, "leaf1", "h1") for worker in ("h2", "h3", "h4")}
+    assert ways == beside | {("spine2", "leaf1", "h1")}
 
 
 def test_a_switch_above_the_pipelines_sums_what_they_send() -> None:

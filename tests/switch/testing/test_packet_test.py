@@ -58,6 +58,11 @@ def test_entries_change_and_go(made: Make) -> None:
         routes.delete({"dst": "10.0.1.0/24"})
 
 
+def test_a_table_that_is_not_there_may_never_be_applied(made: Make) -> None:
+    with pytest.raises(InputError, match=r"unknown table 'ipv5_lpm'.*p4c leaves out a table that the program never"):
+        made(PROGRAMS / "router.json").table("ipv5_lpm")
+
+
 def test_defaults_are_set_and_reset(made: Make) -> None:
     switch = made(PROGRAMS / "router.json")
     routes = switch.table("ipv4_lpm")

@@ -12,6 +12,7 @@ from single_targets import PROGRAMS
 
 from switch.entries import MirrorSession, SwitchEntries
 from switch.testing.packet_test import PacketTest
+from topo.errors import InputError
 
 Make = Callable[[Path], PacketTest]
 NEAR, FAR, NEXT = "02:00:00:00:00:01", "02:00:00:00:00:09", "02:00:00:00:00:02"
@@ -29,6 +30,11 @@ def test_a_packet_is_routed(router: PacketTest) -> None:
     router.expect(2, Ether(dst=NEXT, src=NEAR) / IP(dst="10.0.1.9", ttl=63))
     router.expect_nothing_else()
     assert router.register("routed")[:4] == [0, 0, 1, 0]
+
+
+def test_a_table_that_p4c_left_out_is_told(p4_switch: Make) -> None:
+    with pytest.raises(InputError, match=r"unknown table 'ipv5_lpm': .*p4c leaves out a table that the program never"):
+        p4_switch(PROGRAMS / "router.json").table("ipv5_lpm")
 
 
 def test_priorities_and_defaults(router: PacketTest) -> None:

@@ -18,6 +18,7 @@ from topo.fabric.generators import (
     named_fabric,
     pipelines_trap,
     rail_pods,
+    units,
     with_aggregators,
     with_capacities,
     with_capacity,
@@ -144,12 +145,19 @@ def test_rails_join_the_same_nic_of_every_server_of_a_pod() -> None:
     assert fabric.capacities_bps["h1", "nvswitch1_1"] == 9 * fabric.capacities_bps["nvswitch1_1", "rail1_1"]
 
 
+TOO_MANY = "links: at most 2,000,000 are made, choose smaller sizes"
+
+
 @pytest.mark.parametrize(
     ("build", "message"),
     [
         (lambda: fat_tree(5), "fat-tree with k = 5: k must be even, try 4 or 6"),
         (lambda: fat_tree(0), "k = 0: at least 1 is expected"),
         (lambda: leaf_spine(spines=0), "spines = 0: at least 1 is expected"),
+        (lambda: leaf_spine(99_999_999), f"a network of 1,199,999,988 {TOO_MANY}"),
+        (lambda: fat_tree(4, hosts_per_edge=10**9), f"a network of 8,000,000,032 {TOO_MANY}"),
+        (lambda: units(10**6), f"a network of 500,003,000,000 {TOO_MANY}"),
+        (lambda: rail_pods(servers=10**6), f"a network of 48,000,000 {TOO_MANY}"),
         (lambda: leaf_spine(oversubscription=0), "oversubscription 0: it must be greater than 0; 1 is non-blocking"),
         (lambda: with_pipelines(fat_tree(), 9), "9 pipelines: a switch has 1 to 8"),
         (lambda: with_ina(fat_tree(), share=2), "INA on a share of 2 of the switches: 0 to 1 is expected"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from network_model import Faults, ModelPorts
@@ -24,8 +26,9 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "LEAST_PIECE", PIECE)
 
 
-def loop_of(fragments: int, faults: Faults, *, levels: int = 2, iterations: int = 2) -> Loop:
+def loop_of(fragments: int, faults: Faults, *, levels: int = 2, iterations: int = 2, compute_s: float = 0.0) -> Loop:
     problem, plan = one_job(levels=levels, iterations=iterations, fragments=fragments)
+    problem = replace(problem, jobs=(replace(problem.jobs[0], compute_s=compute_s),))
     layout = lay_out(problem, plan, ports_of(problem), Bounds(in_flight_s=1e-3, piecewise=True))
     options = ReliableOptions(tick_s=0.001, stall_s=60.0)
     return Loop(layout, ModelPorts(layout, faults), RandomGradients(faults.seed), options, Inline())
@@ -52,6 +55,12 @@ def test_losses_and_copies_cost_no_sum() -> None:
         measured = run(loop_of(150, Faults(lose=0.05, repeat=0.05, delay_s=0.002, seed=seed)))
         assert measured.exact
         assert measured.retransmissions > 0
+
+
+def test_packets_that_come_while_workers_compute_turn_no_piece_of_the_next_iteration() -> None:
+    measured = run(loop_of(64, Faults(repeat=0.5, delay_s=0.02, seed=1), levels=0, compute_s=0.05))
+    assert measured.exact
+    assert measured.wrong == ()
 
 
 def test_a_wrong_sum_of_a_piece_that_is_given_up_is_told() -> None:

@@ -113,11 +113,11 @@ def compare_with_compact(seed: int, draws: int, most_switches: int) -> None:
 
 
 def test_fast_equals_the_literal_model() -> None:
-    compare_with_literal(seed=1, draws=80)
+    compare_with_literal(seed=1, draws=40)
 
 
 def test_the_construction_carries_what_the_compact_model_does() -> None:
-    compare_with_compact(seed=1, draws=150, most_switches=3)
+    compare_with_compact(seed=1, draws=75, most_switches=3)
 
 
 @pytest.mark.long

@@ -86,7 +86,7 @@ def test_whole_flows_tighten_the_bound_and_never_cut_off_the_optimum(seed: int) 
 def test_equal_shares_come_within_a_tenth_of_the_optimum() -> None:
     """In the mean over small networks, whose optima an exact model of Eq. (1) finds. No plan breaks a constraint."""
     ratios = []
-    for seed in range(30):
+    for seed in range(12):
         problem = small_problem(seed)
         plan = METHODS["inart-equal"].plan(problem, QUICK)
         check(problem, plan)
@@ -145,7 +145,7 @@ def test_the_plan_of_figure_1_has_the_papers_rate() -> None:
 
 def test_inarts_network_is_planned_far_better_than_by_atp() -> None:
     problem = inart_network()
-    plan = METHODS["inart-equal"].plan(problem, InartOptions(moves=40_000))
+    plan = METHODS["inart-equal"].plan(problem, InartOptions(moves=15_000))
     assert rate(plan) > 3 * rate(METHODS["atp"].plan(problem))
     tiers = {problem.fabric.switch_by_name[a.switch].tier for shard in plan.shards for a in shard.trees[0].aggregators}
     assert tiers == {1, 2, 3}

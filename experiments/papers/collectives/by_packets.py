@@ -1,0 +1,178 @@
+"""`inakit reproduce collectives planners`: collectives and the planners beside them, by packets in virtual time.
+
+Every plan runs twice: on links that lose nothing, where it is held to its promises, and on links that lose 1 % of all
+packets, where its sums have to be exact.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
+from itertools import product
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from experiments.faults.fault_plan import FaultPlan
+from experiments.papers.aro.setting import SJST
+from experiments.papers.common.figure import Request
+from experiments.papers.common.sweep import Measured, Result, Trial, sweep
+from experiments.run.planning import plan_to_run
+from experiments.run.run import Run, run_plan
+from experiments.worlds.registry import find_world
+from planner.core.evaluate import evaluate
+from planner.core.problem import Job, Problem
+from planner.install.fault_entries import LinkFaults
+from planner.placement.policies import find_policy
+from planner.placement.queue import QueuedJob
+from planner.placement.simulate import place_queue
+from topo.errors import writing
+from topo.fabric.clos import fat_tree, leaf_spine
+from topo.fabric.fabric import Fabric
+from traffic.measure.verdict import VALID, Verdict
+from traffic.wire.frames import FRAGMENT
+
+GRADIENT_BYTES = 1000 * 4 * FRAGMENT.values
+PLACED_JOBS, PLACED_WORKERS = 6, 15
+LOSS = 0.01
+RATE_NEAR, TIME_NEAR = 0.03, 0.05
+"""By how much of what is planned the rate and the time of a plan may differ without losses."""
+
+PLANNERS = (
+    "ring", "halving-doubling", "double-tree", "hierarchical", "ps-sharded",
+    "sharp", "soar", "inarouting", "panama",
+)  # fmt: skip
+
+
+def whole_fabric(fabric: Fabric) -> Problem:
+    """One job on all hosts; the first is the PS."""
+    server, *workers = (host.name for host in fabric.hosts)
+    return Problem(fabric, (Job(1, tuple(workers), (server,), GRADIENT_BYTES),), FRAGMENT)
+
+
+def aro_default() -> Problem:
+    """ARO's default: 200 workers on a leaf-spine of 24 leaves and spines, of which 9 switches sum; 100 Gbit/s."""
+    problem = SJST.problem(0)
+    return replace(problem, jobs=tuple(replace(job, gradient_bytes=GRADIENT_BYTES) for job in problem.jobs))
+
+
+def placed(by: str) -> Problem:
+    """Equal jobs on a fat-tree of 8 ports, which come at the same time and get their hosts by a placement."""
+    fabric = fat_tree(8)
+    queue = [QueuedJob(number, PLACED_WORKERS, GRADIENT_BYTES) for number in range(1, PLACED_JOBS + 1)]
+    found = place_queue(fabric, queue, find_policy(by), FRAGMENT)
+    return Problem(fabric, tuple(job.planned for job in found), FRAGMENT)
+
+
+NETWORKS: dict[str, Callable[[], Problem]] = {
+    "leaf-spine 4x2": lambda: whole_fabric(leaf_spine(4, 2, 4)),
+    "fat-tree 4": lambda: whole_fabric(fat_tree(4)),
+    "fat-tree 8": lambda: whole_fabric(fat_tree(8)),
+    "fat-tree 8, 6 jobs placed by netpack": partial(placed, "netpack"),
+    "fat-tree 8, 6 jobs placed by mina": partial(placed, "mina"),
+    "ARO's default": aro_default,
+}
+QUICK = ("leaf-spine 4x2", "fat-tree 4")
+
+
+def losing(fabric: Fabric, share: float) -> FaultPlan:
+    """Every direction of every link loses this share of its packets."""
+    return FaultPlan(links=dict.fromkeys(fabric.capacities_bps, LinkFaults(drop=share)) if share else {})
+
+
+def measure(trial: Trial) -> Result:
+    """What a plan promises and what becomes of it: rates in bit/s, times in seconds."""
+    problem = NETWORKS[str(trial["network"])]()
+    plan = plan_to_run(problem, str(trial["planner"]), 0).plan
+    promised = evaluate(problem, plan)
+    faults = losing(problem.fabric, float(trial["loss"]))
+    outcome = run_plan(Run(problem, plan, faults=faults), find_world("virtual"))
+    return {
+        "planned_bps": promised.sending_rate_bps,
+        "planned_s": promised.communication_time_s,
+        "measured_bps": outcome.measured.sending_rate_bps,
+        "measured_s": outcome.measured.communication_time_s,
+        "exact": int(bool(outcome.measured.exact)),
+        "retransmissions": outcome.measured.retransmissions,
+        "judged": outcome.verdict,
+        "reasons": "; ".join(outcome.reasons),
+    }
+
+
+def trial_of(network: str, planner: str, loss: float) -> Trial:
+    """The trial of a planner on a network whose links lose this share."""
+    return {"network": network, "planner": planner, "loss": loss}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A planner on a network. `rate` and `time` are measured over planned values without losses, `slower` the time with
+    losses over that without. `verdict` and `lossy_verdict` are those of the runs, `exact` of both.
+    """
+
+    network: str
+    planner: str
+    planned_bps: float
+    rate: float
+    time: float
+    verdict: str
+    slower: float
+    lossy_verdict: str
+    exact: bool
+
+    @property
+    def holds(self) -> bool:
+        """Whether both runs are VALID and exact, and the one without losses keeps to the plan."""
+        near = abs(self.rate - 1) <= RATE_NEAR and abs(self.time - 1) <= TIME_NEAR
+        return near and self.exact and (self.verdict, self.lossy_verdict) == (VALID, VALID)
+
+
+def row_of(found: Measured, network: str, planner: str) -> Row:
+    """The row of a planner on a network."""
+    clean, lossy = (found.result(trial_of(network, planner, loss)) for loss in (0.0, LOSS))
+    measured_s = float(clean["measured_s"])
+    return Row(
+        network,
+        planner,
+        float(clean["planned_bps"]),
+        float(clean["measured_bps"]) / float(clean["planned_bps"]),
+        measured_s / float(clean["planned_s"]),
+        str(clean["judged"]),
+        float(lossy["measured_s"]) / measured_s,
+        str(lossy["judged"]),
+        bool(clean["exact"] and lossy["exact"]),
+    )
+
+
+def run(console: Console, request: Request) -> str:
+    """Measure, print and write all rows; VALID if all of them hold."""
+    networks = QUICK if request.quick else tuple(NETWORKS)
+    asked = [trial_of(*each) for each in product(networks, PLANNERS, (0.0, LOSS))]
+    found = sweep(asked, measure, request.results / "collectives-planners-trials", console)
+    rows = [row_of(found, network, planner) for network, planner in product(networks, PLANNERS)]
+    console.print(table(rows))
+    write_rows(request.results / "collectives-planners.csv", rows)
+    return VALID if all(row.holds for row in rows) else Verdict.DIFFERS
+
+
+def table(rows: Sequence[Row]) -> Table:
+    """A line for each row."""
+    headings = ("network", "planner", "planned (Mbit/s)", "rate", "time", "", f"time with {LOSS:.0%} loss", "", "sums")
+    shown = Table(*headings)
+    for row in rows:
+        shown.add_row(
+            row.network, row.planner, f"{row.planned_bps / 1e6:,.2f}", f"{row.rate - 1:+.1%}", f"{row.time - 1:+.1%}",
+            row.verdict, f"{row.slower:.2f} times", row.lossy_verdict, "exact" if row.exact else "WRONG",
+        )  # fmt: skip
+    return shown
+
+
+def write_rows(path: Path, rows: Sequence[Row]) -> None:
+    """Write all rows as CSV."""
+    with writing(path), path.open("w", newline="") as file:
+        out = csv.DictWriter(file, [field.name for field in fields(Row)])
+        out.writeheader()
+        out.writerows(map(asdict, rows))
