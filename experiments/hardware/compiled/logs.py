@@ -1,7 +1,7 @@
 """The logs of p4c's Tofino backend (`p4c-barefoot`, 9.13), as it describes them in `compiler_interfaces/schemas`.
 
 A folder that it wrote has `manifest.json`, and for each pipeline of the program a folder with `logs/resources.json`
-and `logs/phv.json`.
+and `logs/phv.json`. A program in P4_14 has one pipeline, and its logs are not in a folder of their own.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def read_resources(folder: Path) -> Resources:
     Raises `InputError` where it is another folder, the compiler failed, or the program has several pipelines.
     """
     manifest = read_manifest(folder)
-    pipelines = [path.parent for path in sorted(folder.glob("*/logs/resources.json"))]
+    pipelines = [path.parent for path in sorted(folder.glob("**/logs/resources.json"))]
     if len(pipelines) != 1:
-        raise InputError(f"{folder}: logs of {len(pipelines)} pipelines, expected those of one: */logs/resources.json")
+        raise InputError(f"{folder}: logs of {len(pipelines)} pipelines, expected those of one: **/logs/resources.json")
     try:
         return resources_of(manifest, *(log(pipelines[0] / name) for name in ("resources.json", "phv.json")))
     except (KeyError, TypeError, IndexError) as error:

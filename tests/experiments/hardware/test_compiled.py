@@ -61,6 +61,12 @@ def test_what_a_program_takes(folder: Path) -> None:
     assert found.phv_bits == Amount(40, 64 * 8 + 64 * 32 + 32 * 8)
 
 
+def test_a_program_in_p4_14_has_its_logs_beside_the_manifest(folder: Path) -> None:
+    found = read_resources(folder)
+    (folder / "pipe" / "logs").rename(folder / "logs")
+    assert read_resources(folder) == found
+
+
 def test_what_is_printed(folder: Path) -> None:
     console = Console(record=True, width=100)
     print_program(console, read_resources(folder))
