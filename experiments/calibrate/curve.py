@@ -5,7 +5,6 @@ A `Curve` says what is printed, written and drawn of each size; `CALIBRATED` is 
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from rich.table import Table
 from experiments.calibrate.limit import Calibration
 from experiments.run.tables import NARROW
 from topo.errors import writing
+from topo.files.csv_table import write_csv
 
 T = TypeVar("T")
 
@@ -83,10 +83,8 @@ def curve_table(curve: Curve[T], found: Sequence[T]) -> Table:
 def write_curve(curve: Curve[T], found: Sequence[T], folder: Path) -> list[Path]:
     """Write `curve.csv` and `curve.png` to the folder, and return their paths."""
     table, picture = folder / "curve.csv", folder / "curve.png"
-    with writing(table), table.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["fabric", *(quantity.name for quantity in curve.quantities)])
-        writer.writerows([curve.name(one), *(quantity.value(one) for quantity in curve.quantities)] for one in found)
+    headings = ("fabric", *(quantity.name for quantity in curve.quantities))
+    write_csv(table, headings, ([curve.name(one), *(q.value(one) for q in curve.quantities)] for one in found))
     with writing(picture):
         draw_curve(curve, found).savefig(picture, dpi=150)
     return [table, picture]

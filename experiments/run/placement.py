@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
@@ -16,6 +15,7 @@ from planner.placement.policies import find_policy
 from planner.placement.queue import PlacedJob, load_queue
 from planner.placement.simulate import InaOptions, place_queue
 from topo.errors import InputError, writing
+from topo.files.csv_table import write_csv
 from traffic.wire.frames import FRAGMENT
 
 COLUMNS = ("job", "arrival_s", "start_s", "end_s", "ina_s", "workers", "servers")
@@ -60,10 +60,7 @@ def write(folder: Path, placed: Sequence[PlacedJob], at_s: float | None) -> None
     running = running_at(placed, busiest_s(placed) if at_s is None else at_s)
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        with (folder / "placement.csv").open("w", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(COLUMNS)
-            writer.writerows(map(row, sorted(placed, key=lambda job: job.start_s)))
+    write_csv(folder / "placement.csv", COLUMNS, map(row, sorted(placed, key=lambda job: job.start_s)))
     save_jobs(tuple(job.planned for job in running), folder / "jobs.yml")
 
 

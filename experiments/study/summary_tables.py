@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import log10
@@ -17,6 +16,7 @@ from experiments.study.bootstrap import INTERVAL
 from experiments.study.summary import Difference, Group
 from experiments.styles.method_styles import paper_name
 from topo.errors import writing
+from topo.files.csv_table import write_csv
 
 UNITS = {
     "_bps": ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")),
@@ -178,11 +178,3 @@ def write_differences(path: Path, keys: Sequence[str], found: Iterable[Differenc
     others = [key for key in keys if key != "planner"]
     headings = (*others, "figure", "planner", "against", "pairs", "difference", "share", "low", "high")
     write_csv(path, headings, rows)
-
-
-def write_csv(path: Path, headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Write rows as CSV. Raises `OutputError`."""
-    with writing(path), path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(headings)
-        writer.writerows(rows)

@@ -58,7 +58,8 @@ class AggregationTree:
     `planner.core.policies`; among fragments that may preempt each other the one of higher `priority` does. `fallback`
     leads from a root that is a switch to the PS that stands by for it. `results` says by which of its branches' links
     each node gets the results, where that is planned: node by node its `result_parents`. With `whole_children` an
-    aggregator sums what its children send and nothing that stands for a part of one.
+    aggregator sums what its children send and nothing that stands for a part of one. `workers_counted`: sums say how
+    many workers are in them, where the data-plane program can count. The last two are not part of a plan's file.
     """
 
     number: int
@@ -71,6 +72,7 @@ class AggregationTree:
     fallback: tuple[str, ...] = ()
     results: dict[str, str] = field(default_factory=dict)
     whole_children: bool = False
+    workers_counted: bool = True
 
     @cached_property
     def branch_of(self) -> dict[int, Branch]:

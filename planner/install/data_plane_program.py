@@ -29,6 +29,7 @@ class DataPlaneProgram:
     - `values_per_pass`: a packet of `VALUES_PER_PACKET` values comes in again until all are summed
     - `bitmap_bits`: the most children of an aggregator
     - `sums_parts`: one packet may stand for several bits of a bitmap, and be refused where one of them is in it already
+    - `counts_workers`: a sum says how many workers are in it
     - `refused`: by slot policy, why the program cannot do what it asks
     """
 
@@ -37,6 +38,7 @@ class DataPlaneProgram:
     values_per_pass: int = VALUES_PER_PACKET
     bitmap_bits: int = BITMAP_BITS
     sums_parts: bool = True
+    counts_workers: bool = True
     refused: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -60,9 +62,8 @@ class DataPlaneProgram:
     def fitted_tree(self, job: int, tree: AggregationTree) -> AggregationTree:
         """A job's tree for this program."""
         self.check_policy(tree.policy, f"job {job}, tree {tree.number}")
-        fitted = tree
-        if not self.sums_parts and policy_of(tree.policy).shared:
-            fitted = replace(tree, whole_children=True)
+        whole = tree.whole_children or (not self.sums_parts and policy_of(tree.policy).shared)
+        fitted = replace(tree, whole_children=whole, workers_counted=self.counts_workers)
         for aggregator in fitted.aggregators:
             if (children := len(fitted.summands(aggregator))) > self.bitmap_bits:
                 raise PlanError(
@@ -88,6 +89,7 @@ INA_HW = DataPlaneProgram(
     values_per_pass=32,
     bitmap_bits=32,
     sums_parts=False,
+    counts_workers=False,
     refused={
         "esa": "to evict a partial sum, a chip would read and write every register of the slot in the pass that also "
         "takes the new fragment in",

@@ -18,6 +18,9 @@ from switch.program.parser import Parser
 from switch.program.pipelines import Pipeline, Table
 from topo.errors import InputError, unknown_name
 
+NEVER_APPLIED = "p4c leaves out a table that the program never applies"
+"""Why a program may lack a table that its source has, for messages."""
+
 
 @dataclass(frozen=True)
 class Program:

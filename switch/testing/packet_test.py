@@ -13,15 +13,13 @@ from switch.control.install import add_group, install, set_rates
 from switch.control.short_names import whole_name
 from switch.control.simple_switch_cli import run_command
 from switch.entries import MeterRates, MirrorSession, MulticastGroup, SwitchEntries
-from switch.program.program import Program
+from switch.program.program import NEVER_APPLIED, Program
 from switch.standalone.devices import Device
 from switch.stf.differences import mismatch, spaced
 from switch.stf.names import StfNames
 from switch.stf.script import parse_expect
 from switch.testing.tested_table import TestedTable
 from topo.errors import InputError, unknown_name
-
-NEVER_APPLIED = "p4c leaves out a table that the program never applies"
 
 
 class PacketTest:

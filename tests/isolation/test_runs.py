@@ -15,14 +15,20 @@ from experiments.faults.fault_plan import FaultPlan
 from planner.core.policies import POLICIES
 from traffic.faults.hostile import Attack, possible_attacks
 
+SHORT = ("goat", "atp", "shadow-copy")
+"""The policies of the short form."""
 HOSTILE = {"outsider": 1, "stranger": 2, "b1": 1}
 
 
 @pytest.mark.parametrize(
     ("switch", "policy"),
     [
-        *(pytest.param("virtual", policy, marks=pytest.mark.compiler) for policy in ("goat", "atp", "shadow-copy")),
-        *(pytest.param("virtual", policy, marks=[pytest.mark.compiler, pytest.mark.long]) for policy in POLICIES),
+        *(pytest.param("virtual", policy, marks=pytest.mark.compiler) for policy in SHORT),
+        *(
+            pytest.param("virtual", policy, marks=[pytest.mark.compiler, pytest.mark.long])
+            for policy in POLICIES
+            if policy not in SHORT
+        ),
         pytest.param("fast", "esa", marks=[pytest.mark.root, pytest.mark.beside]),
         pytest.param("fast", "p4inc-aoi", marks=[pytest.mark.root, pytest.mark.long]),
         pytest.param("bmv2", "atp", marks=[pytest.mark.root, pytest.mark.bmv2]),

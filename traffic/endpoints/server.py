@@ -190,7 +190,7 @@ class Servers:
         self, use: BoolArray, heads: Frames, tree: IntArray, fragment: IntArray, covered: IntArray
     ) -> None:
         """Note which packets, of those under the mask `use`, say another number of workers than they have `covered`."""
-        wrong: BoolArray = use & is_miscounted(heads["ina"]["workers"], covered)
+        wrong: BoolArray = use & is_miscounted(heads["ina"]["workers"], covered, self.layout.trees.counted[tree])
         if wrong.any():
             self.miscounts.note(wrong, heads, tree, fragment, covered)
 

@@ -54,7 +54,8 @@ class Trees:
     `job`: the index of its job. `server`: the host of its PS. `stands_by`: the tree's root is a switch, and the PS sums
     only what that cannot. `count`: its fragments, whose rows begin at `first_row`. `slots`: how many slots its
     aggregators have for it, 0 without an aggregator. `shared`: other trees use these slots too, so a fragment's slot is
-    found by hashing. `priority`: that of its packets. `key`: `tree_key` of its job and tree number.
+    found by hashing. `counted`: its sums say how many workers are in them. `priority`: that of its packets. `key`:
+    `tree_key` of its job and tree number.
     """
 
     job: IntArray
@@ -63,6 +64,7 @@ class Trees:
     count: IntArray
     slots: IntArray
     shared: BoolArray
+    counted: BoolArray
     priority: IntArray
     first_row: IntArray
     key: IntArray
@@ -236,6 +238,7 @@ def tree_arrays(parts: Sequence[TreePart], index: dict[str, int]) -> Trees:
         count=count,
         slots=np.array([part.tree.slots or 0 for part in parts], np.int64),
         shared=np.array([policy_of(part.tree.policy).shared for part in parts], np.bool_),
+        counted=np.array([part.tree.workers_counted for part in parts], np.bool_),
         priority=np.array([part.tree.priority for part in parts], np.int64),
         first_row=before(count),
         key=np.array([tree_key(part.job.number, part.tree.number) for part in parts], np.int64),

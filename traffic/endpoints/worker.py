@@ -191,7 +191,7 @@ class Workers:
             self.take_notices(ina["flags"][notice], stream[notice], rows[notice], now)
         awaited = mine & (self.memory.parts[rows] != WHOLE)
         result = awaited & (ina["kind"] == RESULT) & (ina["part"] <= 1)
-        wrong = result & is_miscounted(ina["workers"], self.tree_size[tree])
+        wrong = result & is_miscounted(ina["workers"], self.tree_size[tree], self.layout.trees.counted[tree])
         if wrong.any():
             self.counts.miscounts.note(wrong, packets.heads, tree, fragment, self.tree_size[tree])
         if result.any():

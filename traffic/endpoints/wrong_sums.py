@@ -23,9 +23,12 @@ NOT_COUNTED = 0
 """What sums say instead of a number of workers where the program does not count them, as `ina_hw`."""
 
 
-def is_miscounted(said: IntArray, covered: IntArray) -> BoolArray:
-    """Which packets say another number of workers than they cover; both are (packets,)."""
-    wrong: BoolArray = (said != covered) & (said != NOT_COUNTED)
+def is_miscounted(said: IntArray, covered: IntArray, counted: BoolArray) -> BoolArray:
+    """Which packets say another number of workers than they cover; all are (packets,).
+
+    Sums of trees whose workers are not `counted` may say so instead.
+    """
+    wrong: BoolArray = (said != covered) & (counted | (said != NOT_COUNTED))
     return wrong
 
 

@@ -92,14 +92,8 @@ class Work:
 
     def trial(self, function: Any, planner: str, failure: Failure | None, kind: str, **more: object) -> Trial:
         """A trial of a planner under a failure. Its key is made of the site's content, not of where files are."""
-        given: dict[str, Any] = {
-            "planner": planner,
-            "failure": None if failure is None else list(failure.nodes),
-            "mode": self.site.mode,
-            "program": self.site.program,
-            "seed": self.site.seed,
-            **more,
-        }
+        failed = None if failure is None else list(failure.nodes)
+        given: dict[str, Any] = {**self.asked(planner), "failure": failed, **more}
         key = key_of(function=function.__name__, given=given, files=self.hashes(planner), code=self.code)
         return Trial(key, function, {**given, "folder": str(self.folder)}, kind, kind == "emulation")
 
@@ -117,10 +111,13 @@ class Work:
         """The network and its jobs."""
         return self.folder / FABRIC, self.folder / JOBS
 
+    def asked(self, planner: str) -> dict[str, Any]:
+        """What is asked of a planner, besides the network and its jobs."""
+        return {"planner": planner, "mode": self.site.mode, "program": self.site.program, "seed": self.site.seed}
+
     def plan_key(self, planner: str) -> str:
         """The key of all that a planner's plan depends on."""
-        asked = {"planner": planner, "mode": self.site.mode, "program": self.site.program, "seed": self.site.seed}
-        return key_of(given=asked, files=hashes_of(*self.problem_files), code=self.code)
+        return key_of(given=self.asked(planner), files=hashes_of(*self.problem_files), code=self.code)
 
     @cached_property
     def code(self) -> str:

@@ -10,10 +10,11 @@ from experiments.labs.sandbox.limits import MIB, Limits
 from experiments.labs.sandbox.process import ROOT, EndedError, Sandboxed, printable, python_paths
 from switch.entries import SwitchEntries
 from switch.interpret.interpreted_switch import Packets, Traced
+from switch.program.program import NEVER_APPLIED
 from topo.errors import InputError, UnsupportedError
 
 MODULE = "experiments.labs.runners.switch_runner"
-HINT = "; keep the skeleton's tables and actions (p4c leaves a table out that the program never applies)"
+HINT = f"; keep the skeleton's tables and actions ({NEVER_APPLIED})"
 
 
 def switch_limits() -> Limits:

@@ -5,7 +5,6 @@ A rate is a job's gradient over its communication time in a closed loop, and of 
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +27,8 @@ from planner.methods.aro.variants import VARIANTS
 from planner.methods.forest.best_forest import least_bound
 from planner.registry import METHODS
 from planner.trees.headroom import as_run
-from topo.errors import InputError, PlanError, SolverError, writing
+from topo.errors import InputError, PlanError, SolverError
+from topo.files.csv_table import write_csv
 from traffic.measure.verdict import VALID, Verdict
 
 TIME_LIMIT_S = 60.0
@@ -122,7 +122,5 @@ def table(rows: Sequence[Row]) -> Table:
 
 def write_rows(path: Path, rows: Sequence[Row], names: Sequence[str]) -> None:
     """Write a line for each network; a planner without a plan has an empty cell."""
-    with writing(path), path.open("w", newline="") as file:
-        out = csv.writer(file)
-        out.writerow(["fabric", "bound_bps", *names])
-        out.writerows([row.network, row.bound_bps, *(row.per_cent.get(name, "") for name in names)] for row in rows)
+    shares = ([row.network, row.bound_bps, *(row.per_cent.get(name, "") for name in names)] for row in rows)
+    write_csv(path, ("fabric", "bound_bps", *names), shares)

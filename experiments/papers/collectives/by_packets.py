@@ -6,12 +6,10 @@ packets, where its sums have to be exact.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import astuple, dataclass, fields, replace
 from functools import partial
 from itertools import product
-from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
@@ -29,9 +27,9 @@ from planner.install.fault_entries import LinkFaults
 from planner.placement.policies import find_policy
 from planner.placement.queue import QueuedJob
 from planner.placement.simulate import place_queue
-from topo.errors import writing
 from topo.fabric.clos import fat_tree, leaf_spine
 from topo.fabric.fabric import Fabric
+from topo.files.csv_table import write_csv
 from traffic.measure.verdict import VALID, Verdict
 from traffic.wire.frames import FRAGMENT
 
@@ -154,7 +152,8 @@ def run(console: Console, request: Request) -> str:
     found = sweep(asked, measure, request.results / "collectives-planners-trials", console)
     rows = [row_of(found, network, planner) for network, planner in product(networks, PLANNERS)]
     console.print(table(rows))
-    write_rows(request.results / "collectives-planners.csv", rows)
+    headings = [field.name for field in fields(Row)]
+    write_csv(request.results / "collectives-planners.csv", headings, map(astuple, rows))
     return VALID if all(row.holds for row in rows) else Verdict.DIFFERS
 
 
@@ -168,11 +167,3 @@ def table(rows: Sequence[Row]) -> Table:
             row.verdict, f"{row.slower:.2f} times", row.lossy_verdict, "exact" if row.exact else "WRONG",
         )  # fmt: skip
     return shown
-
-
-def write_rows(path: Path, rows: Sequence[Row]) -> None:
-    """Write all rows as CSV."""
-    with writing(path), path.open("w", newline="") as file:
-        out = csv.DictWriter(file, [field.name for field in fields(Row)])
-        out.writeheader()
-        out.writerows(map(asdict, rows))

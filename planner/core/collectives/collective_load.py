@@ -6,14 +6,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 
-import numpy as np
-from numpy.typing import NDArray
-
 from planner.core.collectives.collective import ACKNOWLEDGED_AT_ONCE, Collective, Connection
 from planner.core.problem import FragmentFormat
 from topo.fabric.fabric import Fabric
 
-FloatArray = NDArray[np.float64]
 DirectedLink = tuple[str, str]
 Loads = dict[DirectedLink, float]
 
@@ -52,13 +48,6 @@ def busiest(collectives: Iterable[Collective], path: Callable[[Connection], tupl
 
 
 ROUNDING = 1e-9
-
-
-def step_rates_bps(collective: Collective, connections: Iterable[int]) -> FloatArray:
-    """The most that each rank sends in a step by these connections, each of which sends in it, in bit/s, (ranks,)."""
-    own = [collective.connections[number] for number in set(connections)]
-    sources = np.array([each.source for each in own], np.int64)
-    return np.bincount(sources, [each.rate_bps for each in own], len(collective.ranks)).astype(np.float64)
 
 
 def overlaps(fabric: Fabric, collective: Collective) -> bool:

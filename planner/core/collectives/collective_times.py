@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from planner.core.collectives.collective import Collective, Connection, Transfer
-from planner.core.collectives.collective_load import overlaps, step_rates_bps
+from planner.core.collectives.collective_load import overlaps
 from planner.core.collectives.link_queues import LinkQueues
 from planner.core.problem import FragmentFormat, Problem
 from topo.fabric.fabric import Fabric
@@ -86,7 +86,7 @@ def collective_times(fabric: Fabric, fragment: FragmentFormat, collective: Colle
     """The times of a collective that sums a gradient of `count` fragments."""
     clock = Clock(fabric, fragment, collective, count)
     for sent in collective.steps.values():
-        clock.do(groups_of(sent), step_rates_bps(collective, (number for number, _ in sent)))
+        clock.do(groups_of(sent))
     return CollectiveTimes(float(clock.last.max()), clock.begun, clock.ended, clock.longest_way_s)
 
 
@@ -111,9 +111,9 @@ class Clock:
 
     `first` and `last`, (ranks, chunks): when a rank has the first and the last fragment of what it holds of a chunk.
     `free`, (ranks,): when a rank has sent the steps before. `busy`, (connections,): the same of a connection.
-    `interval_s`: the time between two frames of a connection. `overlaps`: whether ranks send by all of their
-    connections at the same time, and are always free; `turn_s`: how long a frame of a connection then waits at most,
-    until those of the rank's other connections have left.
+    `interval_s`: the time between two frames of a connection, which has the rate `rates_bps`. `overlaps`: whether ranks
+    send by all of their connections at the same time, and are always free; `turn_s`: how long a frame of a connection
+    then waits at most, until those of the rank's other connections have left.
     """
 
     def __init__(self, fabric: Fabric, fragment: FragmentFormat, collective: Collective, count: int) -> None:
@@ -124,18 +124,16 @@ class Clock:
         self.sizes = np.array([len(part) for part in collective.chunk_fragments(count)])
         self.source = np.array([each.source for each in connections], np.int64)
         self.destination = np.array([each.destination for each in connections], np.int64)
-        self.interval_s = np.array([bits / each.rate_bps for each in connections])
+        self.rates_bps = np.array([each.rate_bps for each in connections])
+        self.interval_s = bits / self.rates_bps
         self.bits, self.overlaps = bits, overlaps(fabric, collective)
-        rates_bps = np.bincount(self.source, [each.rate_bps for each in connections], ranks)
-        self.turn_s = (self.interval_s - bits / rates_bps[self.source]) * self.overlaps
+        together_bps = np.bincount(self.source, self.rates_bps, ranks)
+        self.turn_s = (self.interval_s - bits / together_bps[self.source]) * self.overlaps
         self.queues = LinkQueues(fabric, bits, connections)
         self.longest_way_s = 0.0
 
-    def do(self, groups: list[Group], rates_bps: Times) -> None:
-        """Let the transfers of a step happen, all with what was held before the step.
-
-        `rates_bps`: what each rank sends in it, (ranks,).
-        """
+    def do(self, groups: list[Group]) -> None:
+        """Let the transfers of a step happen, all with what was held before the step."""
         ready, frames = np.full(len(self.free), np.inf), np.zeros(len(self.free))
         for group in groups:
             source, sizes = self.source[group.connection], self.sizes[group.chunks]
@@ -146,7 +144,14 @@ class Clock:
         ways_s = self.ways(groups, [first for first, _ in left])
         for group, (first, last), way_s in zip(groups, left, ways_s, strict=True):
             self.arrive(group, first, last, way_s)
-        sending = (frames > 0) & (not self.overlaps)
+        if not self.overlaps:
+            self.keep_busy(groups, ready, frames)
+
+    def keep_busy(self, groups: list[Group], ready: Times, frames: Times) -> None:
+        """Note when each rank has sent its `frames` of a step, from when it was `ready`; both are (ranks,)."""
+        connections = np.unique(np.concatenate([group.connection for group in groups]))
+        rates_bps = np.bincount(self.source[connections], self.rates_bps[connections], len(self.free))
+        sending = frames > 0
         own_s = frames[sending] * self.bits / rates_bps[sending]
         self.free[sending] = np.maximum(self.free, ready)[sending] + own_s
 

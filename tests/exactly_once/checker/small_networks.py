@@ -22,6 +22,7 @@ from planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Branch, P
 from planner.core.policies import policy_of
 from planner.core.problem import Job, Problem
 from planner.core.solving import SolverOutcome
+from planner.install.data_plane_program import DataPlaneProgram
 from planner.install.plan_entries import entries
 from planner.install.program import AGGREGATE
 from planner.trees.under_policy import rooted_in_network
@@ -146,8 +147,20 @@ def setting(
     if policy_of(policy).needs_root:
         shards = tuple(replace(s, trees=tuple(rooted_in_network(s.job, tree) for tree in s.trees)) for s in shards)
     plan = Plan("by hand", fabric.name, shards, SolverOutcome("heuristic", 0.0))
-    installed = {each.switch: each for each in entries(problem, plan).switches}
-    return Setting(problem, plan, installed, Contributions(last), first_seq)
+    return Setting(problem, plan, installed(problem, plan), Contributions(last), first_seq)
+
+
+def installed(problem: Problem, plan: Plan) -> dict[str, SwitchEntries]:
+    """The entries of a plan, by the names of switches."""
+    return {each.switch: each for each in entries(problem, plan).switches}
+
+
+def fitted(made: Setting, program: DataPlaneProgram) -> Setting:
+    """The setting with its plan as a data-plane program takes it. Entries that no plan asks for stay as they are."""
+    plan = program.fitted(made.plan)
+    before, after = (installed(made.problem, each) for each in (made.plan, plan))
+    own = {name: after[name] if each == before[name] else each for name, each in made.entries.items()}
+    return replace(made, plan=plan, entries=own)
 
 
 def remembering(forgetful: Setting) -> Setting:

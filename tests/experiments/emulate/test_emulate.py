@@ -18,7 +18,6 @@ import psutil
 import pytest
 from command import ENTRY, TIMEOUT_S, inakit, interfaces, nothing_left, runs
 from orphans import TIED
-from tiers import long_unless
 from tolerance import assert_within
 from valid_runs import emulate, valid_run
 
@@ -217,7 +216,8 @@ def wait_until(happens: Callable[[], bool], what: str) -> None:
 
 @pytest.mark.beside
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), long_unless(False, signal.SIGHUP, 129)]
+    ("number", "code"),
+    [(signal.SIGINT, 130), (signal.SIGTERM, 143), pytest.param(signal.SIGHUP, 129, marks=pytest.mark.long)],
 )
 def test_a_signal_ends_a_run_and_leaves_nothing(number: signal.Signals, code: int, tmp_path: Path) -> None:
     with nothing_left():

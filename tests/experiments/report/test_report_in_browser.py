@@ -21,6 +21,8 @@ pytestmark = [
 ]
 
 PHONE, DESK = 390, 1280
+OTHERS = ((DESK, "dark"), (PHONE, "light"))
+"""What axe-core judges in the long form only: it sees a page after its theme was changed."""
 MOST_DRAWING_S = 2.0
 STUDY = """\
 version: 1
@@ -65,7 +67,10 @@ def quiet(browser: Browser) -> None:
     assert browser.overflow() <= 0
 
 
-@pytest.mark.parametrize(("width", "theme"), [(DESK, "light"), (PHONE, "dark")])
+@pytest.mark.parametrize(
+    ("width", "theme"),
+    [(DESK, "light"), (PHONE, "dark"), *(pytest.param(*each, marks=pytest.mark.long) for each in OTHERS)],
+)
 def test_a_run_is_shown_in_both_themes_at_a_desk_and_on_a_phone(
     browser: Browser, folder: Path, width: int, theme: str
 ) -> None:

@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 from command import ENTRY, inakit
 from recorded_network import RecordedWorld
-from tiers import long_unless
 
 from experiments.exactness.networks import case
 from experiments.faults.fault_plan import FaultPlan
@@ -66,7 +65,10 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.mark.parametrize(
     ("compiler", "level"),
-    [("gcc", "-O0"), ("clang", "-O3"), long_unless(False, "gcc", "-O3"), long_unless(False, "clang", "-O0")],
+    [
+        *(("gcc", "-O0"), ("clang", "-O3")),
+        *(pytest.param(*each, marks=pytest.mark.long) for each in (("gcc", "-O3"), ("clang", "-O0"))),
+    ],
 )
 def test_run_json_is_the_same_with_every_compiler(first: str, compiler: str, level: str, tmp_path: Path) -> None:
     if not shutil.which(compiler):

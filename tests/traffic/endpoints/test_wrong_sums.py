@@ -7,6 +7,7 @@ import numpy as np
 from traffic.endpoints.wrong_sums import NOT_COUNTED, is_miscounted
 
 
-def test_a_sum_may_say_that_its_workers_were_not_counted() -> None:
+def test_a_sum_may_say_that_its_workers_were_not_counted_where_the_program_cannot_count() -> None:
     said, covered = np.array([4, 3, NOT_COUNTED]), np.array([4, 4, 4])
-    assert is_miscounted(said, covered).tolist() == [False, True, False]
+    assert is_miscounted(said, covered, np.array([False] * 3)).tolist() == [False, True, False]
+    assert is_miscounted(said, covered, np.array([True] * 3)).tolist() == [False, True, True]

@@ -42,8 +42,10 @@ LEFT_OUT += [
 ]
 
 
-NO_PLANNERS = {"inart lp", "soar utilisation", "soar time", "inarouting instances"}
-NO_PLANNERS |= {"collectives crossover", "collectives scale"}
+NO_PLANNERS = {
+    *("inart lp", "soar utilisation", "soar time", "inarouting instances"),
+    *("collectives crossover", "collectives scale"),
+}
 """Figures of models, of instances that are given, and of collectives: no planner of a user's could take part."""
 IN_ITS_TABLE = "frontier planners"
 
