@@ -97,14 +97,16 @@ packages:
 
 # Mininet is the distribution's, so the environment sees the system's packages; all else is the lock file's.
 # An environment that is there is kept: the virtual machine's is made with another Python than the system's.
+# Modules are compiled on all processors, where pip would take one. Some hold templates, which do not compile.
 # What root sets up is given to whom the folder belongs to, who can then set up again without root.
 .make/python: requirements.lock pyproject.toml | packages
 	@for made in . .make $(VENV); do \
 		[ ! -e $$made ] || [ -w $$made ] || { echo "$$(id -un) may not write to $$made; run 'sudo make setup' once" >&2; exit 2; }; \
 	done
 	@test -x $(BIN)/pip || /usr/bin/python3 -m venv --system-site-packages $(VENV)
-	$(BIN)/python -m pip install -q --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install -q --no-compile --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install -q --no-deps --no-build-isolation -e .
+	@$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
 	@mkdir -p .make && touch $@
 	@[ "$$(id -u)" != 0 ] || chown -R --reference=. .make $(VENV)
 

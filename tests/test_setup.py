@@ -22,6 +22,8 @@ case $name in
 esac
 """
 """Stands in for the commands of `FAKED`: `installed` has the names of packages, `calls` what was called."""
+PYTHON = ["python -m pip", "python -m pip", "python -m compileall"]
+"""What is called to set up Python's packages."""
 FAKED = ("id", "dpkg-query", "apt-get", "chown")
 
 
@@ -48,9 +50,9 @@ class Checkout:
         )
 
     def take_calls(self) -> list[str]:
-        """The first two words of every command that was called since the last time."""
+        """The first three words of every command that was called since the last time."""
         calls = self.state / "calls"
-        found = [" ".join(line.split()[:2]) for line in calls.read_text().splitlines()] if calls.exists() else []
+        found = [" ".join(line.split()[:3]) for line in calls.read_text().splitlines()] if calls.exists() else []
         calls.unlink(missing_ok=True)
         return found
 
@@ -64,7 +66,7 @@ def test_without_root_only_python_and_a_compiler_are_needed(tmp_path: Path) -> N
     said = f"not installed: {missing}; only emulation in real time needs them (run 'sudo make setup' once)"
     assert first.stdout.splitlines()[0] == said
     assert "not installed" not in second.stdout
-    assert checkout.take_calls() == ["python -m", "python -m"]
+    assert checkout.take_calls() == PYTHON
 
 
 @pytest.mark.parametrize("missing", ["python3-venv", "gcc"])
@@ -81,7 +83,7 @@ def test_root_installs_the_rest_after_somebody_else_has_set_up(tmp_path: Path) -
     checkout.set_up(1000)
     checkout.take_calls()
     assert checkout.set_up(0).returncode == 0
-    assert checkout.take_calls() == ["apt-get update", "apt-get install"]
+    assert checkout.take_calls() == ["apt-get update -q", "apt-get install -qy"]
     assert set(EMULATION) <= set((checkout.state / "installed").read_text().split())
     checkout.set_up(0)
     assert checkout.take_calls() == []
@@ -90,7 +92,7 @@ def test_root_installs_the_rest_after_somebody_else_has_set_up(tmp_path: Path) -
 def test_what_root_sets_up_belongs_to_whom_the_folder_belongs_to(tmp_path: Path) -> None:
     checkout = Checkout(tmp_path, *BASE, *EMULATION)
     checkout.set_up(0)
-    assert checkout.take_calls() == ["python -m", "python -m", "chown -R"]
+    assert checkout.take_calls() == [*PYTHON, "chown -R --reference=."]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
@@ -111,4 +113,4 @@ def test_where_there_is_no_package_manager_of_debian_nothing_is_asked_of_it(tmp_
     checkout.path = str(tmp_path / "bin")
     answer = checkout.set_up(1000)
     assert answer.returncode == 0, answer
-    assert checkout.take_calls() == ["python -m", "python -m"]
+    assert checkout.take_calls() == PYTHON
