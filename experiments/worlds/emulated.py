@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from concurrent.futures import Executor
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 from experiments.inspect.capture import Counts, Place, capturing, check_tcpdump
 from experiments.worlds.observation import Noted, Observation
 from experiments.worlds.threads import Threads
-from experiments.worlds.world import Endpoints, Feature, Wiring
+from experiments.worlds.world import Feature, Wiring
 from planner.install.data_plane_program import INA, DataPlaneProgram
 from planner.install.program import RECEIVED
 from switch.circuit_switch import CircuitSwitch, circuit_class
@@ -27,7 +28,7 @@ from traffic.measure.counters.snapshots import Watched
 from traffic.measure.monitor import Monitor
 from traffic.runs.closed_loop import on_sockets
 from traffic.runs.replayer import Replayer, with_tcpreplay
-from traffic.sockets.ports import HostPort, RepeatedFrames, host_ports
+from traffic.sockets.ports import HostPort, Ports, RepeatedFrames, host_ports
 from traffic.sockets.tcpreplay import check_tcpreplay
 
 BUILDING = 0.9
@@ -120,9 +121,17 @@ class EmulatedNetwork:
         """Give every link the capacity that it has in `fabric`, and every optical port its rate in `interconnect`."""
         self.network.set_capacities(fabric, interconnect)
 
-    def endpoints(self, hosts: Sequence[HostPort]) -> Endpoints:
-        """Packet sockets in the hosts' namespaces."""
-        return on_sockets(hosts)
+    @contextmanager
+    def endpoints(self, hosts: Sequence[HostPort]) -> Iterator[tuple[Ports, Executor]]:
+        """Packet sockets in the hosts' namespaces, which are opened and closed with expedited grace periods."""
+        waits = self.network.grace_periods
+        with ExitStack() as stack:
+            stack.callback(waits.relax)
+            waits.expedite()
+            sockets = stack.enter_context(on_sockets(hosts))
+            stack.callback(waits.expedite)
+            waits.relax()
+            yield sockets
 
     def replaying(self, hosts: Sequence[HostPort]) -> AbstractContextManager[Replayer]:
         """Tcpreplay and packet sockets in the hosts' namespaces."""

@@ -6,6 +6,7 @@ A run's folder `/run/inakit/<id>/` holds `owner` (the run's process) and `create
     group 1734623          a device group: all interfaces that were put into it
     interface 7f2a-mon     one interface of the root namespace
     path /sys/fs/bpf/7f2a  a file or a folder
+    setting /sys/kernel/rcu_expedited 0  a file of the kernel, and what it said before
 
 A run that ends removes what its ledger says. After `kill -9` the next run does it, in `clean_dead_runs`.
 """
@@ -200,10 +201,19 @@ def delete_paths(values: list[str]) -> None:
             path.unlink(missing_ok=True)
 
 
+def restore_settings(values: list[str]) -> None:
+    """Let files of the kernel say again what they said before, where they may be written."""
+    for value in set(values):
+        path, _, before = value.rpartition(" ")
+        with suppress(OSError):
+            Path(path).write_text(before)
+
+
 REMOVERS: dict[str, Callable[[list[str]], None]] = {
     "pid": kill_processes,
     "group": delete_groups,
     "interface": delete_named,
     "path": delete_paths,
+    "setting": restore_settings,
 }
 """How each kind is removed, in this order: processes first, because they hold the rest open."""

@@ -38,6 +38,7 @@ from topo.fabric.addresses import PREFIX_LENGTH, Address, addresses
 from topo.fabric.circuits import INTERCONNECT, Interconnect
 from topo.fabric.fabric import QUEUE_PACKETS, Fabric, Link, Switch
 from topo.fabric.optical_links import cables, with_ports
+from topo.live.grace_periods import GracePeriods
 from topo.live.ledger import Ledger, clean_dead_runs
 from topo.live.netlink import add_neighbors, index_of, inside, set_up
 from topo.live.processors import endpoint_processor, steer_packets, switch_processors
@@ -106,6 +107,7 @@ class Network:
         self.switches: dict[str, Any] = {}
         self.circuit_switch: Any = None
         self.ledger: Ledger
+        self.grace_periods: GracePeriods
         self.mininet: Mininet
         self._switch_class = switch_class
         self._interconnect, self._circuit_class = interconnect, circuit_class
@@ -207,11 +209,15 @@ class Network:
     def _start(self) -> None:
         self._exits.enter_context(signals_unwind())
         self.ledger = self._exits.enter_context(Ledger.open())
+        self.grace_periods = GracePeriods(self.ledger)
+        self.grace_periods.expedite()
         self.mininet = empty_mininet()
         self._exits.callback(self._stop_nodes)
         self._build()
         self._start_switches()
         self._exits.enter_context(announced(self.ledger.folder, self.facts()))
+        self._exits.callback(self.grace_periods.expedite)
+        self.grace_periods.relax()
 
     def _start_switches(self) -> None:
         """Do what Mininet's `start` does where there is no controller, and report a step for each switch."""

@@ -311,7 +311,7 @@ def test_ledger_spares_a_later_process_of_the_same_id(no_trace: list[str]) -> No
 def test_unknown_kind_is_refused(no_trace: list[str]) -> None:
     with Ledger.open() as ledger:
         no_trace.append(ledger.id)
-        with pytest.raises(ValueError, match="a ledger has pid, group, interface, path; not 'veth'"):
+        with pytest.raises(ValueError, match="a ledger has pid, group, interface, path, setting; not 'veth'"):
             ledger.record("veth", "x")
 
 
