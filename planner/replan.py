@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from planner.core.loads import sending_rate_bps
 from planner.core.method import Options
 from planner.core.plan import AggregationTree, Plan
 from planner.core.problem import Problem
+from planner.core.rates.loads import sending_rate_bps
 from planner.install.background_entries import Flow
 from planner.methods.inart.method import plan_routes
 from planner.methods.inart.residual import Background, background_of_flows, residual

@@ -12,7 +12,7 @@ from rich.console import Console
 from experiments.agreement.combinations import Combination
 from experiments.agreement.comparison import Compared, Extent, compare
 from experiments.agreement.report import Summary, agreement_table, line_of, link_rows, print_summary, row
-from experiments.run.progress import working
+from experiments.run.printed.progress import working
 from experiments.run.record import RunFolder, check_results, machine, versions
 from experiments.worlds.world import World
 

@@ -12,8 +12,8 @@ from rich.table import Table
 
 from experiments.agreement.comparison import NOT_RUN, Compared
 from experiments.agreement.differences import LINK_BYTES, MEDIAN, QUANTITIES
-from experiments.run.report import VERDICT_STYLES
-from experiments.run.tables import NARROW, NamedTable
+from experiments.run.printed.report import VERDICT_STYLES
+from experiments.run.printed.tables import NARROW, NamedTable
 from traffic.measure.verdict import Verdict
 
 SHOWN = (("sending_rate_bps", "rate (Mbit/s)", 1e-6, 3), ("communication_time_s", "time (ms)", 1e3, 1))

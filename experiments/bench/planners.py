@@ -13,7 +13,7 @@ from statistics import mean, median
 from rich.console import Console
 from rich.table import Table
 
-from experiments.run.progress import working
+from experiments.run.printed.progress import working
 from planner.core.method import Options
 from planner.core.plan import Plan
 from planner.core.problem import Job, Problem

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from experiments.papers.aro.efficiency import large
 from experiments.papers.aro.setting import MJMT, SJMT, AroSetting
-from experiments.run.progress import working
+from experiments.run.printed.progress import working
 from planner.core.method import Options
 from planner.core.plan import Plan
 from planner.core.problem import Problem

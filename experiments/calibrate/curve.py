@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from rich.table import Table
 
 from experiments.calibrate.limit import Calibration
-from experiments.run.tables import NARROW
+from experiments.run.printed.tables import NARROW
 from topo.errors import writing
 from topo.files.csv_table import write_csv
 

@@ -12,8 +12,8 @@ from experiments.calibrate.capacity import Capacity, Load, Use, hosts_at_work, n
 from experiments.calibrate.memory import memory_bytes
 from experiments.calibrate.rate_search import highest_rate
 from experiments.calibrate.trials import Trial, TrialNetwork
-from experiments.run.progress import working
-from experiments.run.report import VERDICT_STYLES
+from experiments.run.printed.progress import working
+from experiments.run.printed.report import VERDICT_STYLES
 from planner.core.evaluate import evaluate
 from topo.errors import MachineError
 from topo.fabric.fabric import Fabric

@@ -16,7 +16,7 @@ from rich.console import Console
 from experiments.calibrate.cache import Fit, default_file, load_fits, save_fit, this_machine
 from experiments.calibrate.capacity import hosts_at_work, planned_load
 from experiments.calibrate.trials import Trial, TrialNetwork
-from experiments.run.progress import working
+from experiments.run.printed.progress import working
 from experiments.worlds.emulated import EmulatedWorld
 from planner.core.evaluate import evaluate
 from planner.core.plan import Plan

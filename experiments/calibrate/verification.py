@@ -11,8 +11,8 @@ from rich.table import Table
 
 from experiments.calibrate.limit import shown
 from experiments.calibrate.trials import Trial, TrialNetwork
-from experiments.run.report import without_names
-from experiments.run.tables import NARROW
+from experiments.run.printed.report import without_names
+from experiments.run.printed.tables import NARROW
 from traffic.measure.verdict import OVERLOADED, VALID
 
 LIGHT, HEAVY = 0.7, (1.5, 2.0, 4.0)

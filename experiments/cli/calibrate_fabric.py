@@ -14,7 +14,7 @@ from experiments.calibrate.limit import Calibration, find_limit, print_calibrati
 from experiments.calibrate.trials import TrialNetwork
 from experiments.calibrate.verification import verification_table, verify
 from experiments.run.planning import plan_to_run, print_headroom
-from experiments.run.progress import working
+from experiments.run.printed.progress import working
 from experiments.run.record import check_results, make_new_folder, stamp
 from experiments.run.scenario import FabricChoice, JobChoice, build_problem, parse_scale
 from experiments.worlds.auto import print_choice

@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from experiments.run.planning import draw_fabric, print_plan, write_plan
-from experiments.run.progress import working
+from experiments.run.printed.progress import working
 from planner.core.design import Design
 from planner.core.method import Options
 from planner.core.problem import Job

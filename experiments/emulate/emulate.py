@@ -21,15 +21,15 @@ from experiments.emulate.defaults import (
 from experiments.faults.fault_plan import FaultPlan, check_mode
 from experiments.inspect.capture import Place, warn_of_losses
 from experiments.report.write import report_beside
-from experiments.run.chip_costs import chip_cost
 from experiments.run.observe.picture import draw_series
 from experiments.run.observe.sampling import AUTO, Sampling, check_observation
 from experiments.run.outcome import Outcome, planned_figures
 from experiments.run.pace import Pace, TooSlowError, planned_progress
 from experiments.run.planning import make_plan, print_headroom, write_plan
-from experiments.run.progress import Report, bar, working
+from experiments.run.printed.chip_costs import chip_cost
+from experiments.run.printed.progress import Report, bar, working
+from experiments.run.printed.report import print_report
 from experiments.run.record import RunFolder, RunRecord, check_results
-from experiments.run.report import print_report
 from experiments.run.run import MODES, Run, check_features, run_plan
 from experiments.worlds.auto import print_choice
 from experiments.worlds.emulated import EmulatedWorld

@@ -12,9 +12,9 @@ from rich.table import Table
 
 from experiments.emulate.defaults import Free
 from experiments.emulate.emulate import Emulation, check, prepared, run
-from experiments.run.report import verdict
+from experiments.run.printed.report import verdict
+from experiments.run.printed.tables import NARROW, NamedTable
 from experiments.run.scenario import FabricChoice, JobChoice, build_problem
-from experiments.run.tables import NARROW, NamedTable
 from planner.core.method import AFTERWARDS
 from planner.core.problem import Problem
 from topo.errors import unknown_name

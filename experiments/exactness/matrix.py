@@ -17,7 +17,7 @@ from rich.table import Table
 
 from experiments.exactness.attempt import Cell, Tried, attempt, weight
 from experiments.exactness.conditions import CONDITIONS
-from experiments.run.progress import working
+from experiments.run.printed.progress import working
 from planner.core.policies import POLICIES
 from planner.install.data_plane_program import INA, DataPlaneProgram
 from topo.errors import InputError, unknown_name

@@ -15,9 +15,9 @@ from rich.table import Table
 from experiments.hardware.compiled.recorded import Recorded
 from experiments.hardware.compiled.resources import Resources
 from planner.core.evaluate import evaluate
+from planner.core.limits.used_limits import RECIRCULATION, UsedLimit, used_bitmaps, used_summing
 from planner.core.plan import Plan
 from planner.core.problem import Problem
-from planner.core.used_limits import RECIRCULATION, UsedLimit, used_bitmaps, used_summing
 from planner.install.plan_entries import entries
 from switch.entries import SwitchEntries
 from topo.errors import InputError

@@ -22,7 +22,7 @@ from experiments.report.drawn_fabric import DrawnFabric
 from experiments.report.link_loads import carried, hops_of, loads_view
 from experiments.report.over_time import circuits_of, events_of, iterations_of, series_of
 from experiments.report.run_folder import ReadFolder, open_folder
-from experiments.run.report import NO_RESULTS, OVERLOAD, collision_lines, fault_lines, stranger_lines
+from experiments.run.printed.report import NO_RESULTS, OVERLOAD, collision_lines, fault_lines, stranger_lines
 from experiments.styles.method_styles import styles_of
 from planner.core.evaluate import evaluate, tree_loads
 from planner.core.plan import Plan

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from experiments.inspect.capture import Counts
-from experiments.run.bandwidths import bandwidth_figures
 from experiments.run.observe.observed import Observed
 from experiments.run.pace import Pace
+from experiments.run.printed.bandwidths import bandwidth_figures
 from experiments.run.record import RunFolder
 from experiments.worlds.world import LiveNetwork
 from planner.core.evaluate import Prediction, evaluate
@@ -37,7 +37,7 @@ class Outcome:
     the network took to set up. `faults`: what was injected, as `run.json` has it. `pairs`: planned beside measured
     figures, for every job and in total. `observed`: series of links and times of fragments, of a run that was observed.
     `circuits`: which circuits existed when, as `run.json` has it, of a run that changed them.
-    `bandwidth`: what `experiments.run.bandwidths` says of the run.
+    `bandwidth`: what `experiments.run.printed.bandwidths` says of the run.
     """
 
     measured: Measured

@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from experiments.run.tables import NamedTable
+from experiments.run.printed.tables import NamedTable
 from planner.core.check import check
 from planner.core.collectives.collective_trees import trees_of
 from planner.core.evaluate import Prediction, evaluate

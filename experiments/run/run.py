@@ -26,7 +26,7 @@ from experiments.run.observe.sampling import check_observation
 from experiments.run.outcome import Outcome, watch
 from experiments.run.own_time import in_own_time, replay_in_own_time
 from experiments.run.pace import Pace
-from experiments.run.progress import Report, Stage, unseen
+from experiments.run.printed.progress import Report, Stage, unseen
 from experiments.worlds.observation import Observation
 from experiments.worlds.world import Feature, LiveNetwork, Wiring, World
 from planner.core.plan import Plan

@@ -11,7 +11,7 @@ from typing import Any
 from rich.table import Table
 
 from experiments.papers.common.estimates import Estimate
-from experiments.run.tables import NARROW, NamedTable
+from experiments.run.printed.tables import NARROW, NamedTable
 from experiments.study.bootstrap import INTERVAL
 from experiments.study.summary import Difference, Group
 from experiments.styles.method_styles import paper_name

@@ -10,7 +10,7 @@ from statistics import fmean
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from experiments.run.progress import Lines
+from experiments.run.printed.progress import Lines
 from experiments.sweeps.kept import Finished
 from experiments.sweeps.one_trial import Trial
 

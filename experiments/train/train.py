@@ -25,7 +25,7 @@ from experiments.emulate.emulate import (
 )
 from experiments.run.outcome import Outcome
 from experiments.run.pace import TooSlowError
-from experiments.run.progress import working
+from experiments.run.printed.progress import working
 from experiments.run.record import RunFolder, RunRecord
 from experiments.train.training_curves import Curve, curve_of
 from experiments.train.training_report import training_table, write_curves

@@ -7,9 +7,9 @@ from typing import Any
 
 from rich.table import Table
 
+from experiments.run.printed.report import exactness, verdict
+from experiments.run.printed.tables import NARROW, NamedTable
 from experiments.run.record import RunFolder
-from experiments.run.report import exactness, verdict
-from experiments.run.tables import NARROW, NamedTable
 from experiments.train.training_curves import Curve
 from experiments.train.training_plot import draw_training
 from topo.errors import writing

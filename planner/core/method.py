@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass
 from typing import Generic, TypeVar
 
 from planner.core.check import check
-from planner.core.closed_loop import in_closed_loop
+from planner.core.limits.slots import DEFAULT_WINDOW
 from planner.core.plan import Plan
 from planner.core.problem import Problem
-from planner.core.slots import DEFAULT_WINDOW
+from planner.core.rates.closed_loop import in_closed_loop
 from planner.core.solving import SolverOptions
 from topo.errors import InputError, PlanError, unknown_name
 

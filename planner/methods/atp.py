@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import floor, inf
 
-from planner.core.loads import equal_rate_bps
+from planner.core.limits.slots import assign_slots
 from planner.core.method import Options
 from planner.core.plan import AggregationTree, Plan, Shard
 from planner.core.problem import Job, Problem
-from planner.core.slots import assign_slots
+from planner.core.rates.loads import equal_rate_bps
 from planner.core.solving import SolverOutcome
 from planner.trees.from_paths import plan_from_paths
 from planner.trees.summed_once import SplitTask, Way, entrance, split_equally, tree_of

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import pairwise
 
-from planner.core.limits import Inp
+from planner.core.limits.switch_limits import Inp
 from planner.core.method import Options
 from planner.core.plan import Plan
 from planner.core.problem import Job, Problem

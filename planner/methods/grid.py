@@ -20,7 +20,7 @@ from typing import Any
 
 import pulp
 
-from planner.core.limits import Inp
+from planner.core.limits.switch_limits import Inp
 from planner.core.method import Options
 from planner.core.plan import AggregationTree, Plan
 from planner.core.problem import Problem

@@ -16,11 +16,11 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from planner.core.loads import sending_rate_bps
+from planner.core.limits.slots import assign_slots
 from planner.core.method import Options
 from planner.core.plan import AggregationTree, Plan, Shard
 from planner.core.problem import Job, Problem
-from planner.core.slots import assign_slots
+from planner.core.rates.loads import sending_rate_bps
 from planner.core.solving import SolverOutcome
 from planner.methods.ecmp import Loads, greedy_paths
 from planner.trees.from_paths import tree_from_paths

@@ -12,11 +12,11 @@ from dataclasses import replace
 from itertools import count
 from typing import NamedTuple
 
-from planner.core.limits import Inp, most_children
-from planner.core.loads import sending_rate_bps
+from planner.core.limits.slots import DEFAULT_WINDOW, assign_slots
+from planner.core.limits.switch_limits import Inp, most_children
 from planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Branch, Plan, Shard
 from planner.core.problem import Job, Problem
-from planner.core.slots import DEFAULT_WINDOW, assign_slots
+from planner.core.rates.loads import sending_rate_bps
 from planner.core.solving import SolverOutcome
 from planner.trees.unfolding import Path
 from topo.errors import InputError

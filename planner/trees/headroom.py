@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from planner.core.evaluate import DirectedLink, TreeLoad, evaluate, tree_loads
+from planner.core.limits.used_limits import UsedLimit, used_windows
 from planner.core.plan import Plan
 from planner.core.problem import Problem
-from planner.core.used_limits import UsedLimit, used_windows
 from topo.errors import unknown_name
 
 RESULTS_RETURN = {"reliable": True, "replay": False}

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from math import inf
 
-from planner.core.limits import Inp
+from planner.core.limits.switch_limits import Inp
 from planner.core.method import Options
 from planner.core.plan import MOST_BITS, ROOT_LABEL, AggregationTree, Aggregator, Branch, Plan
 from planner.core.problem import Job, Problem

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from planner.core.limits import Inp, most_children
+from planner.core.limits.switch_limits import Inp, most_children
 from planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Branch
 from planner.core.problem import Job, Problem
 from planner.trees.from_paths import Summing

@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from planner.core.limits import most_children
+from planner.core.limits.slots import assign_slots
+from planner.core.limits.switch_limits import most_children
 from planner.core.plan import ROOT_LABEL, AggregationTree, Branch, Plan
 from planner.core.policies import policy_of
 from planner.core.problem import Problem
-from planner.core.slots import assign_slots
 from topo.errors import PlanError
 from topo.fabric.fabric import Fabric
 

@@ -14,10 +14,10 @@ from planner_cases import job, single
 from planner.core.check import check
 from planner.core.evaluate import evaluate
 from planner.core.fragment_ranges import fragment_ranges
+from planner.core.limits.slots import assign_slots
 from planner.core.method import Options
 from planner.core.plan import Plan
 from planner.core.problem import Problem
-from planner.core.slots import assign_slots
 from planner.install.background_entries import Flow
 from planner.methods.inart.method import InartOptions
 from planner.methods.inart.residual import Background, background_of_flows, background_of_plan, residual

@@ -12,7 +12,7 @@ import numpy as np
 from planner.core.collectives.collective_load import overlaps
 from traffic.collectives.dataflow import Dataflow
 from traffic.collectives.layout import CollectiveLayout
-from traffic.endpoints.token_buckets import LEAST_DEPTH
+from traffic.endpoints.sending.token_buckets import LEAST_DEPTH
 from traffic.endpoints.worker_options import WorkerOptions
 from traffic.sockets.ports import BoolArray, FloatArray, IntArray
 

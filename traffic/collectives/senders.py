@@ -13,12 +13,12 @@ from traffic.collectives.layout import CollectiveLayout
 from traffic.collectives.memory import CollectiveMemory
 from traffic.collectives.pace import RankPace, limits
 from traffic.endpoints.packet_heads import gradient_heads
-from traffic.endpoints.retransmission import Retransmission
-from traffic.endpoints.round_trips import RoundTrips
-from traffic.endpoints.sendings import Batch, Sendings
+from traffic.endpoints.sending.retransmission import Retransmission
+from traffic.endpoints.sending.round_trips import RoundTrips
+from traffic.endpoints.sending.sendings import Batch, Sendings
+from traffic.endpoints.sending.token_buckets import TokenBuckets
+from traffic.endpoints.sending.window import Windows, fair_shares, least_windows, rules_of
 from traffic.endpoints.stream_progress import StreamProgress
-from traffic.endpoints.token_buckets import TokenBuckets
-from traffic.endpoints.window import Windows, fair_shares, least_windows, rules_of
 from traffic.endpoints.worker_counts import WorkerCounts
 from traffic.endpoints.worker_memory import WHOLE
 from traffic.endpoints.worker_options import WorkerOptions

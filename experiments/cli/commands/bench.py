@@ -20,7 +20,7 @@ def bench(planners: OfPlanners = False, sweeps: OfSweeps = False, quick: Quick =
     from experiments.bench.sweep_engine import bench_sweep, sweep_table  # noqa: PLC0415
     from experiments.bench.tables import rate_table, set_up_table  # noqa: PLC0415
     from experiments.bench.virtual_time import bench_virtual, datacentre, hops_table  # noqa: PLC0415
-    from experiments.run.progress import working  # noqa: PLC0415
+    from experiments.run.printed.progress import working  # noqa: PLC0415
 
     console = Console()
     if planners:

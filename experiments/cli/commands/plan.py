@@ -33,8 +33,8 @@ def plan(
     program: Program = "ina",
 ) -> None:
     """Plan without running: what the method decides, what to expect, and the table entries; or compare planners."""
-    from experiments.run.chip_costs import print_chip_costs  # noqa: PLC0415
     from experiments.run.planning import plan_to_run, print_comparison, print_plan  # noqa: PLC0415
+    from experiments.run.printed.chip_costs import print_chip_costs  # noqa: PLC0415
 
     problem = build_problem(fabric.choice(seed), job.sized(seed, 1))
     names = split_names(planner) or (planner,)

@@ -9,10 +9,10 @@ from math import inf
 from experiments.hardware.validate.failures import for_jobs, linked
 from planner.core.check import check
 from planner.core.evaluate import Prediction, evaluate
-from planner.core.limits import resource_bps
+from planner.core.limits.slots import assign_slots
+from planner.core.limits.switch_limits import resource_bps
 from planner.core.plan import Plan
 from planner.core.problem import Job, Problem
-from planner.core.slots import assign_slots
 from planner.trees.headroom import as_run
 from topo.errors import InakitError
 from topo.fabric.fabric import Fabric, Link, Switch

@@ -14,7 +14,7 @@ from experiments.hardware.validate.site_file import load_site
 from experiments.hardware.validate.starter import write_starter
 from experiments.hardware.validate.validation import Validation, folder_of, validate_site
 from experiments.report.write import PAGE, write_page, write_text
-from experiments.run.tables import NamedTable
+from experiments.run.printed.tables import NamedTable
 from experiments.study.study import kept_in
 from experiments.sweeps.engines import find_engine
 from topo.errors import MachineError

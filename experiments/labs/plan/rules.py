@@ -15,8 +15,8 @@ from experiments.labs.grading.finding import WrongError
 from experiments.labs.plan.networks import LEAST_SLOTS
 from experiments.labs.plan.tree_format import Drawn, said
 from planner.core.check import TreeCheck, check_capacity, check_overlap
-from planner.core.loads import equal_rate_bps
 from planner.core.plan import ROOT_LABEL, AggregationTree
+from planner.core.rates.loads import equal_rate_bps
 from topo.errors import PlanError
 from topo.fabric.fabric import Fabric
 

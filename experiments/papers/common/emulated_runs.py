@@ -16,9 +16,9 @@ from experiments.papers.common.figure import Request
 from experiments.report.write import report_beside
 from experiments.run.dilation import as_described, slowed_options, slowed_problem
 from experiments.run.outcome import Outcome, planned_figures
-from experiments.run.progress import bar
+from experiments.run.printed.progress import bar
+from experiments.run.printed.report import VERDICT_STYLES, shortened
 from experiments.run.record import RunFolder, RunRecord, check_results
-from experiments.run.report import VERDICT_STYLES, shortened
 from experiments.run.run import Run, always, run_plan
 from experiments.worlds.auto import print_choice
 from experiments.worlds.emulated import EmulatedWorld

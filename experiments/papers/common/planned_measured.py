@@ -16,8 +16,8 @@ from experiments.papers.common.figure import Request
 from experiments.papers.common.panels import BARS, Panel
 from experiments.papers.common.value_tables import number
 from experiments.run.outcome import Outcome
-from experiments.run.report import VERDICT_STYLES
-from experiments.run.tables import NamedTable
+from experiments.run.printed.report import VERDICT_STYLES
+from experiments.run.printed.tables import NamedTable
 from planner.core.evaluate import evaluate
 from planner.core.plan import Plan
 from planner.core.problem import Problem

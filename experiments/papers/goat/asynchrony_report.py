@@ -10,7 +10,7 @@ from rich.table import Table
 
 from experiments.papers.common.estimates import MISSING, Estimate, estimate
 from experiments.papers.common.statements import Statement, crosses, rises
-from experiments.run.tables import NARROW
+from experiments.run.printed.tables import NARROW
 from traffic.measure.verdict import VALID
 
 

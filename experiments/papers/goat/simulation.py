@@ -23,9 +23,9 @@ from experiments.papers.common.panels import LINES, Panel, Place
 from experiments.papers.common.statements import Statement
 from experiments.papers.common.sweep import Measured, Result, Trial, sweep
 from experiments.papers.goat.networks import NETWORKS, Drawn, draw
-from planner.core.loads import flow_counts
 from planner.core.method import Options
 from planner.core.problem import Job, Problem
+from planner.core.rates.loads import flow_counts
 from planner.methods.goat.arrival import Gradient, simulate
 from planner.methods.goat.gina import value
 from planner.methods.goat.krgs import KrgsOptions, schedule

@@ -12,9 +12,9 @@ from experiments.papers.common.estimates import exact
 from experiments.papers.common.figure import Request
 from experiments.papers.common.own_planners import leave_out
 from experiments.papers.common.panels import BARS, Panel, Printed
-from planner.core.loads import sending_rate_bps
 from planner.core.plan import Plan
 from planner.core.problem import Job, Problem
+from planner.core.rates.loads import sending_rate_bps
 from planner.core.solving import SolverOptions
 from planner.methods.inart.split import split_routes, with_shares
 from planner.registry import METHODS

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from experiments.papers.common.own_planners import own_planners
 from experiments.papers.common.sweep import Result, Trial
 from planner.core.check import check
-from planner.core.loads import flow_counts
 from planner.core.method import Options
 from planner.core.plan import Plan
 from planner.core.problem import Job, Problem
+from planner.core.rates.loads import flow_counts
 from planner.core.solving import SolverOptions
 from planner.methods.inart.method import InartOptions
 from planner.methods.inart.relaxation import relax

@@ -12,8 +12,8 @@ from experiments.papers.common.estimates import exact
 from experiments.papers.common.panels import BARS, Panel
 from experiments.papers.p4inc_aoi.placements import SCENES
 from experiments.run.outcome import Outcome
-from experiments.run.report import VERDICT_STYLES
-from experiments.run.tables import NARROW
+from experiments.run.printed.report import VERDICT_STYLES
+from experiments.run.printed.tables import NARROW
 from experiments.styles.method_styles import categories
 from planner.core.fragment_ranges import fragment_ranges
 from topo.fabric.fabric import Fabric

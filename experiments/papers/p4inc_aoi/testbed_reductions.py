@@ -11,7 +11,7 @@ from rich.table import Table
 from experiments.papers.common.estimates import MISSING, exact
 from experiments.papers.common.panels import BARS, Panel, Printed
 from experiments.papers.p4inc_aoi.testbed_report import ScenarioRow, Totals
-from experiments.run.tables import NARROW
+from experiments.run.printed.tables import NARROW
 from experiments.styles.method_styles import categories
 
 ByScenario = Mapping[str, Totals]

@@ -11,8 +11,8 @@ from experiments.papers.common import statements
 from experiments.papers.common.estimates import exact
 from experiments.papers.common.panels import BARS, Panel
 from experiments.papers.common.statements import Statement
-from experiments.run.report import VERDICT_STYLES
-from experiments.run.tables import NARROW
+from experiments.run.printed.report import VERDICT_STYLES
+from experiments.run.printed.tables import NARROW
 from experiments.styles.method_styles import categories
 
 

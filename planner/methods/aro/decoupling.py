@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from planner.core.limits import Inp, most_children
+from planner.core.limits.switch_limits import Inp, most_children
 from planner.trees.from_paths import sums_of
 from planner.trees.unfolding import DirectedLink, unfold, unreachable
 from topo.fabric.fabric import Fabric

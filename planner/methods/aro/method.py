@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields, replace
 
-from planner.core.closed_loop import in_closed_loop
-from planner.core.limits import limits_summing
+from planner.core.limits.switch_limits import limits_summing
 from planner.core.method import AFTERWARDS, ROUTED, Options
 from planner.core.plan import Plan
 from planner.core.problem import Problem
+from planner.core.rates.closed_loop import in_closed_loop
 from planner.methods.aro.several.least_loss import with_least_loss
 from planner.methods.aro.several.several_tasks import several
 from planner.methods.aro.single.one_task import best_routing

@@ -18,7 +18,7 @@ from itertools import chain
 from math import inf
 from time import monotonic
 
-from planner.core.limits import is_link
+from planner.core.limits.switch_limits import is_link
 from planner.methods.aro.several.deal import deal
 from planner.methods.aro.several.reduced import Network
 from planner.methods.aro.several.results import result_parents

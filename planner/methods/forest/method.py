@@ -12,11 +12,11 @@ from dataclasses import dataclass, fields, replace
 from math import inf
 from time import monotonic
 
-from planner.core.closed_loop import in_closed_loop
+from planner.core.limits.slots import assign_slots
 from planner.core.method import AFTERWARDS, Options
 from planner.core.plan import Plan, Shard
 from planner.core.problem import Problem
-from planner.core.slots import assign_slots
+from planner.core.rates.closed_loop import in_closed_loop
 from planner.core.solving import SolverOutcome
 from planner.methods.forest.best_forest import best_forest
 from planner.methods.forest.packing import Forest, Ground

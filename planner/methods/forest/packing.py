@@ -14,9 +14,9 @@ from functools import cached_property
 from itertools import chain
 from math import inf
 
-from planner.core.limits import Resource, resource_bps
-from planner.core.loads import aggregated_flows, flow_counts, summed_flows
+from planner.core.limits.switch_limits import Resource, resource_bps
 from planner.core.plan import AggregationTree
+from planner.core.rates.loads import aggregated_flows, flow_counts, summed_flows
 from planner.methods.aro.several.rates import Worth
 from planner.methods.aro.several.reduced import access_links
 from planner.methods.aro.task import Task

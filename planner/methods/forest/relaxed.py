@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from math import inf
 
-from planner.core.limits import most_children
+from planner.core.limits.switch_limits import most_children
 from planner.methods.aro.several.reduced import Network, Reduced
 from planner.methods.aro.several.results import limit_copies
 from planner.methods.forest.packing import Ground

@@ -18,11 +18,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from planner.core.limits import Inp, most_children
-from planner.core.loads import sending_rate_bps
+from planner.core.limits.switch_limits import Inp, most_children
 from planner.core.method import Options
 from planner.core.plan import AggregationTree, Aggregator, Plan, Shard
 from planner.core.problem import Problem
+from planner.core.rates.loads import sending_rate_bps
 from planner.core.solving import SolverOutcome
 from planner.methods.goat.gina import OBJECTIVES, Gina, Schedule
 from planner.methods.goat.krgs import KrgsOptions, schedule

@@ -14,10 +14,10 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 
-from planner.core.loads import aggregated_flows, flow_counts
 from planner.core.method import Options
 from planner.core.plan import Plan
 from planner.core.problem import Problem
+from planner.core.rates.loads import aggregated_flows, flow_counts
 from planner.core.solving import FEASIBLE, OPTIMAL, SolverOptions, SolverOutcome
 from planner.methods.inarouting.bound import total_bound_bps
 from planner.methods.inarouting.model import build, extract

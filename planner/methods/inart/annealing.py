@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import pairwise
 from math import exp, floor, inf
 
-from planner.core.limits import Inp, Resource, most_children, resource_bps
+from planner.core.limits.switch_limits import Inp, Resource, most_children, resource_bps
 from planner.methods.inart.rounding import Routing
 from planner.trees.summed_once import SplitTask, Way, entrance, ways
 from planner.trees.unfolding import Path

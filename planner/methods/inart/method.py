@@ -13,11 +13,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from planner.core.loads import sending_rate_bps
+from planner.core.limits.slots import assign_slots
 from planner.core.method import Options
 from planner.core.plan import AggregationTree, Plan, Shard
 from planner.core.problem import Problem
-from planner.core.slots import assign_slots
+from planner.core.rates.loads import sending_rate_bps
 from planner.core.solving import SolverOutcome
 from planner.methods.inart.annealing import Choices, Search
 from planner.methods.inart.relaxation import BISECTIONS, Relaxed, relax_whole

@@ -26,7 +26,7 @@ from typing import Any, TypeVar
 
 import pulp
 
-from planner.core.limits import Inp, Resource, most_children, resource_bps
+from planner.core.limits.switch_limits import Inp, Resource, most_children, resource_bps
 from planner.core.solving import OPTIMAL, SolverOptions
 from planner.solvers.solve import run, solve
 from planner.trees.summed_once import SplitTask, entrance

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from planner.core.loads import aggregated_flows, flow_counts
 from planner.core.plan import Plan
 from planner.core.problem import Problem
+from planner.core.rates.loads import aggregated_flows, flow_counts
 from planner.install.background_entries import Flow, background_routes, flow_links
 from planner.trees.unfolding import DirectedLink
 from topo.errors import InputError, unknown_name

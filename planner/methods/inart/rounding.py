@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from planner.core.limits import Inp
+from planner.core.limits.switch_limits import Inp
 from planner.methods.inart.relaxation import Group, Relaxed, TaskFractions
 from planner.trees.summed_once import SplitTask, Way, entrance
 from planner.trees.unfolding import Path

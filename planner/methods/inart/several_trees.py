@@ -17,11 +17,11 @@ from itertools import count
 from math import ceil, inf
 
 from planner.core.fragment_ranges import split
-from planner.core.limits import Resource
+from planner.core.limits.slots import assign_slots
+from planner.core.limits.switch_limits import Resource
 from planner.core.method import Options
 from planner.core.plan import AggregationTree, Plan, Shard
 from planner.core.problem import Problem
-from planner.core.slots import assign_slots
 from planner.core.solving import FEASIBLE, OPTIMAL, SolverOutcome
 from planner.methods.forest.packing import NEGLIGIBLE, Column, Ground, distinct_loads
 from planner.methods.inart.relaxation import Relaxed, relax

@@ -17,9 +17,9 @@ from typing import Any
 
 import pulp
 
-from planner.core.limits import Resource, resource_bps
-from planner.core.loads import aggregated_flows, flow_counts, summed_flows
+from planner.core.limits.switch_limits import Resource, resource_bps
 from planner.core.plan import AggregationTree
+from planner.core.rates.loads import aggregated_flows, flow_counts, summed_flows
 from planner.core.solving import SolverOptions
 from planner.methods.inart.relaxation import TaskFlows, constrain_task, groups_of, limit_summing, task_flows
 from planner.solvers.solve import solve

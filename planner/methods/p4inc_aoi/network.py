@@ -10,10 +10,10 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from itertools import combinations
 
-from planner.core.loads import sending_rate_bps
 from planner.core.plan import AggregationTree, Plan, Shard
 from planner.core.policies import DEFAULT_POLICY
 from planner.core.problem import FragmentFormat, Job, Problem
+from planner.core.rates.loads import sending_rate_bps
 from planner.methods.p4inc_aoi.problem.schedule import Schedule, Slot, pair
 from planner.methods.p4inc_aoi.problem.system import DataCenter, PlacedJob, Scheduling
 from planner.trees.from_paths import tree_from_paths

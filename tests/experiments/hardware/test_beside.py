@@ -10,9 +10,9 @@ from experiments.hardware.validate.beside import joined, plan_beside, what_is_le
 from experiments.hardware.validate.failures import Failure, after, for_jobs, links_of_jobs
 from experiments.run.scenario import FabricChoice
 from planner.core.evaluate import evaluate
+from planner.core.limits.used_limits import used_limits
 from planner.core.plan import Plan
 from planner.core.problem import Job, Problem
-from planner.core.used_limits import used_limits
 from planner.registry import find_method
 from topo.errors import InputError
 from traffic.wire.frames import FRAGMENT

@@ -11,9 +11,9 @@ from command import inakit
 from experiments.hardware.fit import ENTRIES, GROUPS, MEMORY, SLOTS, chips_fit
 from experiments.run.planning import write_plan
 from experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from planner.core.limits.used_limits import CHILDREN, RECIRCULATION
 from planner.core.plan import Plan
 from planner.core.problem import Problem
-from planner.core.used_limits import CHILDREN, RECIRCULATION
 from planner.registry import METHODS
 from topo.errors import InputError
 from topo.files.chip_profiles import find_chip

@@ -13,7 +13,7 @@ from browser import Browser, browsing, missing_for_browser
 from experiments.cli.main import main
 from experiments.report.document import Document
 from experiments.report.write import write_comparison, write_page, write_report
-from experiments.run.report import OVERLOAD
+from experiments.run.printed.report import OVERLOAD
 
 pytestmark = [
     pytest.mark.compiler,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from command import inakit
 
-from experiments.run.chip_costs import chip_cost, chip_lines
+from experiments.run.printed.chip_costs import chip_cost, chip_lines
 from experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from planner.core.problem import Problem
 from planner.registry import METHODS

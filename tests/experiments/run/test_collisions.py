@@ -10,8 +10,8 @@ import pytest
 from experiments.emulate.emulate import Emulation
 from experiments.run.outcome import beside_collisions, collisions
 from experiments.run.planning import plan_to_run
-from experiments.run.progress import unseen
-from experiments.run.report import collision_lines
+from experiments.run.printed.progress import unseen
+from experiments.run.printed.report import collision_lines
 from experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from planner.core.plan import Plan
 from planner.core.problem import Problem

@@ -9,8 +9,8 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from experiments.run import progress
-from experiments.run.progress import bar, working
+from experiments.run.printed import progress
+from experiments.run.printed.progress import bar, working
 
 
 def printed(monkeypatch: pytest.MonkeyPatch, every_s: float, lasting_s: float) -> list[str]:

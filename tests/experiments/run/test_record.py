@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from experiments.run.printed.report import COLUMNS, planners_table, print_report, shortened
 from experiments.run.record import RunFolder, RunRecord
-from experiments.run.report import COLUMNS, planners_table, print_report, shortened
 
 
 def record() -> RunRecord:

@@ -13,9 +13,9 @@ from rich.table import Table
 from experiments.emulate.presets import PRESETS, comparison
 from experiments.papers.common import planned_measured
 from experiments.run.planning import plan_to_run, print_comparison
-from experiments.run.report import planners_report
+from experiments.run.printed.report import planners_report
+from experiments.run.printed.tables import NamedTable
 from experiments.run.scenario import FabricChoice, JobChoice, build_problem
-from experiments.run.tables import NamedTable
 
 NAMES = (
     "aro",

@@ -9,9 +9,9 @@ from planner_cases import first_is_server
 
 from planner.core.check import check
 from planner.core.evaluate import evaluate
+from planner.core.limits.used_limits import CHILDREN, LINK, RECIRCULATION, WINDOW, used_limits
 from planner.core.plan import Plan
 from planner.core.problem import Problem
-from planner.core.used_limits import CHILDREN, LINK, RECIRCULATION, WINDOW, used_limits
 from planner.registry import METHODS
 from planner.trees.under_policy import with_policy
 from topo.errors import PlanError

@@ -10,11 +10,11 @@ from planner_cases import FRAGMENT, first_is_server, job, single
 
 from planner.core.evaluate import SwitchAggregation, evaluate
 from planner.core.fragment_ranges import fragment_ranges, split
-from planner.core.loads import equal_rate_bps
+from planner.core.limits.slots import assign_slots
 from planner.core.method import Options
 from planner.core.plan import Plan
 from planner.core.problem import FragmentFormat, Problem
-from planner.core.slots import assign_slots
+from planner.core.rates.loads import equal_rate_bps
 from planner.registry import METHODS
 from planner.trees.from_paths import plan_from_paths
 from topo.errors import InputError

@@ -8,10 +8,10 @@ import pytest
 from planner_cases import FRAGMENT, job
 
 from planner.core.check import check
-from planner.core.closed_loop import in_closed_loop
 from planner.core.evaluate import evaluate
 from planner.core.plan import Plan
 from planner.core.problem import Problem
+from planner.core.rates.closed_loop import in_closed_loop
 from planner.core.solving import SolverOutcome
 from planner.trees.from_paths import plan_from_paths
 from topo.errors import PlanError

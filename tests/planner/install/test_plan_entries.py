@@ -13,10 +13,10 @@ from entries_model import GRADIENT, NOTICE, RESULT, Network, Packet, Slot
 from planner_cases import first_is_server, job, quick_plan, single
 
 from planner.core.evaluate import evaluate
-from planner.core.loads import flow_counts
 from planner.core.method import Options
 from planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard
 from planner.core.problem import Problem
+from planner.core.rates.loads import flow_counts
 from planner.core.solving import SolverOutcome
 from planner.install import program
 from planner.install.plan_entries import entries

@@ -8,9 +8,9 @@ import pytest
 from planner_cases import job, single
 
 from planner.core.check import check
-from planner.core.loads import flow_counts
 from planner.core.plan import Plan
 from planner.core.problem import Problem
+from planner.core.rates.loads import flow_counts
 from planner.methods import paring, spar
 from planner.methods.paring import ParingOptions
 from planner.registry import METHODS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from traffic.endpoints.window import MAX_BACKOFF, NEWEST, PANAMA, PLANNED, Windows, backoffs
+from traffic.endpoints.sending.window import MAX_BACKOFF, NEWEST, PANAMA, PLANNED, Windows, backoffs
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from typing import Any
 
 import pulp
 
-from planner.core.limits import Inp, limited_pipelines, most_children
+from planner.core.limits.switch_limits import Inp, limited_pipelines, most_children
 from planner.core.problem import Problem
 from planner.methods.aro.decoupling import TaskGraph, task_graph
 from planner.methods.aro.published.products import Continuous, OneRate, Quantized, Rates, Term

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil
 
-from planner.core.limits import Inp, most_children
+from planner.core.limits.switch_limits import Inp, most_children
 from planner.methods.aro.task import Task
 from planner.trees.unfolding import DirectedLink, unfold, unreachable
 from topo.fabric.fabric import Fabric

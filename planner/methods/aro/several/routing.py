@@ -14,7 +14,7 @@ from itertools import chain, pairwise
 from math import floor, inf
 from time import monotonic
 
-from planner.core.limits import Inp, most_children
+from planner.core.limits.switch_limits import Inp, most_children
 from planner.methods.aro.several.deal import Flows, deal
 from planner.methods.aro.several.rates import Rates
 from planner.methods.aro.several.reduced import Network, Reduced, grouped

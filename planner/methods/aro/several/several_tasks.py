@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from planner.core.limits import Inp, most_children
+from planner.core.limits.switch_limits import Inp, most_children
 from planner.core.plan import Plan
 from planner.core.problem import Problem
 from planner.core.solving import FEASIBLE, OPTIMAL, SolverOptions, SolverOutcome

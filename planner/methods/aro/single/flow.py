@@ -17,7 +17,7 @@ from typing import Any
 
 import pulp
 
-from planner.core.limits import Inp, limited_pipelines, most_children
+from planner.core.limits.switch_limits import Inp, limited_pipelines, most_children
 from planner.core.solving import FEASIBLE, INFEASIBLE, OPTIMAL, SolverOptions
 from planner.methods.aro.decoupling import TaskGraph
 from planner.methods.aro.single.search import flows_within

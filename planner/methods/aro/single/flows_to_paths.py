@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from planner.core.limits import Inp, most_children
+from planner.core.limits.switch_limits import Inp, most_children
 from planner.methods.aro.decoupling import TaskGraph
 from planner.trees.from_paths import Summing
 from planner.trees.unfolding import DirectedLink, Path

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, product
 from math import inf
 
-from planner.core.limits import most_children
+from planner.core.limits.switch_limits import most_children
 from planner.methods.aro.single.leafspine import Flow, Leaf, LeafSpine, Spines
 from planner.methods.aro.task import Task
 from topo.fabric.fabric import Fabric

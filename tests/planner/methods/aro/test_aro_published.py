@@ -11,9 +11,9 @@ from aro_cases import CLOS, LEAF_SPINES, UNIT, best_value_bps, random_problem, w
 from planner_cases import FRAGMENT, first_is_server, job, single
 
 from planner.core.evaluate import evaluate
-from planner.core.loads import flow_counts
 from planner.core.plan import Plan
 from planner.core.problem import Problem
+from planner.core.rates.loads import flow_counts
 from planner.core.solving import SolverOptions
 from planner.methods.aro.decoupling import TaskGraph, task_graph
 from planner.methods.aro.published.model import Form, build, task_graphs

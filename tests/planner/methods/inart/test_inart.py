@@ -15,10 +15,10 @@ from planner_cases import QUICKEST, single
 from planner.core.check import check
 from planner.core.evaluate import evaluate
 from planner.core.fragment_ranges import fragment_ranges
-from planner.core.loads import sending_rate_bps
 from planner.core.method import Options
 from planner.core.plan import ROOT_LABEL, Plan
 from planner.core.problem import Problem
+from planner.core.rates.loads import sending_rate_bps
 from planner.core.solving import SolverOptions
 from planner.install.plan_entries import entries
 from planner.methods.inart.method import InartOptions

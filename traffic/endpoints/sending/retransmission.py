@@ -7,11 +7,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from traffic.endpoints.round_trips import RoundTrips
-from traffic.endpoints.sendings import Sendings
+from traffic.endpoints.sending.round_trips import RoundTrips
+from traffic.endpoints.sending.sendings import Sendings
+from traffic.endpoints.sending.window import Windows, backoffs, crowds, fair_shares, rules_of
 from traffic.endpoints.stream_progress import StreamProgress
 from traffic.endpoints.streams import StreamLayout, spread
-from traffic.endpoints.window import Windows, backoffs, crowds, fair_shares, rules_of
 from traffic.endpoints.worker_memory import WHOLE
 from traffic.endpoints.worker_options import WorkerOptions
 from traffic.sockets.batches import before

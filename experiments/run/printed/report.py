@@ -10,10 +10,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from experiments.run.bandwidths import bandwidth_tables
-from experiments.run.chip_costs import chip_lines
-from experiments.run.observe.tables import observed_tables
-from experiments.run.tables import NARROW, NamedTable
+from experiments.run.printed.bandwidths import bandwidth_tables
+from experiments.run.printed.chip_costs import chip_lines
+from experiments.run.printed.observed_tables import observed_tables
+from experiments.run.printed.tables import NARROW, NamedTable
 from traffic.measure.comparison import TOTAL
 from traffic.measure.verdict import OVERLOADED, VALID
 

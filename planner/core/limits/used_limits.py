@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import inf
 
 from planner.core.evaluate import Prediction, evaluate, tree_loads, tree_ways_s
-from planner.core.limits import most_children, resource_bps
+from planner.core.limits.switch_limits import most_children, resource_bps
 from planner.core.plan import Plan
 from planner.core.problem import Problem
 from topo.fabric.fabric import Fabric

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from math import inf
 
-from planner.core.limits import Inp
+from planner.core.limits.switch_limits import Inp
 from planner.core.plan import AggregationTree
 from topo.fabric.fabric import Fabric
 

@@ -9,10 +9,10 @@ from typing import Any
 from rich.console import Console
 
 from planner.core.evaluate import evaluate
+from planner.core.limits.used_limits import CHILDREN, LINK, WINDOW, UsedLimit, used_limits
 from planner.core.method import AFTERWARDS, Options
 from planner.core.plan import Plan
 from planner.core.problem import Problem
-from planner.core.used_limits import CHILDREN, LINK, WINDOW, UsedLimit, used_limits
 from planner.registry import find_method
 from planner.trees.headroom import RESULTS_RETURN, AsRun, as_run
 from topo.fabric.fabric import Fabric

@@ -11,7 +11,7 @@ from typing import Any
 
 from rich.table import Table
 
-from experiments.run.tables import NARROW, NamedTable
+from experiments.run.printed.tables import NARROW, NamedTable
 from planner.core.problem import Problem
 from traffic.measure.bandwidth import algorithm_bandwidth_bps, bus_bandwidth_bps, bytes_by_tier, core_bytes
 from traffic.measure.measured import Measured
