@@ -21,7 +21,6 @@ from experiments.emulate.defaults import (
 from experiments.faults.fault_plan import FaultPlan, check_mode
 from experiments.inspect.capture import Place, warn_of_losses
 from experiments.report.write import report_beside
-from experiments.run.observe.picture import draw_series
 from experiments.run.observe.sampling import AUTO, Sampling, check_observation
 from experiments.run.outcome import Outcome, planned_figures
 from experiments.run.pace import Pace, TooSlowError, planned_progress
@@ -315,6 +314,8 @@ def measure(
 def draw(name: str, outcome: Outcome, folder: RunFolder, fabric: str) -> None:
     """Draw the series of a run that was observed."""
     if outcome.observed is not None:
+        from experiments.run.observe.picture import draw_series  # noqa: PLC0415, matplotlib takes a second
+
         started_s = [iteration.started_s for iteration in outcome.measured.iterations]
         draw_series(f"{name} on {fabric}", outcome.observed, folder.path / name / "series.png", started_s)
 

@@ -24,7 +24,6 @@ from switch.entries import Entries
 from topo.errors import writing
 from topo.fabric.fabric import Fabric
 from topo.files.fabrics import load_fabric, save_fabric
-from topo.picture.draw import draw
 from traffic.wire.frames import FRAGMENT
 
 BUSIEST_LINKS = 5
@@ -162,6 +161,8 @@ def write_plan(folder: Path, problem: Problem, plan: Plan, installed: Entries | 
 
 def draw_fabric(fabric: Fabric, problem: Problem | None, plan: Plan | None, output: Path) -> list[Path]:
     """Draw the fabric as PNG and SVG, with a plan also trees and link loads, and save it as YAML; returns the paths."""
+    from topo.picture.draw import draw  # noqa: PLC0415, matplotlib takes a second
+
     paths = [output.with_suffix(suffix) for suffix in (".png", ".svg")]
     with writing(output.parent):
         output.parent.mkdir(parents=True, exist_ok=True)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-import networkx as nx
 import yaml
 
 from topo.errors import FabricError, writing
@@ -91,6 +90,8 @@ def load_graphml(
     A link without a capacity gets `capacity_bps`, and in a graph without hosts each switch gets `hosts_per_switch`.
     Raises `FabricError`.
     """
+    import networkx as nx  # noqa: PLC0415, it takes long to import
+
     text = read_text(path, GRAPHML)
     try:
         graph = nx.parse_graphml(text, node_type=str)

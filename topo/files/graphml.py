@@ -11,12 +11,13 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from math import inf
-from typing import Any
-
-import networkx as nx
+from typing import TYPE_CHECKING, Any
 
 from topo.files.fabric_records import LinkRecord, SwitchRecord
 from topo.files.quantities import RATE_UNITS, rate, rate_text
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 HOST_TYPES = frozenset(("host", "server", "worker", "ps", "endhost", "end-host", "end_host"))
 """What a node's `type` says of one that is no switch, in small letters."""

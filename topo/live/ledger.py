@@ -26,9 +26,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from pyroute2 import IPRoute
-from pyroute2.netlink.exceptions import NetlinkError
-
 from topo.errors import MachineError
 
 ROOT = Path("/run/inakit")
@@ -172,6 +169,9 @@ def open_process(stack: ExitStack, pid: str, started: str) -> int | None:
 
 def delete_interfaces(**selector: object) -> None:
     """Delete the interfaces of the root namespace that netlink finds by these keywords, if there are any."""
+    from pyroute2 import IPRoute  # noqa: PLC0415, it takes long to import
+    from pyroute2.netlink.exceptions import NetlinkError  # noqa: PLC0415
+
     with IPRoute() as netlink:
         try:
             netlink.link("del", **selector)

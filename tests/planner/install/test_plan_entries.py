@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
+from itertools import product
 
 import pytest
 from entries_model import GRADIENT, NOTICE, RESULT, Network, Packet, Slot
@@ -68,8 +69,10 @@ def planned(name: str, method: str) -> tuple[Problem, Plan]:
 
 
 @cache
-def installed_of(name: str, method: str) -> Entries:
-    return entries(*planned(name, method))
+def network_of(name: str, method: str) -> Network:
+    """The network with the entries of a plan; tests send packets to others like it."""
+    problem, plan = planned(name, method)
+    return Network(problem.fabric, entries(problem, plan))
 
 
 def trees(plan: Plan) -> Iterator[tuple[int, AggregationTree]]:
@@ -88,7 +91,7 @@ def sum_of(packets: list[Packet]) -> Counter[str]:
 @pytest.mark.parametrize(("name", "method"), TASKS)
 def test_gradients_reach_the_root_once_and_load_links_as_predicted(name: str, method: str) -> None:
     problem, plan = planned(name, method)
-    network = Network(problem.fabric, installed_of(name, method))
+    network = network_of(name, method).cleared()
     sends = [(number, tree, label) for number, tree in trees(plan) for label in tree.workers]
     random.Random(1).shuffle(sends)
     for number, tree, label in sends:
@@ -109,13 +112,11 @@ def test_gradients_reach_the_root_once_and_load_links_as_predicted(name: str, me
         assert aggregation.packets_out == sum(n for (of, _), n in network.links.items() if of == switch)
 
 
-@pytest.mark.parametrize("kind", [RESULT, NOTICE])
 @pytest.mark.parametrize(("name", "method"), TASKS)
-def test_results_and_notices_reach_exactly_all_workers_once(name: str, method: str, kind: int) -> None:
-    problem, plan = planned(name, method)
-    installed = installed_of(name, method)
-    for number, tree in trees(plan):
-        network = Network(problem.fabric, installed)
+def test_results_and_notices_reach_exactly_all_workers_once(name: str, method: str) -> None:
+    _, plan = planned(name, method)
+    for (number, tree), kind in product(trees(plan), (RESULT, NOTICE)):
+        network = network_of(name, method).cleared()
         network.send(tree.root, Packet(kind, number, tree.number, 0))
         assert not network.dropped
         assert Counter({host: len(found) for host, found in network.received.items() if found}) == Counter(
@@ -124,13 +125,12 @@ def test_results_and_notices_reach_exactly_all_workers_once(name: str, method: s
         assert max(network.links.values()) == 1
 
 
-@pytest.mark.parametrize("kind", [RESULT, NOTICE])
 @pytest.mark.parametrize(("name", "method"), TASKS)
-def test_what_is_addressed_to_a_worker_reaches_it_alone(name: str, method: str, kind: int) -> None:
-    problem, plan = planned(name, method)
-    network = Network(problem.fabric, installed_of(name, method))
+def test_what_is_addressed_to_a_worker_reaches_it_alone(name: str, method: str) -> None:
+    _, plan = planned(name, method)
+    network = network_of(name, method).cleared()
     for number, tree in trees(plan):
-        for worker in tree.workers.values():
+        for worker, kind in product(tree.workers.values(), (RESULT, NOTICE)):
             network.send(tree.root, Packet(kind, number, tree.number, 0, to=worker, retransmitted=True))
             assert [len(network.received[host]) for host in network.received if network.received[host]] == [1]
             assert network.received[worker].pop().to == worker
@@ -139,8 +139,8 @@ def test_what_is_addressed_to_a_worker_reaches_it_alone(name: str, method: str, 
 
 @pytest.mark.parametrize(("name", "method"), TASKS)
 def test_a_gradient_sent_again_passes_empty_aggregators(name: str, method: str) -> None:
-    problem, plan = planned(name, method)
-    network = Network(problem.fabric, installed_of(name, method))
+    _, plan = planned(name, method)
+    network = network_of(name, method).cleared()
     for number, tree in trees(plan):
         for label, worker in tree.workers.items():
             network.send(worker, gradient(number, tree, label, retransmitted=True))
@@ -152,8 +152,8 @@ def test_a_gradient_sent_again_passes_empty_aggregators(name: str, method: str) 
 
 @pytest.mark.parametrize(("name", "method"), TASKS)
 def test_a_direct_gradient_passes_all_slots(name: str, method: str) -> None:
-    problem, plan = planned(name, method)
-    network = Network(problem.fabric, installed_of(name, method))
+    _, plan = planned(name, method)
+    network = network_of(name, method).cleared()
     for number, tree in trees(plan):
         for label, worker in tree.workers.items():
             network.send(worker, replace(gradient(number, tree, label), direct=True))
@@ -165,11 +165,10 @@ def test_a_direct_gradient_passes_all_slots(name: str, method: str) -> None:
 @pytest.mark.parametrize(("name", "method"), TASKS)
 def test_a_gradient_sent_again_flushes_whatever_holds_it(name: str, method: str) -> None:
     """All workers but one have sent. When these send again, everything that waits in slots comes to the PS."""
-    problem, plan = planned(name, method)
-    installed = installed_of(name, method)
+    _, plan = planned(name, method)
     for number, tree in trees(plan):
         silent, *others = tree.workers
-        network = Network(problem.fabric, installed)
+        network = network_of(name, method).cleared()
         for label in others:
             network.send(tree.workers[label], gradient(number, tree, label))
         first = sum_of(network.received[tree.root])
@@ -184,8 +183,8 @@ def test_a_gradient_sent_again_flushes_whatever_holds_it(name: str, method: str)
 
 @pytest.mark.parametrize(("name", "method"), TASKS)
 def test_collided_gradients_keep_their_label_to_the_root(name: str, method: str) -> None:
-    problem, plan = planned(name, method)
-    network = Network(problem.fabric, installed_of(name, method))
+    _, plan = planned(name, method)
+    network = network_of(name, method).cleared()
     for number, tree in trees(plan):
         for aggregator in tree.aggregators:
             index = (aggregator.switch, aggregator.pipeline, aggregator.first_slot)
@@ -208,15 +207,15 @@ def without(installed: Entries, switch: str, position: int) -> Entries:
 
 def all_is_well(problem: Problem, plan: Plan, installed: Entries) -> bool:
     """Whether nothing is dropped when gradients are sent, sent again and collide, and results come back."""
-    healthy = True
+    healthy, network = True, Network(problem.fabric, installed)
     for number, tree in trees(plan):
         for labels in ([*tree.workers], [*tree.workers][::-1]):
-            network = Network(problem.fabric, installed)
+            network = network.cleared()
             for label in labels:
                 network.send(tree.workers[label], gradient(number, tree, label))
             healthy &= network.links == flow_counts([tree])
             healthy &= sum_of(network.received[tree.root]) == Counter(tree.workers.values())
-        network = Network(problem.fabric, installed)
+        network = network.cleared()
         for label, worker in tree.workers.items():
             network.send(worker, gradient(number, tree, label, retransmitted=True))
             network.send(worker, replace(gradient(number, tree, label), direct=True))
@@ -267,7 +266,7 @@ def test_every_entry_is_needed_and_its_loss_is_noticed(method: str) -> None:
 @pytest.mark.parametrize(("name", "method"), TASKS)
 def test_addresses_route_to_their_host_from_everywhere(name: str, method: str) -> None:
     problem, _ = planned(name, method)
-    network = Network(problem.fabric, installed_of(name, method))
+    network = network_of(name, method).cleared()
     for switch, tables in network.tables.items():
         for (address,) in tables.rows.get("ipv4_route", ()):
             host = next(host for host, ipv4 in network.ipv4.items() if ipv4 == address)

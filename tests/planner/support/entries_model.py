@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from copy import copy
 from dataclasses import dataclass, field, replace
 
 from planner.install.program import POLICY_ROOT
@@ -78,12 +79,22 @@ class Network:
     def __init__(self, fabric: Fabric, entries: Entries) -> None:
         self.fabric = fabric
         self.tables = {switch.switch: Tables(switch) for switch in entries.switches}
-        self.slots: dict[tuple[str, int, int], Slot] = {}
-        self.received: dict[str, list[Packet]] = {host: [] for host in fabric.host_names}
-        self.links: Counter[tuple[str, str]] = Counter()
-        self.dropped: list[tuple[str, str, Packet]] = []
         self.ipv4 = {host: address.ipv4 for host, address in addresses(fabric).items()}
         self.peers = {(node, port): peer for (node, peer), port in fabric.port_numbers.items()}
+        self.clear()
+
+    def clear(self) -> None:
+        """Free all slots and forget all packets."""
+        self.slots: dict[tuple[str, int, int], Slot] = {}
+        self.received: dict[str, list[Packet]] = {host: [] for host in self.fabric.host_names}
+        self.links: Counter[tuple[str, str]] = Counter()
+        self.dropped: list[tuple[str, str, Packet]] = []
+
+    def cleared(self) -> Network:
+        """Another network with the same entries, to which nothing has been sent."""
+        network = copy(self)
+        network.clear()
+        return network
 
     def send(self, host: str, packet: Packet) -> None:
         """Send a packet from `host`, and carry it and all that it causes to their ends."""
