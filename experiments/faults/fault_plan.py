@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from planner.install.background_entries import Flow
@@ -35,6 +36,12 @@ class Moment:
         if self.seconds is None:
             return (self.job, self.iteration) in loop.begun
         return now - loop.started_at >= self.seconds
+
+    def next_due(self, loop: ClosedLoop) -> float:
+        """When the moment comes, to within roundings, unless an iteration begins before that."""
+        if self.seconds is None:
+            return -inf if (self.job, self.iteration) in loop.begun else inf
+        return loop.started_at + self.seconds
 
 
 @dataclass(frozen=True)

@@ -122,6 +122,10 @@ class Injection:
             )
             ACTIONS[event.kind](self, event, loop, now)
 
+    def next_due(self, loop: ClosedLoop) -> float:
+        """The earliest time of an event, to within roundings."""
+        return min((event.at.next_due(loop) for event in self.pending), default=inf)
+
     def check(self, *, all_work: bool = False) -> None:
         """Raise the error of an event that failed. With `all_work`, wait until all events are done."""
         for work in self._work:

@@ -168,6 +168,12 @@ class Conductor:
                 self.changes.append((now - loop.started_at, self.wanted))
         self.start(now)
 
+    def next_due(self, _loop: ClosedLoop) -> float:
+        """When the next slot begins, or is found to be late, to within roundings."""
+        if self.slot < 0 or self._starts:
+            return -inf
+        return self.next_at if self.slot + 1 < len(self.slots) else inf
+
     # -- slots
 
     @property

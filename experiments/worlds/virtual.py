@@ -41,7 +41,7 @@ from topo.virtual.series import Series
 from traffic.measure.counters.kernel_counters import InterfaceCounters
 from traffic.measure.monitor import Monitor
 from traffic.runs.replayer import Replayer
-from traffic.sockets.ports import HostPort, IntArray, Outgoing, Packets, RepeatedFrames
+from traffic.sockets.ports import FloatArray, HostPort, IntArray, Outgoing, Packets, RepeatedFrames
 from traffic.sockets.socket_filter import INA_FILTER
 from traffic.wire.frames import BARE_FRAME, FRAME, head_of, offset_of
 from traffic.wire.packet_format import Kind
@@ -218,6 +218,14 @@ class LiveVirtualNetwork:
             self.engine.run(int(soonest))
             self.ends.end_due(soonest)
         self.engine.run(until)
+
+    def is_quiet(self) -> bool:
+        """Whether nothing waits in the inbox."""
+        return self.engine.is_inbox_empty
+
+    def accepts_from(self) -> FloatArray:
+        """Now: a host's own queue has no end."""
+        return np.full(len(self.listening), -inf)
 
     def send(self, batches: Sequence[Outgoing]) -> list[IntArray]:
         """Accept all packets, and put them on their hosts' links."""

@@ -233,6 +233,13 @@ class Engine:
         """Let everything happen that happens until then."""
         self.library.engine_run(self.handle, until_ps)
 
+    @property
+    def is_inbox_empty(self) -> bool:
+        """Whether nothing has come to hosts since the last `take`."""
+        used = ctypes.c_uint64()
+        self.library.engine_inbox(self.handle, byref(used))
+        return not used.value
+
     def take(self) -> NDArray[np.void]:
         """What has come to hosts since the last call, in its order, as records of `arrival`; valid until `run`."""
         used = ctypes.c_uint64()

@@ -131,6 +131,12 @@ class Receivers:
         rows = np.arange(len(stream))
         return Outgoing(heads, np.zeros((len(stream), self.memory.values.shape[1]), ">i4"), rows, counts)
 
+    def next_due(self) -> float:
+        """When acknowledgements are due, to within roundings, unless packets come."""
+        if self.hurried.any() or (self.fresh >= ACKNOWLEDGED_AT_ONCE).any():
+            return -np.inf
+        return float((self.since + self.patience_s)[self.fresh > 0].min(initial=np.inf))
+
     def bitmaps(self, stream: IntArray, block: IntArray) -> IntArray:
         """Which fragments of each stream's block have come, as bits, (blocks,)."""
         fragment = block[:, None] * BITS + np.arange(BITS)

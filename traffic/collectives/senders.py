@@ -23,7 +23,7 @@ from traffic.endpoints.worker_counts import WorkerCounts
 from traffic.endpoints.worker_memory import WHOLE
 from traffic.endpoints.worker_options import WorkerOptions
 from traffic.sockets.batches import before, is_prefix, ragged
-from traffic.sockets.ports import FloatArray, IntArray, Outgoing, Packets
+from traffic.sockets.ports import BoolArray, FloatArray, IntArray, Outgoing, Packets
 from traffic.wire.frames import pick
 from traffic.wire.packet_format import Flag
 
@@ -129,7 +129,6 @@ class Senders:
 
     def note(self, counts: IntArray, accepted: IntArray) -> None:
         """Note that `accepted` of the `counts` packets of each host that were due have been sent; both (hosts,)."""
-        self.counts.refused += counts - accepted
         last = before(self.packets) + self.packets - 1
         self.note_sent(self.chosen.where(is_prefix(counts, accepted)[last]), self.chosen_at)
         self.note_ready()
@@ -144,6 +143,15 @@ class Senders:
         self.buckets.credit -= sent
         self.pace.note_sent(batch.stream, rows)
         self.counts.note_sent(sent, again, now)
+
+    def next_due(self, accepts_from: FloatArray) -> float:
+        """Before this time `due` gives out nothing, and changes only credits, unless packets come.
+
+        As long as a stream has something to send nobody knows: what it sends when depends on its rank's other streams.
+        """
+        _ = accepts_from
+        could: BoolArray = self.buckets.ready | (self.room() > 0)
+        return -np.inf if could.any() else self.retransmission.scan_at
 
     def refill(self, now: float) -> None:
         """Raise the credits of streams and ranks; without a pace only windows limit how much they send."""

@@ -304,6 +304,10 @@ class Servers:
         rows = np.arange(len(first))
         return Outgoing(self.heads(self.chosen), self.words(self.chosen), rows, counts, self.members.width)
 
+    def next_due(self) -> float:
+        """When there are answers to be sent, unless packets come: at once, or never."""
+        return -np.inf if self.waiting else np.inf
+
     def note(self, counts: IntArray, accepted: IntArray) -> None:
         """Note that `accepted` of the `counts` answers of each host that were due have been sent; both are (hosts,)."""
         refused = self.chosen[~is_prefix(counts, accepted)]

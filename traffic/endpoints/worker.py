@@ -126,7 +126,6 @@ class Workers:
 
     def note(self, counts: IntArray, accepted: IntArray) -> None:
         """Note that `accepted` of the `counts` packets of each host that were due have been sent; both (hosts,)."""
-        self.counts.refused += counts - accepted
         all_sent = (counts == accepted).all()
         self.note_sent(self.chosen if all_sent else self.chosen.where(is_prefix(counts, accepted)), self.chosen_at)
         self.buckets.ready = self.ready()
@@ -136,6 +135,18 @@ class Workers:
         progress = self.progress
         room: BoolArray = progress.next < np.minimum(self.layout.streams.count, progress.base + self.windows.whole())
         return room
+
+    def next_due(self, accepts_from: FloatArray) -> float:
+        """Before this time `due` gives out nothing that is accepted, and changes only credits, unless packets come.
+
+        Packets of each host are accepted from `accepts_from` on, (hosts,).
+        """
+        ready = self.ready()
+        if (ready != self.buckets.ready).any():  # an iteration has just begun
+            return -np.inf
+        filled_at = self.buckets.filled_at() if self.options.paced else np.full(len(ready), -np.inf)
+        at = np.maximum(filled_at, accepts_from[self.layout.streams.host])[ready]
+        return min(self.retransmission.scan_at, float(at.min(initial=np.inf)))
 
     def refill(self, now: float) -> None:
         """Raise every stream's credit; of unpaced workers only windows limit how much they send."""

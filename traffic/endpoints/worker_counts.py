@@ -13,8 +13,8 @@ class WorkerCounts:
     """Counts and times of all workers; times are seconds of the ports' clock.
 
     Of the iteration, (streams,): `sent` frames; `first_sent_at`, NaN before; `last_sent_at`; `last_result_at`.
-    Over the run: `retransmitted` frames, (streams,); `refused`, frames that a host's socket did not take, (hosts,);
-    `strangers`, packets that came to a host which has no part in their tree; `miscounts` of results.
+    Over the run: `retransmitted` frames, (streams,); `strangers`, packets that came to a host which has no part in
+    their tree; `miscounts` of results.
     """
 
     def __init__(self, layout: StreamLayout) -> None:
@@ -24,7 +24,6 @@ class WorkerCounts:
         self.last_sent_at = np.zeros(count)
         self.last_result_at = np.zeros(count)
         self.retransmitted = np.zeros(count, np.int64)
-        self.refused = np.zeros(len(layout.hosts), np.int64)
         self.strangers = 0
         self.miscounts = Miscounts(layout)
 

@@ -16,7 +16,7 @@ import numpy as np
 from planner.core.problem import Problem
 from traffic.endpoints.streams import StreamLayout
 from traffic.sockets.batches import is_prefix
-from traffic.sockets.ports import BoolArray, IntArray, Outgoing, Packets, Ports
+from traffic.sockets.ports import BoolArray, FloatArray, IntArray, Outgoing, Packets, Ports
 
 SLOWEST = 0.05
 """The least share of its planned rate that a straggler sends at."""
@@ -115,6 +115,15 @@ class FaultyPorts:
     def sleep(self, seconds: float) -> None:
         """Let that much time pass."""
         self.inner.sleep(seconds)
+
+    def is_quiet(self) -> bool:
+        """Whether nothing has arrived at the ports beneath."""
+        return self.inner.is_quiet()
+
+    def accepts_from(self) -> FloatArray:
+        """When each silent host is to be heard again. Nobody knows when a link that is down is up again."""
+        known: FloatArray = np.maximum(self.inner.accepts_from(), self.silent_until)
+        return known
 
     def problems(self) -> Mapping[str, int]:
         """The problems of the ports beneath."""

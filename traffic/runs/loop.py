@@ -31,6 +31,9 @@ from traffic.wire.packet_format import Kind
 TICK_S = 0.004
 """How often workers and PSs act in real time, in seconds, unless a run has other options."""
 
+ROUNDINGS = 0.01
+"""What is due comes sooner than the time that endpoints give by less than this part of a tick."""
+
 Progress = Callable[[float], None]
 """Hears now and then what share of the run is done, 0 to 1."""
 
@@ -82,6 +85,9 @@ class Answering(Protocol):
     def note(self, counts: IntArray, accepted: IntArray) -> None:
         """Note that `accepted` of the `counts` packets of each host that were due have been sent; both (hosts,)."""
 
+    def next_due(self) -> float:
+        """Before this time, give or take roundings, `due` has nothing to send unless packets come; -inf if unknown."""
+
     def ingress(self, job_index: int) -> dict[str, int]:
         """Gradient bytes that each PS of a job received since this was asked last."""
 
@@ -116,6 +122,16 @@ class Working(Protocol):
     def note(self, counts: IntArray, accepted: IntArray) -> None:
         """Note that `accepted` of the `counts` packets of each host that were due have been sent; both (hosts,)."""
 
+    def next_due(self, accepts_from: FloatArray) -> float:
+        """Before this time, give or take roundings, `due` has nothing to send that is accepted, unless packets come.
+
+        Until then it does no more than `refill`. Packets of each host are accepted from `accepts_from` on, (hosts,).
+        -inf: nobody knows.
+        """
+
+    def refill(self, now: float) -> None:
+        """Let credits to send rise by the time that has passed, as `due` does first."""
+
     def ended_at(self, job_index: int) -> float:
         """When the last sum of the iteration came."""
 
@@ -131,7 +147,11 @@ class Interference(Protocol):
         ...
 
     def act(self, loop: ClosedLoop, now: float) -> None:
-        """Do what is due at `now`; called once a tick."""
+        """Do what is due at `now`; called once a tick, except for ticks before `next_due`."""
+        ...
+
+    def next_due(self, loop: ClosedLoop) -> float:
+        """Before this time, give or take roundings, `act` does nothing unless packets come; -inf if unknown."""
         ...
 
 
@@ -197,15 +217,41 @@ class ClosedLoop:
                 progress(self.fraction_done())
                 tell_at = now + 0.2
             self.ports.sleep(max(0.0, self.next_step(jobs, now) - self.ports.now()))
+            if jobs and self.ports.is_quiet():
+                self.pass_quiet_ticks(jobs)
         progress(1.0)
         return self.measured()
 
     def next_step(self, jobs: Sequence[JobState], now: float) -> float:
         """When there is something to do again: after a tick or, if all jobs compute, when the first of them is done."""
-        tick = now + (self.options.tick_s or self.real_time_tick_s)
+        tick = now + self.tick_s
         if self.interference or any(job.active or not job.loading.done() for job in jobs):
             return tick
         return max(tick, min((job.start_at for job in jobs), default=now))
+
+    @property
+    def tick_s(self) -> float:
+        """How often everybody acts, in seconds."""
+        return self.options.tick_s or self.real_time_tick_s
+
+    def pass_quiet_ticks(self, jobs: Sequence[JobState]) -> None:
+        """Go on to the first tick at which something has come or is due. Until then steps would change credits only.
+
+        Credits rise tick by tick, so that all figures are the same, to the last bit, as with a step at every tick.
+        """
+        due = self.next_due(jobs) - ROUNDINGS * self.tick_s
+        while (now := self.ports.now()) < due and self.ports.is_quiet():
+            raise_if_lost()
+            self.workers.refill(now)
+            self.ports.sleep(max(0.0, now + self.tick_s - now))
+
+    def next_due(self, jobs: Sequence[JobState]) -> float:
+        """When a job, an endpoint or the interference has something to do next, if no packets come; -inf if unknown."""
+        found = [self.watched_until(job) if job.active else job.start_at for job in jobs]
+        found += [self.servers.next_due(), self.workers.next_due(self.ports.accepts_from())]
+        if self.interference:
+            found.append(self.interference.next_due(self))
+        return min(found)
 
     def step(self, now: float) -> None:
         """Everybody acts once on what has arrived."""
@@ -296,6 +342,10 @@ class ClosedLoop:
         if isinstance(self.gradients, Learner):
             for worker in range(len(job.workers)):
                 self.gradients.take(job, worker, iteration, self.memory.result(job, worker))
+
+    def watched_until(self, job: JobState) -> float:
+        """When a job is taken for stalled unless a result comes."""
+        return job.progress_at + self.options.stall_s
 
     def watch(self, job: JobState, now: float) -> None:
         """Raise `RunError` when no result has come for too long."""

@@ -22,7 +22,7 @@ import numpy as np
 from topo.errors import RunError
 from topo.live.namespaces import network_namespace
 from traffic.sockets.backlog import Backlog
-from traffic.sockets.ports import HostPort, IntArray, Outgoing, Packets
+from traffic.sockets.ports import FloatArray, HostPort, IntArray, Outgoing, Packets
 from traffic.sockets.rings import PACKET_STATISTICS, SOL_PACKET, ReceiveRings
 from traffic.sockets.sendmmsg import BATCH, Messages, Piece, in_turns, libc, pieces
 from traffic.sockets.socket_filter import ETH_P_IP, INA_FILTER, RETURN, attach_filter
@@ -139,6 +139,14 @@ class SocketPorts:
     def sleep(self, seconds: float) -> None:
         """Let the thread sleep."""
         time.sleep(seconds)
+
+    def is_quiet(self) -> bool:
+        """Never: packets may come at any time."""
+        return False
+
+    def accepts_from(self) -> FloatArray:
+        """Now."""
+        return np.full(len(self.hosts), -np.inf)
 
     def problems(self) -> Mapping[str, int]:
         """Frames lost at a socket for want of buffer, and sends that a full queue refused."""

@@ -115,5 +115,11 @@ class Ports(Protocol):
     def sleep(self, seconds: float) -> None:
         """Let that much time pass."""
 
+    def is_quiet(self) -> bool:
+        """Whether it is certain that nothing has arrived since the last call of `receive`."""
+
+    def accepts_from(self) -> FloatArray:
+        """From when on each host's packets are accepted, as far as that is known; -inf: now; (hosts,)."""
+
     def problems(self) -> Mapping[str, int]:
         """What went wrong so far: texts that name the host, each with how often it happened."""

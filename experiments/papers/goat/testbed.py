@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from math import inf
 
 import numpy as np
 
@@ -114,3 +115,7 @@ class Paces:
 
     def act(self, loop: ClosedLoop, now: float) -> None:
         """Do nothing while the run goes on."""
+
+    def next_due(self, _loop: ClosedLoop) -> float:
+        """Never."""
+        return inf

@@ -16,7 +16,7 @@ from traffic.endpoints.packet_heads import gradient_heads
 from traffic.endpoints.server import Servers
 from traffic.endpoints.streams import lay_out
 from traffic.faults.endpoint_faults import DIGITS, SLOWEST, FaultyPorts, Stragglers
-from traffic.sockets.ports import IntArray, Outgoing, Packets
+from traffic.sockets.ports import FloatArray, IntArray, Outgoing, Packets
 from traffic.wire.frames import BARE_FRAME
 
 HOSTS = ("w0", "w1", "w2")
@@ -48,6 +48,12 @@ class Recorder:
 
     def sleep(self, seconds: float) -> None:
         self.time += seconds
+
+    def is_quiet(self) -> bool:
+        return not len(self.arrived)
+
+    def accepts_from(self) -> FloatArray:
+        return np.full(len(HOSTS), -np.inf)
 
     def problems(self) -> dict[str, int]:
         return {}

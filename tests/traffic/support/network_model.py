@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from planner.core.plan import ROOT_LABEL, Aggregator
 from traffic.endpoints.packet_heads import RESULTS_IPV4
 from traffic.endpoints.streams import StreamLayout
-from traffic.sockets.ports import IntArray, Outgoing, Packets
+from traffic.sockets.ports import FloatArray, IntArray, Outgoing, Packets
 from traffic.wire.frames import FRAME, Frames, head_of
 from traffic.wire.packet_format import Flag, Kind
 
@@ -84,6 +84,14 @@ class ModelPorts:
     def sleep(self, seconds: float) -> None:
         """Move the clock."""
         self.clock += seconds
+
+    def is_quiet(self) -> bool:
+        """Whether no packet has come to a host or a node by now."""
+        return not self.events or self.events[0].at > self.clock
+
+    def accepts_from(self) -> FloatArray:
+        """Now."""
+        return np.full(len(self.layout.hosts), -np.inf)
 
     def problems(self) -> Mapping[str, int]:
         """None: a model meets no problems."""

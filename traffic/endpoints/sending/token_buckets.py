@@ -34,6 +34,12 @@ class TokenBuckets:
         """Empty the buckets of an iteration's streams; the first refill gives each one fragment."""
         self.refilled_at[streams] = np.nan
 
+    def filled_at(self) -> FloatArray:
+        """When each bucket has, or had, credit for a fragment, to within roundings; -inf before the first refill."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            at = self.refilled_at + (1 - self.credit) / self.streams.rate_fps
+        return np.where(np.isnan(at), -np.inf, at)
+
     @property
     def depth(self) -> FloatArray:
         """How many fragments each bucket holds. Rates, and depths with them, may change during a run."""
