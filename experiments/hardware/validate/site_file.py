@@ -13,7 +13,7 @@ from experiments.hardware.validate.site import NONE, Margins, Simulate, Site, Wi
 from experiments.run.run import MODES
 from experiments.run.scenario import FABRIC_FILES, FabricChoice, JobChoice, build_problem, parse_scale
 from experiments.study.setting import Text
-from planner.install.data_plane_program import INA, PROGRAMS, find_program
+from planner.install.data_plane_program import PROGRAMS, DataPlaneProgram, find_program, program_for
 from planner.registry import find_method
 from topo.errors import InputError, unknown_name
 from topo.fabric.fabric import Fabric
@@ -24,6 +24,7 @@ from topo.files.reader import FileKind, ParsedFile, Place, read_file
 from topo.files.validation import Record, validate
 
 FILE = FileKind("site", max_bytes=1 << 20, tells_lines=True)
+STARTED = "site"
 START = "`inakit validate --starter` writes one to begin with"
 
 Share = Annotated[float, BeforeValidator(share)]
@@ -74,7 +75,7 @@ class SiteRecord(Record):
     chip: StrictStr | None = Field(
         None, description=f"of every switch: {', '.join(PROFILES)}, or a profile in a .yml file"
     )
-    program: StrictStr = Field(INA.name, description=f"the data-plane program: {', '.join(PROGRAMS)}")
+    program: StrictStr | None = Field(None, description=f"the data-plane program: {', '.join(PROGRAMS)}")
     mode: StrictStr = Field("reliable", description=f"one of {', '.join(MODES)}")
     seed: Annotated[StrictInt, Field(ge=0)] = Field(0, description="a whole number that is not negative")
 
@@ -95,17 +96,29 @@ def load_site(path: Path) -> Site:
     if record.mode not in MODES:
         raise file.error(("mode",), str(unknown_name("mode", record.mode, MODES)))
     return Site(
-        name=path.resolve().stem,
+        name=name_of(path.resolve()),
         problem=problem,
         planners=tuple(record.planners),
         withstand=withstand_of(file, record.withstand, problem.fabric),
         margins=margins_of(record.margins),
         simulate=Simulate(record.simulate.worst, record.simulate.fragments),
         emulate=None if record.emulate is None else scale_of(file, record.emulate),
-        program=at(file, ("program",), lambda: find_program(record.program)).name,
+        program=at(file, ("program",), lambda: program_of(record.program, problem.fabric)).name,
         mode=record.mode,
         seed=record.seed,
     )
+
+
+def name_of(path: Path) -> str:
+    """The name of a site: that of its file, or of its folder where the file is called as the starter calls it."""
+    return path.parent.name if path.stem == STARTED and path.parent.name else path.stem
+
+
+def program_of(name: str | None, fabric: Fabric) -> DataPlaneProgram:
+    """The program of that name, or without one the first that the fabric's chips can run. Raises `InputError`."""
+    if name is not None:
+        return find_program(name)
+    return program_for(switch.chip for switch in fabric.switches if switch.chip)
 
 
 def at(file: ParsedFile, place: Place, made: Callable[[], Found]) -> Found:

@@ -47,6 +47,7 @@ from planner.core.plan import Plan
 from planner.install.data_plane_program import find_program
 from planner.install.plan_entries import entries
 from topo.errors import InakitError
+from traffic.measure.verdict import VALID
 
 FOLDER = "sites"
 OWN = "experiments/hardware/validate"
@@ -125,8 +126,17 @@ class Work:
         return code_version(*(ROOT / part for part in (*PLANNING, *RUNNING, OWN)))
 
     def run(self, trials: Sequence[Trial], title: str) -> dict[str, Finished]:
-        """What came of the trials, by key; what is kept is not run again."""
-        return run_trials(trials, kept_in(self.results), self.engine, self.console, title)
+        """What came of the trials, by key; what is kept is not run again, unless it tells of the machine."""
+        kept = kept_in(self.results)
+        for trial in trials:
+            if (finished := kept.get(trial.key)) is not None and is_of_machine(trial, finished):
+                kept.forget(trial.key)
+        return run_trials(trials, kept, self.engine, self.console, title)
+
+
+def is_of_machine(trial: Trial, finished: Finished) -> bool:
+    """Whether a result may be another one next time: a trial that broke, or an emulation that is not VALID."""
+    return finished.row is None or (trial.alone and finished.row["verdict"] != VALID)
 
 
 def hashes_of(*files: Path) -> dict[str, str]:
@@ -145,7 +155,7 @@ def validate_site(site: Site, results: Path, engine: Engine, console: Console) -
     save_problem(folder, site.problem)
     work = Work(site, folder, results, engine, console)
     planned = [plan_of(work, planner) for planner in site.planners]
-    left_out: list[str] = []
+    left_out = [*unfit_programs(site)]
     try:
         found = [result if result.failed else all_of(work, result, left_out) for result in planned]
     except KeyboardInterrupt as interrupt:
@@ -163,7 +173,8 @@ def plan_of(work: Work, planner: str) -> PlannerResult:
         return PlannerResult(planner, failed=str(error))
     prediction = evaluate(site.problem, plan)
     rates = {number: job.sending_rate_bps for number, job in prediction.jobs.items()}
-    fits = chips_fit(site.problem, plan) if any(each.chip for each in site.problem.fabric.switches) else []
+    installed = find_program(site.program).fitted(plan)
+    fits = chips_fit(site.problem, installed) if any(each.chip for each in site.problem.fabric.switches) else []
     return PlannerResult(planner, rates, prediction, said, tuple(fits))
 
 
@@ -214,9 +225,10 @@ def emulated(work: Work, planner: str, left_out: list[str]) -> Mapping[str, Any]
     given: Given = {"scale": work.site.emulate, "fragments": work.site.simulate.fragments}
     trial = work.trial(emulate, planner, None, "emulation", **given)
     row = row_of(work.run([trial], f"{planner}: emulation")[trial.key])
-    if row.get("error") or row["verdict"] != "VALID":
+    if row.get("error") or row["verdict"] != VALID:
         why = row.get("error") or f"{row['verdict']}: {'; '.join(row['reasons'][:2])}"
-        left_out.append(f"{planner}: the emulation gave no result ({why}); try a smaller scale, emulate: 1/100000")
+        remedy = "the same command tries it again; or choose a smaller scale, such as emulate: 1/100000"
+        left_out.append(f"{planner}: the emulation gave no result ({why}); {remedy}")
     return row
 
 
@@ -227,6 +239,13 @@ def why_not_emulated(site: Site) -> str | None:
     if os.geteuid() != 0:
         return "it needs root: sudo inakit validate"
     return EmulatedWorld("fast").missing()
+
+
+def unfit_programs(site: Site) -> list[str]:
+    """Why the site's program cannot run on its chips, a line for each chip."""
+    chips = dict.fromkeys(switch.chip for switch in site.problem.fabric.switches if switch.chip)
+    reasons = (find_program(site.program).unfit_for(chip) for chip in chips)
+    return [reason for reason in reasons if reason is not None]
 
 
 def row_of(finished: Finished) -> Mapping[str, Any]:

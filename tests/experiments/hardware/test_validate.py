@@ -14,21 +14,27 @@ from rich.console import Console
 
 from experiments.cli.main import main
 from experiments.hardware.validate.failures import Failure, after, links_of_jobs, single_failures
+from experiments.hardware.validate.folder_lock import one_validation
 from experiments.hardware.validate.judge import PlannerResult, Weathered, reasons_of
 from experiments.hardware.validate.prepared import ANEW, AS_BEFORE, NO_PLAN, NOTHING, PARTLY_ANEW, save_problem
 from experiments.hardware.validate.site import Margins, Simulate, Site, Withstand
 from experiments.hardware.validate.site_file import load_site
 from experiments.hardware.validate.starter import write_starter
+from experiments.hardware.validate.trials import emulate
 from experiments.hardware.validate.validation import (
     Validation,
     Work,
     all_failures,
     folder_of,
+    is_of_machine,
     plan_of,
+    unfit_programs,
     validate_site,
 )
 from experiments.run.scenario import FabricChoice
 from experiments.sweeps.engines import Loky
+from experiments.sweeps.kept import Finished
+from experiments.sweeps.one_trial import Trial
 from planner.core.problem import Job, Problem
 from planner.registry import METHODS
 from topo.errors import InputError
@@ -222,8 +228,8 @@ def test_the_command_writes_the_verdict_and_the_page(run: Command, tmp_path: Pat
     command = ("validate", tmp_path / "site.yml", "--processes", "1", "--results", tmp_path / "results")
     code, told = run(*command)
     assert code == 0, told
-    assert "site holds with atp" in told
-    folder = tmp_path / "results" / "sites" / "site"
+    assert f"{tmp_path.name} holds with atp" in told
+    folder = tmp_path / "results" / "sites" / tmp_path.name
     assert (folder / "report.html").stat().st_size > 1000
     (tmp_path / "site.yml").write_text(SITE.replace("accepted", "fails").replace("[spine2]", "[leaf2]"))
     code, told = run(*command)
@@ -243,6 +249,48 @@ def test_the_starter_is_a_site_and_is_never_written_over(run: Command, tmp_path:
     assert found.withstand == Withstand(hosts_may_be_cut_off=True)
     with pytest.raises(InputError, match=r"site\.yml is there already"):
         write_starter(tmp_path / "new")
+
+
+def test_a_site_is_called_like_its_file_or_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "jobs.yml").write_text(JOBS)
+    for file in ("site.yml", "east.yml"):
+        (tmp_path / file).write_text(SITE)
+    assert [load_site(tmp_path / file).name for file in ("site.yml", "east.yml")] == [tmp_path.name, "east"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "program"),
+    [("", "ina"), ("chip: generic", "ina"), ("chip: tofino1", "ina_hw"), ("chip: tofino1\nprogram: ina", "ina")],
+)
+def test_without_a_program_the_first_that_the_chip_can_run_is_taken(tmp_path: Path, keys: str, program: str) -> None:
+    (tmp_path / "jobs.yml").write_text(JOBS)
+    (tmp_path / "site.yml").write_text(f"{SITE}{keys}\n")
+    found = load_site(tmp_path / "site.yml")
+    assert found.program == program
+    assert unfit_programs(found) == (
+        ["program ina sums 64 values of up to 64 children in a pass, and chip tofino1 has 32 and 32: it cannot run "
+         "there"] if "program: ina" in keys else []
+    )  # fmt: skip
+
+
+def test_two_validations_do_not_write_into_one_folder(run: Command, tmp_path: Path) -> None:
+    (tmp_path / "site.yml").write_text(SITE)
+    (tmp_path / "jobs.yml").write_text(JOBS)
+    results = tmp_path / "results"
+    with one_validation(results / "sites" / tmp_path.name):
+        code, told = run("validate", tmp_path / "site.yml", "--results", results)
+    assert code == 2
+    assert "another validation is writing there: wait until it has ended, or choose another --results" in told
+    assert not list(results.rglob("*.json"))
+
+
+@pytest.mark.parametrize(
+    ("row", "again"),
+    [(None, True), ({"verdict": "OVERLOADED"}, True), ({"verdict": "VALID"}, False)],
+)
+def test_what_the_machine_spoilt_is_tried_again(row: dict[str, Any] | None, again: bool) -> None:
+    trial = Trial("key", emulate, {}, "emulation", alone=True)
+    assert is_of_machine(trial, Finished("key", row, None, 1.0, "here", "now")) is again
 
 
 @pytest.mark.parametrize(
