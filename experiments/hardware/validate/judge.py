@@ -20,13 +20,14 @@ HOLDS, DOES_NOT_HOLD = "HOLDS", "DOES NOT HOLD"
 
 @dataclass(frozen=True)
 class Weathered:
-    """What one failure does to the plan of one planner. `row` is what the trial returned, or its error."""
+    """What one failure does to the plan of one planner. `plan`: the packed plan under it, where it is another one."""
 
     failure: Failure
     state: str
     lost: Mapping[int, str]
     rates_bps: Mapping[int, float]
     error: str | None
+    plan: str | None = None
 
     def kept(self, before_bps: Mapping[int, float]) -> dict[int, float]:
         """The share of its rate that each job keeps; 0 for jobs that are lost or have no plan."""
@@ -44,7 +45,8 @@ def weathered_of(failure: Failure, row: Mapping[str, Any] | None, error: str | N
     if row is None:
         return Weathered(failure, NO_PLAN, {}, {}, error)
     rates = {int(number): rate for number, rate in row["rates_bps"].items()}
-    return Weathered(failure, row["state"], {int(n): why for n, why in row["lost"].items()}, rates, row["error"])
+    lost = {int(number): why for number, why in row["lost"].items()}
+    return Weathered(failure, row["state"], lost, rates, row["error"], row.get("plan"))
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
@@ -86,8 +87,7 @@ def load_site(path: Path) -> Site:
         raise InputError(f"{path}: there is no such file; {START}")
     file = read_file(path, FILE)
     record = validate(file, SiteRecord)
-    choice = fabric_choice(record, path.parent)
-    at(file, ("chip",) if record.chip else ("fabric",), choice.build)
+    choice = fabric_choice(file, record, path.parent)
     problem = at(file, ("jobs",), lambda: build_problem(choice, JobChoice(path.parent / record.jobs)))
     for place, name in enumerate(record.planners):
         at(file, ("planners", place), lambda name=name: find_method(name))  # type: ignore[misc]
@@ -129,13 +129,19 @@ def at(file: ParsedFile, place: Place, made: Callable[[], Found]) -> Found:
         raise file.error(place, str(error)) from error
 
 
-def fabric_choice(record: SiteRecord, folder: Path) -> FabricChoice:
-    """The fabric that a record describes. Its files are in `folder`."""
+def fabric_choice(file: ParsedFile, record: SiteRecord, folder: Path) -> FabricChoice:
+    """The fabric that a record describes; its files are in `folder`. Raises `InputError` at the key that is wrong."""
     topo, chip = (
         str(folder / name) if name and name.endswith((*FABRIC_FILES, *FILE_SUFFIXES)) else name
         for name in (record.fabric, record.chip)
     )
-    return FabricChoice(topo or "", capacity=record.capacity, ina=record.ina, seed=record.seed, chip=chip)
+    choice = FabricChoice(topo or "", seed=record.seed)
+    at(file, ("fabric",), choice.build)
+    for key, value in (("capacity", record.capacity), ("ina", record.ina), ("chip", chip)):
+        if value is not None:
+            choice = replace(choice, **{key: value})  # type: ignore[arg-type]
+            at(file, (key,), choice.build)
+    return choice
 
 
 def margins_of(record: MarginsRecord) -> Margins:

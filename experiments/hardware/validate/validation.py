@@ -205,15 +205,14 @@ def all_failures(work: Work, planner: str) -> tuple[Weathered, ...]:
 
 def simulated(work: Work, result: PlannerResult) -> dict[str, Mapping[str, Any]]:
     """The runs in virtual time: of the plan without a failure, under "", and of the worst failures, by their names."""
-    going_on = [each.failure for each in result.worst if each.state not in (NO_PLAN, NOTHING)]
-    cases = [None, *going_on[: work.site.simulate.worst]]
-    trials = [
-        work.trial(simulate, result.planner, case, "virtual time", fragments=work.site.simulate.fragments)
-        for case in cases
-    ]
-    found = work.run(trials, f"{result.planner}: virtual time")
-    names = ["" if case is None else case.name for case in cases]
-    return {name: row_of(found[trial.key]) for name, trial in zip(names, trials, strict=True)}
+    going_on = [each for each in result.worst if each.state not in (NO_PLAN, NOTHING)]
+    worst = {each.failure.name: each for each in going_on[: work.site.simulate.worst]}
+    more: dict[str, Any] = {"kind": "virtual time", "fragments": work.site.simulate.fragments}
+    trials = {"": work.trial(simulate, result.planner, None, plan=None, **more)} | {
+        name: work.trial(simulate, result.planner, each.failure, plan=each.plan, **more) for name, each in worst.items()
+    }
+    found = work.run([*trials.values()], f"{result.planner}: virtual time")
+    return {name: row_of(found[trial.key]) for name, trial in trials.items()}
 
 
 def emulated(work: Work, planner: str, left_out: list[str]) -> Mapping[str, Any] | None:

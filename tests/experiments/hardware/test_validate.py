@@ -16,6 +16,7 @@ from experiments.cli.main import main
 from experiments.hardware.validate.failures import Failure, after, links_of_jobs, single_failures
 from experiments.hardware.validate.folder_lock import one_validation
 from experiments.hardware.validate.judge import PlannerResult, Weathered, reasons_of
+from experiments.hardware.validate.packed_plan import packed, unpacked
 from experiments.hardware.validate.prepared import ANEW, AS_BEFORE, NO_PLAN, NOTHING, PARTLY_ANEW, save_problem
 from experiments.hardware.validate.site import Margins, Simulate, Site, Withstand
 from experiments.hardware.validate.site_file import load_site
@@ -28,6 +29,7 @@ from experiments.hardware.validate.validation import (
     folder_of,
     is_of_machine,
     plan_of,
+    simulated,
     unfit_programs,
     validate_site,
 )
@@ -35,6 +37,7 @@ from experiments.run.scenario import FabricChoice
 from experiments.sweeps.engines import Loky
 from experiments.sweeps.kept import Finished
 from experiments.sweeps.one_trial import Trial
+from planner.core.plan import Plan
 from planner.core.problem import Job, Problem
 from planner.registry import METHODS
 from topo.errors import InputError
@@ -159,6 +162,29 @@ def test_a_site_holds_and_what_it_does_is_kept(tmp_path: Path) -> None:
     assert len(kept) == 2 + 2
     assert validated(given, tmp_path) == found
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
+
+
+def test_the_plan_that_was_judged_is_the_one_that_is_run(tmp_path: Path) -> None:
+    """A solver that is short of time may give another plan when it is asked again."""
+    plan = METHODS["atp"].plan(two_jobs())
+    used = next(pair for pair in (("leaf1", "spine1"), ("leaf1", "spine2")) if frozenset(pair) in core_links(plan))
+    given = site(withstand=Withstand((used,), ()))
+    work = Work(given, folder_of(given, tmp_path), tmp_path, Loky(1), QUIET)
+    save_problem(work.folder, given.problem)
+    result = plan_of(work, "atp")
+    result = replace(result, weathered=all_failures(work, "atp"))
+    (found,) = result.weathered
+    assert found.state in (PARTLY_ANEW, ANEW) and found.plan is not None
+    slower = unpacked(found.plan).with_rates_times(0.5)
+    told = simulated(work, replace(result, weathered=(replace(found, plan=packed(slower)),)))
+    assert told[found.failure.name]["planned_bps"] == {
+        str(job): pytest.approx(rate / 2) for job, rate in found.rates_bps.items()
+    }
+
+
+def core_links(plan: Plan) -> set[frozenset[str]]:
+    """The links that a plan uses."""
+    return {frozenset(link) for links in links_of_jobs(plan).values() for link in links}
 
 
 def test_hosts_that_are_cut_off_fail_the_site_unless_it_accepts_that(tmp_path: Path) -> None:
@@ -318,6 +344,10 @@ def test_what_the_machine_spoilt_is_tried_again(row: dict[str, Any] | None, agai
         (("version: 1", "version: 1\nemulate: fast"), "emulate: scale 'fast': a fraction is expected"),
         (("version: 1", "version: 1\nmode: quick"), "mode: unknown mode 'quick'"),
         (("version: 1", "version: 1\nchip: tofno1"), "line 2: chip: .*tofno1"),
+        (("version: 1", "version: 1\nchip: Tofino1"), "line 2: chip: .* did you mean 'tofino1'"),
+        (("version: 1", "version: 1\ncapacity: fast"), "line 2: capacity: 'fast': expected a rate"),
+        (("version: 1", "version: 1\nina: h1"), "line 2: ina: unknown switch 'h1'"),
+        (("version: 1", "version: 1\nchip: tofino1\ncapacity: 400G"), "line 2: chip: .* 400 Gbit/s"),
         ((SITE, ""), "expected the keys version, fabric, jobs"),
         ((SITE, "- 1"), "expected the keys version, fabric, jobs"),
         ((SITE, "a: [1"), "line"),
