@@ -23,6 +23,7 @@ from experiments.worlds.registry import find_world
 from planner.core.evaluate import evaluate
 from planner.core.plan import Plan
 from planner.core.problem import Problem
+from planner.core.solving import FEASIBLE
 from planner.install.data_plane_program import find_program
 from topo.errors import InakitError
 from topo.fabric.variations import with_scale
@@ -31,7 +32,8 @@ from topo.fabric.variations import with_scale
 def withstand(given: Given) -> Row:
     """Plan under a failure: what becomes of the plan, which jobs are lost and why, and the rates of the others.
 
-    A plan that is not as before is in the row, as `packed` writes it.
+    A plan that is not as before is in the row, as `packed` writes it, and whether its solver stopped before it was
+    proven the best.
     """
     folder, planner, failure = Path(given["folder"]), given["planner"], Failure(tuple(given["failure"]))
     lost = {str(number): why for number, why in load_remains(folder, planner, failure).lost.items()}
@@ -43,7 +45,8 @@ def withstand(given: Given) -> Row:
         return {"state": NOTHING, "lost": lost, "rates_bps": {}, "error": None}
     left, made, state = found
     row = {"state": state, "lost": lost, "rates_bps": rates_of(left, made), "error": None}
-    return row if state == AS_BEFORE else row | {"plan": packed(made)}
+    more = {"plan": packed(made), "unproven": made.outcome.status == FEASIBLE}
+    return row if state == AS_BEFORE else row | more
 
 
 def rates_of(problem: Problem, plan: Plan) -> dict[str, float]:

@@ -44,6 +44,7 @@ from experiments.sweeps.run_trials import run_trials
 from experiments.worlds.emulated import EmulatedWorld
 from planner.core.evaluate import evaluate
 from planner.core.plan import Plan
+from planner.core.solving import FEASIBLE
 from planner.install.data_plane_program import find_program
 from planner.install.plan_entries import entries
 from topo.errors import InakitError
@@ -175,7 +176,8 @@ def plan_of(work: Work, planner: str) -> PlannerResult:
     rates = {number: job.sending_rate_bps for number, job in prediction.jobs.items()}
     installed = find_program(site.program).fitted(plan)
     fits = chips_fit(site.problem, installed) if any(each.chip for each in site.problem.fabric.switches) else []
-    return PlannerResult(planner, rates, prediction, said, tuple(fits))
+    unproven = plan.outcome.status == FEASIBLE
+    return PlannerResult(planner, rates, prediction, said, tuple(fits), unproven=unproven)
 
 
 def made_plan(work: Work, planner: str) -> tuple[Plan, str]:
@@ -190,8 +192,20 @@ def made_plan(work: Work, planner: str) -> tuple[Plan, str]:
 def all_of(work: Work, result: PlannerResult, left_out: list[str]) -> PlannerResult:
     """The planner's result with every failure, the runs in virtual time, and the emulation."""
     result = replace(result, weathered=all_failures(work, result.planner))
+    left_out += unproven(result)
     result = replace(result, virtual=simulated(work, result))
     return replace(result, emulated=emulated(work, result.planner, left_out))
+
+
+def unproven(result: PlannerResult) -> list[str]:
+    """A line where solvers stopped before plans were proven the best: the time limit depends on the machine."""
+    under = sum(each.unproven for each in result.weathered)
+    plans = ["the plan without failures"] * result.unproven
+    plans += [f"those under {under} of {len(result.weathered)} failures"] * (under > 0)
+    if not plans:
+        return []
+    told = "the solver's time limit may have ended the search, and a faster machine may find better ones"
+    return [f"{result.planner}: not proven to be the best: {', '.join(plans)}; {told}"]
 
 
 def all_failures(work: Work, planner: str) -> tuple[Weathered, ...]:

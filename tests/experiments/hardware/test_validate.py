@@ -15,7 +15,7 @@ from rich.console import Console
 from experiments.cli.main import main
 from experiments.hardware.validate.failures import Failure, after, links_of_jobs, single_failures
 from experiments.hardware.validate.folder_lock import one_validation
-from experiments.hardware.validate.judge import PlannerResult, Weathered, reasons_of
+from experiments.hardware.validate.judge import PlannerResult, Weathered, reasons_of, weathered_of
 from experiments.hardware.validate.packed_plan import packed, unpacked
 from experiments.hardware.validate.prepared import ANEW, AS_BEFORE, NO_PLAN, NOTHING, PARTLY_ANEW, save_problem
 from experiments.hardware.validate.site import Margins, Simulate, Site, Withstand
@@ -31,6 +31,7 @@ from experiments.hardware.validate.validation import (
     plan_of,
     simulated,
     unfit_programs,
+    unproven,
     validate_site,
 )
 from experiments.run.scenario import FabricChoice
@@ -180,6 +181,23 @@ def test_the_plan_that_was_judged_is_the_one_that_is_run(tmp_path: Path) -> None
     assert told[found.failure.name]["planned_bps"] == {
         str(job): pytest.approx(rate / 2) for job, rate in found.rates_bps.items()
     }
+
+
+def test_plans_that_are_not_proven_are_told() -> None:
+    """The time limit of a solver depends on the machine, and so may the verdict."""
+    proven = PlannerResult("aro", weathered=(weathered(), weathered()))
+    assert unproven(proven) == []
+    late = replace(proven, unproven=True, weathered=(weathered(), replace(weathered(), unproven=True)))
+    (told,) = unproven(late)
+    assert told.startswith(
+        "aro: not proven to be the best: the plan without failures, those under 1 of 2 failures; the solver's time"
+    )
+    assert weathered_of(Failure(("s1",)), row_under_failure(unproven=True), None).unproven
+
+
+def row_under_failure(**more: Any) -> dict[str, Any]:
+    """The row of a trial under a failure that costs no job anything."""
+    return {"state": ANEW, "lost": {}, "rates_bps": {"1": 1e9}, "error": None} | more
 
 
 def core_links(plan: Plan) -> set[frozenset[str]]:
