@@ -62,7 +62,7 @@ class RunError(InakitError):
 def unknown_name(what: str, name: str, known: Iterable[str]) -> InputError:
     """The error for a name that no registry has, with the nearest one that it has."""
     choices = sorted(known)
-    near = difflib.get_close_matches(name, choices, n=1)
+    near = difflib.get_close_matches(name, choices, n=1) or [each for each in choices if each.lower() == name.lower()]
     hint = f"did you mean '{near[0]}'? " if near else ""
     return InputError(f"unknown {what} '{name}': {hint}choose from {', '.join(choices)}")
 

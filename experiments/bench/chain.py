@@ -10,6 +10,7 @@ from __future__ import annotations
 import socket
 import time
 from contextlib import ExitStack
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
@@ -17,6 +18,7 @@ from typing import Self
 
 import numpy as np
 
+from planner.install.data_plane_program import INA, DataPlaneProgram
 from planner.install.program import (
     ADMISSION,
     ADMIT,
@@ -77,9 +79,9 @@ def entries_of(number: int, server_ipv4: int) -> SwitchEntries:
 class Bench:
     """A running chain, as a context manager. `network_s` and `entries_s` are the seconds that its set-up took."""
 
-    def __init__(self, target: Target, length: int) -> None:
+    def __init__(self, target: Target, length: int, program: DataPlaneProgram = INA) -> None:
         self.fabric = chain(length)
-        self.network = Network(self.fabric, target.node_class())
+        self.network = Network(self.fabric, partial(target.node_class(), program=program.path))
         self.network_s = self.entries_s = 0.0
 
     def __enter__(self) -> Self:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 
 from rich.console import Console
 from rich.progress import Progress
 
 from experiments.bench.chain import Bench
 from experiments.bench.lossless_rate import LOSS_LIMITS, highest_rates
-from experiments.bench.trial import WORKLOADS, Sender, run_trial
+from experiments.bench.trial import WORKLOADS, Sender, Workload, run_trial
+from planner.install.data_plane_program import INA, PROGRAMS, DataPlaneProgram
 from switch.program.source_hashes import check_sources
-from switch.running_switch import PROGRAM
 from switch.targets import TARGETS, Target
 
 CHAIN_LENGTHS = (1, 5, 15, 45)
@@ -50,7 +51,8 @@ class Findings:
 
 def targets_here() -> list[Target]:
     """The targets that this machine can run. Raises `InputError` for a stale P4 program."""
-    check_sources(PROGRAM)
+    for program in PROGRAMS.values():
+        check_sources(program.path)
     return [target for target in TARGETS.values() if target.missing() is None]
 
 
@@ -66,20 +68,25 @@ def run_bench(targets: Sequence[Target], console: Console, lengths: Sequence[int
     set_ups: list[SetUp] = []
     with Progress(console=console, transient=True) as progress:
         task = progress.add_task("", total=len(targets) * len(lengths) * len(WORKLOADS) * len(LOSS_LIMITS))
-        for target in targets:
-            for length in lengths:
-                progress.update(task, description=f"{target.name}, {length} switches")
-                with Bench(target, length) as bench:
+        for target, length, program in product(targets, lengths, PROGRAMS.values()):
+            progress.update(task, description=f"{target.name}, {length} switches, {program.name}")
+            with Bench(target, length, program) as bench:
+                if program is INA:
                     set_ups.append(SetUp(target.name, length, bench.network_s, bench.entries_s))
-                    for measurement in measure_chain(target.name, bench):
-                        found.append(measurement)
-                        progress.advance(task)
+                for measurement in measure_chain(target.name, bench, of_program(program)):
+                    found.append(measurement)
+                    progress.advance(task)
     return Findings(tuple(found), tuple(set_ups))
 
 
-def measure_chain(target: str, bench: Bench) -> Iterator[Measurement]:
+def of_program(program: DataPlaneProgram) -> list[Workload]:
+    """The workloads of switches that run this program."""
+    return [workload for workload in WORKLOADS if workload.program is program]
+
+
+def measure_chain(target: str, bench: Bench, workloads: Iterable[Workload]) -> Iterator[Measurement]:
     """The highest rate of each workload on one chain, for every loss limit."""
-    for workload in WORKLOADS:
+    for workload in workloads:
         trial = partial(run_trial, bench, workload, Sender(bench, workload))
         for limit, rate in zip(LOSS_LIMITS, highest_rates(trial), strict=True):
             yield Measurement(target, workload.name, len(bench.network.switches), limit, rate)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from experiments.bench.chain import FRAMES_PER_CALL, SLOTS, WORKERS, Bench
+from planner.install.data_plane_program import INA, INA_HW, DataPlaneProgram
 from topo.errors import RunError
 from topo.live.processors import on_endpoint_processor
 from traffic.sockets.sendmmsg import Messages, libc
@@ -16,6 +17,7 @@ from traffic.wire.frames import FRAGMENT, FRAME
 from traffic.wire.packet_format import UDP_PORT
 
 PLAIN_PORT = 9
+AGGREGATION = f"{FRAGMENT.values}-element aggregation"
 BURST_S = 0.001
 """A worker hands the packets of this many seconds to the kernel in one call, but at most `FRAMES_PER_CALL`."""
 QUIET_S, QUIET_PER_SWITCH_S = 0.06, 0.01
@@ -24,16 +26,18 @@ PATIENCE_S = 15.0
 
 @dataclass(frozen=True)
 class Workload:
-    """What the workers send, and how many packets reach the server for each that a worker sends."""
+    """What the workers send, how many packets reach the server for each that a worker sends, and the program."""
 
     name: str
     udp_port: int
     yield_per_packet: float
+    program: DataPlaneProgram = INA
 
 
 WORKLOADS = (
     Workload("plain forwarding", PLAIN_PORT, 1.0),
-    Workload(f"{FRAGMENT.values}-element aggregation", UDP_PORT, 1 / len(WORKERS)),
+    Workload(AGGREGATION, UDP_PORT, 1 / len(WORKERS)),
+    Workload(f"{AGGREGATION}, {INA_HW.name}", UDP_PORT, 1 / len(WORKERS), INA_HW),
 )
 
 
@@ -50,7 +54,10 @@ RunTrial = Callable[[float, float | None], Trial]
 
 
 class Sender:
-    """Sends fragments in order of their numbers. The workers take turns, and each sends the same fragments."""
+    """Sends fragments in order of their numbers. The workers take turns, and each sends the same fragments.
+
+    Numbers rise from trial to trial, for `ina_hw` keeps a finished sum in its slot until a newer fragment comes.
+    """
 
     def __init__(self, bench: Bench, workload: Workload) -> None:
         self.sockets = bench.sockets

@@ -24,7 +24,8 @@ from topo.errors import InputError, unknown_name
 
 LEVELS = (1, 2, 3)
 COMPARED = "no loss", "1 % loss"
-COVERED = "every element of every sum at every worker, and the number of workers that each sum says it covers"
+COVERED = "every element of every sum at every worker"
+COUNTED, NOT_COUNTED = ", and the number of workers that each sum says it covers", "; sums do not count their workers"
 LONG = 1_000_000
 """How many fragments the long form has on each switch, over all its cells."""
 
@@ -80,7 +81,8 @@ def run_matrix(
     console.print(
         f"in each cell: communication time, transmissions per gradient; {carried:,} fragments in all", highlight=False
     )
-    console.print(f"{exact} of {len(found)} exact: {COVERED}", highlight=False, soft_wrap=True)
+    counts = COUNTED if program.counts_workers else NOT_COUNTED
+    console.print(f"{exact} of {len(found)} exact: {COVERED}{counts}", highlight=False, soft_wrap=True)
     return found
 
 

@@ -9,7 +9,7 @@ either. `ina` does all that the papers ask for. `ina_hw` does what a chip can: o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from planner.core.plan import AggregationTree, Plan
 from planner.core.policies import POLICIES, policy_of
 from planner.install.program import BITMAP_BITS
 from topo.errors import PlanError, unknown_name
-from topo.fabric.chips import VALUES_PER_PACKET
+from topo.fabric.chips import VALUES_PER_PACKET, Chip
 
 BUILD = Path(__file__).resolve().parents[2] / "p4" / "build"
 
@@ -50,6 +50,15 @@ class DataPlaneProgram:
     def policies(self) -> tuple[str, ...]:
         """The slot policies that the program can do."""
         return tuple(name for name in POLICIES if name not in self.refused)
+
+    def unfit_for(self, chip: Chip) -> str | None:
+        """Why the program cannot run on a chip as it is; None where nothing is known against it."""
+        if self.values_per_pass <= chip.values_per_pass and self.bitmap_bits <= chip.children_per_slot:
+            return None
+        return (
+            f"program {self.name} sums {self.values_per_pass} values of up to {self.bitmap_bits} children in a pass, "
+            f"and chip {chip.name} has {chip.values_per_pass} and {chip.children_per_slot}: it cannot run there"
+        )
 
     def fitted(self, plan: Plan) -> Plan:
         """The plan for this program; the same object where nothing is different.
@@ -97,6 +106,13 @@ INA_HW = DataPlaneProgram(
 )
 PROGRAMS = {program.name: program for program in (INA, INA_HW)}
 """By the name that `--program` takes."""
+
+
+def program_for(chips: Iterable[Chip]) -> DataPlaneProgram:
+    """The first program that can run on all chips; the last one where none can."""
+    every = tuple(chips)
+    able = (program for program in PROGRAMS.values() if not any(program.unfit_for(chip) for chip in every))
+    return next(able, INA_HW)
 
 
 def find_program(name: str) -> DataPlaneProgram:

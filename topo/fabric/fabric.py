@@ -280,9 +280,15 @@ def check_chip(switch: Switch, chip: Chip, rates_bps: Mapping[int, float]) -> No
     for port, share in shares.items():
         if share == math.inf:
             fastest = chip.ports_per_pipeline[0][0]
-            raise FabricError(f"{where}: port {port} has {rates_bps[port]:g} bit/s; the fastest has {fastest:g}")
+            raise FabricError(
+                f"{where}: port {port} has {rates_bps[port] / 1e9:g} Gbit/s; the chip's fastest have "
+                f"{fastest / 1e9:g}: choose slower links, or another chip"
+            )
     if len(switch.pipelines) > chip.pipelines:
-        raise FabricError(f"{where}: {len(switch.pipelines)} pipelines; the chip has {chip.pipelines}")
+        raise FabricError(
+            f"{where}: its {len(rates_bps)} ports are in {len(switch.pipelines)} pipelines; the chip has "
+            f"{chip.pipelines}: join fewer or slower links to the switch, or choose another chip"
+        )
     for number, ports in enumerate(switch.pipelines):
         needed = sum(shares.get(port, 0.0) for port in ports)
         if needed > 1 + ROUNDING:

@@ -98,7 +98,11 @@ def profile(name: str) -> Chip:
 
 def load_chip(path: Path) -> Chip:
     """The chip of a file. Raises `FabricError` that names file, place and remedy."""
-    return described(read_file(path, YAML))
+    file = read_file(path, YAML)
+    found = described(file)
+    if path not in PROFILES.values() and found.name in PROFILES and found != profile(found.name):
+        raise file.error(("name",), f"{found.name} is a chip of the kit with other limits: give yours another name")
+    return found
 
 
 def described(file: ParsedFile) -> Chip:

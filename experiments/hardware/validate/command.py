@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from experiments.hardware.validate.document import document_of, verdict_document
+from experiments.hardware.validate.folder_lock import one_validation
 from experiments.hardware.validate.judge import HOLDS, PlannerResult, in_words
 from experiments.hardware.validate.site_file import load_site
 from experiments.hardware.validate.starter import write_starter
@@ -33,8 +34,15 @@ def start(folder: Path, console: Console) -> None:
 def validate_file(file: Path, on: str, processes: int | None, results: Path, console: Console) -> bool:
     """Validate the site of a file; whether it holds. Raises `InakitError`."""
     site = load_site(file)
-    found = validate_site(site, results, find_engine(on, processes, kept_in(results)), console)
-    folder = folder_of(site, results)
+    engine, folder = find_engine(on, processes, kept_in(results)), folder_of(site, results)
+    with one_validation(folder):
+        found = validate_site(site, results, engine, console)
+        write_validation(found, folder, console)
+    return found.verdict == HOLDS
+
+
+def write_validation(found: Validation, folder: Path, console: Console) -> None:
+    """Print the verdict, and write it and the page into the site's folder. Raises `OutputError`."""
     write_text(folder / VERDICT, json.dumps(verdict_document(found), indent=1, allow_nan=False) + "\n")
     print_validation(console, found)
     console.print(f"wrote {folder / VERDICT}", highlight=False, soft_wrap=True)
@@ -42,7 +50,6 @@ def validate_file(file: Path, on: str, processes: int | None, results: Path, con
         console.print(f"wrote {write_page(document_of(found), folder / PAGE)}", highlight=False, soft_wrap=True)
     except MachineError as error:
         console.print(f"no page ({error})", highlight=False, markup=False, soft_wrap=True)
-    return found.verdict == HOLDS
 
 
 def print_validation(console: Console, found: Validation) -> None:

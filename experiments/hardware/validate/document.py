@@ -26,6 +26,7 @@ def verdict_document(found: Validation) -> dict[str, Any]:
         "reasons": found.reasons,
         "left_out": list(found.left_out),
         "fabric": site.problem.fabric.name,
+        "program": site.program,
         "switches": len(site.problem.fabric.switches),
         "links": len(site.problem.fabric.links),
         "jobs": [{"number": job.number, "workers": len(job.workers)} for job in site.problem.jobs],

@@ -20,13 +20,19 @@ HOLDS, DOES_NOT_HOLD = "HOLDS", "DOES NOT HOLD"
 
 @dataclass(frozen=True)
 class Weathered:
-    """What one failure does to the plan of one planner. `row` is what the trial returned, or its error."""
+    """What one failure does to the plan of one planner.
+
+    `plan`: the packed plan under it, where it is another one. `unproven`: its solver stopped before that was proven the
+    best.
+    """
 
     failure: Failure
     state: str
     lost: Mapping[int, str]
     rates_bps: Mapping[int, float]
     error: str | None
+    plan: str | None = None
+    unproven: bool = False
 
     def kept(self, before_bps: Mapping[int, float]) -> dict[int, float]:
         """The share of its rate that each job keeps; 0 for jobs that are lost or have no plan."""
@@ -44,14 +50,17 @@ def weathered_of(failure: Failure, row: Mapping[str, Any] | None, error: str | N
     if row is None:
         return Weathered(failure, NO_PLAN, {}, {}, error)
     rates = {int(number): rate for number, rate in row["rates_bps"].items()}
-    return Weathered(failure, row["state"], {int(n): why for n, why in row["lost"].items()}, rates, row["error"])
+    lost = {int(number): why for number, why in row["lost"].items()}
+    unproven = row.get("unproven", False)
+    return Weathered(failure, row["state"], lost, rates, row["error"], row.get("plan"), unproven)
 
 
 @dataclass(frozen=True)
 class PlannerResult:
     """All that was found of one planner. `failed`: why it has no plan at all; then there is nothing else.
 
-    `virtual`: the runs in virtual time, by the name of the failure, "" for none; `emulated`: the emulation.
+    `unproven`: the solver stopped before the plan without failures was proven the best. `virtual`: the runs in virtual
+    time, by the name of the failure, "" for none; `emulated`: the emulation.
     """
 
     planner: str
@@ -63,6 +72,7 @@ class PlannerResult:
     virtual: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     emulated: Mapping[str, Any] | None = None
     failed: str | None = None
+    unproven: bool = False
 
     @property
     def worst(self) -> tuple[Weathered, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
@@ -13,7 +14,7 @@ from experiments.hardware.validate.site import NONE, Margins, Simulate, Site, Wi
 from experiments.run.run import MODES
 from experiments.run.scenario import FABRIC_FILES, FabricChoice, JobChoice, build_problem, parse_scale
 from experiments.study.setting import Text
-from planner.install.data_plane_program import INA, PROGRAMS, find_program
+from planner.install.data_plane_program import PROGRAMS, DataPlaneProgram, find_program, program_for
 from planner.registry import find_method
 from topo.errors import InputError, unknown_name
 from topo.fabric.fabric import Fabric
@@ -24,6 +25,7 @@ from topo.files.reader import FileKind, ParsedFile, Place, read_file
 from topo.files.validation import Record, validate
 
 FILE = FileKind("site", max_bytes=1 << 20, tells_lines=True)
+STARTED = "site"
 START = "`inakit validate --starter` writes one to begin with"
 
 Share = Annotated[float, BeforeValidator(share)]
@@ -74,7 +76,7 @@ class SiteRecord(Record):
     chip: StrictStr | None = Field(
         None, description=f"of every switch: {', '.join(PROFILES)}, or a profile in a .yml file"
     )
-    program: StrictStr = Field(INA.name, description=f"the data-plane program: {', '.join(PROGRAMS)}")
+    program: StrictStr | None = Field(None, description=f"the data-plane program: {', '.join(PROGRAMS)}")
     mode: StrictStr = Field("reliable", description=f"one of {', '.join(MODES)}")
     seed: Annotated[StrictInt, Field(ge=0)] = Field(0, description="a whole number that is not negative")
 
@@ -85,8 +87,7 @@ def load_site(path: Path) -> Site:
         raise InputError(f"{path}: there is no such file; {START}")
     file = read_file(path, FILE)
     record = validate(file, SiteRecord)
-    choice = fabric_choice(record, path.parent)
-    at(file, ("chip",) if record.chip else ("fabric",), choice.build)
+    choice = fabric_choice(file, record, path.parent)
     problem = at(file, ("jobs",), lambda: build_problem(choice, JobChoice(path.parent / record.jobs)))
     for place, name in enumerate(record.planners):
         at(file, ("planners", place), lambda name=name: find_method(name))  # type: ignore[misc]
@@ -95,17 +96,29 @@ def load_site(path: Path) -> Site:
     if record.mode not in MODES:
         raise file.error(("mode",), str(unknown_name("mode", record.mode, MODES)))
     return Site(
-        name=path.resolve().stem,
+        name=name_of(path.resolve()),
         problem=problem,
         planners=tuple(record.planners),
         withstand=withstand_of(file, record.withstand, problem.fabric),
         margins=margins_of(record.margins),
         simulate=Simulate(record.simulate.worst, record.simulate.fragments),
         emulate=None if record.emulate is None else scale_of(file, record.emulate),
-        program=at(file, ("program",), lambda: find_program(record.program)).name,
+        program=at(file, ("program",), lambda: program_of(record.program, problem.fabric)).name,
         mode=record.mode,
         seed=record.seed,
     )
+
+
+def name_of(path: Path) -> str:
+    """The name of a site: that of its file, or of its folder where the file is called as the starter calls it."""
+    return path.parent.name if path.stem == STARTED and path.parent.name else path.stem
+
+
+def program_of(name: str | None, fabric: Fabric) -> DataPlaneProgram:
+    """The program of that name, or without one the first that the fabric's chips can run. Raises `InputError`."""
+    if name is not None:
+        return find_program(name)
+    return program_for(switch.chip for switch in fabric.switches if switch.chip)
 
 
 def at(file: ParsedFile, place: Place, made: Callable[[], Found]) -> Found:
@@ -116,13 +129,19 @@ def at(file: ParsedFile, place: Place, made: Callable[[], Found]) -> Found:
         raise file.error(place, str(error)) from error
 
 
-def fabric_choice(record: SiteRecord, folder: Path) -> FabricChoice:
-    """The fabric that a record describes. Its files are in `folder`."""
+def fabric_choice(file: ParsedFile, record: SiteRecord, folder: Path) -> FabricChoice:
+    """The fabric that a record describes; its files are in `folder`. Raises `InputError` at the key that is wrong."""
     topo, chip = (
         str(folder / name) if name and name.endswith((*FABRIC_FILES, *FILE_SUFFIXES)) else name
         for name in (record.fabric, record.chip)
     )
-    return FabricChoice(topo or "", capacity=record.capacity, ina=record.ina, seed=record.seed, chip=chip)
+    choice = FabricChoice(topo or "", seed=record.seed)
+    at(file, ("fabric",), choice.build)
+    for key, value in (("capacity", record.capacity), ("ina", record.ina), ("chip", chip)):
+        if value is not None:
+            choice = replace(choice, **{key: value})  # type: ignore[arg-type]
+            at(file, (key,), choice.build)
+    return choice
 
 
 def margins_of(record: MarginsRecord) -> Margins:

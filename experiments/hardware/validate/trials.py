@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from experiments.hardware.validate.failures import Failure
+from experiments.hardware.validate.failures import Failure, for_jobs
+from experiments.hardware.validate.packed_plan import packed, unpacked
 from experiments.hardware.validate.prepared import (
+    AS_BEFORE,
     NO_PLAN,
     NOTHING,
     load_planned,
@@ -21,13 +23,18 @@ from experiments.worlds.registry import find_world
 from planner.core.evaluate import evaluate
 from planner.core.plan import Plan
 from planner.core.problem import Problem
+from planner.core.solving import FEASIBLE
 from planner.install.data_plane_program import find_program
 from topo.errors import InakitError
 from topo.fabric.variations import with_scale
 
 
 def withstand(given: Given) -> Row:
-    """Plan under a failure: what becomes of the plan, which jobs are lost and why, and the rates of the others."""
+    """Plan under a failure: what becomes of the plan, which jobs are lost and why, and the rates of the others.
+
+    A plan that is not as before is in the row, as `packed` writes it, and whether its solver stopped before it was
+    proven the best.
+    """
     folder, planner, failure = Path(given["folder"]), given["planner"], Failure(tuple(given["failure"]))
     lost = {str(number): why for number, why in load_remains(folder, planner, failure).lost.items()}
     try:
@@ -37,7 +44,9 @@ def withstand(given: Given) -> Row:
     if found is None:
         return {"state": NOTHING, "lost": lost, "rates_bps": {}, "error": None}
     left, made, state = found
-    return {"state": state, "lost": lost, "rates_bps": rates_of(left, made), "error": None}
+    row = {"state": state, "lost": lost, "rates_bps": rates_of(left, made), "error": None}
+    more = {"plan": packed(made), "unproven": made.outcome.status == FEASIBLE}
+    return row if state == AS_BEFORE else row | more
 
 
 def rates_of(problem: Problem, plan: Plan) -> dict[str, float]:
@@ -46,14 +55,18 @@ def rates_of(problem: Problem, plan: Plan) -> dict[str, float]:
 
 
 def simulate(given: Given) -> Row:
-    """Run in virtual time, at true rates, a plan without a failure (`failure` None) or under one."""
+    """Run in virtual time, at true rates, a plan without a failure (`failure` None) or under one.
+
+    `plan` is the packed plan under the failure; None for one that is as before.
+    """
     folder, planner = Path(given["folder"]), given["planner"]
     problem, plan = load_problem(folder), load_planned(folder, planner)
     if given["failure"] is not None:
-        failure = Failure(tuple(given["failure"]))
-        found = plan_under(folder, planner, failure, given["mode"], given["seed"])
-        assert found is not None, "only failures under which jobs go on are simulated"
-        problem, plan, _ = found
+        left = load_remains(folder, planner, Failure(tuple(given["failure"]))).problem
+        assert left is not None, "only failures under which jobs go on are simulated"
+        problem, plan = left, for_jobs(plan, {job.number for job in left.jobs})
+    if given["plan"] is not None:
+        plan = unpacked(given["plan"])
     return ran(cut_short(problem, given["fragments"]), plan, given, "virtual")
 
 

@@ -44,9 +44,11 @@ from experiments.sweeps.run_trials import run_trials
 from experiments.worlds.emulated import EmulatedWorld
 from planner.core.evaluate import evaluate
 from planner.core.plan import Plan
+from planner.core.solving import FEASIBLE
 from planner.install.data_plane_program import find_program
 from planner.install.plan_entries import entries
 from topo.errors import InakitError
+from traffic.measure.verdict import VALID
 
 FOLDER = "sites"
 OWN = "experiments/hardware/validate"
@@ -125,8 +127,17 @@ class Work:
         return code_version(*(ROOT / part for part in (*PLANNING, *RUNNING, OWN)))
 
     def run(self, trials: Sequence[Trial], title: str) -> dict[str, Finished]:
-        """What came of the trials, by key; what is kept is not run again."""
-        return run_trials(trials, kept_in(self.results), self.engine, self.console, title)
+        """What came of the trials, by key; what is kept is not run again, unless it tells of the machine."""
+        kept = kept_in(self.results)
+        for trial in trials:
+            if (finished := kept.get(trial.key)) is not None and is_of_machine(trial, finished):
+                kept.forget(trial.key)
+        return run_trials(trials, kept, self.engine, self.console, title)
+
+
+def is_of_machine(trial: Trial, finished: Finished) -> bool:
+    """Whether a result may be another one next time: a trial that broke, or an emulation that is not VALID."""
+    return finished.row is None or (trial.alone and finished.row["verdict"] != VALID)
 
 
 def hashes_of(*files: Path) -> dict[str, str]:
@@ -145,7 +156,7 @@ def validate_site(site: Site, results: Path, engine: Engine, console: Console) -
     save_problem(folder, site.problem)
     work = Work(site, folder, results, engine, console)
     planned = [plan_of(work, planner) for planner in site.planners]
-    left_out: list[str] = []
+    left_out = [*unfit_programs(site)]
     try:
         found = [result if result.failed else all_of(work, result, left_out) for result in planned]
     except KeyboardInterrupt as interrupt:
@@ -163,8 +174,10 @@ def plan_of(work: Work, planner: str) -> PlannerResult:
         return PlannerResult(planner, failed=str(error))
     prediction = evaluate(site.problem, plan)
     rates = {number: job.sending_rate_bps for number, job in prediction.jobs.items()}
-    fits = chips_fit(site.problem, plan) if any(each.chip for each in site.problem.fabric.switches) else []
-    return PlannerResult(planner, rates, prediction, said, tuple(fits))
+    installed = find_program(site.program).fitted(plan)
+    fits = chips_fit(site.problem, installed) if any(each.chip for each in site.problem.fabric.switches) else []
+    unproven = plan.outcome.status == FEASIBLE
+    return PlannerResult(planner, rates, prediction, said, tuple(fits), unproven=unproven)
 
 
 def made_plan(work: Work, planner: str) -> tuple[Plan, str]:
@@ -179,8 +192,20 @@ def made_plan(work: Work, planner: str) -> tuple[Plan, str]:
 def all_of(work: Work, result: PlannerResult, left_out: list[str]) -> PlannerResult:
     """The planner's result with every failure, the runs in virtual time, and the emulation."""
     result = replace(result, weathered=all_failures(work, result.planner))
+    left_out += unproven(result)
     result = replace(result, virtual=simulated(work, result))
     return replace(result, emulated=emulated(work, result.planner, left_out))
+
+
+def unproven(result: PlannerResult) -> list[str]:
+    """A line where solvers stopped before plans were proven the best: the time limit depends on the machine."""
+    under = sum(each.unproven for each in result.weathered)
+    plans = ["the plan without failures"] * result.unproven
+    plans += [f"those under {under} of {len(result.weathered)} failures"] * (under > 0)
+    if not plans:
+        return []
+    told = "the solver's time limit may have ended the search, and a faster machine may find better ones"
+    return [f"{result.planner}: not proven to be the best: {', '.join(plans)}; {told}"]
 
 
 def all_failures(work: Work, planner: str) -> tuple[Weathered, ...]:
@@ -194,15 +219,14 @@ def all_failures(work: Work, planner: str) -> tuple[Weathered, ...]:
 
 def simulated(work: Work, result: PlannerResult) -> dict[str, Mapping[str, Any]]:
     """The runs in virtual time: of the plan without a failure, under "", and of the worst failures, by their names."""
-    going_on = [each.failure for each in result.worst if each.state not in (NO_PLAN, NOTHING)]
-    cases = [None, *going_on[: work.site.simulate.worst]]
-    trials = [
-        work.trial(simulate, result.planner, case, "virtual time", fragments=work.site.simulate.fragments)
-        for case in cases
-    ]
-    found = work.run(trials, f"{result.planner}: virtual time")
-    names = ["" if case is None else case.name for case in cases]
-    return {name: row_of(found[trial.key]) for name, trial in zip(names, trials, strict=True)}
+    going_on = [each for each in result.worst if each.state not in (NO_PLAN, NOTHING)]
+    worst = {each.failure.name: each for each in going_on[: work.site.simulate.worst]}
+    more: dict[str, Any] = {"kind": "virtual time", "fragments": work.site.simulate.fragments}
+    trials = {"": work.trial(simulate, result.planner, None, plan=None, **more)} | {
+        name: work.trial(simulate, result.planner, each.failure, plan=each.plan, **more) for name, each in worst.items()
+    }
+    found = work.run([*trials.values()], f"{result.planner}: virtual time")
+    return {name: row_of(found[trial.key]) for name, trial in trials.items()}
 
 
 def emulated(work: Work, planner: str, left_out: list[str]) -> Mapping[str, Any] | None:
@@ -214,9 +238,10 @@ def emulated(work: Work, planner: str, left_out: list[str]) -> Mapping[str, Any]
     given: Given = {"scale": work.site.emulate, "fragments": work.site.simulate.fragments}
     trial = work.trial(emulate, planner, None, "emulation", **given)
     row = row_of(work.run([trial], f"{planner}: emulation")[trial.key])
-    if row.get("error") or row["verdict"] != "VALID":
+    if row.get("error") or row["verdict"] != VALID:
         why = row.get("error") or f"{row['verdict']}: {'; '.join(row['reasons'][:2])}"
-        left_out.append(f"{planner}: the emulation gave no result ({why}); try a smaller scale, emulate: 1/100000")
+        remedy = "the same command tries it again; or choose a smaller scale, such as emulate: 1/100000"
+        left_out.append(f"{planner}: the emulation gave no result ({why}); {remedy}")
     return row
 
 
@@ -227,6 +252,13 @@ def why_not_emulated(site: Site) -> str | None:
     if os.geteuid() != 0:
         return "it needs root: sudo inakit validate"
     return EmulatedWorld("fast").missing()
+
+
+def unfit_programs(site: Site) -> list[str]:
+    """Why the site's program cannot run on its chips, a line for each chip."""
+    chips = dict.fromkeys(switch.chip for switch in site.problem.fabric.switches if switch.chip)
+    reasons = (find_program(site.program).unfit_for(chip) for chip in chips)
+    return [reason for reason in reasons if reason is not None]
 
 
 def row_of(finished: Finished) -> Mapping[str, Any]:

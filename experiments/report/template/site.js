@@ -18,7 +18,7 @@ function siteSections(parent, site) {
 
 /** What the verdict means, in words. */
 function siteMeaning(site) {
-  const network = `${countText(site.jobs.length)} job${site.jobs.length === 1 ? "" : "s"} on ${countText(site.switches)} switches and ${countText(site.links)} links`;
+  const network = `${countText(site.jobs.length)} job${site.jobs.length === 1 ? "" : "s"} on ${countText(site.switches)} switches and ${countText(site.links)} links, program ${site.program}`;
   return site.holds_with.length
     ? `The plans of ${site.holds_with.join(", ")} meet every requirement: ${network}.`
     : `No planner's plans meet every requirement: ${network}.`;
@@ -118,7 +118,7 @@ function siteRuns(parent, planned) {
     ...(each.emulated === null ? [] : [{each, run: each.emulated, world: "emulation", failure: ""}]),
   ]);
   const rows = runs.flatMap(({each, run, world, failure}) => Object.entries(run.planned_bps || {}).map(([job, rate]) => (
-    {each, run, world, failure, job, planned: rate, measured: run.measured_bps[job]})));
+    {each, run, world, failure, job, planned: rate, measured: run.verdict === "OVERLOADED" ? null : run.measured_bps[job]})));
   if (!rows.length) return;
   const made = section(parent, "runs", "Virtual time", "The plans without failures and under the worst ones, run at true rates; " +
     "an emulation, where there is one, at scaled rates.");
@@ -131,7 +131,7 @@ function siteRuns(parent, planned) {
       {name: "what fails", value: ({failure}) => failure || "nothing"},
       {name: "verdict", value: ({run}) => run.verdict},
       {name: "planned rate", value: ({planned}) => planned, text: ({planned}) => rateText(planned)},
-      {name: "measured", value: ({measured}) => measured, text: ({measured}) => rateText(measured)},
+      {name: "measured", value: ({measured}) => measured, text: ({measured}) => (measured === null ? NOTHING : rateText(measured))},
       {name: "difference", value: ({planned, measured}) => deviation(planned, measured), bySize: true,
         text: ({planned, measured}) => deviationText(deviation(planned, measured))},
     ],

@@ -11,9 +11,10 @@ from rich.table import Table
 
 from experiments.bench.chain import FRAMES_PER_CALL, Bench
 from experiments.bench.lossless_rate import LOSS_LIMITS, STEP, highest_rates
-from experiments.bench.measure import Findings, Measurement, SetUp, lacking, targets_here
+from experiments.bench.measure import Findings, Measurement, SetUp, lacking, of_program, targets_here
 from experiments.bench.tables import rate_table, set_up_table
-from experiments.bench.trial import WORKLOADS, RunTrial, Sender, Trial, burst_of, run_trial
+from experiments.bench.trial import RunTrial, Sender, Trial, burst_of, run_trial
+from planner.install.data_plane_program import PROGRAMS, DataPlaneProgram
 from switch.targets import TARGETS
 
 
@@ -92,9 +93,15 @@ def test_without_any_target_the_reasons_are_named(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.root
 @pytest.mark.parametrize("target", [pytest.param("bmv2", marks=pytest.mark.bmv2), "fast"])
-def test_a_gentle_trial_loses_nothing(target: str) -> None:
-    with Bench(TARGETS[target], 2) as bench:
-        for workload in WORKLOADS:
+@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
+def test_a_gentle_trial_loses_nothing(target: str, program: DataPlaneProgram) -> None:
+    with Bench(TARGETS[target], 2, program) as bench:
+        for workload in of_program(program):
             trial = run_trial(bench, workload, Sender(bench, workload), 0.3, 1000)
             assert trial.loss == 0
             assert trial.rate_pps > 0
+
+
+def test_every_program_has_a_row_of_aggregation() -> None:
+    for program in PROGRAMS.values():
+        assert any(workload.yield_per_packet < 1 for workload in of_program(program))

@@ -11,7 +11,7 @@ from experiments.bench.virtual_time import P4SIM, Speed, bench_virtual, datacent
 from experiments.exactness.networks import case
 from experiments.run.scenario import FabricChoice, JobChoice, build_problem
 
-FORWARDING, AGGREGATION = (workload.name for workload in WORKLOADS)
+FORWARDING, AGGREGATION, *_ = (workload.name for workload in WORKLOADS)
 
 
 @pytest.mark.compiler

@@ -14,21 +14,31 @@ from rich.console import Console
 
 from experiments.cli.main import main
 from experiments.hardware.validate.failures import Failure, after, links_of_jobs, single_failures
-from experiments.hardware.validate.judge import PlannerResult, Weathered, reasons_of
+from experiments.hardware.validate.folder_lock import one_validation
+from experiments.hardware.validate.judge import PlannerResult, Weathered, reasons_of, weathered_of
+from experiments.hardware.validate.packed_plan import packed, unpacked
 from experiments.hardware.validate.prepared import ANEW, AS_BEFORE, NO_PLAN, NOTHING, PARTLY_ANEW, save_problem
 from experiments.hardware.validate.site import Margins, Simulate, Site, Withstand
 from experiments.hardware.validate.site_file import load_site
 from experiments.hardware.validate.starter import write_starter
+from experiments.hardware.validate.trials import emulate
 from experiments.hardware.validate.validation import (
     Validation,
     Work,
     all_failures,
     folder_of,
+    is_of_machine,
     plan_of,
+    simulated,
+    unfit_programs,
+    unproven,
     validate_site,
 )
 from experiments.run.scenario import FabricChoice
 from experiments.sweeps.engines import Loky
+from experiments.sweeps.kept import Finished
+from experiments.sweeps.one_trial import Trial
+from planner.core.plan import Plan
 from planner.core.problem import Job, Problem
 from planner.registry import METHODS
 from topo.errors import InputError
@@ -155,6 +165,46 @@ def test_a_site_holds_and_what_it_does_is_kept(tmp_path: Path) -> None:
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
 
 
+def test_the_plan_that_was_judged_is_the_one_that_is_run(tmp_path: Path) -> None:
+    """A solver that is short of time may give another plan when it is asked again."""
+    plan = METHODS["atp"].plan(two_jobs())
+    used = next(pair for pair in (("leaf1", "spine1"), ("leaf1", "spine2")) if frozenset(pair) in core_links(plan))
+    given = site(withstand=Withstand((used,), ()))
+    work = Work(given, folder_of(given, tmp_path), tmp_path, Loky(1), QUIET)
+    save_problem(work.folder, given.problem)
+    result = plan_of(work, "atp")
+    result = replace(result, weathered=all_failures(work, "atp"))
+    (found,) = result.weathered
+    assert found.state in (PARTLY_ANEW, ANEW) and found.plan is not None
+    slower = unpacked(found.plan).with_rates_times(0.5)
+    told = simulated(work, replace(result, weathered=(replace(found, plan=packed(slower)),)))
+    assert told[found.failure.name]["planned_bps"] == {
+        str(job): pytest.approx(rate / 2) for job, rate in found.rates_bps.items()
+    }
+
+
+def test_plans_that_are_not_proven_are_told() -> None:
+    """The time limit of a solver depends on the machine, and so may the verdict."""
+    proven = PlannerResult("aro", weathered=(weathered(), weathered()))
+    assert unproven(proven) == []
+    late = replace(proven, unproven=True, weathered=(weathered(), replace(weathered(), unproven=True)))
+    (told,) = unproven(late)
+    assert told.startswith(
+        "aro: not proven to be the best: the plan without failures, those under 1 of 2 failures; the solver's time"
+    )
+    assert weathered_of(Failure(("s1",)), row_under_failure(unproven=True), None).unproven
+
+
+def row_under_failure(**more: Any) -> dict[str, Any]:
+    """The row of a trial under a failure that costs no job anything."""
+    return {"state": ANEW, "lost": {}, "rates_bps": {"1": 1e9}, "error": None} | more
+
+
+def core_links(plan: Plan) -> set[frozenset[str]]:
+    """The links that a plan uses."""
+    return {frozenset(link) for links in links_of_jobs(plan).values() for link in links}
+
+
 def test_hosts_that_are_cut_off_fail_the_site_unless_it_accepts_that(tmp_path: Path) -> None:
     given = site(withstand=Withstand(links=(("h1", "leaf1"),), switches=()), simulate=Simulate(worst=0, fragments=8))
     assert validated(given, tmp_path).reasons["atp"] == ["link h1-leaf1 fails: job 1 stops (cut off: h1 (leaf1))"]
@@ -222,8 +272,8 @@ def test_the_command_writes_the_verdict_and_the_page(run: Command, tmp_path: Pat
     command = ("validate", tmp_path / "site.yml", "--processes", "1", "--results", tmp_path / "results")
     code, told = run(*command)
     assert code == 0, told
-    assert "site holds with atp" in told
-    folder = tmp_path / "results" / "sites" / "site"
+    assert f"{tmp_path.name} holds with atp" in told
+    folder = tmp_path / "results" / "sites" / tmp_path.name
     assert (folder / "report.html").stat().st_size > 1000
     (tmp_path / "site.yml").write_text(SITE.replace("accepted", "fails").replace("[spine2]", "[leaf2]"))
     code, told = run(*command)
@@ -243,6 +293,48 @@ def test_the_starter_is_a_site_and_is_never_written_over(run: Command, tmp_path:
     assert found.withstand == Withstand(hosts_may_be_cut_off=True)
     with pytest.raises(InputError, match=r"site\.yml is there already"):
         write_starter(tmp_path / "new")
+
+
+def test_a_site_is_called_like_its_file_or_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "jobs.yml").write_text(JOBS)
+    for file in ("site.yml", "east.yml"):
+        (tmp_path / file).write_text(SITE)
+    assert [load_site(tmp_path / file).name for file in ("site.yml", "east.yml")] == [tmp_path.name, "east"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "program"),
+    [("", "ina"), ("chip: generic", "ina"), ("chip: tofino1", "ina_hw"), ("chip: tofino1\nprogram: ina", "ina")],
+)
+def test_without_a_program_the_first_that_the_chip_can_run_is_taken(tmp_path: Path, keys: str, program: str) -> None:
+    (tmp_path / "jobs.yml").write_text(JOBS)
+    (tmp_path / "site.yml").write_text(f"{SITE}{keys}\n")
+    found = load_site(tmp_path / "site.yml")
+    assert found.program == program
+    assert unfit_programs(found) == (
+        ["program ina sums 64 values of up to 64 children in a pass, and chip tofino1 has 32 and 32: it cannot run "
+         "there"] if "program: ina" in keys else []
+    )  # fmt: skip
+
+
+def test_two_validations_do_not_write_into_one_folder(run: Command, tmp_path: Path) -> None:
+    (tmp_path / "site.yml").write_text(SITE)
+    (tmp_path / "jobs.yml").write_text(JOBS)
+    results = tmp_path / "results"
+    with one_validation(results / "sites" / tmp_path.name):
+        code, told = run("validate", tmp_path / "site.yml", "--results", results)
+    assert code == 2
+    assert "another validation is writing there: wait until it has ended, or choose another --results" in told
+    assert not list(results.rglob("*.json"))
+
+
+@pytest.mark.parametrize(
+    ("row", "again"),
+    [(None, True), ({"verdict": "OVERLOADED"}, True), ({"verdict": "VALID"}, False)],
+)
+def test_what_the_machine_spoilt_is_tried_again(row: dict[str, Any] | None, again: bool) -> None:
+    trial = Trial("key", emulate, {}, "emulation", alone=True)
+    assert is_of_machine(trial, Finished("key", row, None, 1.0, "here", "now")) is again
 
 
 @pytest.mark.parametrize(
@@ -270,6 +362,10 @@ def test_the_starter_is_a_site_and_is_never_written_over(run: Command, tmp_path:
         (("version: 1", "version: 1\nemulate: fast"), "emulate: scale 'fast': a fraction is expected"),
         (("version: 1", "version: 1\nmode: quick"), "mode: unknown mode 'quick'"),
         (("version: 1", "version: 1\nchip: tofno1"), "line 2: chip: .*tofno1"),
+        (("version: 1", "version: 1\nchip: Tofino1"), "line 2: chip: .* did you mean 'tofino1'"),
+        (("version: 1", "version: 1\ncapacity: fast"), "line 2: capacity: 'fast': expected a rate"),
+        (("version: 1", "version: 1\nina: h1"), "line 2: ina: unknown switch 'h1'"),
+        (("version: 1", "version: 1\nchip: tofino1\ncapacity: 400G"), "line 2: chip: .* 400 Gbit/s"),
         ((SITE, ""), "expected the keys version, fabric, jobs"),
         ((SITE, "- 1"), "expected the keys version, fabric, jobs"),
         ((SITE, "a: [1"), "line"),

@@ -76,7 +76,11 @@ def two_chips_of_one_name() -> Fabric:
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: on_a_leaf_spine(CHIP, hosts=8), "switch 'leaf1', chip 'mine': 3 pipelines; the chip has 2"),
+        (
+            lambda: on_a_leaf_spine(CHIP, hosts=8),
+            "switch 'leaf1', chip 'mine': its 9 ports are in 3 pipelines; the chip has 2: join fewer or slower links "
+            "to the switch, or choose another chip",
+        ),
         (
             lambda: with_pipelines(on_a_leaf_spine(CHIP, hosts=5), 1),
             "switch 'leaf1', chip 'mine': the 6 ports of pipeline 0 are 1.5 times those that the chip has; "
@@ -84,7 +88,8 @@ def two_chips_of_one_name() -> Fabric:
         ),
         (
             lambda: on_a_leaf_spine(CHIP, capacity_bps=400e9),
-            "switch 'leaf1', chip 'mine': port 1 has 4e+11 bit/s; the fastest has 1e+11",
+            "switch 'leaf1', chip 'mine': port 1 has 400 Gbit/s; the chip's fastest have 100: choose slower links, or "
+            "another chip",
         ),
         (two_chips_of_one_name, "two different chips are called 'mine': every chip needs its own name"),
     ],

@@ -133,6 +133,13 @@ def test_mistakes_get_one_line(changes: dict[str, str], message: str, tmp_path: 
     assert str(refused.value) == f"{path}{message}"
 
 
+def test_an_own_profile_has_a_name_of_its_own(tmp_path: Path) -> None:
+    with pytest.raises(FabricError, match=r"line 1: name: tofino1 is a chip of the kit with other limits"):
+        find_chip(str(own(tmp_path / "mine.yml", name="tofino1")))
+    (tmp_path / "copy.yml").write_text(PROFILES["tofino1"].read_text())
+    assert find_chip(str(tmp_path / "copy.yml")) == find_chip("tofino1")
+
+
 def test_an_unknown_key_shows_the_right_one(tmp_path: Path) -> None:
     path = own(tmp_path / "mine.yml", recrculation="1G")
     with pytest.raises(FabricError, match="line 11: recrculation: unknown key, did you mean 'recirculation'"):
