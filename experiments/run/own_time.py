@@ -52,7 +52,7 @@ def in_own_time(options: ReliableOptions, problem: Problem, plan: Plan, *, piece
         options,
         worker=patient,
         server=replace(server, copies_at_once=None, ask_again_s=server.ask_again_s / quicker + round_trip_s),
-        bounds=Bounds(in_flight_s, piecewise),
+        bounds=Bounds(in_flight_s, round_trip_s, piecewise),
         tick_s=options.tick_s or step_s(problem, plan, in_flight_s),
     )
 

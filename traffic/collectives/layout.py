@@ -34,8 +34,10 @@ LEAST_IN_FLIGHT = 4 * ACKNOWLEDGED_AT_ONCE
 """A connection may have at least so many fragments on the way: what is acknowledged at once is a small part of them."""
 
 
-IN_FLIGHT_SHARE = 0.5
-"""A connection may have this part of what a stream to a PS may: connections of several steps may meet on a link."""
+QUEUED_SHARE = 0.5
+"""A connection may have this part of what a stream to a PS may have in queues: connections of several steps may meet on
+a link.
+"""
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,8 @@ def stream_arrays(
     host, tree, label = np.array(places, np.int64).reshape(-1, 3).T.copy()
     count = np.array([sender.count for sender in senders], np.int64)
     rate_fps = np.array([each.connection.rate_bps / (8 * problem.fragment.wire_bytes) for each in senders])
-    at_once = [max(LEAST_IN_FLIGHT, math.ceil(rate * bounds.in_flight_s * IN_FLIGHT_SHARE)) for rate in rate_fps]
+    longest_s = bounds.round_trip_s + (bounds.in_flight_s - bounds.round_trip_s) * QUEUED_SHARE
+    at_once = [max(LEAST_IN_FLIGHT, math.ceil(rate * longest_s)) for rate in rate_fps]
     workers = [{name: n for n, name in enumerate(job.workers)} for job in problem.jobs]
     return Streams(
         host=host,

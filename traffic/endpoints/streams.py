@@ -169,9 +169,12 @@ def tree_key(job: IntArray | int, tree: IntArray | int) -> IntArray:
 
 @dataclass(frozen=True)
 class Bounds:
-    """What a world lets streams do: `in_flight_s` as `IN_FLIGHT_S`; `piecewise`: gradients may be held in pieces."""
+    """What a world lets streams do: `in_flight_s` as `IN_FLIGHT_S`; `round_trip_s`: how much of it packets may take by
+    empty links, there and back; `piecewise`: gradients may be held in pieces.
+    """
 
     in_flight_s: float = IN_FLIGHT_S
+    round_trip_s: float = 0.0
     piecewise: bool = False
 
 

@@ -48,6 +48,12 @@ def test_any_number_of_trees_is_at_the_frontier_of_rails_where_one_tree_has_an_e
     assert rates == pytest.approx({"aro": 20 * MBPS, "forest-any": 160 * MBPS}, rel=0.01)
 
 
+def test_a_large_fabric_is_left_to_quick_planners() -> None:
+    methods = ("aro", "goat", "ps-sharded", "ring")
+    assert frontier.tried("fat-tree 8", methods) == list(methods)
+    assert frontier.tried("fat-tree 16", methods) == ["aro", "ring"]
+
+
 def test_results_that_are_planned_gain_on_a_random_fabric() -> None:
     rates = [gain.measure({"network": "random", "seed": 2, "headroom": h}) for h in ("planned", "afterwards")]
     assert [gain.judged(rate) for rate in rates] == ["VALID", "VALID"]

@@ -79,6 +79,13 @@ def test_racks_of_different_sizes_are_cut_into_equal_groups() -> None:
     assert [steps(make(racks)) for make in (hierarchical, hierarchical_across)] == [1 + 2 * 4 + 1, 4 + 2 * 1 + 4]
 
 
+def test_a_short_gradient_has_no_more_servers_than_fragments() -> None:
+    """64 ranks would have 4,032 connections; 4 fragments are at 4 servers, which are in different quarters."""
+    scheme = ps_sharded(Group(64, (tuple(range(64)),), fragments=4))
+    assert {source for (source, _), sent in scheme.transfers.items() if not sent[-1].adds} == {0, 16, 32, 48}
+    assert (scheme.chunks, len(scheme.transfers)) == (4, 2 * 4 * 63 - 4 * 3)
+
+
 def test_recursive_doubling_sends_everything_in_few_steps() -> None:
     scheme = recursive_doubling(group(16))
     assert (steps(scheme), sent_by_rank(scheme, 3)) == (4, 4)
