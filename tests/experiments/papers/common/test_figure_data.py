@@ -28,6 +28,7 @@ from experiments.papers.inarouting import instances
 from experiments.papers.inarouting.setting import INSTANCES
 from experiments.papers.inart import relaxation_time as inart_lp
 from experiments.papers.inart.setting import SETTINGS, drawn_problem
+from experiments.papers.soar import running_time, utilisation
 
 SIMULATED = [(paper, name) for paper, found in FIGURES.items() for name, figure in found.items() if figure.simulated]
 FIRST = dict(reversed(SIMULATED)).items()
@@ -40,6 +41,8 @@ def saved(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Canvas, list[Panel]]]:
     for module in SWEEPING:
         monkeypatch.setattr(module, "sweep", made_up_sweep)
     monkeypatch.setattr(instances, "INSTANCES", INSTANCES[:1])
+    monkeypatch.setattr(running_time, "SIZES", (255, 511, 8191))
+    monkeypatch.setattr(utilisation, "QUICK_DRAWS", 2)
     monkeypatch.setattr(inart_lp, "large_problem", lambda *_: drawn_problem(SETTINGS["homogeneous"], 6, 0))
     found: list[tuple[Canvas, list[Panel]]] = []
     make: Callable[[list[Panel]], Canvas] = drawing.figure
