@@ -134,7 +134,7 @@ def test_two_trees_gain_for_several_tasks(setting: AroSetting) -> None:
     assert plan.outcome.gap < 0.01
 
 
-@pytest.mark.parametrize("seed", [long_unless(seed < 3, seed) for seed in range(6)])
+@pytest.mark.parametrize("seed", [long_unless(seed in (1, 3, 5), seed) for seed in range(6)])
 def test_classes_of_twins_lose_nothing(seed: int) -> None:
     """On a fat-tree with equal links and several tasks, what is found for classes reaches all of their links."""
     fabric = with_pipelines(with_ina(fat_tree(6), share=0.4, seed=seed), 1 + seed % 3)
