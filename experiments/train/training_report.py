@@ -11,7 +11,6 @@ from experiments.run.printed.report import exactness, verdict
 from experiments.run.printed.tables import NARROW, NamedTable
 from experiments.run.record import RunFolder
 from experiments.train.training_curves import Curve
-from experiments.train.training_plot import draw_training
 from topo.errors import writing
 from traffic.training.training_task import TrainingTask
 
@@ -63,6 +62,8 @@ def cells(row: Mapping[str, float | None]) -> Iterator[str]:
 
 def write_curves(folder: RunFolder, curves: Sequence[Curve]) -> None:
     """Write `training.csv` for every planner and for one process, and `training.png`."""
+    from experiments.train.training_plot import draw_training  # noqa: PLC0415, matplotlib takes a second
+
     for curve in curves:
         table = [[row[name] for name in COLUMNS] for row in rows(curve)]
         folder.write_rows(f"{curve.name.replace(' ', '-')}/training.csv", COLUMNS, table)

@@ -78,9 +78,12 @@ def test_also_with_wipes_and_impatience(program: Program, name: str) -> None:
     assert not explored(program, name, 1, EVERYTHING)
 
 
-@pytest.mark.parametrize("name", ["shadow copies", pytest.param("root in the network", marks=pytest.mark.long)])
-def test_also_with_restarts_where_a_ps_can_ask(program: Program, name: str) -> None:
-    assert not explored(program, name, 2, (*EVERYTHING, "restarts"))
+@pytest.mark.parametrize(
+    ("name", "faults"),
+    [("shadow copies", 1), *(long_unless(False, name, 2) for name in ("shadow copies", "root in the network"))],
+)
+def test_also_with_restarts_where_a_ps_can_ask(program: Program, name: str, faults: int) -> None:
+    assert not explored(program, name, faults, (*EVERYTHING, "restarts"))
 
 
 @pytest.mark.long

@@ -11,17 +11,19 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-
-from pyroute2 import IPRoute
-from pyroute2.netlink import NLM_F_CREATE, NLM_F_REPLACE, NLM_F_REQUEST
-from pyroute2.netlink.rtnl import RTM_NEWNEIGH
+from typing import TYPE_CHECKING
 
 from topo.fabric.addresses import Address
 from topo.live.namespaces import entered
 
+if TYPE_CHECKING:
+    from pyroute2 import IPRoute
+
 SIOCETHTOOL = 0x8946
 OFFLOADS = {"rx": 0x15, "tx": 0x17, "tso": 0x1F, "gso": 0x24, "gro": 0x2C}
 """ethtool's commands that set one offload each."""
+NLM_F_REQUEST, NLM_F_REPLACE, NLM_F_CREATE, RTM_NEWNEIGH = 0x1, 0x100, 0x400, 28
+"""Of linux/netlink.h and linux/rtnetlink.h."""
 NETLINK_HEADER = 16
 NUD_PERMANENT = 0x80
 NEIGHBORS_PER_BATCH = 1000
@@ -39,6 +41,8 @@ class End:
 @contextmanager
 def inside(pid: int | None) -> Iterator[IPRoute]:
     """A netlink socket of the network namespace of `pid`, with the calling thread in that namespace."""
+    from pyroute2 import IPRoute  # noqa: PLC0415, it takes long to import
+
     if pid is None:
         with IPRoute() as netlink:
             yield netlink

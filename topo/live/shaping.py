@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import errno
 import math
-
-from pyroute2 import IPRoute
-from pyroute2.netlink.exceptions import NetlinkError
+from typing import TYPE_CHECKING
 
 from topo.errors import MachineError
+
+if TYPE_CHECKING:
+    from pyroute2 import IPRoute
 
 SMALLEST_FRAME = 60
 LARGEST_FRAME = 1514
@@ -60,6 +61,8 @@ def set_rate(netlink: IPRoute, index: int, rate_bps: float, command: str = "chan
 
 def add_qdisc(netlink: IPRoute, kind: str, index: int, **options: float) -> None:
     """Add a qdisc to an interface. Raises `MachineError` when the kernel lacks it."""
+    from pyroute2.netlink.exceptions import NetlinkError  # noqa: PLC0415, it takes long to import
+
     try:
         netlink.tc("add", kind, index, **options)
     except NetlinkError as error:
@@ -77,6 +80,8 @@ def missing_qdisc(kind: str) -> MachineError:
 
 def remove_shaping(netlink: IPRoute, index: int) -> None:
     """Remove all qdiscs of an interface, if it has any."""
+    from pyroute2.netlink.exceptions import NetlinkError  # noqa: PLC0415, it takes long to import
+
     try:
         netlink.tc("del", index=index, parent=0xFFFFFFFF)
     except NetlinkError as error:

@@ -9,11 +9,10 @@ from contextlib import nullcontext
 from types import TracebackType
 from typing import Self
 
-from pyroute2.netlink import NLM_F_DUMP, NLM_F_REQUEST, NLMSG_DONE, NLMSG_ERROR
-from pyroute2.netlink.rtnl import RTM_GETQDISC
-
 from topo.live.namespaces import network_namespace
 
+NLM_F_REQUEST, NLM_F_DUMP, NLMSG_ERROR, NLMSG_DONE, RTM_GETQDISC = 0x1, 0x300, 0x2, 0x3, 38
+"""Of linux/netlink.h and linux/rtnetlink.h."""
 HEADER = struct.Struct("=IHHII")  # struct nlmsghdr: length, type, flags, sequence, port
 QUEUE = struct.Struct("=BxxxiIII")  # struct tcmsg: family, interface, handle, parent, info
 ATTRIBUTE = struct.Struct("=HH")  # struct rtattr: length, type

@@ -11,6 +11,7 @@ from itertools import pairwise
 import pytest
 from aro_cases import UNIT, random_fabric
 from planner_cases import first_is_server, papers_setting, single
+from tiers import long_unless
 
 from planner.core.method import Options
 from planner.core.problem import Problem
@@ -79,7 +80,9 @@ def agrees(problem: Problem) -> None:
     assert plan.shards[0].rate_bps == pytest.approx(literal_rate_bps(problem), rel=1e-6)
 
 
-@pytest.mark.parametrize("seeds", [range(start, start + 20) for start in range(0, 100, 20)], ids=str)
+@pytest.mark.parametrize(
+    "seeds", [long_unless(start < 60, range(start, start + 20)) for start in range(0, 100, 20)], ids=str
+)
 def test_the_rate_is_the_literal_models(seeds: range) -> None:
     for seed in seeds:
         agrees(random_problem(seed))
@@ -111,7 +114,7 @@ def recounted(problem: Problem) -> Iterator[tuple[tuple[str, str], int]]:
     yield from ((link, len(found)) for link, found in flows.items())
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", [long_unless(seed < 20, seed) for seed in range(40)])
 def test_a_recount_of_the_routes_gives_the_rate(seed: int) -> None:
     problem = replace_limits(random_problem(seed))
     rates = (problem.fabric.capacities_bps[link] / count for link, count in recounted(problem))
@@ -124,7 +127,7 @@ def replace_limits(problem: Problem) -> Problem:
     return replace(problem, fabric=replace(problem.fabric, switches=switches))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", [long_unless(seed < 10, seed) for seed in range(20)])
 def test_the_solver_finds_what_the_closed_form_does_on_larger_fabrics(seed: int) -> None:
     """On 12 leaves and 12 spines with up to 100 workers the printed model would take long."""
     draw = random.Random(seed)
@@ -157,7 +160,7 @@ def test_where_the_servers_leaf_has_not_enough_bits_the_solver_decides(
     agrees(problem)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", [long_unless(seed < 6, seed) for seed in range(12)])
 def test_more_flows_than_bits_are_several_sums(seed: int) -> None:
     """More than 64 flows enter one pipeline of spines and of leaves; the printed model has the same optimum."""
     draw = random.Random(seed)

@@ -9,6 +9,7 @@ from itertools import pairwise
 import pytest
 from aro_cases import CLOS, LEAF_SPINES, UNIT, best_value_bps, random_problem, worth_of_plan
 from planner_cases import FRAGMENT, first_is_server, job, single
+from tiers import long_unless
 
 from planner.core.evaluate import evaluate
 from planner.core.plan import Plan
@@ -52,7 +53,7 @@ def planned(problem: Problem, variant: str = "aro-raw", **options: object) -> Pl
     return METHODS[variant].plan(problem, LiteralOptions(**options))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("name", [long_unless(n % 2 == 0, name) for n, name in enumerate(PROBLEMS)])
 def test_the_optimum_is_what_enumeration_finds(name: str) -> None:
     plan = planned(PROBLEMS[name])
     assert plan.outcome.status == "optimal"
@@ -78,7 +79,11 @@ def test_two_way_costs_something_in_some_of_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "levels"), [(name, 31) for name in list(PROBLEMS)[::8]] + [(name, 100) for name in list(ONE_TASK)[::8]]
+    ("name", "levels"),
+    [
+        *(long_unless(name != "2x1 6", name, 31) for name in list(PROBLEMS)[::8]),  # which takes seconds
+        *((name, 100) for name in list(ONE_TASK)[::8]),
+    ],
 )
 def test_quantized_rates_are_the_best_multiples_of_a_step(name: str, levels: int) -> None:
     problem = PROBLEMS[name]
@@ -114,7 +119,7 @@ def test_a_job_that_has_no_rate_yet_needs_time_not_levels() -> None:
         check_rates(cut, none, LiteralOptions())
 
 
-@pytest.mark.parametrize("name", list(PROBLEMS)[::2])
+@pytest.mark.parametrize("name", [long_unless(n % 2 == 0, name) for n, name in enumerate(list(PROBLEMS)[::2])])
 def test_the_other_variants_are_no_better_and_claim_nothing(name: str) -> None:
     problem = PROBLEMS[name]
     best = worth_of_plan(problem, planned(problem, "aro-qsr", levels=40))

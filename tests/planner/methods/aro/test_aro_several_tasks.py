@@ -74,7 +74,7 @@ def assert_best(asked: Problem) -> None:
 
 
 @pytest.mark.parametrize("shape", (*SHAPES, *RANDOM))
-@pytest.mark.parametrize("seed", [long_unless(seed < 4, seed) for seed in range(8)])
+@pytest.mark.parametrize("seed", [long_unless(seed < 3, seed) for seed in range(8)])
 def test_the_optimum_is_what_enumeration_finds(shape: str, seed: int) -> None:
     assert_best(problem(shape, seed))
 

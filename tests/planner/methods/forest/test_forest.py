@@ -74,7 +74,7 @@ def best_packing(problem: Problem, *, results: bool = False) -> float:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("seed", [long_unless(seed < 5, seed) for seed in range(10)])
+@pytest.mark.parametrize("seed", [long_unless(seed < 3, seed) for seed in range(10)])
 def test_any_number_of_trees_reaches_the_best_packing_of_all(shape: str, seed: int) -> None:
     problem = problem_of(shape, seed)
     plan = planned(problem, 0)
@@ -83,7 +83,7 @@ def test_any_number_of_trees_reaches_the_best_packing_of_all(shape: str, seed: i
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("seed", [long_unless(seed < 3, seed) for seed in range(6)])
+@pytest.mark.parametrize("seed", [long_unless(seed < 2, seed) for seed in range(6)])
 def test_with_results_any_number_of_trees_reaches_the_best_packing_too(shape: str, seed: int) -> None:
     problem = problem_of(shape, seed)
     plan = planned(problem, 0, headroom="planned")
@@ -134,7 +134,7 @@ def test_two_trees_gain_for_several_tasks(setting: AroSetting) -> None:
     assert plan.outcome.gap < 0.01
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [long_unless(seed in (1, 3, 5), seed) for seed in range(6)])
 def test_classes_of_twins_lose_nothing(seed: int) -> None:
     """On a fat-tree with equal links and several tasks, what is found for classes reaches all of their links."""
     fabric = with_pipelines(with_ina(fat_tree(6), share=0.4, seed=seed), 1 + seed % 3)
