@@ -125,12 +125,12 @@ class Working(Protocol):
     def next_due(self, accepts_from: FloatArray) -> float:
         """Before this time, give or take roundings, `due` has nothing to send that is accepted, unless packets come.
 
-        Until then it does no more than `refill`. Packets of each host are accepted from `accepts_from` on, (hosts,).
+        Until then it does no more than `refill_at`. Packets of each host are accepted from `accepts_from` on, (hosts,).
         -inf: nobody knows.
         """
 
-    def refill(self, now: float) -> None:
-        """Let credits to send rise by the time that has passed, as `due` does first."""
+    def refill_at(self, times: FloatArray) -> None:
+        """Let credits to send rise at each of these times, (ticks,), as `due` does first."""
 
     def ended_at(self, job_index: int) -> float:
         """When the last sum of the iteration came."""
@@ -240,10 +240,7 @@ class ClosedLoop:
         Credits rise tick by tick, so that all figures are the same, to the last bit, as with a step at every tick.
         """
         due = self.next_due(jobs) - ROUNDINGS * self.tick_s
-        while (now := self.ports.now()) < due and self.ports.is_quiet():
-            raise_if_lost()
-            self.workers.refill(now)
-            self.ports.sleep(max(0.0, now + self.tick_s - now))
+        self.workers.refill_at(self.ports.pass_ticks(self.tick_s, due))
 
     def next_due(self, jobs: Sequence[JobState]) -> float:
         """When a job, an endpoint or the interference has something to do next, if no packets come; -inf if unknown."""
