@@ -63,10 +63,10 @@ class TimedNetwork(LiveVirtualNetwork):
         yield
         self.engine_s += time.process_time() - started
 
-    def sleep(self, seconds: float) -> None:
-        """Let so much time pass."""
+    def run_to(self, until: int) -> None:
+        """Let time pass to a moment."""
         with self.timed():
-            super().sleep(seconds)
+            super().run_to(until)
 
     def send(self, batches: Sequence[Outgoing]) -> list[IntArray]:
         """Put all packets on their hosts' links."""

@@ -213,7 +213,10 @@ class LiveVirtualNetwork:
 
     def sleep(self, seconds: float) -> None:
         """Let so much time pass; what is due to end meanwhile ends at its time."""
-        until = self.moment + max(1, self.moments(seconds))
+        self.run_to(self.moment + max(1, self.moments(seconds)))
+
+    def run_to(self, until: int) -> None:
+        """Let time pass to a moment; what is due to end meanwhile ends at its time."""
         while (soonest := self.ends.soonest) is not None and soonest <= until:
             self.engine.run(int(soonest))
             self.ends.end_due(soonest)
@@ -222,6 +225,23 @@ class LiveVirtualNetwork:
     def is_quiet(self) -> bool:
         """Whether nothing waits in the inbox."""
         return self.engine.is_inbox_empty
+
+    def pass_ticks(self, tick_s: float, due: float) -> FloatArray:
+        """Sleep tick by tick. The engine runs only to ticks by which something happens in the network."""
+        passed, moment = [], self.moment
+        while moment / PS_PER_S < due and self.is_quiet():
+            happens = self.next_moment
+            while moment < happens and (now := moment / PS_PER_S) < due:
+                passed.append(now)
+                moment += max(1, self.moments(now + tick_s - now))
+            self.run_to(moment)
+        return np.array(passed)
+
+    @property
+    def next_moment(self) -> float:
+        """When a packet arrives anywhere, a source sends or something ends next, in picoseconds."""
+        times = (self.engine.next_ps(), self.ends.soonest)
+        return min((at for at in times if at is not None), default=inf)
 
     def accepts_from(self) -> FloatArray:
         """Now: a host's own queue has no end."""

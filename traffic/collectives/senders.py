@@ -167,6 +167,11 @@ class Senders:
         self.buckets.credit = np.minimum(self.buckets.credit, most)
         self.pace.refill(now)
 
+    def refill_at(self, times: FloatArray) -> None:
+        """Raise all credits at each of these times, (ticks,)."""
+        for now in times.tolist():
+            self.refill(now)
+
     def room(self) -> IntArray:
         """How many new fragments each stream may send, for all that its window and its rank's data allow."""
         progress = self.progress

@@ -155,6 +155,13 @@ class Workers:
         else:
             self.buckets.fill()
 
+    def refill_at(self, times: FloatArray) -> None:
+        """Raise every stream's credit at each of these times, (ticks,)."""
+        if self.options.paced:
+            self.buckets.refill_at(times)
+        elif times.size:
+            self.buckets.fill()
+
     def choose(self, now: float) -> Batch:
         """Overdue fragments first, then new ones, as far as credit and window allow."""
         streams, progress = self.layout.streams, self.progress

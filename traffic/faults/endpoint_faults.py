@@ -120,6 +120,10 @@ class FaultyPorts:
         """Whether nothing has arrived at the ports beneath."""
         return self.inner.is_quiet()
 
+    def pass_ticks(self, tick_s: float, due: float) -> FloatArray:
+        """Sleep tick by tick as the ports beneath do."""
+        return self.inner.pass_ticks(tick_s, due)
+
     def accepts_from(self) -> FloatArray:
         """When each silent host is to be heard again. Nobody knows when a link that is down is up again."""
         known: FloatArray = np.maximum(self.inner.accepts_from(), self.silent_until)

@@ -13,19 +13,17 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from planner.core.problem import Job
 from topo.errors import RunError
 from topo.live.signals import raise_if_lost
 from traffic.endpoints.gradient import Gradients, Learner
 from traffic.endpoints.server import ServerOptions
-from traffic.endpoints.stream_progress import StreamProgress
 from traffic.endpoints.streams import Bounds, StreamLayout
-from traffic.endpoints.worker_counts import WorkerCounts
 from traffic.endpoints.worker_options import WorkerOptions
 from traffic.measure.measured import Iteration, Measured, rate_bps
-from traffic.sockets.ports import FloatArray, IntArray, Outgoing, Packets, Ports
+from traffic.runs.endpoint_protocols import Answering, Memory, Working
+from traffic.sockets.ports import IntArray, Outgoing, Ports
 from traffic.wire.packet_format import Kind
 
 TICK_S = 0.004
@@ -50,93 +48,6 @@ class ReliableOptions:
     stall_s: float = 10.0
     server: ServerOptions = field(default_factory=ServerOptions)
     bounds: Bounds = field(default_factory=Bounds)
-
-
-class Memory(Protocol):
-    """What those who work hold: their gradients, and the sums that came back."""
-
-    def load(self, job_index: int, gradients: Gradients, iteration: int) -> None:
-        """Take in the gradients of a job's next iteration."""
-
-    def wrong(self, job_index: int) -> str:
-        """Which sums of the job's last iteration are not exact; empty where all are."""
-
-    def result(self, job: Job, worker: int) -> NDArray[np.int64]:
-        """The summed gradient that a worker, counted from 0 within its job, holds: (values,)."""
-
-
-class Answering(Protocol):
-    """The ends to which gradients go."""
-
-    strangers: int
-
-    def begin(self, job_index: int, iteration: int) -> None:
-        """Wait for the gradients of an iteration."""
-
-    def restart(self, host: int) -> None:
-        """Forget all that is held on a host and is not its own."""
-
-    def receive(self, packets: Packets, now: float) -> None:
-        """Take in gradients."""
-
-    def due(self, now: float) -> Outgoing | None:
-        """The answers to be sent now; `note` must hear what became of them."""
-
-    def note(self, counts: IntArray, accepted: IntArray) -> None:
-        """Note that `accepted` of the `counts` packets of each host that were due have been sent; both (hosts,)."""
-
-    def next_due(self) -> float:
-        """Before this time, give or take roundings, `due` has nothing to send unless packets come; -inf if unknown."""
-
-    def ingress(self, job_index: int) -> dict[str, int]:
-        """Gradient bytes that each PS of a job received since this was asked last."""
-
-    def take_wrong(self, job_index: int) -> str:
-        """What was wrong with packets of a job since this was asked last; empty if nothing."""
-
-
-class Working(Protocol):
-    """The ends from which gradients come."""
-
-    progress: StreamProgress
-    counts: WorkerCounts
-
-    def begin(self, job_index: int, iteration: int) -> None:
-        """Start to send the gradients that the job's memory holds."""
-
-    def end(self, job_index: int) -> None:
-        """Send nothing more of the job's gradients: they may change from now on."""
-
-    def turn(self) -> None:
-        """Do what packets that have come call for, before anything is sent."""
-
-    def finished(self, job_index: int) -> bool:
-        """Whether the iteration of a job is over: all who work have all sums."""
-
-    def receive(self, packets: Packets, now: float) -> None:
-        """Take in answers."""
-
-    def due(self, now: float) -> Outgoing | None:
-        """What is to be sent now; `note` must hear what became of it."""
-
-    def note(self, counts: IntArray, accepted: IntArray) -> None:
-        """Note that `accepted` of the `counts` packets of each host that were due have been sent; both (hosts,)."""
-
-    def next_due(self, accepts_from: FloatArray) -> float:
-        """Before this time, give or take roundings, `due` has nothing to send that is accepted, unless packets come.
-
-        Until then it does no more than `refill`. Packets of each host are accepted from `accepts_from` on, (hosts,).
-        -inf: nobody knows.
-        """
-
-    def refill(self, now: float) -> None:
-        """Let credits to send rise by the time that has passed, as `due` does first."""
-
-    def ended_at(self, job_index: int) -> float:
-        """When the last sum of the iteration came."""
-
-    def late_s(self) -> FloatArray:
-        """How many seconds' worth of its rate each host could have sent and did not, (hosts,)."""
 
 
 class Interference(Protocol):
@@ -240,10 +151,7 @@ class ClosedLoop:
         Credits rise tick by tick, so that all figures are the same, to the last bit, as with a step at every tick.
         """
         due = self.next_due(jobs) - ROUNDINGS * self.tick_s
-        while (now := self.ports.now()) < due and self.ports.is_quiet():
-            raise_if_lost()
-            self.workers.refill(now)
-            self.ports.sleep(max(0.0, now + self.tick_s - now))
+        self.workers.refill_at(self.ports.pass_ticks(self.tick_s, due))
 
     def next_due(self, jobs: Sequence[JobState]) -> float:
         """When a job, an endpoint or the interference has something to do next, if no packets come; -inf if unknown."""

@@ -144,6 +144,11 @@ class SocketPorts:
         """Never: packets may come at any time."""
         return False
 
+    def pass_ticks(self, tick_s: float, due: float) -> FloatArray:
+        """Let no time pass, as packets may come at any time."""
+        _ = tick_s, due
+        return np.zeros(0)
+
     def accepts_from(self) -> FloatArray:
         """Now."""
         return np.full(len(self.hosts), -np.inf)

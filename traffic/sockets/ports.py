@@ -118,6 +118,12 @@ class Ports(Protocol):
     def is_quiet(self) -> bool:
         """Whether it is certain that nothing has arrived since the last call of `receive`."""
 
+    def pass_ticks(self, tick_s: float, due: float) -> FloatArray:
+        """Sleep tick by tick to the first tick, from now on, that is not before `due`, or by which something arrived.
+
+        Returns the times of the ticks before it, in seconds, (ticks,). Where `is_quiet` is never true there are none.
+        """
+
     def accepts_from(self) -> FloatArray:
         """From when on each host's packets are accepted, as far as that is known; -inf: now; (hosts,)."""
 

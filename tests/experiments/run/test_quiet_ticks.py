@@ -2,67 +2,106 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
 import pytest
-from recorded_network import RecordedWorld, Recording
+from numpy.typing import NDArray
 
+from experiments.exactness.conditions import CONDITIONS
 from experiments.exactness.networks import case
 from experiments.faults.fault_plan import Event, FaultPlan, Moment
 from experiments.run.run import Run, run_plan
 from experiments.run.scenario import FabricChoice, JobChoice, build_problem
-from experiments.worlds.virtual import LiveVirtualNetwork
+from experiments.worlds.virtual import LiveVirtualNetwork, VirtualWorld
+from planner.core.policies import POLICIES
 from planner.core.problem import Problem
 from planner.install.fault_entries import LinkFaults
 from planner.registry import METHODS
 from topo.errors import RunError
 from traffic.faults.endpoint_faults import Stragglers
 from traffic.measure.measured import Measured
+from traffic.runs import loop as closed_loop
 from traffic.runs.closed_loop import ReliableOptions
 from traffic.runs.loop import ClosedLoop
+from traffic.sockets.ports import IntArray, Outgoing, Packets
+from traffic.training.parallel import DataParallel
+from traffic.training.training_task import Recipe, TrainingTask
+from traffic.wire.frames import FRAGMENT, Frames
 
 pytestmark = pytest.mark.compiler
 
 SLOW_BPS = 2e5
 """So slow that a worker sends at about one tick of seven."""
 OPTIONS = ReliableOptions(tick_s=0.004)
-
-
-class Sent(Recording):
-    """A recording without the network as it stands before the run, in which there are addresses."""
-
-    def begin(self, network: LiveVirtualNetwork) -> None:
-        """Note nothing."""
+PLANNERS = (
+    "aro",
+    "forest",
+    "goat",
+    "inart",
+    "atp",
+    "panama",
+    "sharp",
+    "ring",
+    "halving-doubling",
+    "double-tree",
+    "ps-sharded",
+)
 
 
 @dataclass
 class Watched:
-    """What a run gave: its recording, its figures or the error that ended it, and how many steps it took."""
+    """What a run gave: every packet that hosts sent or heard, with its time, its figures or the error that ended it.
 
-    recording: Sent = field(default_factory=Sent)
+    `steps`: how many steps it took.
+    """
+
+    packets: list[tuple[object, ...]] = field(default_factory=list)
     measured: Measured | None = None
     error: str = ""
     steps: int = 0
 
     @property
     def result(self) -> tuple[object, ...]:
-        """Every packet with its time, what switches and links hold at the end, and every figure."""
-        return bytes(self.recording.script), self.recording.results, self.measured, self.error
+        """All but the steps."""
+        return self.packets, self.measured, self.error
+
+    def patch(self, patch: pytest.MonkeyPatch) -> None:
+        """Let networks and loops tell of packets and steps."""
+        send, receive, step = LiveVirtualNetwork.send, LiveVirtualNetwork.receive, ClosedLoop.step
+
+        def noted_send(network: LiveVirtualNetwork, batches: Sequence[Outgoing]) -> list[IntArray]:
+            for batch in batches:
+                self.note(network, batch.heads[batch.rows], batch.values[batch.rows], batch.counts)
+            return send(network, batches)
+
+        def noted_receive(network: LiveVirtualNetwork) -> Packets:
+            packets = receive(network)
+            self.note(network, packets.heads, packets.values, packets.hosts)
+            return packets
+
+        def counted_step(loop: ClosedLoop, now: float) -> None:
+            self.steps += 1
+            step(loop, now)
+
+        patch.setattr(LiveVirtualNetwork, "send", noted_send)
+        patch.setattr(LiveVirtualNetwork, "receive", noted_receive)
+        patch.setattr(ClosedLoop, "step", counted_step)
+
+    def note(self, network: LiveVirtualNetwork, heads: Frames, *arrays: NDArray[np.signedinteger]) -> None:
+        """Note packets, if there are any."""
+        if len(heads):
+            self.packets.append((network.moment, heads.tobytes(), *(array.tobytes() for array in arrays)))
 
 
 def watched(run: Run, monkeypatch: pytest.MonkeyPatch) -> Watched:
     """Run a plan in virtual time."""
-    found, step = Watched(), ClosedLoop.step
-
-    def counted(self: ClosedLoop, now: float) -> None:
-        found.steps += 1
-        step(self, now)
-
+    found = Watched()
     with monkeypatch.context() as patch:
-        patch.setattr(ClosedLoop, "step", counted)
+        found.patch(patch)
         try:
-            found.measured = run_plan(run, RecordedWorld(recording=found.recording)).measured
+            found.measured = run_plan(run, VirtualWorld()).measured
         except RunError as error:
             found.error = str(error)
     return found
@@ -80,10 +119,10 @@ def everywhere(problem: Problem, faults: LinkFaults) -> FaultPlan:
     return FaultPlan(links=dict.fromkeys(problem.fabric.capacities_bps, faults))
 
 
-def slow(policy: str = "shadow-copy", fragments: int = 24, **about: object) -> Run:
+def slow(policy: str = "shadow-copy", fragments: int = 24, faults: FaultPlan | None = None) -> Run:
     """A run of two trees over one level, slower than its ticks."""
     problem, plan = case(policy, 1, fragments=fragments, slots=8, rate_bps=SLOW_BPS)
-    return replace(Run(problem, plan, options=OPTIONS), **about)
+    return Run(problem, plan, options=OPTIONS, faults=faults)
 
 
 def lossy(policy: str = "shadow-copy", fragments: int = 24) -> Run:
@@ -97,13 +136,13 @@ def eventful(kind: str, node: str, lasting_s: float | None = None) -> Run:
     return slow(faults=FaultPlan(events=(Event(Moment(0.05), kind, (node,), lasting_s),)))
 
 
-def planned(planner: str, drop: float = 0.0, **about: object) -> Run:
+def planned(planner: str, drop: float = 0.0, options: ReliableOptions | None = None) -> Run:
     """A plan for three workers and a PS, whose two iterations compute between them."""
     fabric = FabricChoice("leafspine", leaves=2, spines=1, hosts_per_leaf=2, capacity="2M")
     problem = build_problem(fabric, JobChoice(workers=3, gradient_bytes=16_000, iterations=2))
     problem = replace(problem, jobs=tuple(replace(job, compute_s=0.05) for job in problem.jobs))
     run = Run(problem, METHODS[planner].plan(problem))
-    return replace(run, faults=everywhere(problem, LinkFaults(drop=drop)) if drop else None, **about)
+    return replace(run, faults=everywhere(problem, LinkFaults(drop=drop)) if drop else None, options=options)
 
 
 RUNS: Mapping[str, Callable[[], Run]] = {
@@ -124,3 +163,42 @@ def test_all_is_the_same_without_steps_at_quiet_ticks(name: str, monkeypatch: py
     usual, all_steps = watched(run, monkeypatch), with_all_steps(run, monkeypatch)
     assert usual.result == all_steps.result
     assert usual.steps < all_steps.steps
+
+
+@pytest.mark.parametrize("name", ["pacing", "a worker pauses"])
+def test_a_bound_that_is_a_tick_late_would_be_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = RUNS[name]()
+    all_steps = with_all_steps(run, monkeypatch)
+    monkeypatch.setattr(closed_loop, "ROUNDINGS", -1.0)
+    assert watched(run, monkeypatch).result != all_steps.result
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("drop", [0.0, 0.02])
+@pytest.mark.parametrize("tick_s", [None, 0.0007, 0.02])
+@pytest.mark.parametrize("planner", PLANNERS)
+def test_all_is_the_same_with_every_planner(
+    planner: str, tick_s: float | None, drop: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = planned(planner, drop, options=None if tick_s is None else ReliableOptions(tick_s=tick_s))
+    assert watched(run, monkeypatch).result == with_all_steps(run, monkeypatch).result
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("condition", CONDITIONS)
+@pytest.mark.parametrize("policy", POLICIES)
+def test_all_is_the_same_under_every_condition(policy: str, condition: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = slow(policy, fragments=60)
+    sending_s = 60 * 8 * FRAGMENT.wire_bytes / SLOW_BPS
+    run = replace(run, faults=CONDITIONS[condition].faults(run.problem.fabric, sending_s))
+    assert watched(run, monkeypatch).result == with_all_steps(run, monkeypatch).result
+
+
+def test_training_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    task, found = TrainingTask(Recipe(hidden=(8,), epochs=1, batch=4, samples=36), 3), []
+    for run_it in (watched, with_all_steps):
+        run, learner = planned("aro"), DataParallel(task)
+        job = replace(run.problem.jobs[0], gradient_bytes=task.gradient_bytes, iterations=task.iterations)
+        run = replace(run, problem=replace(run.problem, jobs=(job,)), gradients=learner, options=OPTIONS)
+        found.append((run_it(run, monkeypatch).result, learner.history.losses.tolist()))
+    assert found[0] == found[1]

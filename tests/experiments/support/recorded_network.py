@@ -106,9 +106,7 @@ class RecordingEngine:
         heads: NDArray[np.generic],
         bodies: NDArray[np.generic],
     ) -> None:
-        """Note the packets, whole, and send them, if there are any."""
-        if not rows.size:
-            return
+        """Note the packets, whole, and send them."""
         frames = np.concatenate([bytes_of(array, rows) for array in (heads, bodies)], axis=1)
         self.recording.script += pack("<3I", SEND, *frames.shape)
         for array in (links, lengths, frames):

@@ -52,6 +52,9 @@ class Recorder:
     def is_quiet(self) -> bool:
         return not len(self.arrived)
 
+    def pass_ticks(self, tick_s: float, due: float) -> FloatArray:
+        return np.arange(self.time, due, tick_s)
+
     def accepts_from(self) -> FloatArray:
         return np.full(len(HOSTS), -np.inf)
 

@@ -89,6 +89,14 @@ class ModelPorts:
         """Whether no packet has come to a host or a node by now."""
         return not self.events or self.events[0].at > self.clock
 
+    def pass_ticks(self, tick_s: float, due: float) -> FloatArray:
+        """Sleep tick by tick."""
+        passed = []
+        while (now := self.clock) < due and self.is_quiet():
+            passed.append(now)
+            self.sleep(now + tick_s - now)
+        return np.array(passed)
+
     def accepts_from(self) -> FloatArray:
         """Now."""
         return np.full(len(self.layout.hosts), -np.inf)

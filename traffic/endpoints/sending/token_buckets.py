@@ -11,6 +11,9 @@ from traffic.sockets.ports import FloatArray, IntArray
 LEAST_DEPTH = 2.0
 """The fewest fragments that a bucket holds, however slow its stream is."""
 
+AT_ONCE = 256
+"""Refills that one NumPy step does."""
+
 
 class TokenBuckets:
     """Arrays over streams, (streams,).
@@ -58,6 +61,23 @@ class TokenBuckets:
         self.refilled_at[:] = now
         self.late_s += np.where(self.ready, np.maximum(self.credit - depth, 0), 0) / rate_fps
         np.minimum(self.credit, depth, out=self.credit)
+
+    def refill_at(self, times: FloatArray) -> None:
+        """Refill at each of these times, (ticks,). All sums are the same, to the last bit, as one refill at a time."""
+        for first in range(0, len(times), AT_ONCE):
+            some = times[first : first + AT_ONCE]
+            self.refill(float(some[0]))
+            self.go_on(np.diff(some))
+            self.refilled_at[:] = some[-1]
+
+    def go_on(self, passed: FloatArray) -> None:
+        """Raise all credits, which have been refilled, again and again: each time by the time `passed`, (times,)."""
+        earned, depth = passed[:, None] * self.streams.rate_fps, self.depth
+        sums = np.add.accumulate(np.vstack((self.credit, earned)))
+        raised = np.minimum(sums[:-1], depth) + earned
+        late_s = np.where(self.ready, np.maximum(raised - depth, 0), 0) / self.streams.rate_fps
+        self.late_s = np.add.accumulate(np.vstack((self.late_s, late_s)))[-1]
+        self.credit = np.minimum(sums[-1], depth)
 
     def fill(self) -> None:
         """Give every stream credit for all that its window can hold: it is not paced."""
