@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import socket
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -81,7 +82,8 @@ class Bench:
 
     def __init__(self, target: Target, length: int, program: DataPlaneProgram = INA) -> None:
         self.fabric = chain(length)
-        self.network = Network(self.fabric, partial(target.node_class(), program=program.path))
+        node_class: Callable[..., Any] = target.node_class()
+        self.network = Network(self.fabric, partial(node_class, program=program.path))
         self.network_s = self.entries_s = 0.0
 
     def __enter__(self) -> Self:

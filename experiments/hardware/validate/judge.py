@@ -11,6 +11,7 @@ from experiments.hardware.validate.failures import Failure
 from experiments.hardware.validate.prepared import NO_PLAN, NOTHING
 from experiments.hardware.validate.site import Margins, Site
 from planner.core.evaluate import Prediction
+from planner.install.data_plane_program import find_program
 from topo.fabric.fabric import Fabric
 from traffic.measure.verdict import VALID
 
@@ -92,6 +93,7 @@ def reasons_of(site: Site, result: PlannerResult) -> list[str]:
 
 def nominal_reasons(site: Site, result: PlannerResult) -> Iterator[str]:
     """What is not met while nothing fails, in the plan, its fit, virtual time, and the emulation."""
+    yield from program_reasons(site)
     for fit in result.fits:
         yield from fit.reasons
     yield from rate_reasons(site.margins, result.rates_bps, "while nothing fails")
@@ -103,6 +105,14 @@ def nominal_reasons(site: Site, result: PlannerResult) -> Iterator[str]:
     emulated = result.emulated or {}
     if emulated.get("exact") is False and not emulated["reasons"]:
         yield "emulation: sums are not exact"
+
+
+def program_reasons(site: Site) -> Iterator[str]:
+    """The chips that cannot run the site's program."""
+    for chip in dict.fromkeys(switch.chip for switch in site.problem.fabric.switches if switch.chip):
+        reason = find_program(site.program).unfit_for(chip)
+        if reason is not None:
+            yield reason
 
 
 def rate_reasons(margins: Margins, rates_bps: Mapping[int, float], when: str) -> Iterator[str]:

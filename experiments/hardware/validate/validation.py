@@ -156,7 +156,7 @@ def validate_site(site: Site, results: Path, engine: Engine, console: Console) -
     save_problem(folder, site.problem)
     work = Work(site, folder, results, engine, console)
     planned = [plan_of(work, planner) for planner in site.planners]
-    left_out = [*unfit_programs(site)]
+    left_out: list[str] = []
     try:
         found = [result if result.failed else all_of(work, result, left_out) for result in planned]
     except KeyboardInterrupt as interrupt:
@@ -252,13 +252,6 @@ def why_not_emulated(site: Site) -> str | None:
     if os.geteuid() != 0:
         return "it needs root: sudo inakit validate"
     return EmulatedWorld("fast").missing()
-
-
-def unfit_programs(site: Site) -> list[str]:
-    """Why the site's program cannot run on its chips, a line for each chip."""
-    chips = dict.fromkeys(switch.chip for switch in site.problem.fabric.switches if switch.chip)
-    reasons = (find_program(site.program).unfit_for(chip) for chip in chips)
-    return [reason for reason in reasons if reason is not None]
 
 
 def row_of(finished: Finished) -> Mapping[str, Any]:

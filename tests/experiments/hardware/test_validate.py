@@ -15,7 +15,7 @@ from rich.console import Console
 from experiments.cli.main import main
 from experiments.hardware.validate.failures import Failure, after, links_of_jobs, single_failures
 from experiments.hardware.validate.folder_lock import one_validation
-from experiments.hardware.validate.judge import PlannerResult, Weathered, reasons_of, weathered_of
+from experiments.hardware.validate.judge import PlannerResult, Weathered, program_reasons, reasons_of, weathered_of
 from experiments.hardware.validate.packed_plan import packed, unpacked
 from experiments.hardware.validate.prepared import ANEW, AS_BEFORE, NO_PLAN, NOTHING, PARTLY_ANEW, save_problem
 from experiments.hardware.validate.site import Margins, Simulate, Site, Withstand
@@ -30,7 +30,6 @@ from experiments.hardware.validate.validation import (
     is_of_machine,
     plan_of,
     simulated,
-    unfit_programs,
     unproven,
     validate_site,
 )
@@ -311,7 +310,7 @@ def test_without_a_program_the_first_that_the_chip_can_run_is_taken(tmp_path: Pa
     (tmp_path / "site.yml").write_text(f"{SITE}{keys}\n")
     found = load_site(tmp_path / "site.yml")
     assert found.program == program
-    assert unfit_programs(found) == (
+    assert [*program_reasons(found)] == (
         ["program ina sums 64 values of up to 64 children in a pass, and chip tofino1 has 32 and 32: it cannot run "
          "there"] if "program: ina" in keys else []
     )  # fmt: skip
