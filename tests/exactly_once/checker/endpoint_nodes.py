@@ -114,7 +114,7 @@ class WorkerNode(Node):
         "buckets": ("streams", "credit_s"),
         "round_trips": ("options",),
         "retransmission": ("layout", "options", "memory", "progress", "sendings", "round_trips", "windows", "gap",
-                           "yields", "max_backoff"),
+                           "yields", "keeps", "max_backoff"),
         "sendings": (),
         "counts": ("miscounts",),
         "miscounts": ("layout",),

@@ -226,3 +226,21 @@ def test_after_a_timeout_no_more_than_a_window_is_sent_again() -> None:
     assert sum(loop.send(ports.now()) for _ in range(20)) == layout.streams.in_flight.sum()
     ports.sleep(1.0)
     assert 0 < loop.send(ports.now()) <= loop.workers.windows.size.sum() < layout.streams.in_flight.sum()
+
+
+@pytest.mark.parametrize(("policy", "shrinks"), [("shadow-copy", False), ("panama", False), ("goat", True)])
+def test_a_timeout_shrinks_no_window_where_it_costs_nothing(policy: str, shrinks: bool) -> None:
+    """Aggregators that keep sums take in what is sent again; under `goat` it goes on to the PS."""
+    problem, plan = one_job(workers=4, levels=1, fragments=40)
+    layout = lay_out(problem, with_policy(problem, plan, policy), ports_of(problem))
+    ports = ModelPorts(layout, Faults(lose=1.0))
+    loop = Loop(layout, ports, RandomGradients(), ReliableOptions(WorkerOptions(first_timeout_s=0.25)), Inline())
+    loop.load(0, 0)
+    loop.servers.begin(0, 0)
+    loop.workers.begin(0, 0)
+    for _ in range(2):
+        loop.send(ports.now())
+        ports.sleep(0.3)
+    loop.send(ports.now())
+    assert loop.workers.counts.retransmitted.any()
+    assert (loop.workers.windows.size < layout.streams.in_flight).any() == shrinks

@@ -35,9 +35,9 @@ class Retransmission:
     """Finds overdue fragments: those that have waited for longer than a timeout, or that newer ones have overtaken.
 
     By row (a fragment of a stream): `noticed`, whether a PS wants it directly; `wanted`, the sorted rows that a PS asks
-    for although their result is here. By stream: `gap` and `yields` of its `WindowRule`; `turns`, how many places there
-    are in the order in which workers ask; `max_backoff`, how often its timeout may double. `scan_at`: when to look
-    next, in seconds of the ports' clock.
+    for although their result is here. By stream: `gap`, `yields` and `keeps` of its `WindowRule`; `turns`, how many
+    places there are in the order in which workers ask; `max_backoff`, how often its timeout may double. `scan_at`: when
+    to look next, in seconds of the ports' clock.
     """
 
     def __init__(
@@ -59,6 +59,7 @@ class Retransmission:
         self.wanted = NONE
         self.gap = np.array([rule.gap for rule in rules], np.int64)
         self.yields = np.array([rule.yields for rule in rules], np.bool_)
+        self.keeps = np.array([rule.keeps for rule in rules], np.bool_)
         self.turns: IntArray = np.clip(streams.in_flight // TURNS, 1, crowds(streams))
         self.max_backoff = backoffs(windows.least, fair_shares(streams, options.min_timeout_s))
         self.scan_at = 0.0
@@ -93,7 +94,8 @@ class Retransmission:
         passed = self.sendings.newest_order[stream] - self.sendings.order[rows]
         overtaken = passed >= self.gap[stream] + self.turn(stream, fragment)
         missing = self.memory.parts[rows] != WHOLE
-        congested = missing & ~self.noticed[rows] & (late | (overtaken & self.yields[stream]))
+        costly = late & (~self.keeps[stream] | self.goes_directly(rows, now))
+        congested = missing & ~self.noticed[rows] & (costly | (overtaken & self.yields[stream]))
         if congested.any():
             self.windows.shrink(np.unique(stream[congested]), now, timeouts)
         # No more than a window of them at once: a PS to which all turn again must have time to answer.

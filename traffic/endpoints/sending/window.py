@@ -3,8 +3,9 @@
 P4INC-AOI (section VI-B) describes one window per worker. It grows by a fragment per result up to a threshold, and by a
 fragment per window beyond it; a notice with ECN halves the window and its threshold. ATP, from which this comes, also
 halves when three results of newer fragments tell of a loss. Where a plan has shared out the links already, a window
-that was halved grows back by a fragment per result all the way. PANAMA's windows follow marks of congestion as DCTCP's
-do (Alizadeh et al., SIGCOMM 2010).
+that was halved grows back by a fragment per result all the way. Where aggregators also sum what is sent again, and keep
+it, a timeout halves no window: one lost packet times out all workers of its tree, and most fragments of many workers
+lose one. PANAMA's windows follow marks of congestion as DCTCP's do (Alizadeh et al., SIGCOMM 2010).
 """
 
 from __future__ import annotations
@@ -30,20 +31,30 @@ class WindowRule:
 
     `gap`: a fragment is taken for lost when so many newer ones have their result. `yields`: such a loss is a sign of
     congestion, so it halves the window. `returns`: a halved window keeps its threshold, and so grows by a fragment per
-    result all the way. `heeds`: after each window of results it shrinks by half of the share that is marked.
+    result all the way. `heeds`: after each window of results it shrinks by half of the share that is marked. `keeps`: a
+    timeout is a sign of congestion only for a fragment that goes directly to the PS, past all sums.
     """
 
     gap: int
     yields: bool
     returns: bool = False
     heeds: bool = False
+    keeps: bool = False
 
 
 PLANNED = WindowRule(gap=3, yields=False, returns=True)
+SUMMED_AGAIN = WindowRule(gap=3, yields=False, returns=True, keeps=True)
 P4INC_AOI = WindowRule(gap=1, yields=False)
 ATP = WindowRule(gap=3, yields=True)
-PANAMA = WindowRule(gap=3, yields=False, heeds=True)
-RULE_OF_POLICY = {"atp": ATP, "esa": ATP, "p4inc-aoi": P4INC_AOI, "panama": PANAMA}
+PANAMA = WindowRule(gap=3, yields=False, heeds=True, keeps=True)
+RULE_OF_POLICY = {
+    "shadow-copy": SUMMED_AGAIN,
+    "switchml": SUMMED_AGAIN,
+    "atp": ATP,
+    "esa": ATP,
+    "p4inc-aoi": P4INC_AOI,
+    "panama": PANAMA,
+}
 
 
 def rule_of(policy: str) -> WindowRule:
