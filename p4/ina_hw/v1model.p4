@@ -150,8 +150,10 @@ control NoUpdate(inout headers_t hdr, inout metadata_t meta) { apply { } }
     }
 #define IS_GONE meta.gone == 1
 #define GONE_BY meta.outcome
+// What is written into a header that is not valid is lost.
 #define RECIRCULATE \
     standard.egress_spec = RECIRCULATION_PORT; \
+    hdr.carried.setValid(); \
     hdr.carried.overflow = 0; \
     hdr.carried.faulty = (bit<8>)meta.fault.possible; \
     hdr.carried.pipeline = meta.pipeline;

@@ -18,10 +18,12 @@ from experiments.exactness.matrix import LONG, cells, matrix_table, shared_out
 from experiments.exactness.networks import case
 from experiments.exactness.scales import chosen_worlds
 from experiments.faults.fault_plan import Event, FaultPlan, Moment
+from experiments.run.planning import plan_to_run
 from experiments.run.run import Run, run_plan
+from experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from experiments.worlds.virtual import VirtualWorld
 from planner.core.policies import POLICIES
-from planner.install.data_plane_program import INA
+from planner.install.data_plane_program import INA, INA_HW
 from topo.errors import InputError, MachineError
 
 ONE_WORKER_TOO_MANY = one_more("add", "meta.slot_workers =")
@@ -129,3 +131,13 @@ def test_the_table_has_a_cell_for_each_and_fits_a_terminal() -> None:
     assert text.getvalue().count("12s ×1.5") == len(wanted) - 1
     assert text.getvalue().count("FAILED") == 1
     assert "…" not in text.getvalue()
+
+
+def test_the_chips_program_is_exact_in_every_pipeline() -> None:
+    """The matrix has its aggregators in pipeline 0; a packet that comes in again keeps the pipeline it came in by."""
+    fabric = FabricChoice("leafspine", leaves=2, spines=2, hosts_per_leaf=4, pipelines=2)
+    problem = build_problem(fabric, JobChoice(workers=6, gradient_bytes=512, iterations=1))
+    plan = plan_to_run(problem, "aro", 0).plan
+    assert {a.pipeline for shard in plan.shards for tree in shard.trees for a in tree.aggregators} == {0, 1}
+    outcome = run_plan(Run(problem, plan), VirtualWorld(program=INA_HW))
+    assert (outcome.verdict, outcome.measured.wrong) == ("VALID", ())
