@@ -125,7 +125,7 @@ class WorkerNode(Node):
         "round_trips": ("smoothed", "deviation"),
         "sendings": ("begun_at", "sent_at", "order", "total", "newest_order"),
         "retransmission": ("scan_at",),
-        "counts": ("sent", "first_sent_at", "last_sent_at", "last_result_at", "retransmitted", "refused"),
+        "counts": ("sent", "first_sent_at", "last_sent_at", "last_result_at", "retransmitted"),
     }
 
     def __init__(self, setting: Setting, host: str) -> None:

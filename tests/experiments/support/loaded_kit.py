@@ -14,10 +14,15 @@ MODULES = (
     "experiments.cli.app",
     "experiments.emulate.emulate",
     "experiments.papers",
+    "experiments.run.observe.picture",
     "experiments.worlds.emulated",
     "experiments.worlds.virtual",
+    "networkx",
+    "pyroute2",
     "switch.fast.load.fast_switch",
+    "topo.picture.draw",
 )
+"""What commands import, also what they import only once they draw, read or remove something."""
 
 for name in MODULES:
     with suppress(ImportError):  # Mininet is missing where no networks can be emulated
