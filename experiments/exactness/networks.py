@@ -8,7 +8,7 @@ from planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard
 from planner.core.problem import Job, Problem
 from planner.core.solving import SolverOutcome
 from planner.trees.under_policy import with_policy
-from topo.fabric.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
+from topo.fabric.fabric import Fabric, Host, Link, Switch
 from traffic.wire.frames import FRAGMENT
 
 FANOUT, SERVER = 2, "ps"
@@ -16,13 +16,16 @@ CAPACITY = 10
 """The capacity of every link, as a multiple of a worker's sending rate."""
 UP, FIRST_CHILD = 1, 2
 """The port of every switch towards the PS, and the first of its ports towards the workers."""
+PIPELINES = ((UP,), tuple(range(FIRST_CHILD, FIRST_CHILD + FANOUT)))
+SUMS = 1
+"""The pipelines of every switch, and the one that sums: not the first, which a program might take for any other."""
 
 
 def fabric_of(levels: int, slots: int, capacity_bps: float) -> Fabric:
     """`levels` tiers of switches: s1 and the PS on top, FANOUT switches below each, FANOUT workers below the last."""
     names = switch_names(levels)
     switches = tuple(
-        Switch(name, levels - level, contiguous_pipelines(FANOUT + 1, 1), aggregator_slots=slots)
+        Switch(name, levels - level, PIPELINES, aggregator_slots=slots)
         for level, tier in enumerate(names)
         for name in tier
     )
@@ -62,7 +65,7 @@ def tree_of(levels: int, number: int, priority: int) -> AggregationTree:
     for upper, lower in pairwise(tiers[1:]):
         for position, name in enumerate(upper):
             children = tuple(labels[child] for child in lower[FANOUT * position : FANOUT * (position + 1)])
-            aggregators.append(Aggregator(labels[name], name, 0, children, 0, 1))
+            aggregators.append(Aggregator(labels[name], name, SUMS, children, 0, 1))
     by_label = {labels[name]: name for name in workers}
     return AggregationTree(number, SERVER, by_label, tuple(aggregators), tuple(branches), priority=priority)
 
