@@ -202,7 +202,7 @@ def test_faults_are_on_the_axis_of_time(browser: Browser, tmp_path: Path) -> Non
     browser.open(shown_runs.faulty(tmp_path) / "report.html")
     rows = browser.texts(".timeline .row-name")
     assert [name.split("down")[0] for name in rows][:1] == ["job 1job 1"]
-    assert any("down edge1_1-agg1_1" in name for name in rows) and any("pause h" in name for name in rows)
+    assert any("down leaf1-spine1" in name for name in rows) and any("pause h" in name for name in rows)
     assert len(browser.all(".timeline .fault-bar")) == 2
     assert "sent again" in browser.find(".notes").text
     nothing_wrong(browser)

@@ -22,7 +22,7 @@ FAULTS = """
 version: 1
 links: [{link: all, drop: 1%}]
 events:
-  - {at: 2ms, down: [edge1_1, agg1_1], for: 3ms}
+  - {at: 2ms, down: [leaf1, spine1], for: 3ms}
   - {at: 5ms, pause: WORKER, for: 2ms}
 stragglers: {mean: 0.8, spread: 0.1, seed: 1}
 """
@@ -33,6 +33,12 @@ def fat_tree(k: int = 4, workers: int | None = None, gradient_bytes: int = 32_76
     return build_problem(FabricChoice("fattree", k=k), JobChoice(None, workers, 1, gradient_bytes, 2))
 
 
+def leaf_spine(gradient_bytes: int) -> Problem:
+    """A leaf-spine with six workers, one job of two iterations."""
+    choice = FabricChoice("leafspine", leaves=2, spines=2, hosts_per_leaf=4)
+    return build_problem(choice, JobChoice(None, 6, 1, gradient_bytes, 2))
+
+
 def valid(results: Path) -> Path:
     """Three planners on a fat-tree: the folder of a VALID run."""
     run(Emulation(fat_tree(), ("aro", "atp", "lbmm"), "virtual", results=results), QUIET)
@@ -41,7 +47,7 @@ def valid(results: Path) -> Path:
 
 def overloaded(results: Path) -> Path:
     """A plan for links without delay on links that have one, where slots are too few: a run that is not VALID."""
-    problem = fat_tree(gradient_bytes=16_384)
+    problem = leaf_spine(gradient_bytes=16_384)
     switches = tuple(replace(switch, aggregator_slots=8) for switch in problem.fabric.switches)
     links = tuple(replace(link, delay_s=0.0005) for link in problem.fabric.links)
     slow = replace(problem, fabric=replace(problem.fabric, switches=switches, links=links))
@@ -51,7 +57,7 @@ def overloaded(results: Path) -> Path:
 
 def faulty(results: Path) -> Path:
     """A run with losses, a link that fails, a worker that pauses, and stragglers."""
-    problem = fat_tree(workers=6)
+    problem = leaf_spine(gradient_bytes=32_768)
     results.mkdir(parents=True, exist_ok=True)
     file = results / "faults.yml"
     file.write_text(FAULTS.replace("WORKER", problem.jobs[0].workers[0]))
