@@ -17,6 +17,9 @@ from traffic.measure.processors.processor_observer import Observer
 from traffic.measure.processors.processor_seconds import Second
 from traffic.measure.verdict import Cause, Limits
 
+QUIET_S, PATIENCE_S = 0.1, 3.0
+"""For how many seconds no interface of a quiet network counts a packet, and how many are waited for that."""
+
 
 class Monitor:
     """Samples processors and link counters every second, and takes the snapshots before and after.
@@ -75,7 +78,7 @@ class Monitor:
         self._exits.__exit__(kind, error, trace)
         if error is None:
             self._sample()
-            self.after = self.watched.snapshot()
+            self.after = settled(self.watched)
 
     def _watch(self) -> None:
         while not self._over.wait(self.period_s):
@@ -84,3 +87,18 @@ class Monitor:
     def _sample(self) -> None:
         sent = {name: interface.sent_bytes for name, interface in self.watched.links().items()}
         self.links.append(LinkSample(time.monotonic(), sent))
+
+
+def settled(watched: Watched) -> Snapshot:
+    """All counters of the network once it is quiet: copies of packets may still be on their way when a run ends.
+
+    Counters are read one after the other, so a packet that moves meanwhile would be in some of them only.
+    """
+    patience = time.monotonic() + PATIENCE_S
+    found = watched.snapshot()
+    while time.monotonic() < patience:
+        time.sleep(QUIET_S)
+        earlier, found = found, watched.snapshot()
+        if found.interfaces == earlier.interfaces:
+            break
+    return found

@@ -4,30 +4,33 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from topo.live.priority import Priority
-from traffic.measure.counters.snapshots import Watched
-from traffic.measure.monitor import Monitor
+from traffic.measure import monitor
+from traffic.measure.counters.kernel_counters import InterfaceCounters
+from traffic.measure.counters.snapshots import Snapshot, SwitchCounters, Watched
+from traffic.measure.monitor import Monitor, settled
 from traffic.measure.verdict import Invariant
 
 NOTHING = Watched(hosts=())
 
 
 def test_a_run_that_has_time_is_not_overloaded_so_far() -> None:
-    with Monitor(NOTHING, period_s=0.1) as monitor:
+    with Monitor(NOTHING, period_s=0.1) as watching:
         time.sleep(0.3)
-        assert monitor.seconds
-        assert monitor.overloaded_so_far(planned_s=0.3) == ()
-    assert monitor.after.at_s > monitor.before.at_s
+        assert watching.seconds
+        assert watching.overloaded_so_far(planned_s=0.3) == ()
+    assert watching.after.at_s > watching.before.at_s
 
 
 def test_a_run_that_is_far_behind_its_plan_is_overloaded_already() -> None:
-    with Monitor(NOTHING, period_s=0.1) as monitor:
-        monitor.before = replace(monitor.before, at_s=monitor.before.at_s - 20.0)
-        found = monitor.overloaded_so_far(planned_s=10.0)
-        assert monitor.overloaded_so_far() == ()
+    with Monitor(NOTHING, period_s=0.1) as watching:
+        watching.before = replace(watching.before, at_s=watching.before.at_s - 20.0)
+        found = watching.overloaded_so_far(planned_s=10.0)
+        assert watching.overloaded_so_far() == ()
     assert found[-1].invariant == Invariant.PACE
     assert found[-1].text.startswith("the run is behind its plan: what was to take 10.0 s has taken 20.")
 
@@ -38,3 +41,36 @@ def test_the_thread_that_is_watched_goes_ahead_of_other_work_until_the_end() -> 
     with Monitor(NOTHING):
         assert Priority.of(0) != before
     assert Priority.of(0) == before
+
+
+class Draining:
+    """A network whose port still receives `packets` packets, one in each look; its program counts before interfaces do.
+
+    That is what a snapshot is while packets move: counters are read one after the other.
+    """
+
+    def __init__(self, packets: int) -> None:
+        self.packets, self.looks = packets, 0
+
+    def snapshot(self) -> Snapshot:
+        """The counters at the next look."""
+        arrived, seen = min(self.looks, self.packets), min(self.looks + 1, self.packets)
+        self.looks += 1
+        counted = {"s1-1": InterfaceCounters(0, arrived, 0, 0, 0, 0)}
+        return Snapshot(0.0, (0,), counted, {"s1-1": 0}, {"s1": SwitchCounters({}, {1: seen}, {}, {})})
+
+
+@pytest.mark.parametrize("packets", [0, 1, 5])
+def test_packets_that_still_move_are_waited_for(packets: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(monitor, "QUIET_S", 0.0)
+    network: Any = Draining(packets)
+    found = settled(network)
+    assert found.switches["s1"].received[1] == found.interfaces["s1-1"].received_packets == packets
+
+
+def test_a_network_that_is_never_quiet_is_not_waited_for_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(monitor, "QUIET_S", 0.01)
+    monkeypatch.setattr(monitor, "PATIENCE_S", 0.05)
+    network: Any = Draining(1_000_000)
+    settled(network)
+    assert 2 <= network.looks < 10
