@@ -95,10 +95,10 @@ def settled(watched: Watched) -> Snapshot:
     Counters are read one after the other, so a packet that moves meanwhile would be in some of them only.
     """
     patience = time.monotonic() + PATIENCE_S
-    found = watched.snapshot()
+    now = watched.links()
     while time.monotonic() < patience:
         time.sleep(QUIET_S)
-        earlier, found = found, watched.snapshot()
-        if found.interfaces == earlier.interfaces:
+        earlier, now = now, watched.links()
+        if now == earlier:
             break
-    return found
+    return watched.snapshot()

@@ -108,11 +108,23 @@ def test_a_signal_that_a_library_passes_over_is_raised_by_the_next_loop() -> Non
     raise_if_lost()  # nothing is left of it
 
 
-def test_signals_in_a_held_block_wait_for_its_end() -> None:
+@pytest.mark.parametrize("own", [True, False])
+def test_signals_in_a_held_block_wait_for_its_end(own: bool) -> None:
+    """Also those that another thread receives. Whom the system would choose, and when it acts, is not left to it."""
+
+    def receive() -> None:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+        signal.raise_signal(signal.SIGINT)
+
+    other = threading.Thread(target=receive)
     done = []
     with pytest.raises(KeyboardInterrupt), signals_unwind():
         with interrupts_held():
-            os.kill(os.getpid(), signal.SIGINT)
+            if own:
+                signal.raise_signal(signal.SIGINT)
+            else:
+                other.start()
+                other.join()
             done.append("all")
         done.append("not this")
     assert done == ["all"]

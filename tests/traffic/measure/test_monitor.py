@@ -44,19 +44,19 @@ def test_the_thread_that_is_watched_goes_ahead_of_other_work_until_the_end() -> 
 
 
 class Draining:
-    """A network whose port still receives `packets` packets, one in each look; its program counts before interfaces do.
-
-    That is what a snapshot is while packets move: counters are read one after the other.
-    """
+    """A network whose port still receives `packets` packets, one in each look."""
 
     def __init__(self, packets: int) -> None:
         self.packets, self.looks = packets, 0
 
-    def snapshot(self) -> Snapshot:
-        """The counters at the next look."""
-        arrived, seen = min(self.looks, self.packets), min(self.looks + 1, self.packets)
+    def links(self) -> dict[str, InterfaceCounters]:
+        """The interface's counters at the next look."""
         self.looks += 1
-        counted = {"s1-1": InterfaceCounters(0, arrived, 0, 0, 0, 0)}
+        return {"s1-1": InterfaceCounters(0, min(self.looks, self.packets), 0, 0, 0, 0)}
+
+    def snapshot(self) -> Snapshot:
+        """The counters at the next look; a packet comes after the interface was looked at."""
+        counted, seen = self.links(), min(self.looks + 1, self.packets)
         return Snapshot(0.0, (0,), counted, {"s1-1": 0}, {"s1": SwitchCounters({}, {1: seen}, {}, {})})
 
 
