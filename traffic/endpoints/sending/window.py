@@ -3,9 +3,10 @@
 P4INC-AOI (section VI-B) describes one window per worker. It grows by a fragment per result up to a threshold, and by a
 fragment per window beyond it; a notice with ECN halves the window and its threshold. ATP, from which this comes, also
 halves when three results of newer fragments tell of a loss. Where a plan has shared out the links already, a window
-that was halved grows back by a fragment per result all the way. Where aggregators also sum what is sent again, and keep
-it, a timeout halves no window: one lost packet times out all workers of its tree, and most fragments of many workers
-lose one. PANAMA's windows follow marks of congestion as DCTCP's do (Alizadeh et al., SIGCOMM 2010).
+that was halved grows back by a fragment per result all the way. Where the root also sums what is sent again, and answers
+only who asks, a timeout halves no window: one lost packet times out all workers of its tree, and most fragments of many
+workers lose one. (A PS cannot tell who asks for a kept sum and answers all: there full windows of timeouts would fill its
+link.) PANAMA's windows follow marks of congestion, as DCTCP's do (Alizadeh et al., SIGCOMM 2010), and not timeouts.
 """
 
 from __future__ import annotations
@@ -48,7 +49,6 @@ P4INC_AOI = WindowRule(gap=1, yields=False)
 ATP = WindowRule(gap=3, yields=True)
 PANAMA = WindowRule(gap=3, yields=False, heeds=True, keeps=True)
 RULE_OF_POLICY = {
-    "shadow-copy": SUMMED_AGAIN,
     "switchml": SUMMED_AGAIN,
     "atp": ATP,
     "esa": ATP,
