@@ -5,10 +5,10 @@ fragment per window beyond it; a notice with ECN halves the window and its thres
 halves when three results of newer fragments tell of a loss. Where a plan has shared out the links already, a window
 that was halved grows back by a fragment per result all the way.
 
-Where the root is a switch, which answers only who asks, a timeout halves no window: one lost packet times out all workers
-of its tree, and most fragments of many workers lose one. A PS cannot tell who asks for a kept sum and answers all; full
-windows of timeouts would fill its link. PANAMA's windows follow marks of congestion, as DCTCP's do (Alizadeh et al.,
-SIGCOMM 2010), and not timeouts.
+Where the root is a switch, which answers only who asks, a timeout halves no window: one lost packet times out all
+workers of its tree, and most fragments of many workers lose one. A PS cannot tell who asks for a kept sum and answers
+all; full windows of timeouts would fill its link. PANAMA's windows follow marks of congestion, as DCTCP's do
+(Alizadeh et al., SIGCOMM 2010), and not timeouts.
 """
 
 from __future__ import annotations
