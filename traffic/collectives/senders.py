@@ -59,7 +59,6 @@ class Senders:
             windows=self.windows,
         )
         self.retransmission.turns[:] = 1
-        self.retransmission.keeps[:] = False
         self.counts = WorkerCounts(layout)
         self.known = np.zeros(len(streams.host), np.int64)
         self.refilled_at = np.nan

@@ -45,8 +45,9 @@ def withstand(given: Given) -> Row:
         return {"state": NOTHING, "lost": lost, "rates_bps": {}, "error": None}
     left, made, state = found
     row = {"state": state, "lost": lost, "rates_bps": rates_of(left, made), "error": None}
-    more = {"plan": packed(made), "unproven": made.outcome.status == FEASIBLE}
-    return row if state == AS_BEFORE else row | more
+    if state == AS_BEFORE:
+        return row
+    return row | {"plan": packed(made), "unproven": made.outcome.status == FEASIBLE}
 
 
 def rates_of(problem: Problem, plan: Plan) -> dict[str, float]:

@@ -46,17 +46,11 @@ class WindowRule:
 
 
 PLANNED = WindowRule(gap=3, yields=False, returns=True)
-SUMMED_AGAIN = WindowRule(gap=3, yields=False, returns=True, keeps=True)
+SWITCHML = WindowRule(gap=3, yields=False, returns=True, keeps=True)
 P4INC_AOI = WindowRule(gap=1, yields=False)
 ATP = WindowRule(gap=3, yields=True)
 PANAMA = WindowRule(gap=3, yields=False, heeds=True, keeps=True)
-RULE_OF_POLICY = {
-    "switchml": SUMMED_AGAIN,
-    "atp": ATP,
-    "esa": ATP,
-    "p4inc-aoi": P4INC_AOI,
-    "panama": PANAMA,
-}
+RULE_OF_POLICY = {"switchml": SWITCHML, "atp": ATP, "esa": ATP, "p4inc-aoi": P4INC_AOI, "panama": PANAMA}
 
 
 def rule_of(policy: str) -> WindowRule:
