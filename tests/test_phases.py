@@ -11,6 +11,7 @@ import phases
 import pytest
 
 TESTS = Path(__file__).parent
+ROOT = TESTS.parent
 TOY = """
 import pytest
 
@@ -40,3 +41,9 @@ def test_a_line_for_each_phase(tmp_path: Path) -> None:
     beside, networks = done.stdout.splitlines()[-2:]
     assert "1 passed" in done.stdout and "tests beside others" in beside and ": passed after" in beside
     assert done.returncode == 1 and "FAILED (exit code 1)" in networks
+
+
+def test_the_command_pytest_finds_the_kit_and_not_the_folders_of_tests_of_the_same_names() -> None:
+    pytest_command = [str(Path(sys.executable).with_name("pytest")), "--collect-only", "-q", "tests/test_orphans.py"]
+    done = subprocess.run(pytest_command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
