@@ -13,7 +13,7 @@ ARGS ?=
 
 # What the distribution provides, on Debian 12 and Ubuntu 24.04 alike. Virtual time needs the first line only.
 ALWAYS := python3-venv gcc libc6-dev
-EMULATION := mininet iproute2 clang libbpf-dev linux-libc-dev tcpreplay tcpdump
+EMULATION := mininet iproute2 iputils-ping clang libbpf-dev linux-libc-dev tcpreplay tcpdump
 missing = $$(for p in $(1); do dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || echo $$p; done)
 
 VENV := .venv

@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 BASE = ("python3-venv", "gcc", "libc6-dev")
-EMULATION = ("mininet", "iproute2", "clang", "libbpf-dev", "linux-libc-dev", "tcpreplay", "tcpdump")
+EMULATION = ("mininet", "iproute2", "iputils-ping", "clang", "libbpf-dev", "linux-libc-dev", "tcpreplay", "tcpdump")
 FAKE = """#!/bin/sh
 name=$(basename "$0")
 case $name in

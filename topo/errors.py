@@ -87,14 +87,14 @@ REMEDIES = {
 def output_error(error: OSError, path: Path | None = None) -> OutputError | None:
     """The error in words, for `path` where the error itself names no file; None unless it is one of writing.
 
-    That something is not there is an error of writing only where it is `path` or a folder above it, which some file
-    systems (/proc) do not let anybody make.
+    That something is not there is an error of writing only where it is `path` or a folder above it and lacks no folder
+    to be made in: some file systems (/proc) let nobody make any.
     """
     name = error.filename2 or error.filename or path or "a file that was being written"
     name = os.fsdecode(name) if isinstance(name, bytes) else name
     remedy = REMEDIES.get(error.errno or 0)
-    if error.errno == errno.ENOENT and path is not None and Path(name) in (path, *path.parents):
-        remedy = "the folder above it is missing or takes no new files; choose another"
+    if error.errno == errno.ENOENT and path and Path(name) in (path, *path.parents) and Path(name).parent.is_dir():
+        remedy = "nothing new can be made there; choose another folder"
     return OutputError(f"{name}: {os.strerror(error.errno or 0)}: {remedy}") if remedy else None
 
 

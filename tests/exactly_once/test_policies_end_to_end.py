@@ -29,7 +29,7 @@ def every_cell() -> Iterator[Any]:
                 yield pytest.param(policy, condition, levels, marks=() if in_turn else pytest.mark.long)
 
 
-@pytest.mark.parametrize(("policy", "condition", "levels"), every_cell())
+@pytest.mark.parametrize(("policy", "condition", "levels"), list(every_cell()))
 def test_sums_are_exact(policy: str, condition: str, levels: int) -> None:
     tried = attempt(Cell(policy, levels, condition), FRAGMENTS)
     assert not tried.failure
