@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from planner_cases import first_is_server, quick_plan
+from tiers import long_unless
 
 from planner.core.files import load_entries, load_jobs, load_plan, save_entries, save_jobs, save_plan
 from planner.core.problem import Job
@@ -25,7 +26,7 @@ jobs:
 """
 
 
-@pytest.mark.parametrize("method", sorted(METHODS))
+@pytest.mark.parametrize("method", [long_unless(not name.endswith("-best"), name) for name in sorted(METHODS)])
 def test_plans_and_entries_come_back_equal(method: str, tmp_path: Path) -> None:
     problem = first_is_server(with_pipelines(fat_tree(4), 2))
     plan = quick_plan(method, problem)

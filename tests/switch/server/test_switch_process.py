@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from small_programs import PROGRAMS, packet
+from tiers import long_unless
 from veth_wires import Wires
 
 from switch.bmv2.simple_switch_process import SimpleSwitchProcess, free_port
@@ -59,9 +60,13 @@ def passes(wires: Wires) -> bool:
     return len(wires.receive(9, 1, patience_s=0.5)) == 1
 
 
+ENDS = (signal.SIGTERM, signal.SIGINT, signal.SIGKILL)
+"""How a switch ends; it takes SIGINT as SIGTERM."""
+
+
 @pytest.mark.root
+@pytest.mark.parametrize("how", [long_unless(how != signal.SIGINT, how) for how in ENDS])
 @pytest.mark.parametrize("engine", ["interpreted", "kernel"])
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_nothing_of_a_switch_stays_however_it_ends(tmp_path: Path, engine: str, how: signal.Signals) -> None:
     with Wires((1, 9)) as wires:
         with on_wires(tmp_path, wires, engine) as process:

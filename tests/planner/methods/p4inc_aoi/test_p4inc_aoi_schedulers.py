@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from p4inc_aoi_cases import GIGA, center, problems
+from tiers import long_unless
 
 from planner.methods.p4inc_aoi.online.matching import assign_inc, match
 from planner.methods.p4inc_aoi.online.pack import earliest_s, pack
@@ -97,7 +98,7 @@ def test_the_same_problem_has_the_same_schedule(name: str) -> None:
     assert first == second
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [long_unless(seed < 3, seed) for seed in range(6)])
 def test_our_own_is_never_later_than_the_papers(seed: int) -> None:
     problem = drawn(jobs=25, seed=seed)
     ends = {name: figures(problem, SCHEDULERS[name].schedule(problem)).ct_bti_s for name in HEURISTICS}
