@@ -11,6 +11,7 @@ import psutil
 import pytest
 from mutation import Mutation, mutant, one_more, unassigned
 from rich.console import Console
+from tiers import long_unless
 
 from experiments.exactness.attempt import GRADIENTS, Cell, Tried, attempt, failure_of
 from experiments.exactness.conditions import CONDITIONS
@@ -51,7 +52,7 @@ def test_wrong_sums_are_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.compiler
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", [long_unless(name in ("goat", "atp", "switchml"), name) for name in POLICIES])
 def test_a_wrong_number_of_workers_is_named(policy: str, tmp_path: Path) -> None:
     tried = attempt_with(ONE_WORKER_TOO_MANY, Cell(policy, 2, "no loss"), tmp_path)
     assert not tried.exact

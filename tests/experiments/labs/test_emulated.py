@@ -39,7 +39,10 @@ TARGETS = ["fast", pytest.param("bmv2", marks=[pytest.mark.bmv2, pytest.mark.lon
 @pytest.mark.root
 @pytest.mark.beside
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("lab", ["2-sum", "3-pool", "4-loss", pytest.param("5-tree", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "lab",
+    ["2-sum", pytest.param("3-pool", marks=pytest.mark.long), "4-loss", pytest.param("5-tree", marks=pytest.mark.long)],
+)
 def test_solutions_in_mininet(lab: str, target: str, tmp_path: Path) -> None:
     found = emulated(lab, handed_in(lab, tmp_path), target)
     assert found.graded[0].finding is None

@@ -82,7 +82,8 @@ def of_its_item(lab: str, name: str) -> Trial:
 
 
 @pytest.mark.parametrize(
-    ("lab", "name"), [long_unless(lab not in SLOW or name == "solutions", lab, name) for lab, name in SOLUTIONS]
+    ("lab", "name"),
+    [long_unless(lab not in (*SLOW, "5-tree") or name == "solutions", lab, name) for lab, name in SOLUTIONS],
 )
 def test_right_solutions_keep_all_points(lab: str, name: str) -> None:
     """Each with a seed of its own."""

@@ -73,8 +73,18 @@ def assert_best(asked: Problem) -> None:
     assert worth_of_plan(asked, plan) == pytest.approx(best_value_bps(asked), rel=EXACT)
 
 
-@pytest.mark.parametrize("shape", (*SHAPES, *RANDOM))
-@pytest.mark.parametrize("seed", [long_unless(seed < 3, seed) for seed in range(8)])
+LASTING = ("three jobs", 0)
+"""A draw whose enumeration takes as long as all others of the short form."""
+
+
+@pytest.mark.parametrize(
+    ("shape", "seed"),
+    [
+        long_unless(seed < 3 and (shape, seed) != LASTING, shape, seed)
+        for shape in (*SHAPES, *RANDOM)
+        for seed in range(8)
+    ],
+)
 def test_the_optimum_is_what_enumeration_finds(shape: str, seed: int) -> None:
     assert_best(problem(shape, seed))
 
