@@ -20,7 +20,7 @@ CASES = [
 ]
 """Policy, levels, condition, fragments, and the events that must have been counted."""
 LASTING = "worker paused"
-"""The condition that takes as long as all others; in virtual time it is tried under every policy."""
+"""The condition that takes longest; in virtual time it is tried under every policy."""
 CASES_OF_BMV2 = [
     ("atp", 1, "1 % loss", 100, ("lost", "added", "completed")),
     ("switchml", 2, "duplicates", 100, ("doubled", "added", "sent_multicast")),

@@ -74,7 +74,7 @@ def assert_best(asked: Problem) -> None:
 
 
 LASTING = ("three jobs", 0)
-"""A draw whose enumeration takes as long as all others of the short form."""
+"""The draw whose enumeration takes longest, some seconds."""
 
 
 @pytest.mark.parametrize(
