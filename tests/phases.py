@@ -18,6 +18,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -37,6 +38,9 @@ NOTHING_TO_RUN = int(pytest.ExitCode.NO_TESTS_COLLECTED)
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--phase", choices=[BESIDE, NETWORKS], help="only the tests of one phase of `make test`")
+    parser.addoption(
+        "--handed-on", metavar="FILE", help="what the first phase writes: where the tests of the second are"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -44,6 +48,28 @@ def pytest_configure(config: pytest.Config) -> None:
     runs_tests = hasattr(config, "workerinput") or not config.getoption("numprocesses", None)
     if config.getoption("phase", None) and runs_tests and os.geteuid() == 0:
         own_network()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave the files out of the second phase that have none of its tests: all have been imported in the first."""
+    handed_on = config.getoption("handed_on")
+    if config.getoption("phase") != NETWORKS or not handed_on or not collection_path.is_file():
+        return None
+    files = read_files(Path(handed_on))
+    return True if files is not None and collection_path not in files else None
+
+
+@cache
+def read_files(handed_on: Path) -> frozenset[Path] | None:
+    """The files that the first phase names; None if it did not come so far."""
+    return frozenset(map(Path, handed_on.read_text().splitlines())) if handed_on.exists() else None
+
+
+def write_files(handed_on: Path, items: list[pytest.Item]) -> None:
+    """Name the files of tests; each process of the first phase writes the same, and none writes half of it."""
+    own = handed_on.with_suffix(f".{os.getpid()}")
+    own.write_text("".join(f"{path}\n" for path in sorted({item.path for item in items})))
+    own.replace(handed_on)
 
 
 def pytest_collection_finish() -> None:
@@ -84,6 +110,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     found: dict[str, list[pytest.Item]] = {BESIDE: [], NETWORKS: []}
     for item in items:
         found[phase_of(item)].append(item)
+    if phase == BESIDE and (handed_on := config.getoption("handed_on")):
+        write_files(Path(handed_on), found[NETWORKS])
     items[:] = found.pop(phase)
     for others in found.values():
         config.hook.pytest_deselected(items=others)
@@ -119,12 +147,13 @@ def main(arguments: Sequence[str]) -> int:
         "networks, one after the other": ["--phase", NETWORKS],
     }
     codes, lines = [], []
-    for name, options in phases.items():
-        started = time.monotonic()
-        codes.append(run([*options, *arguments]))
-        lines.append(f"{name}: {said(codes[-1])} after {time.monotonic() - started:.0f} s")
-        if codes[-1] == pytest.ExitCode.INTERRUPTED:
-            break
+    with TemporaryDirectory() as folder:
+        for name, options in phases.items():
+            started = time.monotonic()
+            codes.append(run([*options, f"--handed-on={folder}/networks", *arguments]))
+            lines.append(f"{name}: {said(codes[-1])} after {time.monotonic() - started:.0f} s")
+            if codes[-1] == pytest.ExitCode.INTERRUPTED:
+                break
     print("", *lines, sep="\n", flush=True)
     return outcome(codes)
 

@@ -22,6 +22,15 @@ def test_pure():
 def test_network():
     assert False
 """
+PURE_TOY = """
+from pathlib import Path
+
+with Path("imported").open("a") as file:
+    file.write("x")
+
+def test_pure_as_well():
+    pass
+"""
 
 
 @pytest.mark.parametrize(
@@ -35,12 +44,15 @@ def test_a_line_for_each_phase(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(f"import sys\nsys.path.insert(0, {str(TESTS)!r})\npytest_plugins=['phases']")
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = root\n")
     (tmp_path / "test_toy.py").write_text(TOY)
+    (tmp_path / "test_pure.py").write_text(PURE_TOY)
     command = [sys.executable, str(TESTS / "phases.py"), "-p", "xdist"]
     environment = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # they take longer to load than the toy to run
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     beside, networks = done.stdout.splitlines()[-2:]
-    assert "1 passed" in done.stdout and "tests beside others" in beside and ": passed after" in beside
+    assert "2 passed" in done.stdout and "tests beside others" in beside and ": passed after" in beside
     assert done.returncode == 1 and "FAILED (exit code 1)" in networks
+    processes = len(os.sched_getaffinity(0)) + 1
+    assert (tmp_path / "imported").read_text() == "x" * processes, "the second phase needs no file without networks"
 
 
 def test_the_command_pytest_finds_the_kit_and_not_the_folders_of_tests_of_the_same_names() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tiers import long_unless
 
 from experiments.exactness.attempt import Cell, attempt
 from experiments.exactness.conditions import CONDITIONS
@@ -26,7 +27,7 @@ def every_cell() -> Iterator[Any]:
         for column, condition in enumerate(CONDITIONS):
             for levels in LEVELS:
                 in_turn = levels == LEVELS[(row + column) % len(LEVELS)]
-                yield pytest.param(policy, condition, levels, marks=() if in_turn else pytest.mark.long)
+                yield long_unless(in_turn, policy, condition, levels)
 
 
 @pytest.mark.parametrize(("policy", "condition", "levels"), list(every_cell()))
@@ -36,7 +37,7 @@ def test_sums_are_exact(policy: str, condition: str, levels: int) -> None:
     assert min(tried.counts["added"], tried.counts[HAPPENED.get(condition, "lost")]) > 0
 
 
-@pytest.mark.parametrize("policy", ["shadow-copy", "switchml", "p4inc-aoi"])
+@pytest.mark.parametrize("policy", ["switchml", long_unless(False, "shadow-copy"), long_unless(False, "p4inc-aoi")])
 def test_with_one_percent_loss_most_of_the_rate_is_kept(policy: str) -> None:
     """Times are virtual time, which the load of the machine does not change."""
     times = {condition: attempt(Cell(policy, 1, condition), 2000).time_s for condition in ("no loss", "1 % loss")}

@@ -26,7 +26,7 @@ USUAL = settings(
 """`reduced` makes failing examples smaller than hypothesis does, and faster."""
 
 
-@settings(USUAL, max_examples=60)
+@settings(USUAL, max_examples=30)
 @given(case=cases())
 def test_random_entries_and_packets(
     in_process: PacketSwitch, in_kernel: PacketSwitch, outcomes: Counter[Event], case: Case

@@ -14,6 +14,7 @@ from mutation import Mutation, compiled_program, mutant, swapped, without, witho
 from recorded import read_corpus
 from reduction import changes_of, reduced
 from strategies import Case
+from tiers import long_unless
 
 from switch.program.read import read_program
 from traffic.wire.packet_format import PROGRAM
@@ -38,7 +39,10 @@ MUTANTS: dict[str, Mutation] = {
 }
 
 
-@pytest.mark.parametrize("name", MUTANTS)
+SHORT = ("collisions are not flagged", "a full slot stays", "an overflow is forgotten")
+
+
+@pytest.mark.parametrize("name", [long_unless(name in SHORT, name) for name in MUTANTS])
 def test_a_mutant_is_noticed(name: str, tmp_path: Path) -> None:
     assert notices(MUTANTS[name], tmp_path)
 

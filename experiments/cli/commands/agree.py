@@ -13,7 +13,10 @@ Emulated = Annotated[str, typer.Option("--switch", help="the world to compare wi
 Against = Annotated[str, typer.Option(help="the world that is to agree with it")]
 Only = Annotated[str, typer.Option(help="combinations with this in their names, such as 'fattree-4 aro' or replay")]
 Short = Annotated[bool, typer.Option("--short", help="a few small combinations instead of all")]
-Seconds = Annotated[float, typer.Option(min=0.01, help="how long an iteration takes by its plan; sizes gradients")]
+Seconds = Annotated[
+    float,
+    typer.Option(min=0.01, help="how long an iteration takes by its plan; of less than 2, a machine's delays are much"),
+]
 Tries = Annotated[int, typer.Option(min=1, help="how often an emulation is tried that is OVERLOADED")]
 
 

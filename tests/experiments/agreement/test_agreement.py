@@ -202,8 +202,9 @@ def test_the_command_writes_what_it_prints(tmp_path: Path) -> None:
 
 @pytest.mark.root
 def test_virtual_time_agrees_with_an_emulation(tmp_path: Path) -> None:
+    """In 2 s: a slow machine's emulation is up to 30 ms late, which would be more of 0.6 s than times may differ by."""
     with nothing_left():
-        answer = inakit("agree", "--short", "--only", "aro-figure1 aro", "--seconds", "0.6", at=tmp_path)
+        answer = inakit("agree", "--short", "--only", "aro-figure1 aro", "--seconds", "2", at=tmp_path)
     written = json.loads((tmp_path / "results" / "latest" / "agreement.json").read_text())
     if not written["summary"]["counted"]:
         pytest.skip(f"this machine is too busy for a valid run: {written['combinations'][0]['reasons'][:3]}")

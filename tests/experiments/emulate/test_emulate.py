@@ -18,8 +18,11 @@ import psutil
 import pytest
 from command import ENTRY, TIMEOUT_S, inakit, interfaces, nothing_left, runs
 from orphans import TIED
+from tiers import long_unless
 from tolerance import assert_within
 from valid_runs import emulate, valid_run
+
+from topo.live.signals import ENDING
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 TARGETS = ("fast", pytest.param("bmv2", marks=pytest.mark.bmv2))
@@ -217,7 +220,7 @@ def wait_until(happens: Callable[[], bool], what: str) -> None:
 @pytest.mark.beside
 @pytest.mark.parametrize(
     ("number", "code"),
-    [(signal.SIGINT, 130), (signal.SIGTERM, 143), pytest.param(signal.SIGHUP, 129, marks=pytest.mark.long)],
+    [long_unless(number == signal.SIGINT, number, 128 + number) for number in ENDING],
 )
 def test_a_signal_ends_a_run_and_leaves_nothing(number: signal.Signals, code: int, tmp_path: Path) -> None:
     with nothing_left():

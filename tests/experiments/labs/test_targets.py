@@ -131,7 +131,7 @@ def longest(sessions: list[Session]) -> list[Session]:
 LABS_WITH_P4 = ("1-forward", "2-sum", "3-pool", "4-loss", "5-tree")
 TARGETS = [
     pytest.param("fast", marks=pytest.mark.compiler),
-    pytest.param("virtual", marks=pytest.mark.compiler),
+    pytest.param("virtual", marks=[pytest.mark.compiler, pytest.mark.long]),
     "interpreted",
     pytest.param("bmv2", marks=[pytest.mark.bmv2, pytest.mark.root, pytest.mark.long]),
 ]

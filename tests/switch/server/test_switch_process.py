@@ -66,7 +66,7 @@ ENDS = (signal.SIGTERM, signal.SIGINT, signal.SIGKILL)
 
 @pytest.mark.root
 @pytest.mark.parametrize("how", [long_unless(how != signal.SIGINT, how) for how in ENDS])
-@pytest.mark.parametrize("engine", ["interpreted", "kernel"])
+@pytest.mark.parametrize("engine", ["kernel", long_unless(False, "interpreted")])
 def test_nothing_of_a_switch_stays_however_it_ends(tmp_path: Path, engine: str, how: signal.Signals) -> None:
     with Wires((1, 9)) as wires:
         with on_wires(tmp_path, wires, engine) as process:

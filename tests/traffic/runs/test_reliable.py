@@ -123,7 +123,7 @@ FAULTS = st.builds(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(example=EXAMPLES, faults=FAULTS, magnitude=st.sampled_from([1 << 10, 1 << 31]))
 def test_exact_whatever_happens(example: tuple[Problem, Plan], faults: Faults, magnitude: int) -> None:
     measured, _, _ = run(*example, faults, magnitude=magnitude, tick_s=0.01)

@@ -89,7 +89,7 @@ def test_the_optimum_is_what_enumeration_finds(shape: str, seed: int) -> None:
     assert_best(problem(shape, seed))
 
 
-@pytest.mark.parametrize("seed", [5007, 5023, 20010, 20033])
+@pytest.mark.parametrize("seed", [5007, 20033, long_unless(False, 5023), long_unless(False, 20010)])
 def test_members_of_a_class_take_all_the_flows_that_their_links_carry(seed: int) -> None:
     assert_best(alike(seed))
 

@@ -115,13 +115,10 @@ def test_two_trees_gain_a_fifth_in_the_papers_setting() -> None:
     assert all(1 <= len(plan.shards) <= 2 for plan in plans)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "setting",
-    [
-        replace(SJMT, tasks=2),
-        pytest.param(replace(SJMT, tasks=3), marks=pytest.mark.long),
-        pytest.param(replace(MJMT, jobs=2), marks=pytest.mark.long),
-    ],
+    [replace(SJMT, tasks=2), replace(SJMT, tasks=3), replace(MJMT, jobs=2)],
     ids=lambda setting: setting.label,
 )
 def test_two_trees_gain_for_several_tasks(setting: AroSetting) -> None:

@@ -98,7 +98,7 @@ def test_the_same_problem_has_the_same_schedule(name: str) -> None:
     assert first == second
 
 
-@pytest.mark.parametrize("seed", [long_unless(seed < 3, seed) for seed in range(6)])
+@pytest.mark.parametrize("seed", [long_unless(seed < 2, seed) for seed in range(6)])
 def test_our_own_is_never_later_than_the_papers(seed: int) -> None:
     problem = drawn(jobs=25, seed=seed)
     ends = {name: figures(problem, SCHEDULERS[name].schedule(problem)).ct_bti_s for name in HEURISTICS}

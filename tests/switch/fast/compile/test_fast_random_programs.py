@@ -16,6 +16,7 @@ import pytest
 from random_copies import COPIES, RandomCopies
 from random_programs import RandomProgram
 from same_switches import shown_when_wrong
+from tiers import long_unless
 
 from switch.fast.compile.generate import generate
 from switch.fast.load.build import EBPF
@@ -31,8 +32,6 @@ from topo.c_library import build
 
 MOST_INSTRUCTIONS = 400_000
 """Of the 1,000,000 that the verifier walks: other kernels walk more of the same program."""
-
-LONG = pytest.mark.long
 
 
 def random_program(seed: int) -> Program:
@@ -60,7 +59,7 @@ def verified(program: Program, compiler: str = "clang") -> int:
 
 
 @pytest.mark.root
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", [long_unless(seed < 12, seed) for seed in range(24)])
 def test_the_kernel_takes_a_random_program(seed: int) -> None:
     assert verified(random_program(seed)) < MOST_INSTRUCTIONS
 
@@ -77,7 +76,7 @@ def test_the_kernel_takes_random_programs_of_every_compiler(compiler: str) -> No
 
 
 @pytest.mark.compiler
-@pytest.mark.parametrize("seed", [*range(20), *(pytest.param(seed, marks=LONG) for seed in range(20, 400))])
+@pytest.mark.parametrize("seed", [long_unless(seed < 10, seed) for seed in range(400)])
 def test_a_random_program_does_what_it_does_interpreted(seed: int) -> None:
     program = random_program(seed)
     draw = Draw(program, Random(seed))

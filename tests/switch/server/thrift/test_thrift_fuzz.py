@@ -18,7 +18,7 @@ MOST_BYTES = 400 << 20
 """What the process may take; it begins with about 100 MB."""
 
 
-@pytest.mark.parametrize("seconds", [2, pytest.param(600, marks=pytest.mark.long)])
+@pytest.mark.parametrize("seconds", [1, pytest.param(600, marks=pytest.mark.long)])
 def test_a_switch_answers_whatever_clients_send(tmp_path: Path, seconds: int) -> None:
     port, log = free_port(), tmp_path / "log"
     with own_simple_switch(port, f"ipc://{tmp_path}/n", COMMANDED, log) as process:
