@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+import os
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 from mininet.node import Switch as MininetSwitch
 
-from switch.fast.load.kernel.kernel_switch import Compiled, KernelSwitch, compile_program
+from switch.fast.load.kernel.kernel_switch import Compiled, KernelSwitch, compile_program, load
+from switch.fast.load.kernel.libbpf import BpfObject
 from switch.fast.load.state.shared_state import StatefulSwitch, SwitchState
 from switch.handle import Handle, make_handle
 from switch.program.read import read_program
@@ -23,6 +26,18 @@ def compiled_file(path: Path, _changed_ns: int) -> Compiled:
     return compile_program(read_program(path))
 
 
+@cache
+def loading_thread() -> ThreadPoolExecutor:
+    """One thread that loads programs into the kernel, whose verifier walks through each anew (60 ms of `ina.p4`).
+
+    Mininet makes the links meanwhile, on another processor.
+    """
+    return ThreadPoolExecutor(1, thread_name_prefix="loading")
+
+
+os.register_at_fork(after_in_child=loading_thread.cache_clear)  # a forked process has no other thread than its first
+
+
 class FastSwitch(StatefulSwitch, MininetSwitch):  # type: ignore[misc]
     """A `KernelSwitch` as a node of Mininet: its ports are the node's interfaces, with the fabric's numbers."""
 
@@ -35,20 +50,25 @@ class FastSwitch(StatefulSwitch, MininetSwitch):  # type: ignore[misc]
         self._program = program
         self._cpu = cpu
         self._kernel: KernelSwitch | None = None
+        self._compiled = compiled_file(program, program.stat().st_mtime_ns)
+        self._loading: Future[BpfObject] | None = loading_thread().submit(load, self._compiled.path)
 
     def start(self, controllers: Any = None) -> None:  # noqa: ARG002
-        """Load the program and attach it to the port of every link."""
-        compiled = compiled_file(self._program, self._program.stat().st_mtime_ns)
-        self._kernel = KernelSwitch(compiled, self.name, self._cpu)
+        """Wait until the program is loaded, and attach it to the port of every link."""
+        loaded = self._loading.result() if self._loading else load(self._compiled.path)
+        self._kernel, self._loading = KernelSwitch(self._compiled, self.name, self._cpu, loaded), None
         for port in self.fabric_switch.ports:
             if port in self.intfs:
                 self._kernel.add_port(port, self.intfs[port].name)
 
     def stop(self, deleteIntfs: bool = True) -> None:  # noqa: N803, Mininet's name
-        """Remove the program from the kernel. Also works after a failed start."""
+        """Remove the program from the kernel. Also works before a start and after a failed one."""
         if self._kernel is not None:
             self._kernel.close()
             self._kernel = None
+        if self._loading and not self._loading.cancel() and not self._loading.exception():
+            self._loading.result().close()
+        self._loading = None
         super().stop(deleteIntfs)
 
     @property

@@ -94,9 +94,14 @@ def load(path: Path) -> BpfObject:
 
 
 class KernelSwitch(StatefulSwitch):
-    """Runs a program on the interfaces given to `add_port`, on `cpu`, until `close`."""
+    """Runs a program on the interfaces given to `add_port`, on `cpu`, until `close`.
 
-    def __init__(self, compiled: Compiled, name: str = "switch", cpu: int | None = None) -> None:
+    `loaded` is the program in the kernel, for this switch only; without it, it is loaded now.
+    """
+
+    def __init__(
+        self, compiled: Compiled, name: str = "switch", cpu: int | None = None, loaded: BpfObject | None = None
+    ) -> None:
         self.name = name
         self.cpu = next_cpu() if cpu is None else cpu
         self.interfaces: dict[int, str] = {}
@@ -104,7 +109,7 @@ class KernelSwitch(StatefulSwitch):
         self.steered: dict[int, Steering] = {}
         layout = compiled.generated.layout
         self.source = compiled.generated.source
-        self.loaded = load(compiled.path)
+        self.loaded = loaded or load(compiled.path)
         self.shared = mmap.mmap(self.loaded.map_fd(MEMORY_MAP), layout.memory_bytes)
         memory = np.frombuffer(self.shared, np.uint8)
         self.state = SwitchState(layout, memory, KernelTables(self.loaded.map_fd), partial(on_cpu, self.cpu))

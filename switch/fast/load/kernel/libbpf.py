@@ -6,6 +6,7 @@ import ctypes
 import ctypes.util
 import errno
 import os
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -30,17 +31,24 @@ DEBUG = 2  # LIBBPF_DEBUG of enum libbpf_print_level
 
 Printer = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
 
-messages: list[str] = []
-"""What libbpf says, for the text of the next error; libbpf would print it to the terminal."""
+
+class Messages(threading.local):
+    """What libbpf says to a thread, for the text of its next error; libbpf would print it to the terminal."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+
+messages = Messages()
 
 
 def keep_message(level: int, template: bytes, arguments: int) -> int:
-    """Keep what libbpf prints, formatted by C, in `messages`; not the hundreds of lines that trace its own steps."""
+    """Keep what libbpf prints, formatted by C, in `messages`, not the hundreds of lines that trace its own steps."""
     if level >= DEBUG:
         return 0
     text = ctypes.create_string_buffer(1 << 16)
     ctypes.CDLL(None).vsnprintf(text, ctypes.c_size_t(len(text)), template, ctypes.c_void_p(arguments))
-    messages.append(text.value.decode(errors="replace").rstrip())
+    messages.lines.append(text.value.decode(errors="replace").rstrip())
     return 0
 
 
@@ -64,7 +72,7 @@ def library() -> Any:
 
 def failure(what: str, code: int) -> RunError:
     """The error for a call that returned the negative error number `code`, with libbpf's last messages."""
-    report = "\n".join(messages[-MESSAGES:])
+    report = "\n".join(messages.lines[-MESSAGES:])
     return RunError(f"{what}: {os.strerror(-code)}\n{report}".rstrip())
 
 
@@ -79,7 +87,7 @@ class BpfObject:
     """A compiled eBPF file for the kernel. Nothing is pinned: all of it is gone once it is closed and detached."""
 
     def __init__(self, path: Path) -> None:
-        messages.clear()
+        messages.lines.clear()
         self.handle = ctypes.c_void_p(library().bpf_object__open_file(os.fsencode(path), None))
         if not self.handle:
             raise failure(f"opening {path}", -ctypes.get_errno())
