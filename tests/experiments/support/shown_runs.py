@@ -62,7 +62,7 @@ def faulty(results: Path) -> Path:
     file = results / "faults.yml"
     file.write_text(FAULTS.replace("WORKER", problem.jobs[0].workers[0]))
     faults = load_faults(file, problem)
-    run(Emulation(problem, ("aro", "lbmm"), "virtual", results=results, faults=faults), QUIET)
+    run(Emulation(problem, ("aro",), "virtual", results=results, faults=faults), QUIET)
     return (results / "latest").resolve()
 
 

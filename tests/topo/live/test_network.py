@@ -231,8 +231,10 @@ SCRIPT = """
     with Network(fat_tree(2), IdleSwitch) as network:
         network.popen("h1", ["sleep", "100"])
         print(network.ledger.id, flush=True)
-        time.sleep(60)
+        for _ in range(600):
+            time.sleep(0.1)
 """
+"""It sleeps for short times: a signal that comes right before a sleep is handled after it."""
 
 
 def start_run() -> tuple[subprocess.Popen[str], str]:

@@ -179,7 +179,7 @@ def test_new_routes_leave_a_link_to_other_traffic(switch: str, tmp_path: Path) -
     """The plan happens to use the same spine as the background traffic; the new plan takes the other spine."""
     (tmp_path / "faults.yml").write_text("version: 1\nbackground: [{from: h4, to: h6, rate: 3M}]")
     (tmp_path / "jobs.yml").write_text(
-        "version: 1\njobs: [{number: 1, workers: [h1, h2, h3], servers: [h5], gradient_bytes: 204800}]"
+        "version: 1\njobs: [{number: 1, workers: [h1, h2, h3], servers: [h5], gradient_bytes: 102400}]"
     )
     run = valid_run(
         tmp_path, "--topo", "leafspine", "--leaves", "2", "--spines", "2", "--hosts-per-leaf", "4", "--capacity", "4M",
