@@ -7,17 +7,20 @@ interrupted: it runs on until it is done, or until the process ends.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
-from functools import cache
+from concurrent.futures import wait
 from typing import TypeVar
+
+from topo.lasting_thread import lasting_thread
 
 T = TypeVar("T")
 
 LOOK_S = 0.2
 """How often the main thread looks whether it has received a signal, in seconds."""
+
+solver_thread = lasting_thread("solver")
+"""One thread for all calls, because HiGHS prepares itself anew in every thread that calls it."""
 
 
 def interruptible(call: Callable[[], T]) -> T:
@@ -31,12 +34,3 @@ def interruptible(call: Callable[[], T]) -> T:
     while not wait([solving], LOOK_S).done:
         pass
     return solving.result()
-
-
-@cache
-def solver_thread() -> ThreadPoolExecutor:
-    """One thread for all calls, because HiGHS prepares itself anew in every thread that calls it."""
-    return ThreadPoolExecutor(1, thread_name_prefix="solver")
-
-
-os.register_at_fork(after_in_child=solver_thread.cache_clear)  # a forked process has no other thread than its first

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cache, lru_cache
+from concurrent.futures import Future
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -18,24 +17,19 @@ from switch.program.read import read_program
 from switch.running_switch import PROGRAM
 from topo.errors import RunError
 from topo.fabric.fabric import Switch
+from topo.lasting_thread import lasting_thread
+
+loading_thread = lasting_thread("loading")
+"""Loads programs into the kernel, whose verifier walks through each anew (60 ms of `ina.p4`).
+
+Mininet makes the links meanwhile, on another processor.
+"""
 
 
 @lru_cache(maxsize=4)
 def compiled_file(path: Path, _changed_ns: int) -> Compiled:
     """The program in a file, compiled once for all switches as long as the file does not change."""
     return compile_program(read_program(path))
-
-
-@cache
-def loading_thread() -> ThreadPoolExecutor:
-    """One thread that loads programs into the kernel, whose verifier walks through each anew (60 ms of `ina.p4`).
-
-    Mininet makes the links meanwhile, on another processor.
-    """
-    return ThreadPoolExecutor(1, thread_name_prefix="loading")
-
-
-os.register_at_fork(after_in_child=loading_thread.cache_clear)  # a forked process has no other thread than its first
 
 
 class FastSwitch(StatefulSwitch, MininetSwitch):  # type: ignore[misc]
@@ -55,7 +49,7 @@ class FastSwitch(StatefulSwitch, MininetSwitch):  # type: ignore[misc]
 
     def start(self, controllers: Any = None) -> None:  # noqa: ARG002
         """Wait until the program is loaded, and attach it to the port of every link."""
-        loaded = self._loading.result() if self._loading else load(self._compiled.path)
+        loaded = self._loading.result() if self._loading else None
         self._kernel, self._loading = KernelSwitch(self._compiled, self.name, self._cpu, loaded), None
         for port in self.fabric_switch.ports:
             if port in self.intfs:

@@ -43,7 +43,7 @@ messages = Messages()
 
 
 def keep_message(level: int, template: bytes, arguments: int) -> int:
-    """Keep what libbpf prints, formatted by C, in `messages`, not the hundreds of lines that trace its own steps."""
+    """Keep what libbpf prints, formatted by C, in `messages`; not the hundreds of lines that trace its own steps."""
     if level >= DEBUG:
         return 0
     text = ctypes.create_string_buffer(1 << 16)

@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("mininet", reason="needs Mininet")
 
 from switch.fast.load import fast_switch
+from switch.fast.load.kernel import kernel_switch
 from switch.fast.load.kernel.kernel_switch import load
 from switch.fast.load.kernel.libbpf import BpfObject
 from switch.targets import choose_target
@@ -30,7 +31,8 @@ def loaded(monkeypatch: pytest.MonkeyPatch) -> list[BpfObject]:
         found.append(load(path))
         return found[-1]
 
-    monkeypatch.setattr(fast_switch, "load", load_and_keep)
+    for module in (fast_switch, kernel_switch):
+        monkeypatch.setattr(module, "load", load_and_keep)
     return found
 
 
