@@ -61,17 +61,22 @@ class ParsedFile:
 
 
 def read_file(path: Path, kind: FileKind) -> ParsedFile:
-    """Parse JSON where the name ends in `.json`, else YAML. Raises the error of `kind`."""
+    """Parse JSON where the name ends in `.json` or the text is a JSON object, else YAML. Raises the error of `kind`.
+
+    A JSON object in a file of another name is mostly YAML, too, which knows its lines; one indented by tabs is not.
+    """
     text = read_text(path, kind)
     try:
-        if path.suffix == ".json":
-            return ParsedFile(path, kind, json.loads(text))
+        if path.suffix == ".json" or (text.lstrip()[:1] == "{" and "\t" in text):
+            return ParsedFile(path, kind, parse_json(text))
         loader = PlainLoader(text)
         tree = loader.get_single_node()
         return ParsedFile(path, kind, loader.construct_document(tree) if tree else None, tree)
     except yaml.MarkedYAMLError as error:
         line = f" line {error.problem_mark.line + 1}" if error.problem_mark else ""
         raise kind.error(f"{path}{line}: {error.problem}") from error
+    except RepeatedKeyError as error:
+        raise kind.error(f"{path}: {error}") from error
     except RecursionError as error:
         raise kind.error(f"{path}: nested too deeply for a {kind.name}") from error
     except (yaml.YAMLError, ValueError) as error:
@@ -80,15 +85,37 @@ def read_file(path: Path, kind: FileKind) -> ParsedFile:
 
 
 def read_text(path: Path, kind: FileKind) -> str:
-    """The text of a file that is not larger than its kind may be. Raises the error of `kind`."""
+    """The text of a file that is not larger than its kind may be. Raises the error of `kind`.
+
+    Skips a byte order mark, which editors on Windows write, and gives every end of a line as one newline.
+    """
     try:
         if path.stat().st_size > kind.max_bytes:
             raise kind.error(f"{path}: larger than {kind.max_bytes >> 20} MiB, which no {kind.name} is")
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise kind.error(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise kind.error(f"{path}: not text in UTF-8") from error
+        raise kind.error(f"{path}: not text in UTF-8: save it in this encoding") from error
+
+
+class RepeatedKeyError(ValueError):
+    """A JSON object has a key twice, and a reader that keeps the last would drop what a person wrote."""
+
+
+def parse_json(text: str) -> Any:
+    """The value of a JSON document that a person may have written. Raises `ValueError`, for a repeated key as well."""
+    return json.loads(text, object_pairs_hook=without_repeated_keys)
+
+
+def without_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The mapping of one JSON object. Raises `RepeatedKeyError` for a key that is given twice."""
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise RepeatedKeyError(f"key '{twice}' is given twice")
+    return mapping
 
 
 class PlainLoader(yaml.SafeLoader):

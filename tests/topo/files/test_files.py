@@ -181,7 +181,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     for name, content, message in (
         ("fabric.json", b"{}", "a fabric file ends in .yml, .yaml, .graphml"),
         ("big.yml", b"#" * (MAX_FILE_BYTES + 1), "larger than 8 MiB, which no fabric file is"),
-        ("latin.yml", b"name: \xe9", "not text in UTF-8"),
+        ("latin.yml", b"name: \xe9", "not text in UTF-8: save it in this encoding"),
         ("bad.graphml", b"<graph", "not GraphML: unclosed token: line 1, column 0"),
     ):
         (tmp_path / name).write_bytes(content)
