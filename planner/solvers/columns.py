@@ -13,7 +13,7 @@ from math import inf
 import highspy
 import numpy as np
 
-from planner.solvers.interruptible import interruptible
+from planner.solvers.highs import Highs
 from topo.errors import SolverError
 
 Term = tuple[float, int]
@@ -97,18 +97,9 @@ class LinearProgram:
 
     def solve(self, time_limit_s: float = inf, seed: int = 0, gap: float = 0.0) -> Solution:
         """Solve the program on one thread. A solution that stands at the time limit is feasible, never optimal."""
-        solver = highspy.Highs()  # type: ignore[no-untyped-call]
-        for name, value in {
-            "output_flag": False,
-            "threads": 1,
-            "time_limit": max(time_limit_s, 0.001),
-            "random_seed": seed,
-            "mip_rel_gap": gap,
-            "mip_abs_gap": 0.0,
-        }.items():
-            solver.setOptionValue(name, value)
+        solver = Highs(time_limit_s, gap, seed)
         solver.passModel(self.lp())
-        interruptible(solver.run)
+        solver.run()
         return self.solution(solver)
 
     def lp(self) -> highspy.HighsLp:
@@ -136,7 +127,10 @@ class LinearProgram:
         """What HiGHS found. Raises `SolverError` where it stopped for a reason that is not in `STATUS`."""
         told = solver.getModelStatus()
         if told not in STATUS:
-            raise SolverError(f"HiGHS stopped with '{solver.modelStatusToString(told)}': raise the time limit")
+            raise SolverError(
+                f"HiGHS {solver.version()} stopped with '{solver.modelStatusToString(told)}': "
+                "make the problem smaller, or install another version of the Python package highspy"
+            )
         info = solver.getInfo()
         status = STATUS[told]
         feasible = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible

@@ -17,7 +17,7 @@ import pulp
 from pulp.apis.coin_api import pulp_cbc_path
 
 from planner.core.solving import ERROR, FEASIBLE, INFEASIBLE, OPTIMAL, SolverOptions, SolverOutcome
-from planner.solvers.interruptible import interruptible
+from planner.solvers.highs import Highs
 from topo.errors import MachineError, SolverError, unknown_name
 
 PROVEN_GAP = 1e-6
@@ -33,17 +33,17 @@ class Solver:
     remedy: str
 
 
-class Highs(pulp.HiGHS):  # type: ignore[misc]
-    """PuLP's HiGHS, which hears Ctrl-C while it solves. CBC is a process, which hears it by itself, as Gurobi does."""
+class PulpHighs(pulp.HiGHS):  # type: ignore[misc]
+    """PuLP's HiGHS, which solves with the kit's. CBC is a process, which hears Ctrl-C by itself, as Gurobi does."""
 
-    def callSolver(self, lp: pulp.LpProblem) -> None:  # noqa: N802, PuLP's name
-        """Solve the model that PuLP has made of `lp`."""
-        interruptible(lp.solverModel.run)
+    def createAndConfigureSolver(self, lp: pulp.LpProblem) -> None:  # noqa: N802, PuLP's name
+        """Make the solver that PuLP then gives the model to."""
+        lp.solverModel = Highs(self.timeLimit, self.gapRel or 0.0, self.optionsDict.get("random_seed", 0))
 
 
 def highs(options: SolverOptions) -> Any:
     """PuLP's HiGHS with the options' time limit, relative gap and seed."""
-    return Highs(msg=False, timeLimit=options.time_limit_s, gapRel=options.gap, gapAbs=0.0, random_seed=options.seed)
+    return PulpHighs(timeLimit=options.time_limit_s, gapRel=options.gap, random_seed=options.seed)
 
 
 def cbc(options: SolverOptions) -> Any:
@@ -134,7 +134,7 @@ def relaxation_gap(model: pulp.LpProblem, options: SolverOptions) -> float:
     """The relative gap to the linear relaxation, whose optimum bounds every solution. `model` keeps its solution."""
     values = {variable: variable.varValue for variable in model.variables()}
     found = pulp.value(model.objective)
-    model.solve(Highs(mip=False, msg=False, timeLimit=options.time_limit_s))
+    model.solve(PulpHighs(mip=False, timeLimit=options.time_limit_s))
     bound = pulp.value(model.objective) if model.sol_status == pulp.LpSolutionOptimal else None
     for variable, value in values.items():
         variable.varValue = value
