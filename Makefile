@@ -108,7 +108,7 @@ packages:
 	$(BIN)/python -m pip install -q --no-deps --no-build-isolation -e .
 	@$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
 	@mkdir -p .make && touch $@
-	@[ "$$(id -u)" != 0 ] || chown -R --reference=. .make $(VENV)
+	@[ "$$(id -u)" != 0 ] || chown -R --reference=. $$(ls -d .make $(VENV) *.egg-info 2>/dev/null)
 
 clean:
 	rm -rf .make $(VENV) site *.egg-info

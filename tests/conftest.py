@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from topo.live.network import missing_for_networks
+from topo.ownership import given_to_owners
 
 pytest_plugins = ["fuzzing", "phases", "p4runtime_fixtures"]
 
@@ -53,6 +54,13 @@ def missing_for_bmv2() -> str | None:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option `--record` of tests/p4."""
     parser.addoption("--record", action="store_true", help="keep what simple_switch answers as the corpus of tests/p4")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_cmdline_main() -> Iterator[None]:
+    """What tests that root runs leave in the checkout belongs to whom the checkout belongs to."""
+    with given_to_owners():
+        return (yield)
 
 
 def pytest_configure() -> None:

@@ -14,13 +14,14 @@ from collections.abc import Iterator
 
 from topo.errors import InakitError, output_error
 from topo.live.signals import ENDING, code_of, ignore_signals, signals_unwind
+from topo.ownership import give, given_to_owners
 
 FAILED = 2
 
 
 def main() -> None:
     """Run the command that `sys.argv` names, and exit."""
-    with signals_unwind():
+    with given_to_owners(), signals_unwind():
         try:
             from experiments.cli.app import app  # noqa: PLC0415, a signal may already come while the program loads
 
@@ -46,6 +47,7 @@ def leave(code: int, message: str, error: BaseException) -> None:
     print(line.join(color), file=sys.stderr, flush=True)
     if threading.active_count() > 1 and code > FAILED:
         sys.stdout.flush()
+        give()
         os._exit(code)  # a solver that runs in a thread cannot be told to end
     raise SystemExit(code) from None
 

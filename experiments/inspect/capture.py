@@ -63,6 +63,7 @@ class Capture:
         self.file = file
         with writing(file.parent):
             file.parent.mkdir(parents=True, exist_ok=True)
+            file.touch()  # made by this process, so that it is given to whom the folder belongs to
         limit = [] if packets is None else ["-c", str(packets)]
         command = ["tcpdump", "-i", interface, "-w", str(file), "-p", "-n", "-Z", "root", "-B", str(BUFFER_KIB), *limit]
         # tcpdump has a session of its own, so that Ctrl-C reaches only the kit, which then stops it in order.

@@ -17,6 +17,7 @@ from switch.server.served_switch import ServedSwitch
 from switch.targets import load
 from topo.errors import InakitError, InputError, MachineError
 from topo.live.signals import ENDING
+from topo.ownership import given_to_owners
 
 FAILED = 1
 """The exit code of a switch that cannot start, as BMv2's."""
@@ -51,7 +52,7 @@ def main(arguments: Sequence[str], grpc: bool) -> int:
     """Run a switch until a signal ends it, and return the exit code."""
     ended = signals_as_bytes()
     try:
-        with running(read_options(arguments, grpc)):
+        with given_to_owners(), running(read_options(arguments, grpc)):
             os.read(ended, 1)
     except InakitError as error:
         print(f"Error: {error}", file=sys.stderr, flush=True)

@@ -156,7 +156,7 @@ def test_goats_training_leaves_a_csv(name: str, saved: list[tuple[Canvas, list[P
     settings = [EpochRun(*place, scheme) for place in CHARTS[name].places(quick=True) for scheme in SCHEMES]
     runs = [(setting, Epoch(0.1 + n / 10, 40 + n, 0, 0, "VALID")) for n, setting in enumerate(settings)]
     keep(tmp_path / "goat-testbed.jsonl", runs)
-    FIGURES["goat"][name].run(Console(file=StringIO(), width=160), Request(tmp_path, quick=True))
+    FIGURES["goat"][name].run(Console(file=StringIO(), width=160), Request(tmp_path, quick=True, switch="fast"))
     assert_csv_is_what_is_drawn(tmp_path / f"goat-{name}.csv", saved[-1][0])
 
 
@@ -168,7 +168,7 @@ def test_inarts_runs_leave_a_csv(
 
     for module in (emulated, testbed):
         monkeypatch.setattr(module, "sweep", made_up_sweep)
-    FIGURES["inart"][f"{name}-emulated"].run(Console(file=StringIO(), width=160), Request(tmp_path))
+    FIGURES["inart"][f"{name}-emulated"].run(Console(file=StringIO(), width=160), Request(tmp_path, switch="fast"))
     assert_csv_is_what_is_drawn(tmp_path / f"inart-{name}-emulated.csv", saved[-1][0])
 
 

@@ -77,7 +77,7 @@ def test_goats_figures_print_their_orders(name: str, tmp_path: Path) -> None:
     runs = [(setting, Epoch(times[setting.scheme], 50 * times[setting.scheme], 0, 0, "VALID")) for setting in settings]
     keep(tmp_path / "goat-testbed.jsonl", runs)
     console = Console(file=StringIO(), width=160)
-    FIGURES["goat"][name].run(console, Request(tmp_path, quick=True))
+    FIGURES["goat"][name].run(console, Request(tmp_path, quick=True, switch="fast"))
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     esa = next(line for line in shown.splitlines() if "ESA above ATP" in line or "ATP above ESA" in line)
     assert "differs" in esa
