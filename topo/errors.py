@@ -18,6 +18,8 @@ from __future__ import annotations
 import difflib
 import errno
 import os
+import shlex
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -65,6 +67,15 @@ def unknown_name(what: str, name: str, known: Iterable[str]) -> InputError:
     near = difflib.get_close_matches(name, choices, n=1) or [each for each in choices if each.lower() == name.lower()]
     hint = f"did you mean '{near[0]}'? " if near else ""
     return InputError(f"unknown {what} '{name}': {hint}choose from {', '.join(choices)}")
+
+
+def as_root() -> str:
+    """What to type to run the present command as root: sudo does not look into the folder of an environment."""
+    program = Path(sys.argv[0])
+    if not program.is_file():
+        return "run the same command with sudo"
+    python = [] if os.access(program, os.X_OK) else [sys.executable]
+    return f"run `{shlex.join(['sudo', *python, *sys.argv])}`"
 
 
 REMEDIES = {

@@ -23,7 +23,7 @@ from typing import Protocol, Self
 
 from rich.console import Console
 
-from topo.errors import InputError, MachineError, RunError, unknown_name, writing
+from topo.errors import InputError, MachineError, RunError, as_root, unknown_name, writing
 from topo.fabric.fabric import Fabric
 from topo.live.ledger import Ledger
 from topo.live.running import RunningNetwork
@@ -149,7 +149,7 @@ def check_tcpdump() -> None:
     if shutil.which("tcpdump") is None:
         raise MachineError("tcpdump is not installed, and captures are made with it: apt install tcpdump")
     if os.geteuid() != 0:
-        raise MachineError("capturing packets needs root: run the same command with sudo")
+        raise MachineError(f"capturing packets needs root: {as_root()}")
 
 
 @dataclass(frozen=True)

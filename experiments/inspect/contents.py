@@ -15,7 +15,7 @@ from switch.handle import program_of
 from switch.program.program import Program
 from switch.running_switch import SwitchView
 from switch.targets import TARGETS
-from topo.errors import MachineError, unknown_name
+from topo.errors import MachineError, as_root, unknown_name
 from topo.live.running import SwitchFacts
 
 Values = NDArray[np.uint64]
@@ -81,7 +81,7 @@ class Contents:
 def attach(facts: SwitchFacts) -> tuple[SwitchView, Program]:
     """A view for reading a switch of a running network, and the program that it runs. Raises `InakitError`."""
     if os.geteuid() != 0:
-        raise MachineError("looking into a running switch needs root: run the same command with sudo")
+        raise MachineError(f"looking into a running switch needs root: {as_root()}")
     program = program_of(facts.handle)
     return TARGETS[facts.handle["target"]].attach(facts.handle, program), program
 

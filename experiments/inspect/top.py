@@ -12,7 +12,7 @@ from rich.live import Live
 
 from experiments.inspect.rates import Sampler, rates
 from experiments.inspect.screen import HEAD_LINES, screen, widths_of, widths_within
-from topo.errors import InputError, MachineError
+from topo.errors import InputError, MachineError, as_root
 from topo.live.running import RunningNetwork, find_network, running_networks
 
 LEAST_INTERVAL_S = 0.1
@@ -28,7 +28,7 @@ def top(console: Console, run: str | None, interval_s: float, *, once: bool) -> 
         raise InputError(f"interval {interval_s:g}: at least {LEAST_INTERVAL_S:g} s is expected")
     network = find_network(run)
     if os.geteuid() != 0:
-        raise MachineError("looking into the hosts of a network needs root: run the same command with sudo")
+        raise MachineError(f"looking into the hosts of a network needs root: {as_root()}")
     lower_own_priority(network)
     if once or not console.is_terminal:
         print_once(network, interval_s)

@@ -13,7 +13,7 @@ import io
 import json
 import os
 import platform
-import shutil
+import re
 import subprocess
 import sys
 import tempfile
@@ -43,6 +43,9 @@ GZIP_LEVEL = 3
 OF_THE_OCCASION = ("command", "versions", "machine", "started", "finished")
 """The parts of `run.json` that say when, where and how a run was started; so does `setup_s` of each planner."""
 PROGRAMS = {"clang": "--version", "simple_switch": "--version", "tcpreplay": "--version"}
+VERSION = re.compile(r"(?<![\w.])v?\d+\.\d+")
+VERSION_S = 10
+"""How long a program may take to say its version, in seconds."""
 
 
 def versions() -> dict[str, str | None]:
@@ -57,12 +60,17 @@ def versions() -> dict[str, str | None]:
 
 
 def program_version(program: str, flag: str) -> str | None:
-    """The first line that `program` prints about itself."""
-    if shutil.which(program) is None:
+    """The first line with a version that `program` prints; None where it is missing, hangs or prints none.
+
+    Warnings may come first: tcpreplay has one, on either stream, when it is not root that asks.
+    """
+    try:
+        answer = subprocess.run(
+            [program, flag], capture_output=True, text=True, errors="replace", timeout=VERSION_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
         return None
-    answer = subprocess.run([program, flag], capture_output=True, text=True, timeout=10, check=False)
-    lines = (answer.stdout + answer.stderr).strip().splitlines()
-    return lines[0] if lines else None
+    return next(filter(VERSION.search, (answer.stdout + "\n" + answer.stderr).splitlines()), None)
 
 
 def machine() -> dict[str, Any]:

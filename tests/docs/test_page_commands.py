@@ -94,6 +94,7 @@ def test_pages_have_commands() -> None:
         (".venv/bin/pytest tests/planer", "tests/planer"),
         ("python -m switch.feature", "switch.feature"),
         ("inakitt plan", "inakitt"),
+        ("sudo inakit top", "sudo .venv/bin/inakit"),
     ],
 )
 def test_a_command_that_does_not_exist_is_found(text: str, why: str, tmp_path: Path) -> None:

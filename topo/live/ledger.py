@@ -26,7 +26,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from topo.errors import MachineError
+from topo.errors import MachineError, as_root
 
 ROOT = Path("/run/inakit")
 ID_ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
@@ -47,7 +47,7 @@ class Ledger:
             ROOT.mkdir(mode=0o755, exist_ok=True)
             return cls(claim_folder())
         except PermissionError as denied:
-            raise MachineError(f"cannot write {ROOT}: emulating a network needs root, run it with sudo") from denied
+            raise MachineError(f"cannot write {ROOT}: emulating a network needs root: {as_root()}") from denied
 
     @property
     def id(self) -> str:

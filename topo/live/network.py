@@ -33,7 +33,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from topo.errors import FabricError, MachineError
+from topo.errors import FabricError, MachineError, as_root
 from topo.fabric.addresses import PREFIX_LENGTH, Address, addresses
 from topo.fabric.circuits import INTERCONNECT, Interconnect
 from topo.fabric.fabric import QUEUE_PACKETS, Fabric, Link, Switch
@@ -350,9 +350,12 @@ def check_machine() -> None:
 def missing_for_networks() -> str | None:
     """What this process lacks to build a network, in words, or None."""
     if os.geteuid() != 0:
-        return "emulating a network needs root: run the same command with sudo"
+        return f"emulating a network needs root: {as_root()}"
     if importlib.util.find_spec("mininet") is None:
-        return "Mininet is not installed: install the package 'mininet' of your distribution"
+        return (
+            "Mininet is not installed: install the package 'mininet' of your distribution, and let the Python "
+            "environment see it (python3 -m venv --system-site-packages)"
+        )
     if shutil.which("mnexec") is None:
         return "mnexec is not installed: install the package 'mininet' of your distribution"
     # Mininet would wait forever for the shell of a host that mnexec could not start.

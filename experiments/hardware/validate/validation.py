@@ -47,7 +47,7 @@ from planner.core.plan import Plan
 from planner.core.solving import FEASIBLE
 from planner.install.data_plane_program import find_program
 from planner.install.plan_entries import entries
-from topo.errors import InakitError
+from topo.errors import InakitError, as_root
 from traffic.measure.verdict import VALID
 
 FOLDER = "sites"
@@ -250,7 +250,7 @@ def why_not_emulated(site: Site) -> str | None:
     if site.emulate is None:
         return "the site's file has no key `emulate`"
     if os.geteuid() != 0:
-        return "it needs root: sudo inakit validate"
+        return f"it needs root: {as_root()}"
     return EmulatedWorld("fast").missing()
 
 

@@ -18,7 +18,7 @@ PAGES = (
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 INDENTED = re.compile(r"(?:^    (?!\s).*\n)+", re.MULTILINE)
 SPAN = re.compile(r"(?<!`)`([^`]+)`(?!`)")
-COMMAND = re.compile(r"(?:[A-Z]+=\S+ )*(?:sudo )?(?:\.venv/bin/)?(?:inakit|make|pytest|python) [^ ]|\.ci/")
+COMMAND = re.compile(r"(?:[A-Z]+=\S+ )*(?:sudo )?(?:\S*\.venv/bin/)?(?:inakit|make|pytest|python) [^ ]|\.ci/")
 """How a command begins that can be looked into: the project's own, its tests' and its modules'."""
 PLACEHOLDER = re.compile(r"^[A-Z]+$|\.\.\.|…")
 """A word of a command that stands for any, as in `inakit COMMAND --help`."""

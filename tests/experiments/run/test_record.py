@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from experiments.run import record as run_record
 from experiments.run.printed.report import COLUMNS, planners_table, print_report, shortened
 from experiments.run.record import RunFolder, RunRecord
 
@@ -108,3 +109,33 @@ def test_a_planner_without_measurement_has_a_row() -> None:
     made = record()
     made.planners["aro"] = {"planned": FIGURES}
     assert planners_table(made.as_json()).row_count == 3
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("echo 'tool version: 4.4.3 (debug)'; echo 'Copyright 2013-2022'", "tool version: 4.4.3 (debug)"),
+        ("echo 'Warning in interface.c:get_list() line 93:'; echo 'May need root'; echo 'tool 4.5'", "tool 4.5"),
+        ("echo 'Warning in interface.c, line 93' >&2; echo 1.15.5", "1.15.5"),
+        ("echo 'version: v14' >&2; echo 'tool v14.0.6' >&2; exit 1", "tool v14.0.6"),
+        ("printf 'caf\\351 2.0\\n'", "caf\ufffd 2.0"),
+        ("echo no version at all", None),
+        ("sleep 30", None),
+    ],
+)
+def test_a_programs_version_is_the_line_that_has_it(
+    script: str, said: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tool").write_text(f"#!/bin/sh\n{script}\n")
+    (tmp_path / "tool").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setattr(run_record, "VERSION_S", 1)
+    assert run_record.program_version("tool", "--version") == said
+
+
+def test_a_program_that_cannot_be_started_has_no_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "tool").write_bytes(b"\x7fELF")
+    (tmp_path / "tool").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    assert run_record.program_version("tool", "--version") is None
+    assert run_record.program_version("no-such-tool", "--version") is None
