@@ -16,10 +16,18 @@ ALWAYS := python3-venv gcc libc6-dev
 EMULATION := mininet iproute2 iputils-ping clang libbpf-dev linux-libc-dev tcpreplay tcpdump
 missing = $$(for p in $(1); do dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || echo $$p; done)
 
+# Of a machine that is not Debian's: who installs there, and what. Nothing is installed, but what is lacking is said.
+INSTALLERS := "dnf install gcc" "pacman -S gcc" "zypper install gcc" "apk add gcc musl-dev" "xcode-select --install"
+
+# Mininet is a package of the distribution's own Python, which therefore comes first.
+NEW_ENOUGH := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(shell for p in /usr/bin/python3 python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$p -c '$(NEW_ENOUGH)' 2>/dev/null && echo $$p && break; done)
+
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: emulate train test fuzz bench exactness calibrate curve lint docs p4 setup packages clean help
+.PHONY: emulate train test wheel fuzz bench exactness calibrate curve lint docs p4 setup packages clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -33,6 +41,7 @@ help:
 	@echo "sudo make exactness [SWITCH=auto|virtual|fast|bmv2] [ARGS=--long]   slot policies x faults x levels: are all sums exact?"
 	@echo "sudo make calibrate TOPO=fattree [K=4] [SWITCH=auto|bmv2|fast]   the highest link rate that this machine carries"
 	@echo "sudo make curve     the same of fat-trees with k = 4, 6, 8, 10, 12: table, CSV and plot"
+	@echo "     make wheel     the kit as pip installs it, in an empty environment with the newest packages [PYTHON=python3.13]"
 	@echo "     make lint      ruff, mypy, and how much is documented"
 	@echo "     make docs      the site into site/, from docs/; begin with site/index.html"
 	@echo "     make p4        compile p4/ina.p4 and p4/circuit.p4 again (needs p4c)"
@@ -46,6 +55,9 @@ train: setup
 
 test: setup
 	$(BIN)/python tests/phases.py $(ARGS)
+
+wheel:
+	$(PYTHON) tests/wheel.py $(ARGS)
 
 # What it finds is kept in tests/found, and `make test` replays it.
 fuzz: setup
@@ -84,7 +96,10 @@ setup: packages .make/python
 
 # Root installs what is missing. Other users are told once, and can do without what only emulation needs.
 packages:
-	@command -v dpkg-query >/dev/null || exit 0; \
+	@command -v dpkg-query >/dev/null || { \
+		command -v cc >/dev/null || command -v clang >/dev/null && exit 0; \
+		for by in $(INSTALLERS); do command -v $${by%% *} >/dev/null && break; by=; done; \
+		echo "missing: a C compiler (cc)$${by:+; run '$$by' once, as root}" >&2; exit 2; }; \
 	always="$(call missing,$(ALWAYS))"; emulation="$(call missing,$(EMULATION))"; \
 	if [ "$$(id -u)" = 0 ]; then \
 		[ -z "$$always$$emulation" ] || { apt-get update -q && \
@@ -103,7 +118,10 @@ packages:
 	@for made in . .make $(VENV); do \
 		[ ! -e $$made ] || [ -w $$made ] || { echo "$$(id -un) may not write to $$made; run 'sudo make setup' once" >&2; exit 2; }; \
 	done
-	@test -x $(BIN)/pip || /usr/bin/python3 -m venv --system-site-packages $(VENV)
+	@test -x $(BIN)/pip || $(or $(PYTHON),false) -c '$(NEW_ENOUGH)' 2>/dev/null || { \
+		echo "no Python of 3.11 or newer with venv$(PYTHON:%=: %); install one, or name it:" \
+			"make setup PYTHON=/path/to/python3" >&2; exit 2; }
+	@test -x $(BIN)/pip || $(PYTHON) -m venv --system-site-packages $(VENV)
 	$(BIN)/python -m pip install -q --no-compile --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install -q --no-deps --no-build-isolation -e .
 	@$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true

@@ -19,7 +19,6 @@ pytest_plugins = ["fuzzing", "phases", "p4runtime_fixtures"]
 
 PACKAGES = {
     "tests/switch/server/thrift": ("thriftpy2", "pynng"),
-    "tests/switch/server/p4runtime": ("grpc",),
 }
 """Packages of `inakit[server]` without which the files of a folder cannot be imported."""
 

@@ -105,12 +105,77 @@ def test_an_environment_of_somebody_else_is_named_with_the_way_out(tmp_path: Pat
     assert checkout.take_calls() == []
 
 
-def test_where_there_is_no_package_manager_of_debian_nothing_is_asked_of_it(tmp_path: Path) -> None:
-    checkout = Checkout(tmp_path)
-    (tmp_path / "bin" / "dpkg-query").unlink()
-    for name in ("make", "sh", "basename", "test", "mkdir", "touch"):
-        (tmp_path / "bin" / name).symlink_to(shutil.which(name) or name)
-    checkout.path = str(tmp_path / "bin")
+def elsewhere(folder: Path, *programs: str) -> Checkout:
+    """A checkout on a machine that is not Debian's, with these programs and no others."""
+    checkout = Checkout(folder)
+    (folder / "bin" / "dpkg-query").unlink()
+    for name in ("make", "sh", "basename", "test", "mkdir", "touch", "ls"):
+        (folder / "bin" / name).symlink_to(shutil.which(name) or name)
+    for name in programs:
+        (folder / "bin" / name).write_text(FAKE)
+        (folder / "bin" / name).chmod(0o755)
+    checkout.path = str(folder / "bin")
+    return checkout
+
+
+@pytest.mark.parametrize("compiler", ["cc", "clang"])
+def test_where_there_is_no_package_manager_of_debian_nothing_is_asked_of_it(compiler: str, tmp_path: Path) -> None:
+    checkout = elsewhere(tmp_path, compiler)
     answer = checkout.set_up(1000)
     assert answer.returncode == 0, answer
     assert checkout.take_calls() == PYTHON
+
+
+@pytest.mark.parametrize(
+    ("installer", "remedy"),
+    [
+        ("dnf", "; run 'dnf install gcc' once, as root"),
+        ("pacman", "; run 'pacman -S gcc' once, as root"),
+        ("xcode-select", "; run 'xcode-select --install' once, as root"),
+        ("unknown", ""),
+    ],
+)
+def test_a_compiler_that_lacks_is_said_before_anything_is_done(installer: str, remedy: str, tmp_path: Path) -> None:
+    checkout = elsewhere(tmp_path, installer)
+    for user in (0, 1000):
+        answer = checkout.set_up(user)
+        assert answer.returncode == 2
+        assert answer.stderr.splitlines()[0] == f"missing: a C compiler (cc){remedy}"
+        assert checkout.take_calls() == []
+
+
+def with_pythons(folder: Path, **pythons: str) -> Checkout:
+    """A checkout without an environment on a machine with these Pythons: what each says of being new enough.
+
+    An environment that one of them makes has its name as pip.
+    """
+    checkout = elsewhere(folder, "cc")
+    for name in ("pip", "python"):
+        (checkout.folder / ".venv" / "bin" / name).unlink()
+    for name, code in pythons.items():
+        made = 'mkdir -p .venv/bin; for n in pip python; do echo "#!/bin/sh" >.venv/bin/$n; chmod +x .venv/bin/$n; done'
+        text = f'#!/bin/sh\n[ "$1" = -c ] && exit {code}\necho "$0" >>"$STATE/calls"; {made}\n'
+        (folder / "bin" / name).write_text(text)
+        (folder / "bin" / name).chmod(0o755)
+    (folder / "bin" / "chmod").symlink_to(shutil.which("chmod") or "chmod")
+    makefile = checkout.folder / "Makefile"
+    makefile.write_text(makefile.read_text().replace("/usr/bin/python3 ", ""))  # the one of this machine
+    return checkout
+
+
+def test_the_first_python_that_is_new_enough_makes_the_environment(tmp_path: Path) -> None:
+    checkout = with_pythons(tmp_path, **{"python3": "1", "python3.12": "0", "python3.11": "0"})
+    answer = checkout.set_up(1000)
+    assert answer.returncode == 0, answer
+    assert [Path(call).name for call in checkout.take_calls()] == ["python3.12"]
+
+
+@pytest.mark.parametrize("pythons", [{}, {"python3": "1"}])
+def test_without_a_python_that_is_new_enough_the_way_out_is_said(pythons: dict[str, str], tmp_path: Path) -> None:
+    checkout = with_pythons(tmp_path, **pythons)
+    answer = checkout.set_up(1000)
+    assert answer.returncode == 2
+    assert answer.stderr.splitlines()[0] == (
+        "no Python of 3.11 or newer with venv; install one, or name it: make setup PYTHON=/path/to/python3"
+    )
+    assert checkout.take_calls() == []

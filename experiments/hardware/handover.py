@@ -19,7 +19,7 @@ from switch.handover.bfrt import documents
 from switch.handover.bfrt_schema import check_documents, load_schema
 from switch.handover.bfrt_scripts import add_script, dump_script, lines, remove_script
 from switch.program.read import read_program
-from topo.errors import MachineError, PlanError, writing
+from topo.errors import PlanError, writing
 from topo.fabric.fabric import Fabric
 
 BFRT, P4RUNTIME, HOSTS = "bfrt", "p4runtime", "hosts"
@@ -37,8 +37,8 @@ def write_handover(
     `bf-rt.json` of the chip's compiler, where `schema` names one. Raises `InputError`, `OutputError`.
     """
     save_end_hosts(folder / HOSTS, end_hosts(problem, plan))
-    text = write_p4runtime(folder / P4RUNTIME, entries(problem, program.fitted(plan)), program.path)
-    return [*text, *write_bfrt(folder / BFRT, problem, plan, schema), *left_out(plan)]
+    write_p4runtime(folder / P4RUNTIME, entries(problem, program.fitted(plan)), program.path)
+    return [*write_bfrt(folder / BFRT, problem, plan, schema), *left_out(plan)]
 
 
 def chip_entries(problem: Problem, plan: Plan) -> Entries:
@@ -93,12 +93,10 @@ def misplaced(fabric: Fabric) -> Iterator[str]:
         )
 
 
-def write_p4runtime(folder: Path, installed: Entries, program: Path) -> list[str]:
-    """For each switch the requests that add and remove its entries, and the P4Info; a line if packages are missing."""
-    try:
-        from switch.handover import p4runtime_text as text  # noqa: PLC0415, needs protobuf
-    except MachineError as error:
-        return [f"no {P4RUNTIME}/: {error}"]
+def write_p4runtime(folder: Path, installed: Entries, program: Path) -> None:
+    """Write for each switch the requests that add and remove its entries, and the P4Info."""
+    from switch.handover import p4runtime_text as text  # noqa: PLC0415, protobuf takes time to load
+
     info = text.load_schema(program)
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -107,7 +105,6 @@ def write_p4runtime(folder: Path, installed: Entries, program: Path) -> list[str
             name = quote(each.switch, safe=" ")
             (folder / f"{name}.add.txt").write_text(text.write_text(info, each))
             (folder / f"{name}.remove.txt").write_text(text.write_text(info, each, removal=True))
-    return []
 
 
 def left_out(plan: Plan) -> Iterator[str]:

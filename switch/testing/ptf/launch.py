@@ -29,5 +29,5 @@ def ptf_script() -> str:
     beside = Path(sys.executable).with_name("ptf")
     found = str(beside) if beside.is_file() else shutil.which("ptf")
     if found is None:
-        raise MachineError("PTF is not installed: pip install ptf")
+        raise MachineError("PTF is not installed: pip install 'inakit[ptf]'")
     return found

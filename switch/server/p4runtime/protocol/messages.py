@@ -13,15 +13,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from topo.errors import MachineError
+from google.protobuf import any_pb2, descriptor_pool, message_factory
+from google.rpc import status_pb2
 
-try:
-    from google.protobuf import any_pb2, descriptor_pool, message_factory
-    from google.rpc import status_pb2
-except ImportError as error:
-    raise MachineError(
-        f"{error}: P4Runtime needs the packages grpcio, protobuf and p4runtime: inakit[server]"
-    ) from None
+from topo.errors import MachineError
 
 Message = Any
 """A message of a class that is made while the program runs."""
@@ -34,7 +29,7 @@ def description(module: str) -> bytes:
     """The serialized description in a generated module: the longest bytes that it writes down."""
     found = find_spec(module)
     if found is None or found.origin is None:
-        raise MachineError(f"there is no module '{module}': install the package p4runtime, of inakit[server]")
+        raise MachineError(f"there is no module '{module}': install the package p4runtime")
     tree = ast.parse(Path(found.origin).read_text())
     texts = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, bytes))
     return max(texts, key=len)

@@ -1,0 +1,128 @@
+"""The kit as `pip install` brings it: a wheel in an empty environment, with the newest versions of all it depends on.
+
+    python3 tests/wheel.py [--old]
+
+It builds the wheel of a copy of the checkout, installs it for the Python that runs this, and walks as an ordinary user,
+from another folder, from a plan over a run in virtual time to its report, and through a lab. `--old` installs the
+oldest versions that `pyproject.toml` allows instead. Nothing stays. It uses Python's own library only, so that any
+Python can run it.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+USER = 20000
+"""The number of the ordinary user that root walks as; nobody has it."""
+PLANNERS = "aro,inart,goat,grid,inarouting,lbmm"
+"""Planners that solve models in both ways, so that each comes after another."""
+REFUSED = ("Running HiGHS", "Traceback", "Warning")
+"""What is nowhere in the output of a command."""
+
+TIMEOUT_S = 600
+Walker = Callable[..., str]
+
+
+def main() -> None:
+    """Build, install and walk, in a folder that is removed at the end."""
+    with tempfile.TemporaryDirectory() as name:
+        folder, home = Path(name), Path(name, "home")
+        folder.chmod(0o755)
+        home.mkdir()
+        python = installed(folder, wheel(folder), *(oldest() if "--old" in sys.argv[1:] else []))
+        said([python, "-m", "pip", "list", "--format=freeze", "--disable-pip-version-check"])
+        walk(walker(Path(python).with_name("inakit"), home), home)
+    print(f"the wheel works with Python {sys.version.split()[0]}")
+
+
+def walker(command: Path, home: Path) -> Walker:
+    """A function that runs `command` with arguments in the folder `home`, as an ordinary user, whose home it is."""
+    user: dict[str, Any] = {}
+    if os.geteuid() == 0 and not all(folder.stat().st_mode & 1 for folder in Path(sys.executable).resolve().parents):
+        print(f"as root, for only root may reach {sys.executable}")
+    elif os.geteuid() == 0:
+        os.chown(home, USER, USER)
+        user = {"user": USER, "group": USER, "extra_groups": []}
+    environment = {name: text for name, text in os.environ.items() if not name.startswith("PYTHON")}
+    environment |= {"HOME": str(home), "PYTHONWARNINGS": "default", "COLUMNS": "120"}
+
+    def inakit(*arguments: str, code: int = 0) -> str:
+        """What the command prints; it has to end with this exit code, and without warnings."""
+        print("$ inakit", *arguments, flush=True)
+        done = subprocess.run(
+            [command, *arguments],
+            cwd=home,
+            env=environment,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+            timeout=TIMEOUT_S,
+            **user,
+        )
+        wrong = [word for word in REFUSED if word in done.stdout]
+        if done.returncode != code or wrong:
+            sys.exit(f"{done.stdout}\nexit code {done.returncode}, expected {code}; in the output: {wrong}")
+        return str(done.stdout)
+
+    return inakit
+
+
+def walk(inakit: Walker, home: Path) -> None:
+    """From a plan to its report, and what students get of the course."""
+    assert "optimal" in inakit("plan", "--topo", "leafspine", "--planner", PLANNERS)
+    inakit("plan", "--topo", "fattree", "--output", "plan")
+    for made in ("plan.json", "p4runtime/core1.add.txt", "bfrt/core1.json", "hosts"):
+        assert (home / "plan" / made).exists(), f"{made} is missing"
+    inakit("hardware", "export", "plan")
+    inakit("topo", "--topo", "fattree", "--planner", "aro", "--output", "picture")
+    assert "verdict: VALID" in inakit("emulate", "--topo", "fattree", "--switch", "virtual", "--planners", "aro,atp")
+    assert "report.html" in inakit("report", "results/latest")
+    inakit("labs", "export", "course")
+    assert "of 100 points" in inakit("grade", "course/7-measure", "course/7-measure", code=1)
+    assert "solutions are in the kit's repository only" in inakit("labs", "mutants", "7-measure", code=2)
+    assert "pip install 'inakit[ptf]'" in inakit("switch", "ptf", "course", "--program", "x.json", code=2)
+
+
+def wheel(folder: Path) -> Path:
+    """The wheel of a copy of what git knows of the checkout, as pip makes it."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in filter(None, listed.split("\0")):
+        copy = folder / "copy" / name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes((ROOT / name).read_bytes())
+    said([sys.executable, "-m", "venv", str(folder / "builder")])
+    builder = str(folder / "builder" / "bin" / "python")
+    said([builder, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(folder / "copy")])
+    return next(folder.glob("*.whl"))
+
+
+def installed(folder: Path, package: Path, *more: str) -> str:
+    """The Python of an empty environment into which pip has installed the wheel and all that it depends on."""
+    said([sys.executable, "-m", "venv", str(folder / "environment")])
+    python = str(folder / "environment" / "bin" / "python")
+    said([python, "-m", "pip", "install", "--quiet", "--upgrade", str(package), *more])
+    return python
+
+
+def oldest() -> list[str]:
+    """The lower bounds of `pyproject.toml` as exact versions."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    return [bound.split(",")[0].replace(">=", "==") for bound in project["dependencies"]]
+
+
+def said(command: list[str]) -> None:
+    """Run a command; what it prints is seen, and its failure ends everything."""
+    subprocess.run(command, check=True)
+
+
+if __name__ == "__main__":
+    main()
