@@ -36,6 +36,14 @@ class Primitive:
     source: Source | None
 
 
+JUMPS = {"_jump": 0, "_jump_if_zero": 1}
+"""The primitives by which p4c writes an `if` or a loop of an action, with the position of their target.
+
+The target is the index, among the action's primitives, of the one that follows; an index beyond the last ends the
+action. `_jump_if_zero` jumps where its first argument is 0 or false.
+"""
+
+
 @dataclass(frozen=True)
 class ActionParameter:
     """A parameter of an action, whose value a table entry gives."""
@@ -52,6 +60,16 @@ class Action:
     name: str
     parameters: tuple[ActionParameter, ...]
     primitives: tuple[Primitive, ...]
+
+    @property
+    def jumps(self) -> bool:
+        """Whether some of the primitives may be left out or run again."""
+        return any(each.name in JUMPS for each in self.primitives)
+
+    @property
+    def exits(self) -> bool:
+        """Whether the action may end the pipeline; without `jumps` it then always does."""
+        return any(each.name == "exit" for each in self.primitives)
 
 
 @dataclass(frozen=True)

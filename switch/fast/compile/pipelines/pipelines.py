@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from switch.fast.compile.actions.actions import may_exit
 from switch.fast.compile.context import Context, located
 from switch.fast.compile.expressions.values import word_text
 from switch.fast.compile.pipelines.tables import default_text, emit_choice, emit_lookup, emit_note_of_hit, word_of
@@ -111,7 +112,7 @@ def emit_entry(context: Context, table: Table) -> None:
         for action in table.actions:
             with context.out.block(f"case {action.number}:"):
                 given = f"&entry->given.{context.layout.parameters[action.number].name}" if action.parameters else ""
-                context.out.line(f"action_{action.number}({given});")
+                emit_call(context, action, given)
                 emit_jump_after_entry(context, table, action)
 
 
@@ -128,20 +129,26 @@ def emit_miss(context: Context, table: Table) -> None:
     if table.default is None:
         context.out.line(f"goto {label(context, table.miss if table.by_outcome else table.base_next)};")
         return
-    emit_call(context, table.default)
+    emit_default(context, table.default)
     emit_jump(context, table, table.miss, table.default.action)
 
 
-def emit_call(context: Context, call: ActionCall) -> None:
+def emit_call(context: Context, action: Action, given: str) -> None:
+    """Write the call of an action with a pointer to its parameters; it leaves the pipeline if the action says so."""
+    call = f"action_{action.number}({given})"
+    context.out.line(f"if ({call}) goto done;" if may_exit(action) else f"{call};")
+
+
+def emit_default(context: Context, call: ActionCall) -> None:
     """Write the call of an action with constant parameters."""
     if not call.values:
-        context.out.line(f"action_{call.action.number}();")
+        emit_call(context, call.action, "")
         return
     record = context.layout.parameters[call.action.number]
     values = zip(record.order, call.values, strict=True)
     given = ", ".join(f".{m.symbol} = {word_text(v, word_of(8 * m.size))}" for m, v in values)
     context.out.line(f"const struct {record.name} given = {{{given}}};")
-    context.out.line(f"action_{call.action.number}(&given);")
+    emit_call(context, call.action, "&given")
 
 
 def emit_jump(context: Context, table: Table, outcome: str | None, action: Action) -> None:
@@ -156,5 +163,5 @@ def emit_jump(context: Context, table: Table, outcome: str | None, action: Actio
 
 
 def leaves(action: Action) -> bool:
-    """Whether an action ends the pipeline."""
-    return any(primitive.name == "exit" for primitive in action.primitives)
+    """Whether an action always ends the pipeline."""
+    return action.exits and not action.jumps

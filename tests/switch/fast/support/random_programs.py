@@ -19,6 +19,7 @@ from random_statements import (
     RandomStatements,
     cut,
     field_argument,
+    jump_to_end,
 )
 
 BASE = Path(__file__).parents[2] / "programs" / "arithmetic.json"
@@ -133,7 +134,7 @@ class RandomProgram(RandomStatements):
     def action(self, most_parameters: int) -> Json:
         """A new action of some statements, all of whose registers may be used at one index."""
         self.parameters = [(f"p{n}", self.random.choice(WIDTHS)) for n in self.some(0, most_parameters)]
-        statements = [self.statement() for _ in self.some(1, self.size)]
+        statements = self.body(self.size)
         if self.chance(0.3):
             index = self.index()
             for each in statements:
@@ -141,6 +142,7 @@ class RandomProgram(RandomStatements):
                     each["parameters"][2 if each["op"] == "register_read" else 1] = index
         if self.chance(0.05):
             statements.append({"op": "exit", "parameters": []})
+        jump_to_end(statements)
         number = len(self.document["actions"])
         data = [{"name": name, "bitwidth": bits} for name, bits in self.parameters]
         made = {"name": f"a{number}", "id": number, "runtime_data": data, "primitives": statements}
