@@ -63,12 +63,22 @@ class Action:
 
     @property
     def jumps(self) -> bool:
-        """Whether some of the primitives may be left out or run again."""
+        """Whether some of the primitives may be skipped or run again."""
         return any(each.name in JUMPS for each in self.primitives)
 
     @property
-    def exits(self) -> bool:
-        """Whether the action may end the pipeline; without `jumps` it then always does."""
+    def always_exits(self) -> bool:
+        """Whether the pipeline ends with this action."""
+        return not self.jumps and self.has_exit
+
+    @property
+    def may_exit(self) -> bool:
+        """Whether it shows only when the action runs whether the pipeline ends with it."""
+        return self.jumps and self.has_exit
+
+    @property
+    def has_exit(self) -> bool:
+        """Whether one of the primitives ends the pipeline."""
         return any(each.name == "exit" for each in self.primitives)
 
 

@@ -145,12 +145,16 @@ def mark_to_drop(context: Context, standard: HeaderReference) -> Run:
 
     The metadata that is named may be a copy: then it counts only when it is copied back.
     """
-    spec = context.places.field(context.program.field(standard.header, "egress_spec"))
-    group = context.places.field(context.program.field(standard.header, "mcast_grp"))
+    program, places = context.program, context.places
+    spec = places.field(program.field(standard.header, "egress_spec"))
+    group = program.find_field(standard.header, "mcast_grp") or program.intrinsic("mcast_grp")
+    to_none = None if group is None else places.field(group)
     drop_port = context.state.target.drop_port
 
     def run(packet: Packet) -> None:
-        packet[spec], packet[group] = drop_port, 0
+        packet[spec] = drop_port
+        if to_none is not None:
+            packet[to_none] = 0
 
     return run
 

@@ -43,7 +43,7 @@ def emit_action(context: Context, action: Action) -> None:
     context.out.comment(f"action {action.name}")
     record = context.layout.parameters[action.number]
     given = f"const struct {record.name} *given" if action.parameters else "void"
-    context.parameters, context.may_exit = record, may_exit(action)
+    context.parameters, context.may_exit = record, action.may_exit
     with context.out.block(f"static INLINE {'int' if context.may_exit else 'void'} action_{action.number}({given})"):
         if context.may_exit:
             context.out.line("int exited = 0;")
@@ -57,11 +57,6 @@ def emit_action(context: Context, action: Action) -> None:
         if context.may_exit:
             context.out.line("return exited;")
     context.parameters, context.may_exit = None, False
-
-
-def may_exit(action: Action) -> bool:
-    """Whether it shows only when the action runs whether it ends the pipeline."""
-    return action.jumps and action.exits
 
 
 def index_of(primitive: Primitive) -> Index | None:
@@ -144,7 +139,8 @@ def mark_to_drop(context: Context, standard: Argument) -> None:
     if standard != HeaderReference(STANDARD_METADATA):
         raise UnsupportedError("mark_to_drop of a copy of standard_metadata")
     context.assign(context.layout.intrinsic["egress_spec"], constant(DROP_PORT))
-    context.assign(context.layout.intrinsic["mcast_grp"], constant(0))
+    if "mcast_grp" in context.layout.intrinsic:
+        context.assign(context.layout.intrinsic["mcast_grp"], constant(0))
 
 
 # {"op": "count", "parameters": [{"type": "counter_array", "value": "InaIngress.events"}, {"type": "hexstr", ...}]}

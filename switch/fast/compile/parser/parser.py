@@ -62,6 +62,8 @@ class ParserGenerator:
                 out.line(
                     "u32 base = 0; // bytes of variable length passed so far, to which places in the packet are added"
                 )
+            if self.context.program.no_error:  # 0 is what a packet begins with
+                self.emit_error(str(self.context.program.no_error))
             self.emit_states()
             for number in self.errors:
                 with out.block(f"error_{number}:"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from switch.fast.compile.actions.actions import may_exit
 from switch.fast.compile.context import Context, located
 from switch.fast.compile.expressions.values import word_text
 from switch.fast.compile.pipelines.tables import default_text, emit_choice, emit_lookup, emit_note_of_hit, word_of
@@ -119,7 +118,7 @@ def emit_entry(context: Context, table: Table) -> None:
 def emit_jump_after_entry(context: Context, table: Table, action: Action) -> None:
     """Write the jump behind an action that an entry named, or a default that was set."""
     changeable = table.name in context.layout.changeable
-    if table.by_outcome and changeable and table.key and not leaves(action) and table.hit != table.miss:
+    if table.by_outcome and changeable and table.key and not action.always_exits and table.hit != table.miss:
         context.out.line(f"if (!hit) goto {label(context, table.miss)};")
     emit_jump(context, table, table.hit if table.key else table.miss, action)
 
@@ -136,7 +135,7 @@ def emit_miss(context: Context, table: Table) -> None:
 def emit_call(context: Context, action: Action, given: str) -> None:
     """Write the call of an action with a pointer to its parameters; it leaves the pipeline if the action says so."""
     call = f"action_{action.number}({given})"
-    context.out.line(f"if ({call}) goto done;" if may_exit(action) else f"{call};")
+    context.out.line(f"if ({call}) goto done;" if action.may_exit else f"{call};")
 
 
 def emit_default(context: Context, call: ActionCall) -> None:
@@ -156,12 +155,7 @@ def emit_jump(context: Context, table: Table, outcome: str | None, action: Actio
 
     That depends on hit or miss, or on the action that ran; an action with `exit` jumps to the pipeline's end.
     """
-    if leaves(action):
+    if action.always_exits:
         context.out.line("goto done;")
         return
     context.out.line(f"goto {label(context, outcome if table.by_outcome else table.after[action.number])};")
-
-
-def leaves(action: Action) -> bool:
-    """Whether an action always ends the pipeline."""
-    return action.exits and not action.jumps

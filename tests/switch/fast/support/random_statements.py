@@ -220,11 +220,11 @@ class RandomStatements:
     def log(self) -> Json:
         """A message that nobody sees."""
         values = {"type": "parameters_vector", "value": [self.number(1)]}
-        return {"op": "log_msg", "parameters": [{"type": "string", "value": "{}"}, values]}
+        return {"op": "log_msg", "parameters": [{"type": "string", "value": "drawn {}"}, values]}
 
     def claim(self) -> Json:
         """An assertion that holds."""
-        holds = operation(">=", self.number(1), hexadecimal(0))
+        holds = operation("b2d", None, operation(">=", self.number(1), hexadecimal(0)))
         return {"op": self.random.choice(("assert", "assume")), "parameters": [holds]}
 
     def change_validity(self) -> Json:
