@@ -5,7 +5,7 @@ Above each reader of this folder stands the piece of JSON that it takes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from switch.program.bmv2_json.arguments import read_expression
 from switch.program.bmv2_json.declarations import (
@@ -23,6 +23,8 @@ from switch.program.bmv2_json.source_info import Json, listed, read_source
 from switch.program.calculations import Checksum
 from switch.program.expressions import Unknown
 from switch.program.program import Program
+from switch.program.v1model import STANDARD_METADATA
+from topo.errors import InputError
 
 CORE_ERRORS = (
     "NoError",
@@ -35,12 +37,16 @@ CORE_ERRORS = (
 )
 """The errors that core.p4 declares, in the order in which BMv2 numbers those that a program does not."""
 
+REQUIRED = ("ingress_port", "packet_length", "instance_type", "egress_spec", "egress_port")
+"""The metadata without which `simple_switch` takes no program."""
+
 
 def read_document(document: Json) -> Program:
     """The program in a document, whose values may still have other types than `Program` declares."""
     declared = read_declarations(document)
     actions = {node["id"]: read_action(declared, node) for node in listed(document, "actions")}
     pipelines = {node["name"]: read_pipeline(declared, actions, node) for node in document["pipelines"]}
+    check_architecture(document.get("program", "?"), declared.fields.keys(), pipelines.keys())
     direct = {node["name"] for node in listed(document, "meter_arrays") if is_direct(node)}
     deparser = document["deparsers"][0]
     return Program(
@@ -71,6 +77,17 @@ def read_document(document: Json) -> Program:
         externs=declared.externs,
         deparser_statements=tuple(read_primitive(declared, node) for node in listed(deparser, "primitives")),
     )
+
+
+def check_architecture(program: str, fields: Collection[tuple[str, str]], pipelines: Collection[str]) -> None:
+    """Raise `InputError` for a program that lacks what `simple_switch` requires: it is not for v1model."""
+    missing = [f"pipeline '{name}'" for name in ("ingress", "egress") if name not in pipelines]
+    missing += [f"field '{STANDARD_METADATA}.{name}'" for name in REQUIRED if (STANDARD_METADATA, name) not in fields]
+    if missing:
+        raise InputError(
+            f"program '{program}' has no {missing[0]}: it is not for v1model, the architecture of simple_switch; "
+            "compile it for that one"
+        )
 
 
 # {"errors": [["NoError", 0], ["PacketTooShort", 1], ...]}

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from small_programs import ETHERNET, PARSED, PROGRAMS
+from small_programs import ETHERNET, PARSED, PROGRAMS, packet
 
+from switch.entries import SwitchEntries, TableEntry
 from switch.fast.load.in_process_switch import InProcessSwitch
 from switch.interpret.interpreted_switch import InterpretedSwitch
 from switch.program.program import Program
 from switch.program.read import program_of
 from switch.stf.play import StfVerdict, play
 from switch.stf.script import read_script
-from topo.errors import UnsupportedError
+from topo.errors import InputError, UnsupportedError
 
 CASES = Path(__file__).parents[2] / "experiments" / "cases"
 EMBEDDED = ("interpreted", "fast", pytest.param("kernel", marks=pytest.mark.root))
@@ -23,6 +25,8 @@ UNLIKE_NAMES = [PROGRAMS / f"{name}.json" for name in ("arithmetic", "headers", 
 """Programs in which no two actions have one name: only of those did compilers write names instead of numbers."""
 
 Json = Any
+PATH = 20
+"""The byte of a packet of control.p4 that says which actions ran."""
 LISTS = ("field_lists", "learn_lists", "parse_vsets", "extern_instances", "meter_arrays", "counter_arrays")
 TABLE_DEFAULTS = ("with_counters", "support_timeout", "direct_meters")
 
@@ -131,3 +135,48 @@ def test_what_only_some_compilers_wrote_is_refused_by_name(kind: type[Interprete
     document["header_types"][-1]["fields"][0][2:] = [False, True]
     with pytest.raises(UnsupportedError, match="saturating field"):
         kind(program_of(document))
+
+
+def of_another_architecture(document: Json) -> None:
+    document["pipelines"][0]["name"] = "main_control"
+
+
+def without_standard_metadata(document: Json) -> None:
+    (standard,) = [each for each in document["header_types"] if each["name"] == "standard_metadata"]
+    standard["fields"] = [each for each in standard["fields"] if each[0] != "egress_spec"]
+
+
+@pytest.mark.parametrize(
+    ("change", "lacks"),
+    [
+        (of_another_architecture, "no pipeline 'ingress'"),
+        (without_standard_metadata, r"no field 'standard_metadata\.egress_spec'"),
+    ],
+)
+def test_a_program_for_another_architecture_is_refused(change: Callable[[Json], None], lacks: str) -> None:
+    document = json.loads((PROGRAMS / "bits.json").read_text())
+    change(document)
+    with pytest.raises(InputError, match=f"{lacks}: it is not for v1model"):
+        program_of(document)
+
+
+@pytest.mark.compiler
+@pytest.mark.parametrize("kind", [InterpretedSwitch, InProcessSwitch])
+def test_entries_of_a_masked_key_match_as_far_as_the_mask_goes(
+    kind: type[InterpretedSwitch | InProcessSwitch],
+) -> None:
+    """BMv2 cuts the keys of entries too: those of two that differ only beside the mask are one."""
+    document = json.loads((PROGRAMS / "control.json").read_text())
+    (table,) = [each for each in document["pipelines"][0]["tables"] if each["name"] == "TestIngress.by_port"]
+    table["key"][0]["mask"] = "0x0001"
+    program = program_of(document)
+    switch = kind(program)
+
+    def add_for_port(port: int) -> None:
+        switch.install(SwitchEntries("s", (TableEntry("TestIngress.by_port", (port,), "TestIngress.add", (1,)),)))
+
+    add_for_port(3)
+    with pytest.raises(InputError, match="already has an entry"):
+        add_for_port(5)
+    paths = [switch.inject(port, packet(program, key=7))[0][1][PATH] for port in (1, 2, 7)]
+    assert paths[0] == paths[2] != paths[1]
