@@ -15,7 +15,7 @@ from switch.fast.compile.expressions.calculations import ALGORITHMS as COMPILED_
 from switch.fast.compile.expressions.header_expressions import REWRITTEN
 from switch.fast.compile.expressions.operators import OPERATORS as COMPILED_OPERATORS
 from switch.fast.compile.parser.parser import PARSER_OPERATIONS as COMPILED_PARSER_OPERATIONS
-from switch.interpret.actions.actions import HANDLERS
+from switch.interpret.actions.actions import HANDLERS, JUMPING
 from switch.interpret.expressions.expressions import ON_STACKS
 from switch.interpret.expressions.hash_functions import ALGORITHMS
 from switch.interpret.expressions.operators import OPERATORS
@@ -39,7 +39,7 @@ def features() -> list[Features]:
     fields = read_program(PROGRAM).headers[STANDARD_METADATA].fields
     standard = [field.name for field in fields if not field.name.startswith("_")]  # padding, which p4c adds
     return [
-        split("primitives", COMPILED_PRIMITIVES, HANDLERS),
+        split("primitives", COMPILED_PRIMITIVES, HANDLERS | JUMPING),
         split("parser", COMPILED_PARSER_OPERATIONS, PARSER_OPERATIONS),
         split("operators", [*COMPILED_OPERATORS, *REWRITTEN], OPERATORS | ON_STACKS),
         split("hashes", COMPILED_ALGORITHMS, ALGORITHMS),

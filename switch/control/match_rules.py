@@ -28,6 +28,27 @@ def by_priority(table: Table) -> bool:
     return any(part.match in BY_PRIORITY for part in table.key)
 
 
+def masked_key(table: Table, key: Sequence[KeyPart]) -> tuple[KeyPart, ...]:
+    """A key of an entry without the bits of packets' keys that the table does not look at."""
+    if all(part.mask is None for part in table.key):
+        return tuple(key)
+    return tuple(masked(part, value) for part, value in zip(table.key, key, strict=True))
+
+
+def masked(part: MatchKey, value: KeyPart) -> KeyPart:
+    """One part of such a key. The upper end of a range stays as it is, as in BMv2."""
+    ones = (1 << part.bits) - 1 if part.mask is None else part.mask
+    match value:
+        case Lpm(number, prefix):
+            return Lpm(number & ones, prefix)
+        case Ternary(number, mask):
+            return Ternary(number & ones, mask)
+        case Range(low, high):
+            return Range(low & ones, high)
+        case _:
+            return value & ones
+
+
 def test_of(part: MatchKey, value: KeyPart) -> Test:
     """The test that one part of an entry's key stands for."""
     ones = (1 << part.bits) - 1
@@ -64,4 +85,4 @@ Identity = tuple[tuple[Test, ...], int | None]
 
 def identity_of(table: Table, key: Sequence[KeyPart], priority: int | None) -> Identity:
     """What no other entry of the table has."""
-    return tuple(test_of(part, value) for part, value in zip(table.key, key, strict=True)), priority
+    return tuple(map(test_of, table.key, masked_key(table, key))), priority

@@ -31,6 +31,9 @@ class SimpleSwitch:
     """
 
     def __init__(self, context: Context) -> None:
+        for extra in context.program.extras:
+            with context.located(extra.source):
+                raise context.refusal(f"{extra.kind} '{extra.name}'")
         self.program, self.state, self.places = context.program, context.state, context.places
         self.note = context.trace.note
         self.parse = parser_of(context)

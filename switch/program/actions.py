@@ -36,6 +36,14 @@ class Primitive:
     source: Source | None
 
 
+JUMPS = {"_jump": 0, "_jump_if_zero": 1}
+"""The primitives by which p4c writes an `if` or a loop of an action, with the position of their target.
+
+The target is the index, among the action's primitives, of the one that follows; an index beyond the last ends the
+action. `_jump_if_zero` jumps where its first argument is 0 or false.
+"""
+
+
 @dataclass(frozen=True)
 class ActionParameter:
     """A parameter of an action, whose value a table entry gives."""
@@ -52,6 +60,26 @@ class Action:
     name: str
     parameters: tuple[ActionParameter, ...]
     primitives: tuple[Primitive, ...]
+
+    @property
+    def jumps(self) -> bool:
+        """Whether some of the primitives may be skipped or run again."""
+        return any(each.name in JUMPS for each in self.primitives)
+
+    @property
+    def always_exits(self) -> bool:
+        """Whether the pipeline ends with this action."""
+        return not self.jumps and self.has_exit
+
+    @property
+    def may_exit(self) -> bool:
+        """Whether it shows only when the action runs whether the pipeline ends with it."""
+        return self.jumps and self.has_exit
+
+    @property
+    def has_exit(self) -> bool:
+        """Whether one of the primitives ends the pipeline."""
+        return any(each.name == "exit" for each in self.primitives)
 
 
 @dataclass(frozen=True)

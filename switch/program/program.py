@@ -16,6 +16,7 @@ from switch.program.externs import ActionProfile, Counter, DirectCounter, Extern
 from switch.program.headers import Field, Header, Stack, Union, UnionStack
 from switch.program.parser import Parser
 from switch.program.pipelines import Pipeline, Table
+from switch.program.v1model import INTRINSIC, STANDARD_METADATA
 from topo.errors import InputError, unknown_name
 
 NEVER_APPLIED = "p4c leaves out a table that the program never applies"
@@ -103,6 +104,16 @@ class Program:
         if found is None:
             raise InputError(f"program '{self.name}' has no field '{header}.{name}': is it a v1model program?")
         return found
+
+    def intrinsic(self, name: str) -> Field | None:
+        """The metadata field of the switch itself that is called `name`, by which BMv2 finds it; None without one."""
+        header = next((each for each, names in INTRINSIC.items() if name in names), STANDARD_METADATA)
+        return self.aliases.get(f"{header}.{name}") or self.find_field(header, name)
+
+    @property
+    def no_error(self) -> int:
+        """What `parser_error` is for a packet that is parsed to the end."""
+        return self.errors["NoError"]
 
     def find_field(self, header: str, name: str) -> Field | None:
         """The field `name` of the instance `header`, or None."""

@@ -5,6 +5,17 @@ from __future__ import annotations
 STANDARD_METADATA = "standard_metadata"
 """The instance that holds the metadata of the switch itself."""
 
+INTRINSIC = {
+    "intrinsic_metadata": (
+        "mcast_grp", "egress_rid", "priority", "ingress_global_timestamp", "egress_global_timestamp",
+    ),
+    "queueing_metadata": ("enq_timestamp", "enq_qdepth", "deq_timedelta", "deq_qdepth", "qid"),
+}  # fmt: skip
+"""Metadata of the switch that BMv2 knows as fields of other instances than `standard_metadata`.
+
+Programs declare these instances, as those of P4-14 do, or aliases of these names for fields of `standard_metadata`.
+"""
+
 PORTS = 512
 """A port number has 9 bits."""
 

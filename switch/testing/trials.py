@@ -22,6 +22,9 @@ Sent = dict[int, list[bytes]]
 AT_ONCE_AGAIN = ("recirculate", "resubmit")
 """With these primitives BMv2 takes packets that wait before those that come again: the order depends on their pace."""
 
+MOST_READ = (1 << 63) - 1
+"""The greatest number of a register that BMv2's control plane tells; it tells this one for greater ones too."""
+
 
 class Unlike(StrEnum):
     """How two trials differ for one switch: packets are missing in one of them, or they are others."""
@@ -141,8 +144,8 @@ def is_subsequence(some: Sequence[bytes], whole: Sequence[bytes]) -> bool:
 
 
 def registers_of(device: Device, program: Program) -> dict[str, list[int]]:
-    """All elements of all registers."""
-    return {name: [int(value) for value in device.read_register(name)] for name in program.registers}
+    """All elements of all registers, greater ones as `MOST_READ`."""
+    return {name: [min(int(value), MOST_READ) for value in device.read_register(name)] for name in program.registers}
 
 
 def difference(names: tuple[str, str], one: Sent, other: Sent) -> str:

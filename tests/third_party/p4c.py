@@ -26,6 +26,14 @@ def v1model_programs(folder: Path) -> Iterator[Path]:
             yield path
 
 
+def compiled_programs(folder: Path) -> Iterator[Path]:
+    """The files of BMv2 JSON below `folder`."""
+    for path in sorted(folder.rglob("*.json")):
+        text = path.read_text(errors="replace")
+        if '"parse_states"' in text and '"pipelines"' in text:
+            yield path
+
+
 def compile_p4(program: Path, result: Path, folder: Path | None = None) -> Compiled:
     """Compile `program` to the file `result`, unless it is there. It may include files from anywhere in `folder`."""
     if result.exists():

@@ -1,6 +1,7 @@
 """Compares folders of P4 programs for v1model with BMv2: what runs in the kernel, and does it send the same packets?
 
     python tests/third_party/programs.py FOLDER... [--packets 128] [--only TEXT,...] [--build FOLDER] [--reference bmv2]
+        [--compiled]
 
 Every program gets random packets, with random entries and with each file of commands or s1-runtime.json that lies
 beside it and that names its tables. A program that the kernel refuses is compared as the interpreter runs it. BMv2 is
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from p4c import compile_p4, v1model_programs
+from p4c import Compiled, compile_p4, compiled_programs, v1model_programs
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -151,7 +152,10 @@ def kind_of(refusals: Sequence[str]) -> str:
 def rows_of(program: Path, folder: Path, build: Path, given: Given) -> Iterator[Row]:
     """All comparisons of one program."""
     name = str(program.relative_to(folder.parent).with_suffix(""))
-    compiled = compile_p4(program, build / f"{name.replace('/', '~')}.json", folder)
+    if program.suffix == ".json":
+        compiled = Compiled(program)
+    else:
+        compiled = compile_p4(program, build / f"{name.replace('/', '~')}.json", folder)
     if compiled.json is None:
         yield Row(name, "", NOWHERE, NOT_COMPILED, detail=compiled.error)
         return
@@ -161,7 +165,7 @@ def rows_of(program: Path, folder: Path, build: Path, given: Given) -> Iterator[
         yield Row(name, "", NOWHERE, REFUSED, "unreadable", str(error))
         return
     yield compared(name, compiled.json, None, given)
-    for commands in command_files(program):
+    for commands in command_files(program) if program.suffix == ".p4" else ():
         if is_for(commands, read):
             yield compared(name, compiled.json, commands, given)
 
@@ -212,12 +216,14 @@ def main() -> None:
     parser.add_argument("--packets", type=int, default=128, help="for each comparison")
     parser.add_argument("--reference", choices=("bmv2", INTERPRETED), default="bmv2")
     parser.add_argument("--only", default="", help="texts, one of which must be in a program's path")
+    parser.add_argument("--compiled", action="store_true", help="take BMv2 JSON that others have compiled, not P4")
     parser.add_argument("--build", type=Path, help="where compiled programs are kept")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         wanted = [text for text in arguments.only.split(",") if text]
         given = Given(arguments.packets, arguments.reference)
-        rows = list(run(arguments.folders, wanted, arguments.build or Path(scratch), given))
+        build = arguments.build or Path(scratch)
+        rows = list(run(arguments.folders, wanted, build, given, arguments.compiled))
     console = Console(width=200)
     console.print(table_of(rows))
     for line in summary(rows):
@@ -225,9 +231,12 @@ def main() -> None:
     raise SystemExit(any(row.outcome in (Outcome.DIFFERENT, FAILED) for row in rows))
 
 
-def run(folders: Sequence[Path], wanted: Sequence[str], build: Path, given: Given) -> Iterator[Row]:
-    """All comparisons; those that are not identical are told at once."""
-    programs = [(path, folder) for folder in folders for path in v1model_programs(folder.resolve())]
+def run(
+    folders: Sequence[Path], wanted: Sequence[str], build: Path, given: Given, compiled: bool = False
+) -> Iterator[Row]:
+    """All comparisons of P4 programs, or of `compiled` ones; those that are not identical are told at once."""
+    found = compiled_programs if compiled else v1model_programs
+    programs = [(path, folder) for folder in folders for path in found(folder.resolve())]
     chosen = [each for each in programs if not wanted or any(text in str(each[0]) for text in wanted)]
     console = Console(soft_wrap=True)
     for program, folder in track(chosen, "programs", console=Console(stderr=True)):

@@ -36,6 +36,7 @@ class Context:
         self.out = Emitter()
         self.parameters: MemoryRecord | None = None
         self.parsed: ParsedStacks | None = None  # inside the parser
+        self.may_exit = False  # the action being written notes in `exited` whether the pipeline ends
         self.tested: tuple[Expression, int] | None = None  # the index known to be inside registers of this size
         self.expressions = Expressions(self.layout.field, self.validity, self.parameter)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from switch.program.actions import Action, Argument, Arguments, Primitive
+from switch.program.actions import JUMPS, Action, Argument, Arguments, Primitive
 from switch.program.expressions import Boolean, ElementField, Expression, HeaderReference, Operation
 from switch.program.headers import Field
 from switch.program.pipelines import Conditional, Node, Pipeline, Table
@@ -53,7 +53,9 @@ COPYING = frozenset(
 )
 """Statements after which a packet leaves more than once, comes in again, or leaves cut short."""
 
-WRITES_NOTHING = COPYING | {"assert", "assume", "count", "exit", "generate_digest", "log_msg", "register_write"}
+WRITES_NOTHING = COPYING.union(
+    JUMPS, ("assert", "assume", "count", "exit", "generate_digest", "log_msg", "register_write")
+)
 """Statements that write no field."""
 
 DROPPED = frozenset(("egress_spec", "mcast_grp"))

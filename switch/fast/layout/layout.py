@@ -42,7 +42,7 @@ from switch.program.externs import Counter, Register, ValueSet
 from switch.program.headers import Field
 from switch.program.pipelines import Table
 from switch.program.program import Program
-from switch.program.v1model import PORTS, STANDARD_METADATA
+from switch.program.v1model import PORTS
 
 MAX_REPLICAS = 128
 DIRECT_BITS = 12
@@ -125,17 +125,17 @@ class ProgramLayout:
         wanted = ("ingress_port", "egress_spec", "egress_port", "instance_type", "packet_length", "mcast_grp",
                   "egress_rid", "parser_error", "priority", "checksum_error")  # fmt: skip
         clocks = filter(self.timed, CLOCKS)
-        found = {name: self.program.find_field(STANDARD_METADATA, name) for name in (*wanted, *clocks)}
+        found = {name: self.program.intrinsic(name) for name in (*wanted, *clocks)}
         return {name: field for name, field in found.items() if field is not None}
 
     def timed(self, name: str) -> bool:
         """Whether the program uses this metadata field, which the switch fills from its clock."""
-        return self.program.find_field(STANDARD_METADATA, name) in used_fields(self.program)
+        return self.program.intrinsic(name) in used_fields(self.program)
 
     @cached_property
     def late_clock(self) -> Field | None:
         """The time at which egress begins, if it is enough that the first action that needs it reads the clock."""
-        field = self.program.find_field(STANDARD_METADATA, EGRESS_TIME)
+        field = self.program.intrinsic(EGRESS_TIME)
         return field if field is not None and read_in_egress_actions_only(self.program, field) else None
 
     @cached_property

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from switch.control.entry_check import call
-from switch.control.match_rules import Identity, by_priority, identity_of
+from switch.control.match_rules import Identity, by_priority, identity_of, masked_key
 from switch.entries import DefaultAction, Entry, ProfileDefault, TableEntry
 from switch.fast.layout.entry_arrays import counts_array, matched_array, members_array
 from switch.fast.layout.layout import ProgramLayout
@@ -215,7 +215,7 @@ class RunningTable:
     def row(self, entry: Entry, number: int) -> Row:
         """The entry as packets find it."""
         calls = [call(self.table, action, params) for action, params in actions_of(entry)]
-        return Row(entry.key, entry.priority, number, self.packed(calls, number))
+        return Row(masked_key(self.table, entry.key), entry.priority, number, self.packed(calls, number))
 
     def packed(self, calls: Sequence[ActionCall], number: int) -> bytes:
         """Entry `number` in bytes, which runs one of these actions: places are taken for them if there are several."""

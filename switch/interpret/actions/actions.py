@@ -17,12 +17,19 @@ from switch.program.headers import Field
 from topo.errors import RunError
 
 Handler = Callable[..., Run]
+Step = Callable[[Packet], int | None]
+"""A statement of an action with jumps; it gives the index of the one that follows, or None for the next one."""
+
+MAX_STATEMENTS = 1 << 20
+"""An action that runs more statements for a packet is in a loop; on BMv2 it goes on for ever."""
 LOW_16 = (1 << 16) - 1
 SESSIONS = (1 << 15) - 1
 
 
 def action_of(context: Context, action: Action) -> Run:
     """The function that runs an action whose parameters are already in their places of the packet."""
+    if action.jumps:
+        return run_with_jumps(context, action)
     steps = [statement(context, primitive) for primitive in action.primitives]
     if len(steps) == 1:
         return steps[0]
@@ -32,6 +39,52 @@ def action_of(context: Context, action: Action) -> Run:
             step(packet)
 
     return run
+
+
+def run_with_jumps(context: Context, action: Action) -> Run:
+    """The function of an action in which some statements say which one follows."""
+    steps = [step(context, primitive) for primitive in action.primitives]
+    name = action.name
+
+    def run(packet: Packet) -> None:
+        at = 0
+        for _ in range(MAX_STATEMENTS):
+            following = steps[at](packet)
+            at = at + 1 if following is None else following
+            if at >= len(steps):
+                return
+        raise RunError(f"action '{name}' has run {MAX_STATEMENTS} statements for one packet: it loops")
+
+    return run
+
+
+def step(context: Context, primitive: Primitive) -> Step:
+    """The function of a statement, which may be a jump, in an action that has jumps."""
+    if primitive.name not in JUMPING:
+        return statement(context, primitive)
+    with context.located(primitive.source):
+        return context.trace.statement(primitive, JUMPING[primitive.name](context, *primitive.arguments))
+
+
+# {"op": "_jump", "parameters": [{"type": "hexstr", "value": "0x4"}]}
+def jump(context: Context, target: Argument) -> Step:
+    """Go on at the statement of this index."""
+    index = index_of(context, target)
+    return lambda _packet: index
+
+
+# {"op": "_jump_if_zero", "parameters": [{"type": "expression", ...}, {"type": "hexstr", "value": "0x4"}]}
+def jump_if_zero(context: Context, condition: Expression, target: Argument) -> Step:
+    """Go on at the statement of this index unless the condition holds, or the number is not 0."""
+    index, holds = index_of(context, target), value_of(context, condition)
+    return lambda packet: None if holds(packet) else index
+
+
+def index_of(context: Context, target: Argument) -> int:
+    """The index to which a jump leads."""
+    if not isinstance(target, Constant) or target.value < 0:
+        raise context.refusal("a jump whose target is computed")
+    return target.value
 
 
 def statement(context: Context, primitive: Primitive) -> Run:
@@ -92,12 +145,16 @@ def mark_to_drop(context: Context, standard: HeaderReference) -> Run:
 
     The metadata that is named may be a copy: then it counts only when it is copied back.
     """
-    spec = context.places.field(context.program.field(standard.header, "egress_spec"))
-    group = context.places.field(context.program.field(standard.header, "mcast_grp"))
+    program, places = context.program, context.places
+    spec = places.field(program.field(standard.header, "egress_spec"))
+    group = program.find_field(standard.header, "mcast_grp") or program.intrinsic("mcast_grp")
+    to_none = None if group is None else places.field(group)
     drop_port = context.state.target.drop_port
 
     def run(packet: Packet) -> None:
-        packet[spec], packet[group] = drop_port, 0
+        packet[spec] = drop_port
+        if to_none is not None:
+            packet[to_none] = 0
 
     return run
 
@@ -194,6 +251,9 @@ PRIMITIVES: dict[str, Handler] = {
     "resubmit": resubmit,
     "truncate": truncate,
 }
+
+JUMPING: dict[str, Callable[..., Step]] = {"_jump": jump, "_jump_if_zero": jump_if_zero}
+"""The primitives that choose the next one of their action."""
 
 HANDLERS = PRIMITIVES | WHOLE_HEADERS | EXTERNS
 """All primitives: those of this file, on whole headers, and on the switch's state."""

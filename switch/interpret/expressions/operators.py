@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from switch.interpret.state.packets.packet import Packet, Value
+from topo.errors import RunError
 
 WIDEST_SHIFT = 1 << 16
 """A wider shift to the left changes nothing: p4c keeps at most 2048 bits of a shifted number."""
@@ -13,6 +14,31 @@ WIDEST_SHIFT = 1 << 16
 def shift_left(left: Value, right: Value) -> Value:
     """`<<`, up to `WIDEST_SHIFT` bits."""
     return lambda packet: left(packet) << min(right(packet), WIDEST_SHIFT)
+
+
+def whole_quotient(left: Value, right: Value) -> Value:
+    """`/`, of what is not negative by what is greater than 0; with other numbers BMv2 ends."""
+
+    def divide(packet: Packet) -> int:
+        return divided(left(packet), right(packet))[0]
+
+    return divide
+
+
+def remainder(left: Value, right: Value) -> Value:
+    """`%`, of what is not negative by what is greater than 0; with other numbers BMv2 ends."""
+
+    def divide(packet: Packet) -> int:
+        return divided(left(packet), right(packet))[1]
+
+    return divide
+
+
+def divided(number: int, by: int) -> tuple[int, int]:
+    """Quotient and remainder; `RunError` where BMv2 ends."""
+    if number < 0 or by <= 0:
+        raise RunError(f"the program divides {number} by {by}: BMv2 ends here")
+    return divmod(number, by)
 
 
 def two_complement(operand: Value, width: Value) -> Value:
@@ -44,6 +70,8 @@ def saturate_signed(operand: Value, width: Value) -> Value:
 OPERATORS: dict[str, Callable[..., Value]] = {
     "+": lambda left, right: lambda packet: left(packet) + right(packet),
     "-": lambda left, right: lambda packet: left(packet) - right(packet),
+    "/": whole_quotient,
+    "%": remainder,
     "*": lambda left, right: lambda packet: left(packet) * right(packet),
     "&": lambda left, right: lambda packet: left(packet) & right(packet),
     "|": lambda left, right: lambda packet: left(packet) | right(packet),

@@ -23,6 +23,7 @@ def parser_of(context: Context) -> Run:
     states = [state_of(context, state, numbers) for state in parser.states.values()]
     first, verify, note = numbers[parser.first], checksums_verified(context), context.trace.note
     names = {number: name for name, number in context.program.errors.items()}
+    no_error = context.program.no_error
 
     def follow(packet: Packet) -> None:
         at = first
@@ -33,7 +34,7 @@ def parser_of(context: Context) -> Run:
         raise RunError(f"the parser of '{context.program.name}' has gone through {MAX_STEPS} states: it loops")
 
     def parse(packet: Packet) -> None:
-        packet.parsed = packet.error = 0
+        packet.parsed, packet.error = 0, no_error
         try:
             follow(packet)
         except ParserError as error:

@@ -24,8 +24,8 @@ class ParserError(Exception):
 
 
 def failure(context: Context, name: str) -> int:
-    """The number of an error that core.p4 declares."""
-    return context.program.errors.get(name, 0)
+    """The number that the program gives to an error of core.p4."""
+    return context.program.errors[name]
 
 
 # {"op": "extract", "parameters": [{"type": "regular", "value": "ipv4"}]}

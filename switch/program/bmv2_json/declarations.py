@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from switch.program.bmv2_json.hash_inputs import Fields, read_calculation
 from switch.program.bmv2_json.header_types import read_headers, read_stacks, read_union_stacks, read_unions
-from switch.program.bmv2_json.source_info import Json, read_source
+from switch.program.bmv2_json.source_info import Json, listed, read_source
 from switch.program.calculations import Calculation
 from switch.program.externs import Counter, DirectCounter, Extern, Meter, Register, ValueSet
 from switch.program.headers import Header, Stack, Union, UnionStack
@@ -45,8 +45,8 @@ def read_declarations(document: Json) -> Declarations:
         union_stacks=read_union_stacks(document, unions),
         registers=read_registers(document),
         counters=read_counters(document),
-        meters={node["name"]: read_meter(node, fields) for node in document["meter_arrays"]},
-        calculations={node["name"]: read_calculation(node, fields) for node in document["calculations"]},
+        meters={node["name"]: read_meter(node, fields) for node in listed(document, "meter_arrays")},
+        calculations={node["name"]: read_calculation(node, fields) for node in listed(document, "calculations")},
         externs=read_externs(document),
     )
 
@@ -54,27 +54,32 @@ def read_declarations(document: Json) -> Declarations:
 # {"register_arrays": [{"name": "r", "size": 1024, "bitwidth": 32}]}
 def read_registers(document: Json) -> dict[str, Register]:
     """The register arrays by name."""
-    return {r["name"]: Register(r["name"], r["size"], r["bitwidth"]) for r in document["register_arrays"]}
+    return {r["name"]: Register(r["name"], r["size"], r["bitwidth"]) for r in listed(document, "register_arrays")}
+
+
+def is_direct(node: Json) -> bool:
+    """Whether the cells of a counter or meter belong to a table's entries."""
+    return bool(node.get("is_direct", False))
 
 
 # {"counter_arrays": [{"name": "c", "size": 16, "is_direct": false}]}
 def read_counters(document: Json) -> dict[str, Counter]:
     """The indirect counters by name."""
-    return {c["name"]: Counter(c["name"], c["size"]) for c in document["counter_arrays"] if not c["is_direct"]}
+    return {c["name"]: Counter(c["name"], c["size"]) for c in listed(document, "counter_arrays") if not is_direct(c)}
 
 
 # {"counter_arrays": [{"name": "c", "is_direct": true, "binding": "t"}]}
 def read_direct_counters(document: Json) -> Iterable[DirectCounter]:
     """The counters of tables' entries."""
-    for counter in document["counter_arrays"]:
-        if counter["is_direct"]:
+    for counter in listed(document, "counter_arrays"):
+        if is_direct(counter):
             yield DirectCounter(counter["name"], counter["binding"], read_source(counter))
 
 
 # {"name": "m", "is_direct": false, "rate_count": 2, "type": "bytes", "size": 16, "result_target": [...]}
 def read_meter(node: Json, fields: Fields) -> Meter:
     """One meter, direct or not."""
-    target = node.get("result_target") if node["is_direct"] else None
+    target = node.get("result_target") if is_direct(node) else None
     result = fields[tuple(target)] if target else None
     of_bytes = node["type"] == "bytes"
     return Meter(node["name"], node["size"], node["rate_count"], of_bytes, result, read_source(node))
@@ -85,12 +90,12 @@ def read_externs(document: Json) -> dict[str, Extern]:
     """The instances of externs that are not v1model's, by name; older compilers write no such list."""
     return {
         each["name"]: Extern(each["name"], each["type"], read_source(each))
-        for each in document.get("extern_instances", [])
+        for each in listed(document, "extern_instances")
     }
 
 
 # {"parse_vsets": [{"name": "pvs", "compressed_bitwidth": 32, "max_size": 4}]}
 def read_value_sets(document: Json) -> Iterable[ValueSet]:
     """The parser's value sets."""
-    for each in document["parse_vsets"]:
+    for each in listed(document, "parse_vsets"):
         yield ValueSet(each["name"], each["compressed_bitwidth"], each.get("max_size", 0), read_source(each))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from switch.program.bmv2_json.source_info import Json, read_source
+from switch.program.bmv2_json.source_info import Json, listed, read_source
 from switch.program.calculations import Calculation, FieldList, HashInput, Payload, SizedNumber
 from switch.program.expressions import HeaderReference
 from switch.program.externs import ActionProfile
@@ -42,10 +42,20 @@ def read_field_list(node: Json, fields: Fields) -> FieldList:
 
 
 # {"action_profiles": [{"name": "ap", "max_size": 16, "selector": {"algo": "crc16", "input": [...]}}]}
+# before: {"tables": [{"name": "t", "act_prof_name": "ap", "max_size": 16, "selector": {...}}]}
 def read_profiles(pipeline: Json, fields: Fields) -> Iterable[ActionProfile]:
-    """The action profiles of a pipeline."""
-    for node in pipeline.get("action_profiles", []):
-        yield ActionProfile(node["name"], node["max_size"], read_selector(node, fields))
+    """The action profiles of a pipeline, which older compilers write with the tables that use them."""
+    for node in listed(pipeline, "action_profiles"):
+        yield ActionProfile(node["name"], node["max_size"] or 0, read_selector(node, fields))
+    for table in listed(pipeline, "tables"):
+        if "action_profile" not in table and "act_prof_name" in table:
+            yield ActionProfile(table["act_prof_name"], table["max_size"], read_selector(table, fields))
+
+
+def profile_of(table: Json) -> str | None:
+    """The name of a table's action profile; None for a table without one."""
+    found: str | None = table.get("action_profile", table.get("act_prof_name"))
+    return found
 
 
 def read_selector(profile: Json, fields: Fields) -> Calculation | None:

@@ -19,7 +19,7 @@ def read_headers(document: Json) -> dict[str, Header]:
 def read_header(node: Json, header_type: Json) -> Header:
     """One instance, with the fields of its type."""
     fields = tuple(read_fields(node["name"], header_type["fields"]))
-    return Header(node["name"], node["metadata"], fields, header_type["name"], header_type.get("max_length"))
+    return Header(node["name"], node.get("metadata", False), fields, header_type["name"], header_type.get("max_length"))
 
 
 # [["version", 4, false], ["options", "*"]]: name, bits or * for a variable length, whether it is signed

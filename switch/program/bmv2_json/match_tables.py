@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from switch.entries import KeyPart, Lpm, Range, Ternary
+from switch.program.actions import Action
 from switch.program.bmv2_json.arguments import read_expression, read_field
 from switch.program.bmv2_json.declarations import Declarations
+from switch.program.bmv2_json.hash_inputs import profile_of
 from switch.program.bmv2_json.primitives import Actions, read_action_call
-from switch.program.bmv2_json.source_info import Json, read_source
+from switch.program.bmv2_json.source_info import Json, listed, read_source
 from switch.program.expressions import Validity
 from switch.program.pipelines import Conditional, ConstEntry, MatchKey, Node, Pipeline, Table
 
@@ -16,38 +18,47 @@ from switch.program.pipelines import Conditional, ConstEntry, MatchKey, Node, Pi
 # {"name": "ingress", "init_table": "t", "tables": [...], "conditionals": [...]}
 def read_pipeline(declared: Declarations, actions: Actions, node: Json) -> Pipeline:
     """One pipeline with all of its nodes."""
-    nodes: list[Node] = [read_table(declared, actions, table) for table in node["tables"]]
-    nodes += [read_conditional(declared, conditional) for conditional in node["conditionals"]]
-    return Pipeline(node["name"], node["init_table"], {each.name: each for each in nodes})
+    nodes: list[Node] = [read_table(declared, actions, table) for table in listed(node, "tables")]
+    nodes += [read_conditional(declared, conditional) for conditional in listed(node, "conditionals")]
+    return Pipeline(node["name"], node.get("init_table"), {each.name: each for each in nodes})
 
 
 # {"name": "t", "key": [...], "action_ids": [6, 0], "next_tables": {"__HIT__": "x", "__MISS__": null}, ...}
 def read_table(declared: Declarations, all_actions: Actions, node: Json) -> Table:
     """One table, its `next_tables` by hit and miss or by action."""
-    actions = tuple(all_actions[number] for number in node["action_ids"])
-    following = node["next_tables"]
-    default = node.get("default_entry")
+    actions = tuple(read_actions(all_actions, node))
+    following, last = node["next_tables"], node.get("base_default_next")
+    default, entries = node.get("default_entry"), node.get("entries")
     return Table(
         name=node["name"],
-        key=tuple(read_match_key(declared, part) for part in node["key"]),
+        key=tuple(read_match_key(declared, part) for part in listed(node, "key")),
         actions=actions,
         default=read_action_call(all_actions, default) if default else None,
-        size=node["max_size"],
-        after={action.number: following.get(action.name, node["base_default_next"]) for action in actions},
+        size=node["max_size"] if "max_size" in node else len(entries),
+        after={action.number: following.get(action.name, last) for action in actions},
         by_outcome="__HIT__" in following,
         hit=following.get("__HIT__"),
         miss=following.get("__MISS__"),
         source=read_source(node),
         match=node["match_type"],
-        entries=tuple(read_entry(all_actions, each) for each in node["entries"]) if "entries" in node else None,
-        default_is_const=bool(default and default["action_entry_const"]),
-        default_action_is_const=bool(default and default["action_const"]),
-        base_next=node["base_default_next"],
-        profile=node.get("action_profile"),
-        counted=node["with_counters"],
-        meter=node["direct_meters"],
-        idle_timeout=node["support_timeout"],
+        entries=None if entries is None else tuple(read_entry(all_actions, each) for each in entries),
+        default_is_const=bool(default and default.get("action_entry_const", False)),
+        default_action_is_const=bool(default and default.get("action_const", False)),
+        base_next=last,
+        profile=profile_of(node),
+        counted=node.get("with_counters", False),
+        meter=node.get("direct_meters"),
+        idle_timeout=node.get("support_timeout", False),
     )
+
+
+# "action_ids": [6, 0]; until 2.6 only "actions": ["send", "drop"]
+def read_actions(actions: Actions, table: Json) -> Iterable[Action]:
+    """The actions of a table. Only names were written as long as no two actions shared one."""
+    if "action_ids" in table:
+        return (actions[number] for number in table["action_ids"])
+    named = {action.name: action for action in reversed(actions.values())}
+    return (named[name] for name in table["actions"])
 
 
 # {"match_type": "exact", "name": "hdr.ina.job", "target": ["ina", "job"], "mask": "0xff00"}; valid: "target": "ina"
@@ -56,7 +67,8 @@ def read_match_key(declared: Declarations, node: Json) -> MatchKey:
     target = node["target"]
     value = Validity(target) if isinstance(target, str) else read_field(declared, target)
     mask = int(node["mask"], 16) if node.get("mask") is not None else None
-    return MatchKey(node.get("name", str(target)), node["match_type"], value, mask)
+    name = target if isinstance(target, str) else ".".join(target)
+    return MatchKey(node.get("name", name), node["match_type"], value, mask)
 
 
 # {"match_key": [{"match_type": "exact", "key": "0x01"}], "action_entry": {...}, "priority": 1}
@@ -70,7 +82,7 @@ def read_entry(actions: Actions, node: Json) -> ConstEntry:
 def read_conditional(declared: Declarations, node: Json) -> Conditional:
     """One condition with the nodes that follow it."""
     condition = read_expression(declared, node["expression"])
-    return Conditional(node["name"], condition, node["true_next"], node["false_next"], read_source(node))
+    return Conditional(node["name"], condition, node.get("true_next"), node.get("false_next"), read_source(node))
 
 
 KEY_PARTS: dict[str, Callable[[Json], KeyPart]] = {

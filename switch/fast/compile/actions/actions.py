@@ -9,6 +9,7 @@ from switch.fast.compile.actions import headers
 from switch.fast.compile.actions.copies import clone, recirculate, resubmit, truncate
 from switch.fast.compile.actions.digests import digest
 from switch.fast.compile.actions.externs import claim, field_of, log_message, random_number, unsigned_number
+from switch.fast.compile.actions.jumps import blocks_of, jump, jump_if_zero
 from switch.fast.compile.context import Context, located
 from switch.fast.compile.expressions import calculations
 from switch.fast.compile.expressions.standard_metadata import set_late_clock
@@ -35,17 +36,27 @@ SHARED_TEST = 2
 
 
 def emit_action(context: Context, action: Action) -> None:
-    """Write the function `action_<number>`, which takes the parameters of a table entry."""
+    """Write the function `action_<number>`, which takes the parameters of a table entry.
+
+    It returns whether the pipeline ends, if that shows only when the action runs.
+    """
     context.out.comment(f"action {action.name}")
     record = context.layout.parameters[action.number]
     given = f"const struct {record.name} *given" if action.parameters else "void"
-    context.parameters = record
-    with context.out.block(f"static INLINE void action_{action.number}({given})"):
+    context.parameters, context.may_exit = record, action.may_exit
+    with context.out.block(f"static INLINE {'int' if context.may_exit else 'void'} action_{action.number}({given})"):
+        if context.may_exit:
+            context.out.line("int exited = 0;")
         set_late_clock(context, action)
-        for run in runs_of_one_index(action.primitives):
-            emit_run(context, run)
+        for label, block in blocks_of(action):
+            if label:
+                context.out.line(f"{label}:;")
+            for run in runs_of_one_index(block):
+                emit_run(context, run)
         context.touch(written_by(action.primitives))
-    context.parameters = None
+        if context.may_exit:
+            context.out.line("return exited;")
+    context.parameters, context.may_exit = None, False
 
 
 def index_of(primitive: Primitive) -> Index | None:
@@ -128,7 +139,8 @@ def mark_to_drop(context: Context, standard: Argument) -> None:
     if standard != HeaderReference(STANDARD_METADATA):
         raise UnsupportedError("mark_to_drop of a copy of standard_metadata")
     context.assign(context.layout.intrinsic["egress_spec"], constant(DROP_PORT))
-    context.assign(context.layout.intrinsic["mcast_grp"], constant(0))
+    if "mcast_grp" in context.layout.intrinsic:
+        context.assign(context.layout.intrinsic["mcast_grp"], constant(0))
 
 
 # {"op": "count", "parameters": [{"type": "counter_array", "value": "InaIngress.events"}, {"type": "hexstr", ...}]}
@@ -203,8 +215,8 @@ def index_value(context: Context, index: Expression) -> Value:
 
 # {"op": "exit", "parameters": []}
 def leave(context: Context) -> None:
-    """Write only a comment: the action goes on to its end, and `emit_jump` leaves the pipeline after it."""
-    context.out.comment("exit")
+    """Leave the pipeline after the action, which goes on to its end; `emit_jump` does it if that is sure before."""
+    context.out.line("exited = 1;") if context.may_exit else context.out.comment("exit")
 
 
 # {"op": "modify_field_with_hash_based_offset", "parameters": [field, base, {"type": "calculation", ...}, size]}
@@ -221,6 +233,8 @@ def hash_field(
 
 
 PRIMITIVES: dict[str, Handler] = {
+    "_jump": jump,
+    "_jump_if_zero": jump_if_zero,
     "add_header": headers.add_header,
     "assert": claim,
     "assign": assign,

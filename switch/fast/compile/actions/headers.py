@@ -120,6 +120,8 @@ def copy_header(context: Context, target: str, source: str) -> None:
     """Copy `source` to `target`; from an invalid header only the validity is copied."""
     if target == source:
         return
+    if any(context.program.headers[name].metadata for name in (target, source)):
+        raise UnsupportedError(f"a copy of the whole of '{source}', which is metadata")
     out = context.out
     with out.block(f"if ({context.validity(source)})"):
         out.line(f"{context.layout.header(target)} = {context.layout.header(source)};")

@@ -20,7 +20,7 @@ from switch.fast.compile.parser.parser_positions import HeaderPlaces, Position
 from switch.fast.layout.bits import load, whole_bytes
 from switch.fast.layout.field_usage import written_by
 from switch.fast.layout.variable_fields import Variable
-from switch.program.actions import Argument, Primitive
+from switch.program.actions import JUMPS, Argument, Primitive
 from switch.program.expressions import (
     Constant,
     Expression,
@@ -62,6 +62,8 @@ class ParserGenerator:
                 out.line(
                     "u32 base = 0; // bytes of variable length passed so far, to which places in the packet are added"
                 )
+            if self.context.program.no_error:  # 0 is what a packet begins with
+                self.emit_error(str(self.context.program.no_error))
             self.emit_states()
             for number in self.errors:
                 with out.block(f"error_{number}:"):
@@ -109,7 +111,7 @@ class ParserGenerator:
         """Write one operation, or one primitive of actions that stands in a state."""
         if operation.name in PARSER_OPERATIONS:
             PARSER_OPERATIONS[operation.name](self, *operation.arguments)
-        elif operation.name in PRIMITIVES:
+        elif operation.name in PRIMITIVES and operation.name not in JUMPS:
             PRIMITIVES[operation.name](self.context, *operation.arguments)
         else:
             raise UnsupportedError(f"parser operation '{operation.name}'")

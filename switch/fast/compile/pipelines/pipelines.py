@@ -111,14 +111,14 @@ def emit_entry(context: Context, table: Table) -> None:
         for action in table.actions:
             with context.out.block(f"case {action.number}:"):
                 given = f"&entry->given.{context.layout.parameters[action.number].name}" if action.parameters else ""
-                context.out.line(f"action_{action.number}({given});")
+                emit_call(context, action, given)
                 emit_jump_after_entry(context, table, action)
 
 
 def emit_jump_after_entry(context: Context, table: Table, action: Action) -> None:
     """Write the jump behind an action that an entry named, or a default that was set."""
     changeable = table.name in context.layout.changeable
-    if table.by_outcome and changeable and table.key and not leaves(action) and table.hit != table.miss:
+    if table.by_outcome and changeable and table.key and not action.always_exits and table.hit != table.miss:
         context.out.line(f"if (!hit) goto {label(context, table.miss)};")
     emit_jump(context, table, table.hit if table.key else table.miss, action)
 
@@ -128,20 +128,26 @@ def emit_miss(context: Context, table: Table) -> None:
     if table.default is None:
         context.out.line(f"goto {label(context, table.miss if table.by_outcome else table.base_next)};")
         return
-    emit_call(context, table.default)
+    emit_default(context, table.default)
     emit_jump(context, table, table.miss, table.default.action)
 
 
-def emit_call(context: Context, call: ActionCall) -> None:
+def emit_call(context: Context, action: Action, given: str) -> None:
+    """Write the call of an action with a pointer to its parameters; it leaves the pipeline if the action says so."""
+    call = f"action_{action.number}({given})"
+    context.out.line(f"if ({call}) goto done;" if action.may_exit else f"{call};")
+
+
+def emit_default(context: Context, call: ActionCall) -> None:
     """Write the call of an action with constant parameters."""
     if not call.values:
-        context.out.line(f"action_{call.action.number}();")
+        emit_call(context, call.action, "")
         return
     record = context.layout.parameters[call.action.number]
     values = zip(record.order, call.values, strict=True)
     given = ", ".join(f".{m.symbol} = {word_text(v, word_of(8 * m.size))}" for m, v in values)
     context.out.line(f"const struct {record.name} given = {{{given}}};")
-    context.out.line(f"action_{call.action.number}(&given);")
+    emit_call(context, call.action, "&given")
 
 
 def emit_jump(context: Context, table: Table, outcome: str | None, action: Action) -> None:
@@ -149,12 +155,7 @@ def emit_jump(context: Context, table: Table, outcome: str | None, action: Actio
 
     That depends on hit or miss, or on the action that ran; an action with `exit` jumps to the pipeline's end.
     """
-    if leaves(action):
+    if action.always_exits:
         context.out.line("goto done;")
         return
     context.out.line(f"goto {label(context, outcome if table.by_outcome else table.after[action.number])};")
-
-
-def leaves(action: Action) -> bool:
-    """Whether an action ends the pipeline."""
-    return any(primitive.name == "exit" for primitive in action.primitives)

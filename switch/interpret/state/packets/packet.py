@@ -25,7 +25,7 @@ class Packet(list[int]):
     length = 0
     """The packet's length, with headers that actions have added or removed since."""
     error = 0
-    """The number of the parser's error; 0: none."""
+    """The number of the parser's error, by the program's own list."""
     bad_checksum = False
     exited = False
     truncated: int | None = None
@@ -109,11 +109,8 @@ class PacketPlaces:
         return {base: tuple(other for other in bases if other != base) for bases in members for base in bases}
 
     def intrinsic(self, name: str) -> tuple[int, int]:
-        """Place and mask of a field that the switch uses, by BMv2's name; a place of its own if there is none."""
-        field = self.program.aliases.get(name)
-        if field is None:
-            header, _, wanted = name.partition(".")
-            field = self.program.find_field(header, wanted)
+        """Place and mask of a metadata field of the switch itself; a place of its own if the program has none."""
+        field = self.program.intrinsic(name)
         if field is None:
             return self.take(1), (1 << 64) - 1
         return self.field(field), (1 << field.bits) - 1

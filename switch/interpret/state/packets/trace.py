@@ -5,14 +5,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
-from switch.interpret.state.packets.packet import Packet, PacketPlaces, Run, Value
+from switch.interpret.state.packets.packet import Packet, PacketPlaces, Value
 from switch.interpret.state.tables.table_state import Installed
 from switch.program.actions import ActionCall, Primitive
 from switch.program.headers import Field
 from switch.program.parser import ParserState
 from switch.program.pipelines import Conditional, Table
+
+Result = TypeVar("Result")
 
 
 class Trace:
@@ -31,7 +34,7 @@ class Trace:
         """The function of what a parser state looks at, watched."""
         return run
 
-    def statement(self, _primitive: Primitive, run: Run) -> Run:
+    def statement(self, _primitive: Primitive, run: Callable[[Packet], Result]) -> Callable[[Packet], Result]:
         """The function of a statement of an action, of the parser or of the deparser, watched."""
         return run
 
@@ -77,15 +80,16 @@ class TraceLines(Trace):
 
         return watched
 
-    def statement(self, primitive: Primitive, run: Run) -> Run:
+    def statement(self, primitive: Primitive, run: Callable[[Packet], Result]) -> Callable[[Packet], Result]:
         """The function of a statement, which notes its line of P4 and what it writes to a field, if it does."""
         named = str(primitive.source) if primitive.source else primitive.name
         targets = [each for each in primitive.arguments[:1] if isinstance(each, Field)]
 
-        def watched(packet: Packet) -> None:
-            run(packet)
+        def watched(packet: Packet) -> Result:
+            result = run(packet)
             values = "".join(f": {field} = {packet[self.places.field(field)]:#x}" for field in targets)
             self.note(f"Primitive {named}{values}")
+            return result
 
         return watched
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
-from switch.control.match_rules import Identity, identity_of, rank
+from switch.control.match_rules import Identity, identity_of, masked_key, rank
 from switch.entries import KeyPart
 from switch.interpret.state.tables.overlapping_entries import OverlappingEntries
 from switch.program.actions import ActionCall
@@ -79,6 +79,7 @@ class TableState:
 
     def add(self, entry: Installed) -> None:
         """Add an entry that was checked and whose key is new."""
+        entry.key = masked_key(self.table, entry.key)
         entry.number = heappop(self.free) if self.free else len(self.entries)
         identity = self.identity(entry.key, entry.priority)
         self.entries[identity] = entry

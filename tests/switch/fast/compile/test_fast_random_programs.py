@@ -5,6 +5,7 @@ The kernel's verifier judges what clang makes of the C, and each clang makes som
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from dataclasses import replace
@@ -14,7 +15,7 @@ from random import Random
 import numpy as np
 import pytest
 from random_copies import COPIES, RandomCopies
-from random_programs import RandomProgram
+from random_programs import RandomProgram, SettledProgram
 from same_switches import shown_when_wrong
 from tiers import long_unless
 
@@ -28,6 +29,7 @@ from switch.program.program import Program
 from switch.program.read import program_of, read_program
 from switch.running_switch import PROGRAM
 from switch.testing.random_packets import Draw
+from switch.testing.target_comparison import Outcome, compare
 from topo.c_library import build
 
 MOST_INSTRUCTIONS = 400_000
@@ -94,3 +96,14 @@ def test_a_random_program_does_what_it_does_interpreted(seed: int) -> None:
             assert switch.read_register(register).tolist() == model.read_register(register).tolist()
         for counter in program.counters:
             assert np.array_equal(switch.read_counter(counter), model.read_counter(counter))
+
+
+@pytest.mark.root
+@pytest.mark.bmv2
+@pytest.mark.parametrize("seed", [long_unless(seed < 4, seed) for seed in range(60)])
+def test_a_random_program_does_in_the_kernel_what_it_does_on_bmv2(seed: int, tmp_path: Path) -> None:
+    path = tmp_path / "random.json"
+    path.write_text(json.dumps(SettledProgram(seed).document))
+    result = compare(path, ("kernel", "bmv2"), 64, seed=seed, headers=("ethernet", "test"))
+    assert result.outcome is Outcome.IDENTICAL, result.difference
+    assert result.left > 0

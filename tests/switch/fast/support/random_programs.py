@@ -19,6 +19,7 @@ from random_statements import (
     RandomStatements,
     cut,
     field_argument,
+    jump_to_end,
 )
 
 BASE = Path(__file__).parents[2] / "programs" / "arithmetic.json"
@@ -133,7 +134,7 @@ class RandomProgram(RandomStatements):
     def action(self, most_parameters: int) -> Json:
         """A new action of some statements, all of whose registers may be used at one index."""
         self.parameters = [(f"p{n}", self.random.choice(WIDTHS)) for n in self.some(0, most_parameters)]
-        statements = [self.statement() for _ in self.some(1, self.size)]
+        statements = self.body(self.size)
         if self.chance(0.3):
             index = self.index()
             for each in statements:
@@ -141,6 +142,7 @@ class RandomProgram(RandomStatements):
                     each["parameters"][2 if each["op"] == "register_read" else 1] = index
         if self.chance(0.05):
             statements.append({"op": "exit", "parameters": []})
+        jump_to_end(statements)
         number = len(self.document["actions"])
         data = [{"name": name, "bitwidth": bits} for name, bits in self.parameters]
         made = {"name": f"a{number}", "id": number, "runtime_data": data, "primitives": statements}
@@ -164,6 +166,9 @@ class RandomProgram(RandomStatements):
         if name == "ingress":
             tables[-1:] = [*tables[-1:], self.last_table()]
             self.lead_to_last(names, tables, conditionals)
+        for nodes in (tables, conditionals):
+            for number, node in enumerate(nodes):
+                node["id"] = number
         self.document["pipelines"].append({
             "name": name, "id": len(self.document["pipelines"]), "init_table": names[0], "tables": tables,
             "action_profiles": [], "conditionals": conditionals,
@@ -234,3 +239,43 @@ class RandomProgram(RandomStatements):
                 "action_data": [hex(self.random.getrandbits(p["bitwidth"])) for p in default["runtime_data"]],
             },
         }  # fmt: skip
+
+
+class SettledProgram(RandomProgram):
+    """A random program of which BMv2 leaves nothing open: every packet has all headers, and no index is too high."""
+
+    def __init__(self, seed: int, size: int = 6) -> None:
+        super().__init__(seed, size)
+        for number, header in enumerate(self.document["headers"]):
+            header["id"] = number
+        for statement in (each for action in self.document["actions"] for each in action["primitives"]):
+            statement["parameters"] = [argument(each) for each in statement["parameters"]]
+
+    def declare(self, name: str, widths: list[int], metadata: bool = False) -> None:
+        """Declare a header, unless it is one that only some packets have."""
+        if not name.startswith("more"):
+            super().declare(name, widths, metadata)
+
+    def declare_state(self) -> None:
+        """Draw registers and counters of which each has all cells that `index` names."""
+        super().declare_state()
+        self.moves_headers = False
+        for each in (*self.document["register_arrays"], *self.document["counter_arrays"]):
+            each["size"] = max(each["size"], 8)
+
+    def index(self) -> Json:
+        """An index below 8."""
+        return cut(super().index(), 3)
+
+    def key_part(self, kind: str) -> Json:
+        """One part of a table's key; prefixes are of whole bytes, for of other fields BMv2 takes them otherwise."""
+        found = super().key_part(kind)
+        bits = {field[:2]: field[2] for field in (*self.fields, *GIVEN)}
+        return found if kind != "lpm" or bits[tuple(found["target"])] % 8 == 0 else self.key_part(kind)
+
+
+def argument(node: Json) -> Json:
+    """An argument as p4c writes it: an expression is the value of another one."""
+    if node["type"] == "parameters_vector":
+        return {**node, "value": [argument(each) for each in node["value"]]}
+    return {"type": "expression", "value": node} if node["type"] in ("expression", "local") else node

@@ -45,6 +45,24 @@ def cut(value: Json, bits: int) -> Json:
     return operation("&", value, hexadecimal((1 << bits) - 1))
 
 
+END = -1
+"""The target of a jump to the end of an action that is not whole yet."""
+
+
+def jump(target: int, condition: Json | None = None) -> Json:
+    """A jump to the statement of this index, or one that is made only where the condition is 0."""
+    if condition is None:
+        return {"op": "_jump", "parameters": [hexadecimal(target)]}
+    return {"op": "_jump_if_zero", "parameters": [condition, hexadecimal(target)]}
+
+
+def jump_to_end(statements: list[Json]) -> None:
+    """Give jumps to the end of an action, which is whole now, the index that is meant."""
+    for each in statements:
+        if each["op"] == "_jump" and each["parameters"] == [hexadecimal(END)]:
+            each["parameters"] = [hexadecimal(len(statements))]
+
+
 class RandomStatements:
     """Draws statements about the fields, parameters and state of a program, which a subclass declares."""
 
@@ -133,6 +151,25 @@ class RandomStatements:
             kinds.append(self.change_validity)
         return self.random.choice(kinds)()
 
+    def body(self, most: int, depth: int = 2, first: int = 0) -> list[Json]:
+        """Statements of an action from index `first` on, of which some stand under an `if`."""
+        made: list[Json] = []
+        for _ in self.some(1, most):
+            made += self.branch(depth, first + len(made)) if depth and self.chance(0.2) else [self.statement()]
+        return made
+
+    def branch(self, depth: int, first: int) -> list[Json]:
+        """An `if` at index `first` as p4c writes it: jumps over what is not to be run, and to the action's end."""
+        then = self.body(3, depth - 1, first + 1)
+        if self.chance(0.2):
+            then += [jump(END)] if self.chance(0.6) else [{"op": "exit", "parameters": []}, jump(END)]
+        rest: list[Json] = []
+        if self.chance(0.5):
+            rest = self.body(3, depth - 1, first + len(then) + 2)
+            then.append(jump(first + len(then) + 2 + len(rest)))
+        condition = operation("b2d", None, self.condition(2))
+        return [jump(first + 1 + len(then), condition), *then, *rest]
+
     def assign(self) -> Json:
         """A field gets the value of an expression."""
         target = self.written_field()
@@ -183,11 +220,11 @@ class RandomStatements:
     def log(self) -> Json:
         """A message that nobody sees."""
         values = {"type": "parameters_vector", "value": [self.number(1)]}
-        return {"op": "log_msg", "parameters": [{"type": "string", "value": "{}"}, values]}
+        return {"op": "log_msg", "parameters": [{"type": "string", "value": "drawn {}"}, values]}
 
     def claim(self) -> Json:
         """An assertion that holds."""
-        holds = operation(">=", self.number(1), hexadecimal(0))
+        holds = operation("b2d", None, operation(">=", self.number(1), hexadecimal(0)))
         return {"op": self.random.choice(("assert", "assume")), "parameters": [holds]}
 
     def change_validity(self) -> Json:
