@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from single_targets import PROGRAMS
 
 from switch.control.entry_files.runtime_json import HIGHEST_PRIORITY, read_runtime
-from switch.entries import DefaultAction, Lpm, MirrorSession, MulticastGroup, Range, TableEntry, Ternary
+from switch.entries import DefaultAction, Lpm, MirrorSession, MulticastGroup, Range, SwitchEntries, TableEntry, Ternary
 from switch.networks.course_files import read_network
 from switch.networks.network_plan import LinkEnd, PlannedLink
 from switch.program.read import read_program
@@ -155,3 +156,64 @@ def test_entries_of_the_tutorials(tmp_path: Path) -> None:
     assert entries.defaults == (DefaultAction("RouterIngress.acl", "RouterIngress.permit"),)
     assert entries.groups == (MulticastGroup(1, (), ((1, 2), (1, 1)), ordered=True),)
     assert entries.mirrors == (MirrorSession(5, 3),)
+
+
+IPV4, FORWARD = "RouterIngress.ipv4_lpm", "RouterIngress.forward"
+
+
+def entries_of(tmp_path: Path, match: Any = None, params: Any = None, **more: Any) -> tuple[SwitchEntries, list[str]]:
+    """What a file with one entry of the router's gives, and what is told of it."""
+    entry = {
+        "table": IPV4,
+        "match": match or {"hdr.ipv4.dst": ["10.0.1.0", 24]},
+        "action_name": FORWARD,
+        "action_params": params or {"mac": "02:00:00:00:00:02", "port": 2},
+    }
+    document = {"target": "bmv2", "p4info": "x.p4info", "table_entries": [entry], **more}
+    told: list[str] = []
+    program = read_program(PROGRAMS / "router.json")
+    return read_runtime(written(tmp_path / "s1-runtime.json", document), program, told.append), told
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (["10.0.1.9"], "expected [VALUE, PREFIX], not ['10.0.1.9']"),
+        (["10.0.1.9", 24, 1], "expected [VALUE, PREFIX]"),
+        ([True, 24], "True: expected a number or an address"),
+        (None, "None: expected a number"),
+        ({"value": 1}, "expected a number"),
+    ],
+)
+def test_a_key_that_is_none_is_told_with_its_entry(value: Any, expected: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"table_entries\[0\]: .*" + re.escape(expected)):
+        entries_of(tmp_path, match={"hdr.ipv4.dst": value})
+
+
+def test_numbers_may_be_texts_and_lists_of_one(tmp_path: Path) -> None:
+    groups = [{"multicast_group_id": "1", "replicas": [{"egress_port": "2", "instance": "1"}]}]
+    entries, told = entries_of(
+        tmp_path, params={"mac": ["02:00:00:00:00:02"], "port": "2"}, multicast_group_entries=groups
+    )
+    assert entries.tables[0].params == (0x020000000002, 2)
+    assert entries.groups == (MulticastGroup(1, (), ((1, 2),), ordered=True),)
+    assert told == []
+    assert entries_of(tmp_path, params={"mac": -1, "port": -1})[0].tables[0].params == (0xFFFFFFFFFFFF, 0x1FF)
+
+
+def test_a_clone_session_says_how_long_its_clones_are(tmp_path: Path) -> None:
+    session = {"clone_session_id": 5, "replicas": [{"egress_port": 3}], "packet_length_bytes": 128}
+    assert entries_of(tmp_path, clone_session_entries=[session])[0].mirrors == (MirrorSession(5, 3, size_bytes=128),)
+
+
+def test_keys_of_entries_that_nobody_reads_are_told(tmp_path: Path) -> None:
+    _, told = entries_of(tmp_path, table_entry=[], comment="mine")
+    path = tmp_path / "s1-runtime.json"
+    assert told == [f"{path}: these keys have no effect here: table_entry (did you mean 'table_entries'?), comment"]
+
+
+def test_a_key_of_entries_that_is_given_twice_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "s1-runtime.json"
+    path.write_text('{"table_entries": [], "table_entries": []}')
+    with pytest.raises(InputError, match="key 'table_entries' is given twice"):
+        read_runtime(path, read_program(PROGRAMS / "router.json"))
