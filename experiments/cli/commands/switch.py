@@ -190,7 +190,7 @@ def network(
     check_mininet()
     plan = read_network(file, program)
     with RunningNetwork(plan, Doors(thrift, grpc)) as started:
-        for line in started.skipped:
+        for line in (*plan.notes, *started.skipped):
             say(line)
         for switch in started.switches:
             print(f"{switch.name}: {switch.runs}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, ConfigDict
@@ -47,7 +47,7 @@ def unread(part: Any, place: str = "") -> Iterator[str]:
             yield from unread(value, place)
 
 
-def told(path: object, part: Part) -> tuple[str, ...]:
+def told(path: object, keys: Iterable[str]) -> tuple[str, ...]:
     """One line about all keys of a file that nobody reads; nothing if there is none."""
-    keys = list(dict.fromkeys(unread(part)))
-    return (f"{path}: these keys have no effect here: {', '.join(keys)}",) if keys else ()
+    different = list(dict.fromkeys(keys))
+    return (f"{path}: these keys have no effect here: {', '.join(different)}",) if different else ()

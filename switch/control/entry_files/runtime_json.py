@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import Field, StrictBool, StrictStr
 
 from switch.control.commands.words import parse_number
-from switch.control.entry_files.part import Number, Part, told
+from switch.control.entry_files.part import Number, Part, told, unread
 from switch.control.entry_files.program_names import ProgramNames, anything
 from switch.control.match_rules import by_priority
 from switch.entries import (
@@ -101,7 +101,7 @@ def read_runtime(path: Path, program: Program, skipped: Callable[[str], None] = 
     """
     file = read_file(path, RUNTIME)
     record, names = validate(file, RuntimeRecord), ProgramNames(program)
-    for line in told(path, record):
+    for line in told(path, unread(record)):
         skipped(line)
     groups = [group_of(each.multicast_group_id, each.replicas) for each in record.multicast_group_entries]
     clones = list(clones_of(record.clone_session_entries))
@@ -142,12 +142,12 @@ def call_of(names: ProgramNames, table: Table, record: EntryRecord) -> tuple[str
 
 def key_part(part: MatchKey, value: Any) -> KeyPart:
     """A part of a key: a value, alone or in a list; or a list of a value and prefix, mask, or a range's end."""
-    pair = PAIRS.get(part.match)
-    if pair is None or not isinstance(value, list):
+    if not isinstance(value, list) or len(value) == 1:
         return whole_part(part, number_of(only_one(value), part.bits))
-    kind, expected = pair
-    if len(value) != 2:
+    if part.match not in PAIRS or len(value) != 2:
+        expected = PAIRS[part.match][1] if part.match in PAIRS else "one value"
         raise ValueError(f"'{part.name}' matches {part.match}: expected {expected}, not {value!r}")
+    kind, _ = PAIRS[part.match]
     return kind(number_of(value[0], part.bits), number_of(value[1], part.bits))
 
 
