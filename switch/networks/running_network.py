@@ -178,7 +178,7 @@ def check_names_free(plan: NetworkPlan) -> None:
     if taken:
         raise MachineError(
             f"there are interfaces {', '.join(taken)} already: end the other network, or remove what is left of one "
-            "that was killed with `sudo mn -c`"
+            f"that was killed with `sudo ip link delete {taken[0]}`"
         )
 
 
