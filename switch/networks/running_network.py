@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 THRIFT_PORT = 9090
 GRPC_PORT = 9559
+NETEM_OPTIONS = ("delay", "loss", "max_queue_size")
+"""What Linux does to packets of a link by its qdisc netem, which some kernels lack."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,7 @@ class RunningNetwork:
         for link in self.plan.links:
             self.add_link(link.one, link.other, dict(link.options))
         self.net.build()
+        self.skipped += undelayed(self.net, self.plan)
         for switch in self.switches:
             self.exits.callback(switch.close)  # before the ledger removes their interfaces
             switch.start()
@@ -158,6 +161,16 @@ class RunningNetwork:
         """The percentage of pings between all pairs of hosts that get no answer."""
         percent: float = self.net.pingAll()
         return percent
+
+
+def undelayed(net: Mininet, plan: NetworkPlan) -> list[str]:
+    """A line about links whose delay, loss and queue have no effect, for Mininet only says that `tc` failed."""
+    without = []
+    for link, made in zip(plan.links, net.links, strict=True):
+        wanted = [name for name, _ in link.options if name in NETEM_OPTIONS]
+        if wanted and "netem" not in made.intf1.node.cmd(f"tc qdisc show dev {made.intf1.name}"):
+            without.append(f"{link.one.node} - {link.other.node} ({', '.join(wanted)})")
+    return [f"this kernel has no netem, so these have no effect: {'; '.join(without)}"] if without else []
 
 
 def root_interfaces(plan: NetworkPlan) -> list[str]:

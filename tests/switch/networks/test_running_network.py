@@ -95,6 +95,8 @@ def test_a_network_of_p4_utils_routes_between_its_subnets(tmp_path: Path) -> Non
     assert "1 received" in said, said
     assert "s1-cpu-eth0<->s1-cpu-eth1 (OK OK)" in said, said
     assert "these keys have no effect here: cli" in said, said
+    lacks_netem = "Specified qdisc kind is unknown" in said
+    assert ("no netem, so these have no effect: h1 - s1 (delay)" in said) == lacks_netem, said
 
 
 def test_a_network_of_2018_routes_between_its_switches(tmp_path: Path) -> None:
