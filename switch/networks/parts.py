@@ -10,7 +10,6 @@ from pydantic import BeforeValidator
 
 DELAY = re.compile(r"\d+(\.\d+)? ?(s|secs?|ms|msecs?|us|usecs?|ns|nsecs?)?")
 MAC = re.compile(r"([0-9A-Fa-f]{1,2}[:-]){5}[0-9A-Fa-f]{1,2}")
-FLAGS = {"true": True, "false": False}
 
 
 def amount(value: Any) -> Any:
@@ -25,11 +24,6 @@ def delay(value: Any) -> Any:
     if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
         return f"{value}ms"
     raise ValueError(value)
-
-
-def flag(value: Any) -> Any:
-    """The truth in a text such as "True"; anything else is as it was."""
-    return FLAGS.get(value.lower(), value) if isinstance(value, str) else value
 
 
 def address(value: Any) -> Any:
@@ -53,7 +47,6 @@ def mac(value: Any) -> Any:
 
 Amount = Annotated[float, BeforeValidator(amount)]
 Delay = Annotated[str, BeforeValidator(delay)]
-Flag = Annotated[bool, BeforeValidator(flag)]
 Address = Annotated[str, BeforeValidator(address)]
 Gateway = Annotated[str, BeforeValidator(gateway)]
 Mac = Annotated[str, BeforeValidator(mac)]

@@ -11,12 +11,20 @@ from switch.control.commands.words import parse_number
 from topo.files.reader import nearest_name
 from topo.files.validation import Record
 
+FLAGS = {"true": True, "false": False}
+
 
 def whole_number(value: Any) -> Any:
     """The number in a text such as "1" or "0x1f"; anything else is as it was."""
     return parse_number(value) if isinstance(value, str) else value
 
 
+def flag(value: Any) -> Any:
+    """The truth in a text such as "True"; anything else is as it was."""
+    return FLAGS.get(value.lower(), value) if isinstance(value, str) else value
+
+
+Flag = Annotated[bool, BeforeValidator(flag)]
 Number = Annotated[int, BeforeValidator(whole_number)]
 """A whole number, also as text: some files write ports so."""
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, StrictBool, StrictStr
+from pydantic import Field, StrictStr
 
 from switch.control.commands.words import parse_number
-from switch.control.entry_files.part import Number, Part, told, unread
+from switch.control.entry_files.part import Flag, Number, Part, told, unread
 from switch.control.entry_files.program_names import ProgramNames, anything
 from switch.control.match_rules import by_priority
 from switch.entries import (
@@ -52,7 +52,7 @@ class EntryRecord(Part):
     )
     action_name: StrictStr = Field(description="the name of an action")
     action_params: dict[str, Any] | None = Field(None, description="values of the action's parameters")
-    default_action: StrictBool | None = Field(None, description="true or false")
+    default_action: Flag | None = Field(None, description="true or false")
     priority: Number | None = Field(None, description="a whole number; the highest wins")
 
 

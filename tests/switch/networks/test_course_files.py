@@ -291,7 +291,7 @@ def test_files_of_other_formats_are_told_apart(document: dict[str, Any], reason:
 def test_entries_of_the_tutorials(tmp_path: Path) -> None:
     document = {
         "table_entries": [
-            {"table": "RouterIngress.acl", "default_action": True, "action_name": "RouterIngress.permit"},
+            {"table": "RouterIngress.acl", "default_action": "true", "action_name": "RouterIngress.permit"},
             {
                 "table": "RouterIngress.ipv4_lpm",
                 "match": {"hdr.ipv4.dst": ["10.0.1.0", 24]},
