@@ -47,12 +47,23 @@ def load(name: str) -> Any:
     return getattr(importlib.import_module(module), attribute)
 
 
+BMV2_MODULES = {
+    "thrift": "thrift",
+    "bm_runtime": "BMv2's Python modules",
+    "sswitch_runtime": "BMv2's Python modules",
+    "bmpy_utils": "BMv2's Python modules",
+    "p4utils": "p4-utils",
+}
+"""What the switch target needs of other people's Python, and which package has it."""
+
+
 def missing_for_bmv2() -> str | None:
     """What this machine lacks to run simple_switch under Mininet, or None."""
     if shutil.which("simple_switch") is None:
         return "simple_switch is not installed: run `vagrant up`, or install p4lang's package p4lang-bmv2"
-    if importlib.util.find_spec("p4utils") is None:
-        return "the Python module p4utils is not installed: run `vagrant up`, or install p4-utils"
+    for module, package in BMV2_MODULES.items():
+        if importlib.util.find_spec(module) is None:
+            return f"the Python module {module} is not installed: run `vagrant up`, or install {package}"
     return None
 
 

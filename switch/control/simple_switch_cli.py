@@ -18,9 +18,11 @@ from switch.control.recorded_entries import RecordedEntries
 from switch.entries import SwitchEntries
 from switch.program.program import Program
 from topo.errors import InputError, unknown_name
+from topo.files.reader import FileKind, read_text
 
 COMMANDS = tables.COMMANDS | profiles.COMMANDS | replication.COMMANDS | arrays.COMMANDS | queues.COMMANDS
 COMMENTS = ("#", "//")
+COMMAND_FILE = FileKind("file of simple_switch_CLI's commands", max_bytes=64 << 20)
 
 
 def run_command(switch: CommandedSwitch, words: Sequence[str]) -> str | None:
@@ -57,11 +59,7 @@ def run_commands(path: Path, switch: CommandedSwitch, skipped: Callable[[str], N
 
     `skipped` gets a line for each command that is skipped. `InputError` names file and line.
     """
-    try:
-        lines = path.read_text().splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: {error}; expected a text file of simple_switch_CLI's commands") from error
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(read_text(path, COMMAND_FILE).splitlines(), start=1):
         try:
             said = run_command(switch, command_of(line))
         except InputError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -130,7 +130,7 @@ def entry_of(table: str, found: Installed) -> TableEntry:
     return TableEntry(table, found.key, call.action.name, call.values, found.priority)
 
 
-def clock_from_now() -> Clock:
-    """A clock that counts microseconds from now on."""
-    start = time.monotonic_ns()
-    return lambda: (time.monotonic_ns() - start) // 1000
+def clock_from_now(clock_ns: Callable[[], int] = time.monotonic_ns) -> Clock:
+    """A clock that counts microseconds from now on, by one that gives nanoseconds."""
+    start = clock_ns()
+    return lambda: (clock_ns() - start) // 1000

@@ -7,10 +7,16 @@ from pathlib import Path
 
 from switch.networks import p4app, tutorials
 from switch.networks.network_plan import NetworkPlan
+from switch.networks.port_numbers import with_interfaces
 from topo.errors import InputError
 from topo.files.reader import FileKind, read_file
 
 NETWORK = FileKind("network file", max_bytes=16 << 20)
+OTHERS = {
+    "nodes": "this is what p4-utils writes of a running network: give the p4app.json that the network is started from",
+    "targets": "this is a file of p4lang's p4app of 2016 and 2017, which is not read: write a topology.json",
+}
+"""Files of these names that describe no network for this reader, by a key that only they have."""
 
 
 def read_network(path: Path, program: Path | None = None) -> NetworkPlan:
@@ -18,8 +24,12 @@ def read_network(path: Path, program: Path | None = None) -> NetworkPlan:
     file = read_file(path, NETWORK)
     if not isinstance(file.document, dict):
         raise file.error((), "expected an object with `hosts`, `switches` and `links`, or with `topology`")
+    for key, way_out in OTHERS.items():
+        if key in file.document and "hosts" not in file.document:
+            raise file.error((), way_out)
     plan = p4app.plan_of(file) if "topology" in file.document else tutorials.plan_of(file)
     check_names(path, plan)
+    plan = with_interfaces(plan)
     if program is None:
         return plan
     return replace(plan, switches=tuple(replace(each, program=program) for each in plan.switches))
@@ -27,7 +37,7 @@ def read_network(path: Path, program: Path | None = None) -> NetworkPlan:
 
 def check_names(path: Path, plan: NetworkPlan) -> None:
     """Raise `InputError` for links of nodes that there are not, and for ports that are used twice."""
-    known = {host.name for host in plan.hosts} | {switch.name for switch in plan.switches}
+    known = {*(host.name for host in plan.hosts), *(switch.name for switch in plan.switches), *plan.bystanders}
     used: set[tuple[str, int]] = set()
     for end in (end for link in plan.links for end in (link.one, link.other)):
         if end.node not in known:

@@ -8,15 +8,14 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class PlannedHost:
-    """A host. `address` is such as 10.0.1.1/24; `neighbors` are (IP, MAC) that it knows without asking.
+    """A host. `address`, such as 10.0.1.1/24, and `mac` are those of its first interface; None: none, any.
 
-    `commands` are run in it when the network is up. `interface` is the name of its first interface.
+    `neighbors` are (IP, MAC) that it knows without asking. `commands` are run in it when the network is up.
     """
 
     name: str
-    address: str
-    mac: str
-    interface: str
+    address: str | None = None
+    mac: str | None = None
     gateway: str | None = None
     neighbors: tuple[tuple[str, str], ...] = ()
     commands: tuple[str, ...] = ()
@@ -24,7 +23,10 @@ class PlannedHost:
 
 @dataclass(frozen=True)
 class PlannedSwitch:
-    """A switch. `program` is BMv2 JSON or P4 source; `commands` and `runtime` are files that fill its tables."""
+    """A switch. `program` is BMv2 JSON or P4 source; `commands` and `runtime` are files that fill its tables.
+
+    `cpu_port` is the port of packets from and to P4Runtime's clients. What is None is chosen when the network starts.
+    """
 
     name: str
     program: Path | None = None
@@ -32,15 +34,23 @@ class PlannedSwitch:
     runtime: Path | None = None
     cpu_port: int | None = None
     priority_queues: int = 1
+    device_id: int | None = None
+    thrift_port: int | None = None
+    grpc_port: int | None = None
 
 
 @dataclass(frozen=True)
 class LinkEnd:
-    """An end of a link: a host or switch, the number of its port, and the address of its interface, if it matters."""
+    """An end of a link: a host or switch, and the number of its port.
+
+    `mac`, `interface` (its name) and `address` (of a host's further interface) are those of the file, if it says any.
+    """
 
     node: str
     port: int
     mac: str | None = None
+    interface: str | None = None
+    address: str | None = None
 
 
 @dataclass(frozen=True)
@@ -56,7 +66,8 @@ class PlannedLink:
 class NetworkPlan:
     """Hosts, switches and links, in the order of the file. `scripts` are commands that the file wants run afterwards.
 
-    With `know_each_other`, hosts of one subnet know each other's addresses without asking.
+    With `know_each_other`, hosts of one subnet know each other's addresses without asking. `bystanders` are nodes that
+    do nothing: the open ends of links stay with them. `notes` say what of the file has no effect, or another one.
     """
 
     hosts: tuple[PlannedHost, ...]
@@ -64,3 +75,5 @@ class NetworkPlan:
     links: tuple[PlannedLink, ...]
     scripts: tuple[str, ...] = ()
     know_each_other: bool = False
+    bystanders: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()

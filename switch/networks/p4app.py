@@ -1,191 +1,265 @@
-"""The network file of p4-utils: `p4app.json`, whose nodes get their ports and addresses by a strategy."""
+"""The network file of p4-utils: `p4app.json`, whose nodes get their ports and addresses by a strategy.
+
+There are two generations. Until 2020 a file numbers ports in the order of its links, a switch as in its name, and hosts
+are `mixed` where no strategy is named. Since 2021 all goes by the order of names.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from pydantic import ConfigDict, Field, StrictBool, StrictInt, StrictStr
+from pydantic import ValidationError
 
-from switch.networks.found_files import find_file
+from switch.control.entry_files.part import told, unread
+from switch.networks.found_files import find_file, find_program
 from switch.networks.network_plan import LinkEnd, NetworkPlan, PlannedHost, PlannedLink, PlannedSwitch
+from switch.networks.p4app_records import AUTOMATIC, HostRecord, LinkRecord, P4AppRecord, SwitchRecord, TopologyRecord
+from switch.networks.p4utils_addresses import (
+    PREFIX,
+    STRATEGIES,
+    Addresses,
+    addresses_of,
+    mac_of,
+    natural,
+    places,
+    switch_numbers,
+)
+from switch.networks.parts import with_prefix
+from switch.networks.port_numbers import PortNumbers
 from topo.errors import unknown_name
 from topo.files.reader import ParsedFile
-from topo.files.validation import Record, validate
+from topo.files.validation import validate
 
-CPU_PORT = 510
-LINK_OPTIONS = ("bw", "delay", "loss", "max_queue_size")
-NOT_LINKS = ("auto_arp_tables", "auto_gw_arp", "weight")
-
-
-class Lenient(Record):
-    """A part of the file; it may have further keys."""
-
-    model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
-
-
-class SwitchRecord(Lenient):
-    """What the file says of a switch."""
-
-    p4_src: StrictStr | None = Field(None, description="the name of a P4 program")
-    program: StrictStr | None = Field(None, description="the name of a P4 program")
-    cli_input: StrictStr | None = Field(None, description="the name of a file of simple_switch_CLI's commands")
-    cpu_port: StrictBool = Field(False, description="true or false")
-    priority_queues_num: StrictInt = Field(1, ge=1, description="a whole number, at least 1")
-
-
-class TopologyRecord(Lenient):
-    """Hosts, switches and links."""
-
-    assignment_strategy: StrictStr | None = Field(None, description="l2, l3 or mixed")
-    hosts: dict[str, dict[str, Any]] = Field(description="hosts by name")
-    switches: dict[str, SwitchRecord] = Field(description="switches by name")
-    links: list[list[Any]] = Field(description='a list of links such as ["h1", "s1"] or ["s1", "s2", {"bw": 5}]')
-    default: dict[str, Any] = Field({}, description="options of all links")
-
-
-class ScriptRecord(Lenient):
-    """A command that is run beside the network."""
-
-    cmd: StrictStr = Field(description="a shell command")
-
-
-class P4AppRecord(Lenient):
-    """What the file says."""
-
-    p4_src: StrictStr | None = Field(None, description="the name of a P4 program")
-    topology: TopologyRecord = Field(description="an object with hosts, switches and links")
-    exec_scripts: list[ScriptRecord] = Field([], description="a list of commands, each with its `cmd`")
+BRIDGE = "sw-cpu"
+"""The node at which the other ends of CPU ports are; a controller sends and sniffs there."""
+UNTIL_2020 = ("program", "language", "compiler", "switch", "switch_cli", "topo_module", "topodb_module")
+"""Keys by which a file of p4-utils before 2021 is known."""
+MANUAL = "manual"
+OPTIONS = {*LinkRecord.model_fields}
+BEFORE_2021 = {
+    "default_bw": "bw",
+    "default_delay": "delay",
+    "default_loss": "loss",
+    "default_queue_length": "max_queue_size",
+}
+"""What stood in the topology itself until 2020, and what links call it."""
 
 
 @dataclass(frozen=True)
-class Place:
-    """A host, its number in its name (h3: 3; None for other names), its switch and that one's number."""
+class AppLink:
+    """A link of the file, or that of a CPU port: its nodes, and what it says, with what the file says of all links."""
 
-    host: str
-    number: int | None
-    switch: str
-    switch_number: int
+    one: str
+    other: str
+    record: LinkRecord
 
+    @property
+    def nodes(self) -> tuple[str, str]:
+        """Both nodes."""
+        return self.one, self.other
 
-@dataclass(frozen=True)
-class Addresses:
-    """What a host gets: its IP, the bits of its subnet, and the IP of its gateway."""
-
-    ip: str
-    bits: int
-    gateway: str | None = None
-
-    def mac(self, side: int) -> str:
-        """The MAC of the host (0) or of the switch's port (1), which p4-utils makes of the host's IP."""
-        return ":".join(["00", f"{side:02x}", *(f"{int(part):02x}" for part in self.ip.split("."))])
+    def said(self, key: str, node: str) -> Any:
+        """What the link says of its end at a node, under a key such as `port1` or `port2`."""
+        return getattr(self.record, f"{key}{self.nodes.index(node) + 1}")
 
 
 def plan_of(file: ParsedFile) -> NetworkPlan:
     """The network of a file."""
-    record = validate(file, P4AppRecord)
-    topology = record.topology
-    switches = tuple(switch_of(file, name, each, record.p4_src) for name, each in topology.switches.items())
-    addresses = addresses_of(topology)
-    switch_ends = {place.host: place.switch for place in places(topology)}
-    hosts = tuple(host_of(name, addresses[name]) for name in topology.hosts if name in addresses)
-    links = tuple(links_of(file, topology, addresses, switch_ends))
-    know = bool(topology.default.get("auto_arp_tables", True))
-    return NetworkPlan(hosts, switches, links, tuple(each.cmd for each in record.exec_scripts), know)
+    app = P4App(file, validate(file, P4AppRecord))
+    if app.topology.routers:
+        raise file.error(("topology", "routers"), "FRR's routers are not run here: leave them and their links out")
+    return app.plan()
 
 
-def switch_of(file: ParsedFile, name: str, record: SwitchRecord, p4_src: str | None) -> PlannedSwitch:
-    """A switch; it runs its own program, or that of all."""
-    named = record.p4_src or record.program or p4_src
-    program = None if named is None else find_file(named, file.path)
-    commands = None if record.cli_input is None else find_file(record.cli_input, file.path)
-    cpu_port = CPU_PORT if record.cpu_port else None
-    return PlannedSwitch(name, program, commands, None, cpu_port, record.priority_queues_num)
+@dataclass(frozen=True)
+class P4App:
+    """A file, and what follows from it."""
 
+    file: ParsedFile
+    record: P4AppRecord
 
-def host_of(name: str, given: Addresses) -> PlannedHost:
-    """A host, which knows the address of its gateway."""
-    neighbors = () if given.gateway is None else ((given.gateway, given.mac(1)),)
-    return PlannedHost(name, f"{given.ip}/{given.bits}", given.mac(0), f"{name}-eth0", given.gateway, neighbors)
+    @property
+    def topology(self) -> TopologyRecord:
+        """Hosts, switches and links."""
+        return self.record.topology
 
+    @cached_property
+    def old(self) -> bool:
+        """Whether the file is of the generation until 2020."""
+        return any(key in self.file.document for key in UNTIL_2020) or self.topology.assignment_strategy == MANUAL
 
-def links_of(
-    file: ParsedFile, topology: TopologyRecord, addresses: dict[str, Addresses], switch_ends: dict[str, str]
-) -> Iterator[PlannedLink]:
-    """The links, with ports as p4-utils numbers them: by the names of their nodes, those of switches from 1 on."""
-    used: dict[str, set[int]] = {}
+    @cached_property
+    def strategy(self) -> str | None:
+        """The strategy of addresses; None: one after the other."""
+        named = self.topology.assignment_strategy or ("mixed" if self.old else None)
+        known = (*STRATEGIES, MANUAL)
+        if named is not None and named not in known:
+            raise unknown_name("assignment strategy", named, known)
+        return named
 
-    def end(node: str, peer: str, given: object) -> LinkEnd:
-        taken = used.setdefault(node, set())
-        first = 0 if node in topology.hosts else 1
-        port = given if isinstance(given, int) else next(n for n in range(first, 1 << 16) if n not in taken)
-        taken.add(port)
-        side = node in topology.switches and switch_ends.get(peer) == node
-        mac = addresses[peer].mac(1) if side else None
-        return LinkEnd(node, port, mac)
-
-    for number, link in sorted(enumerate(topology.links), key=lambda each: natural(each[1][:2])):
-        if len(link) not in (2, 3) or (len(link) == 3 and not isinstance(link[2], dict)):
-            raise file.error(("topology", "links", number), f'{link!r}: expected ["h1", "s1"] or ["h1", "s1", {{...}}]')
-        own = topology.default | (link[2] if len(link) == 3 else {})
-        options = {name: option(name, own[name]) for name in LINK_OPTIONS if name in own}
-        one, other = link[:2]
-        yield PlannedLink(end(one, other, own.get("port1")), end(other, one, own.get("port2")), tuple(options.items()))
-
-
-def option(name: str, value: Any) -> float | str:
-    """An option of a link; a delay without a unit is in milliseconds."""
-    return f"{value}ms" if name == "delay" and not isinstance(value, str) else value
-
-
-def natural(names: Iterable[str]) -> list[list[str | int]]:
-    """A key that sorts s2 before s10."""
-    return [[int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)] for name in names]
-
-
-def places(topology: TopologyRecord) -> list[Place]:
-    """Where each host is, in the order of the links."""
-    numbers = {name: number for number, name in enumerate(sorted(topology.switches, key=lambda n: natural([n])), 1)}
-    found = []
-    for one, other in (link[:2] for link in topology.links):
-        host, switch = (one, other) if one in topology.hosts else (other, one)
-        if host in topology.hosts and switch in topology.switches:
-            number = re.fullmatch(r"h(\d+)", host)
-            found.append(Place(host, int(number[1]) if number else None, switch, numbers[switch]))
-    return found
-
-
-def addresses_of(topology: TopologyRecord) -> dict[str, Addresses]:
-    """The addresses of all hosts, by the strategy of the file."""
-    strategy = topology.assignment_strategy or "l2"
-    if strategy not in STRATEGIES:
-        raise unknown_name("assignment strategy", strategy, STRATEGIES)
-    found: dict[str, Addresses] = {}
-    for place in sorted(places(topology), key=lambda each: each.number is None):
-        taken = {each.ip for each in found.values()}
-        numbers = range(1, 255) if place.number is None else (place.number,)
-        found[place.host] = next(
-            given for number in numbers if (given := STRATEGIES[strategy](place.switch_number, number)).ip not in taken
+    def plan(self) -> NetworkPlan:
+        """The network."""
+        topology = self.topology
+        links = tuple(self.planned_links())
+        switches = tuple(self.switch_of(name, each) for name, each in topology.switches.items())
+        hosts = tuple(self.host_of(name, each) for name, each in topology.hosts.items())
+        scripts = tuple(each.cmd for each in self.record.exec_scripts or ())
+        bystanders = (BRIDGE,) if any(link.other == BRIDGE for link in self.links) else ()
+        return NetworkPlan(
+            hosts, switches, links, scripts, self.of_all("auto_arp_tables"), bystanders, tuple(self.notes())
         )
-    return found
 
+    def of_all(self, key: str) -> bool:
+        """Whether something is done for all hosts; until 2020 this stood in the topology itself."""
+        old: bool | None = getattr(self.topology, key)
+        return bool(getattr(self.topology.default, key) if old is None else old)
 
-def l2(_switch: int, host: int) -> Addresses:
-    """All hosts are in one subnet."""
-    return Addresses(f"10.0.{host >> 8}.{host & 0xFF}", 16)
+    @cached_property
+    def own_links(self) -> list[AppLink]:
+        """The links as the file says them, in its order."""
+        return [self.read_link(number, link) for number, link in enumerate(self.topology.links)]
 
+    def read_link(self, number: int, link: list[Any]) -> AppLink:
+        """A link, and what it says itself."""
+        place = ("topology", "links", number)
+        one, other, own = (*link, {})[:3] if 2 <= len(link) <= 3 else (None, None, None)
+        if not isinstance(one, str) or not isinstance(other, str) or not isinstance(own, dict):
+            raise self.file.error(place, f'{link!r}: expected ["h1", "s1"] or ["h1", "s1", {{...}}]')
+        try:
+            return AppLink(one, other, LinkRecord.model_validate(own))
+        except ValidationError as error:
+            mistake = error.errors(include_url=False)[0]
+            expected = LinkRecord.model_fields[str(mistake["loc"][0])].description
+            raise self.file.error((*place, 2, *mistake["loc"]), f"{mistake['input']!r}: expected {expected}") from error
 
-def mixed(switch: int, host: int) -> Addresses:
-    """The hosts of a switch are in one subnet."""
-    subnet = f"10.{switch >> 8}.{switch & 0xFF}"
-    return Addresses(f"{subnet}.{host}", 24, f"{subnet}.254")
+    @cached_property
+    def links(self) -> list[AppLink]:
+        """All links in the order in which ports are numbered, with what holds for all, and those of CPU ports."""
+        of_all = self.options_of_all()
+        read = [
+            AppLink(*link.nodes, LinkRecord.model_validate(of_all | link.record.model_dump(exclude_unset=True)))
+            for link in self.own_links
+        ]
+        for name, switch in self.topology.switches.items():
+            if self.record.cpu_port if switch.cpu_port is None else switch.cpu_port:
+                names = LinkRecord(intfName1=f"{name}-cpu-eth0", intfName2=f"{name}-cpu-eth1")
+                read.append(AppLink(name, BRIDGE, names))
+        return read if self.old else sorted(read, key=lambda each: natural(each.nodes))
 
+    def options_of_all(self) -> dict[str, Any]:
+        """What the file says of all links; until 2020 this stood in the topology itself."""
+        old = self.topology.model_dump(include={*BEFORE_2021}, exclude_none=True)
+        new = self.topology.default.model_dump(include=OPTIONS, exclude_unset=True)
+        return {BEFORE_2021[name]: value for name, value in old.items()} | new
 
-def l3(switch: int, host: int) -> Addresses:
-    """Each host has a subnet of its own."""
-    return Addresses(f"10.{switch}.{host}.2", 24, f"10.{switch}.{host}.1")
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """The numbers of switches, which are their devices' and make addresses."""
+        own = {name: each.device_id for name, each in self.topology.switches.items() if each.device_id is not None}
+        if self.old:
+            own = {
+                name: int(n[0]) for name in self.topology.switches if name[0] == "s" and (n := re.search(r"\d+", name))
+            }
+        return switch_numbers(self.topology.switches, own)
 
+    @cached_property
+    def first_links(self) -> dict[str, AppLink]:
+        """The link of each host's first interface."""
+        return {node: link for link in reversed(self.links) for node in link.nodes if node in self.topology.hosts}
 
-STRATEGIES: dict[str, Callable[[int, int], Addresses]] = {"l2": l2, "mixed": mixed, "l3": l3}
+    @cached_property
+    def addresses(self) -> dict[str, Addresses]:
+        """The addresses of hosts: those that the file says, and those of the strategy."""
+        given = {name: self.own_address(name, host) for name, host in self.topology.hosts.items()}
+        said = {name: address for name, address in given.items() if address not in (None, AUTOMATIC)}
+        ends = [link.nodes for link in self.links]
+        found = places(self.topology.hosts, self.numbers, ends)
+        return addresses_of(self.strategy, said, [each for each in found if given[each.host] != AUTOMATIC])
+
+    def own_address(self, name: str, host: HostRecord) -> str | None:
+        """The address that the file says of a host, or of its first interface."""
+        link = self.first_links.get(name)
+        address: str | None = host.ip or (link.said("params", name).ip if link else None)
+        return address
+
+    def planned_links(self) -> Iterator[PlannedLink]:
+        """The links with numbered ports."""
+        given = ((node, link.said("port", node)) for link in self.links for node in link.nodes)
+        ports = PortNumbers(self.topology.hosts, given)
+        for link in self.links:
+            one, other = (self.end(link, node, ports.take(node, link.said("port", node))) for node in link.nodes)
+            yield PlannedLink(one, other, link.record.options)
+
+    def end(self, link: AppLink, node: str, port: int) -> LinkEnd:
+        """An end of a link. The addresses of a host's first interface are the host's."""
+        mac, interface = link.said("addr", node), link.said("intfName", node)
+        if node not in self.topology.hosts:
+            return LinkEnd(node, port, mac or self.switch_mac(link, node), interface)
+        if self.first_links[node] is link:
+            return LinkEnd(node, port, interface=interface)
+        address = link.said("params", node).ip
+        return LinkEnd(node, port, mac, interface, address and with_prefix(address, PREFIX))
+
+    def switch_mac(self, link: AppLink, switch: str) -> str | None:
+        """The MAC of a switch's port, which follows from its own IP, or from that of the host at the other end."""
+        peer = link.other if switch == link.one else link.one
+        own = self.switch_ip(link, switch)
+        if own is not None and self.strategy == MANUAL:
+            return mac_of(own.partition("/")[0], 0)
+        return self.addresses[peer].mac(1) if peer in self.addresses and self.first_links[peer] is link else None
+
+    def switch_ip(self, link: AppLink, switch: str) -> str | None:
+        """The IP that a switch's port seems to have: its link says it, or, if all is manual, the switch."""
+        peer = link.other if switch == link.one else link.one
+        record = self.topology.switches.get(switch)
+        own = record.model_extra.get(peer) if record and record.model_extra and self.strategy == MANUAL else None
+        ip: str | None = own or link.said("sw_ip", switch)
+        return ip
+
+    def host_of(self, name: str, record: HostRecord) -> PlannedHost:
+        """A host, which knows its gateway's address without asking."""
+        given, link = self.addresses.get(name), self.first_links.get(name)
+        address, theirs, derived = (given.address, given.gateway, given.mac(0)) if given else (None, None, None)
+        mac = record.mac or (link.said("addr", name) if link else None) or derived
+        gateway = record.gw or record.defaultRoute or theirs
+        neighbors: tuple[tuple[str, str], ...] = ()
+        if gateway and link and self.of_all("auto_gw_arp"):
+            neighbors = self.gateway_neighbor(gateway, link, name)
+        return PlannedHost(name, address, mac, gateway, neighbors, tuple(record.commands or ()))
+
+    def gateway_neighbor(self, gateway: str, link: AppLink, host: str) -> tuple[tuple[str, str], ...]:
+        """The gateway's IP and MAC, if it is the port of the switch; until 2020 it always was."""
+        switch = link.other if link.one == host else link.one
+        seeming = self.switch_ip(link, switch)
+        ips = (self.addresses[host].gateway if host in self.addresses else None, seeming and seeming.partition("/")[0])
+        mac = link.said("addr", switch) or self.switch_mac(link, switch)
+        return ((gateway, mac),) if mac and (self.old or gateway in ips) else ()
+
+    def switch_of(self, name: str, record: SwitchRecord) -> PlannedSwitch:
+        """A switch; it runs its own program, or that of all."""
+        named = record.p4_src or record.program or self.record.p4_src or self.record.program
+        program = None if named is None else find_program(named, self.file.path)
+        commands = None if record.cli_input is None else find_file(record.cli_input, self.file.path)
+        doors = (self.numbers[name], record.thrift_port, record.grpc_port)
+        return PlannedSwitch(name, program, commands, None, None, record.priority_queues_num, *doors)
+
+    def notes(self) -> Iterator[str]:
+        """What of the file has no effect here."""
+        manual = {f"topology.switches.*.{name}" for name in (*self.topology.hosts, *self.topology.switches)}
+        keys = [
+            *unread(self.record),
+            *(key for link in self.own_links for key in unread(link.record, "topology.links.")),
+        ]
+        yield from told(self.file.path, [key for key in keys if self.strategy != MANUAL or key not in manual])
+        for name, host in self.topology.hosts.items():
+            if host.ip == AUTOMATIC:
+                yield f"{self.file.path}: host '{name}' has no address: no DHCP client is started here"
+        for link in self.links:
+            for node in link.nodes:
+                if self.first_links.get(node, link) is not link and not link.said("params", node).ip:
+                    which = " - ".join(link.nodes)
+                    yield f"{self.file.path}: link {which}: this further interface of '{node}' has no address"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import tempfile
 from contextlib import ExitStack
 from dataclasses import dataclass
-from ipaddress import ip_interface
+from ipaddress import IPv4Interface, IPv6Interface, ip_interface
 from pathlib import Path
+from random import randbytes
 from typing import TYPE_CHECKING, Any
 
 from switch.networks.compiled_programs import compiled
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 THRIFT_PORT = 9090
 GRPC_PORT = 9559
+NETEM_OPTIONS = ("delay", "loss", "max_queue_size")
+"""What Linux does to packets of a link by its qdisc netem, which some kernels lack."""
 
 
 @dataclass(frozen=True)
@@ -31,13 +34,13 @@ class Doors:
     thrift: bool = False
     grpc: bool = False
 
-    def thrift_port(self, place: int) -> int | None:
-        """The port of Thrift of the switch at this place, counted from 0."""
-        return THRIFT_PORT + place if self.thrift else None
+    def thrift_port(self, switch: PlannedSwitch, place: int) -> int | None:
+        """The port of Thrift of a switch: its own, or by its place, counted from 0."""
+        return (switch.thrift_port or THRIFT_PORT + place) if self.thrift else None
 
-    def grpc_address(self, place: int) -> str | None:
-        """The address of P4Runtime of the switch at this place, counted from 0."""
-        return f"0.0.0.0:{GRPC_PORT + place}" if self.grpc else None
+    def grpc_address(self, switch: PlannedSwitch, place: int) -> str | None:
+        """The address of P4Runtime of a switch: at its own port, or by its place, counted from 0."""
+        return f"0.0.0.0:{switch.grpc_port or GRPC_PORT + place}" if self.grpc else None
 
 
 class RunningNetwork:
@@ -83,7 +86,7 @@ class RunningNetwork:
         ledger = self.exits.enter_context(Ledger.open())
         scratch = Path(self.exits.enter_context(tempfile.TemporaryDirectory(prefix="inakit-")))
         programs = {switch.name: program_of(switch, scratch) for switch in self.plan.switches}
-        for name in switch_interfaces(self.plan):
+        for name in root_interfaces(self.plan):
             ledger.record("interface", name)
         self.net = Mininet(controller=None, build=False)
         self.add_nodes(programs, scratch)
@@ -92,6 +95,7 @@ class RunningNetwork:
         for link in self.plan.links:
             self.add_link(link.one, link.other, dict(link.options))
         self.net.build()
+        self.skipped += undelayed(self.net, self.plan)
         for switch in self.switches:
             self.exits.callback(switch.close)  # before the ledger removes their interfaces
             switch.start()
@@ -102,8 +106,10 @@ class RunningNetwork:
 
     def add_nodes(self, programs: dict[str, Path], scratch: Path) -> None:
         """Add hosts and switches. Switches publish their notifications in the folder `scratch`."""
-        from switch.networks.served_node import CourseHost, ServedNode  # noqa: PLC0415, needs Mininet
+        from switch.networks.served_node import Bystander, CourseHost, ServedNode  # noqa: PLC0415, needs Mininet
 
+        for name in self.plan.bystanders:
+            self.net.addSwitch(name, cls=Bystander, dpid="f" * 16)
         for host in self.plan.hosts:
             self.net.addHost(host.name, cls=CourseHost, ip=host.address, mac=host.mac)
         for place, switch in enumerate(self.plan.switches):
@@ -113,29 +119,27 @@ class RunningNetwork:
                 planned=switch,
                 program=programs[switch.name],
                 number=place + 1,
-                notifications=f"ipc://{scratch}/{switch.name}-notifications.ipc",
-                thrift_port=self.doors.thrift_port(place),
-                grpc_address=self.doors.grpc_address(place),
+                notifications=f"ipc://{scratch}/{place}-notifications.ipc",
+                thrift_port=self.doors.thrift_port(switch, place),
+                grpc_address=self.doors.grpc_address(switch, place),
             )
 
     def add_link(self, one: LinkEnd, other: LinkEnd, options: dict[str, Any]) -> None:
         """Add a link, shaped if it has options."""
         from mininet.link import Link, TCLink  # noqa: PLC0415
 
-        names = {f"intfName{n}": name for n, end in ((1, one), (2, other)) if (name := self.interface_of(end))}
-        macs = {f"addr{n}": end.mac for n, end in ((1, one), (2, other)) if end.mac is not None}
-        kind = TCLink if options else Link
-        self.net.addLink(one.node, other.node, port1=one.port, port2=other.port, cls=kind, **names, **macs, **options)
-
-    def interface_of(self, end: LinkEnd) -> str | None:
-        """The name of a host's first interface; None where Mininet's own name does."""
-        return next((each.interface for each in self.plan.hosts if each.name == end.node and end.port == 0), None)
+        given: dict[str, Any] = {"cls": TCLink if options else Link} | options
+        for number, end in enumerate((one, other), start=1):
+            given |= {f"port{number}": end.port, f"intfName{number}": end.interface}
+            given |= {f"addr{number}": end.mac or random_mac()}  # Mininet takes two or none
+            given |= {f"params{number}": {"ip": end.address}} if end.address else {}
+        self.net.addLink(one.node, other.node, **given)
 
     def set_up_host(self, host: PlannedHost) -> None:
         """Give a host its gateway and its neighbours, and run its commands."""
         node = self.net[host.name]
-        if host.gateway is not None:
-            node.cmd(f"ip route replace default via {host.gateway}")
+        if host.gateway is not None and node.intfs:
+            node.cmd(f"ip route replace default via {host.gateway} dev {node.defaultIntf()} onlink")
         for address, mac in (*host.neighbors, *(self.neighbors_of(host) if self.plan.know_each_other else ())):
             node.setARP(address, mac)
         for command in host.commands:
@@ -143,9 +147,15 @@ class RunningNetwork:
 
     def neighbors_of(self, host: PlannedHost) -> list[tuple[str, str]]:
         """(IP, MAC) of the other hosts in a host's subnet."""
-        own = ip_interface(host.address)
-        others = [(ip_interface(each.address), each.mac) for each in self.plan.hosts if each.name != host.name]
-        return [(str(address.ip), mac) for address, mac in others if address.network == own.network]
+
+        def addresses(*, own: bool) -> list[tuple[IPv4Interface | IPv6Interface, str | None]]:
+            ends = [end for link in self.plan.links for end in (link.one, link.other)]
+            given = [(each.name, each.address, each.mac) for each in self.plan.hosts]
+            given += [(end.node, end.address, end.mac) for end in ends]
+            return [(ip_interface(ip), mac) for name, ip, mac in given if ip and (name == host.name) is own]
+
+        subnets = {address.network for address, _ in addresses(own=True)}
+        return [(str(ip.ip), mac) for ip, mac in addresses(own=False) if mac and ip.network in subnets]
 
     def lost(self) -> float:
         """The percentage of pings between all pairs of hosts that get no answer."""
@@ -153,20 +163,35 @@ class RunningNetwork:
         return percent
 
 
-def switch_interfaces(plan: NetworkPlan) -> list[str]:
-    """The interfaces of switches, as Mininet names them."""
-    switches = {switch.name for switch in plan.switches}
-    ends = [end for link in plan.links for end in (link.one, link.other) if end.node in switches]
-    return [f"{end.node}-eth{end.port}" for end in ends]
+def undelayed(net: Mininet, plan: NetworkPlan) -> list[str]:
+    """A line about links whose delay, loss and queue have no effect, for Mininet only says that `tc` failed."""
+    without = []
+    for link, made in zip(plan.links, net.links, strict=True):
+        wanted = [name for name, _ in link.options if name in NETEM_OPTIONS]
+        if wanted and "netem" not in made.intf1.node.cmd(f"tc qdisc show dev {made.intf1.name}"):
+            without.append(f"{link.one.node} - {link.other.node} ({', '.join(wanted)})")
+    return [f"this kernel has no netem, so these have no effect: {'; '.join(without)}"] if without else []
+
+
+def root_interfaces(plan: NetworkPlan) -> list[str]:
+    """The interfaces that are in no host's namespace: those of switches."""
+    hosts = {host.name for host in plan.hosts}
+    ends = [end for link in plan.links for end in (link.one, link.other) if end.node not in hosts]
+    return [end.interface for end in ends if end.interface is not None]
+
+
+def random_mac() -> str:
+    """A MAC address of nobody in particular, which local networks may use."""
+    return ":".join(["02", *(f"{part:02x}" for part in randbytes(5))])
 
 
 def check_names_free(plan: NetworkPlan) -> None:
     """Raise `MachineError` if an interface of the network is there already."""
-    taken = sorted(set(switch_interfaces(plan)) & interface_names())
+    taken = sorted(set(root_interfaces(plan)) & interface_names())
     if taken:
         raise MachineError(
             f"there are interfaces {', '.join(taken)} already: end the other network, or remove what is left of one "
-            "that was killed with `sudo mn -c`"
+            f"that was killed with `sudo ip link delete {taken[0]}`"
         )
 
 

@@ -42,7 +42,7 @@ class ServedNode(MininetSwitch):  # type: ignore[misc]
         self.planned = planned
         self.options = Options(
             program=program,
-            device_id=number,
+            device_id=number if planned.device_id is None else planned.device_id,
             notifications=notifications,
             thrift_port=thrift_port,
             grpc_address=grpc_address,
@@ -107,6 +107,13 @@ class ServedNode(MininetSwitch):  # type: ignore[misc]
         """End the switch, also after a failed start."""
         self.close()
         super().stop(deleteIntfs)
+
+
+class Bystander(MininetSwitch):  # type: ignore[misc]
+    """A node that does nothing: open ends of links are there, in the root namespace, for controllers."""
+
+    def start(self, controllers: Any = None) -> None:
+        """Do nothing."""
 
 
 class CourseHost(Node):  # type: ignore[misc]

@@ -1,89 +1,167 @@
-"""The network file of p4lang's tutorials: `topology.json`, whose links name ports as `s1-p3`."""
+"""The network file of p4lang's tutorials: `topology.json`, whose links name ports as `s1-p3`.
+
+Until 2018 hosts were a list of names, and ports and addresses followed from the names of nodes.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from operator import itemgetter
+from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field, StrictInt, StrictStr
+from pydantic import BeforeValidator, Field, StrictStr
 
+from switch.control.entry_files.part import Number, Part, told, unread
 from switch.control.entry_files.runtime_json import program_named_by
 from switch.networks.found_files import find_file, find_program
 from switch.networks.network_plan import LinkEnd, NetworkPlan, PlannedHost, PlannedLink, PlannedSwitch
+from switch.networks.parts import Address, Mac, amount, delay, with_prefix
+from switch.networks.port_numbers import PortNumbers
 from topo.files.reader import ParsedFile
-from topo.files.validation import Record, validate
+from topo.files.validation import validate
 
 PORT = re.compile(r"(?P<switch>.+)-p(?P<port>\d+)")
 LINK = '["h1", "s1-p1"] or ["s1-p3", "s2-p1", DELAY, BANDWIDTH]'
+MOST = 255
+MININETS_PREFIX = 8
+"""The bits of a subnet that Mininet takes for an address without a prefix."""
 
 
-class Lenient(Record):
-    """A part of a file that may have further keys."""
-
-    model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
-
-
-class HostRecord(Lenient):
+class HostRecord(Part):
     """What the file says of a host."""
 
-    ip: StrictStr = Field(description="an address such as 10.0.1.1/24")
-    mac: StrictStr = Field(description="an address such as 08:00:00:00:01:11")
-    commands: list[StrictStr] = Field([], description="a list of shell commands")
+    ip: Address | None = Field(None, description="an address such as 10.0.1.1/24")
+    mac: Mac | None = Field(None, description="an address such as 08:00:00:00:01:11")
+    commands: list[StrictStr] | None = Field(None, description="a list of shell commands")
 
 
-class SwitchRecord(Lenient):
+class SwitchRecord(Part):
     """What the file says of a switch."""
 
     runtime_json: StrictStr | None = Field(None, description="the name of a file such as s1-runtime.json")
     cli_input: StrictStr | None = Field(None, description="the name of a file of simple_switch_CLI's commands")
     program: StrictStr | None = Field(None, description="the name of a compiled program")
-    cpu_port: StrictInt | None = Field(None, description="a port number")
-    priority_queues: StrictInt = Field(1, ge=1, description="a whole number, at least 1")
+    cpu_port: Number | None = Field(None, description="a port number")
+    priority_queues: Number = Field(1, ge=1, description="a whole number, at least 1")
+    device_id: Number | None = Field(None, description="a whole number")
+    thrift_port: Number | None = Field(None, description="a port number")
+    grpc_port: Number | None = Field(None, description="a port number")
 
 
-class TopologyRecord(Lenient):
+def by_name(hosts: Any) -> Any:
+    """Hosts by name, of a list of names as well."""
+    return {name: {} for name in hosts} if isinstance(hosts, list) else hosts
+
+
+class TopologyRecord(Part):
     """What the file says."""
 
-    hosts: dict[str, HostRecord] = Field(description="hosts by name")
+    program: StrictStr | None = Field(None, description="the name of a compiled program")
+    hosts: Annotated[dict[str, HostRecord], BeforeValidator(by_name)] = Field(description="hosts by name")
     switches: dict[str, SwitchRecord] = Field(description="switches by name")
     links: list[list[Any]] = Field(description=f"a list of links such as {LINK}")
+
+
+@dataclass(frozen=True)
+class ReadLink:
+    """A link as the file says it: its ends' nodes and the numbers of their ports, which may be open."""
+
+    one: tuple[str, int | None]
+    other: tuple[str, int | None]
+    options: tuple[tuple[str, float | str], ...]
 
 
 def plan_of(file: ParsedFile) -> NetworkPlan:
     """The network of a file."""
     record = validate(file, TopologyRecord)
-    hosts = tuple(
-        PlannedHost(name, host.ip, host.mac, "eth0", commands=tuple(host.commands))
-        for name, host in record.hosts.items()
-    )
-    switches = tuple(switch_of(file, name, switch) for name, switch in record.switches.items())
-    links = tuple(link_of(file, number, link) for number, link in enumerate(record.links))
-    return NetworkPlan(hosts, switches, links)
+    switches = tuple(switch_of(file, name, each, record.program) for name, each in record.switches.items())
+    read = [
+        read_link(file, number, link, {*record.hosts, *record.switches}) for number, link in enumerate(record.links)
+    ]
+    if isinstance(file.document["hosts"], list):
+        return replace(
+            plan_of_2018(file, [*record.hosts], read), switches=switches, notes=told(file.path, unread(record))
+        )
+    hosts = tuple(host_of(name, each) for name, each in record.hosts.items())
+    ports = PortNumbers(record.hosts, (end for link in read for end in (link.one, link.other)))
+    links = tuple(planned(link, ports, record.hosts) for link in read)
+    return NetworkPlan(hosts, switches, links, notes=told(file.path, unread(record)))
 
 
-def switch_of(file: ParsedFile, name: str, record: SwitchRecord) -> PlannedSwitch:
+def host_of(name: str, record: HostRecord) -> PlannedHost:
+    """A host."""
+    address = None if record.ip is None else with_prefix(record.ip, MININETS_PREFIX)
+    return PlannedHost(name, address, record.mac, commands=tuple(record.commands or ()))
+
+
+def switch_of(file: ParsedFile, name: str, record: SwitchRecord, of_all: str | None) -> PlannedSwitch:
     """A switch. Its program is named by the file of its tables, or by the network file."""
     runtime = None if record.runtime_json is None else find_file(record.runtime_json, file.path)
     commands = None if record.cli_input is None else find_file(record.cli_input, file.path)
-    named = record.program or (None if runtime is None else program_named_by(runtime))
+    named = record.program or (None if runtime is None else program_named_by(runtime)) or of_all
     program = None if named is None else find_program(named, file.path)
-    return PlannedSwitch(name, program, commands, runtime, record.cpu_port, record.priority_queues)
+    doors = (record.device_id, record.thrift_port, record.grpc_port)
+    return PlannedSwitch(name, program, commands, runtime, record.cpu_port, record.priority_queues, *doors)
 
 
-def link_of(file: ParsedFile, number: int, link: list[Any]) -> PlannedLink:
+def read_link(file: ParsedFile, number: int, link: list[Any], nodes: set[str]) -> ReadLink:
     """A link: two ends, then perhaps a delay (a number is in milliseconds) and a bandwidth in Mbit/s."""
     if not 2 <= len(link) <= 4 or not all(isinstance(end, str) for end in link[:2]):
         raise file.error(("links", number), f"{link!r}: expected {LINK}")
-    one, other, delay, bandwidth = (*link, None, None)[:4]
+    one, other, *more = link
+    kinds: tuple[tuple[str, Callable[[Any], Any]], ...] = (("delay", delay), ("bw", amount))
     options: dict[str, float | str] = {}
-    if delay not in (None, "0", 0):
-        options["delay"] = delay if isinstance(delay, str) else f"{delay}ms"
-    if bandwidth is not None:
-        options["bw"] = float(bandwidth)
-    return PlannedLink(end_of(one), end_of(other), tuple(options.items()))
+    for (name, kind), value in zip(kinds, more, strict=False):
+        try:
+            if value is not None:
+                options[name] = kind(value)
+        except (ValueError, TypeError):
+            raise file.error(("links", number), f"{value!r} is no {name}: expected {LINK}") from None
+    if options.get("delay") in ("0", "0ms"):
+        del options["delay"]
+    return ReadLink(end_of(one, nodes), end_of(other, nodes), tuple(options.items()))
 
 
-def end_of(text: str) -> LinkEnd:
-    """The end of a link: a port of a switch, or a host, which has port 0."""
-    found = PORT.fullmatch(text)
-    return LinkEnd(text, 0) if found is None else LinkEnd(found["switch"], int(found["port"]))
+def end_of(text: str, nodes: set[str]) -> tuple[str, int | None]:
+    """The node and the port in the text of a link's end: a switch's may be there, a host's is open."""
+    found = None if text in nodes else PORT.fullmatch(text)
+    return (text, None) if found is None else (found["switch"], int(found["port"]))
+
+
+def planned(link: ReadLink, ports: PortNumbers, hosts: dict[str, HostRecord]) -> PlannedLink:
+    """A link whose ports have numbers; a host's first interface is called eth0."""
+
+    def end(node: str, given: int | None) -> LinkEnd:
+        port = ports.take(node, given)
+        return LinkEnd(node, port, interface="eth0" if node in hosts and port == 0 else None)
+
+    return PlannedLink(end(*link.one), end(*link.other), link.options)
+
+
+def plan_of_2018(file: ParsedFile, hosts: list[str], read: list[ReadLink]) -> NetworkPlan:
+    """The hosts and links of a file of 2017 or 2018: ports follow the names of the links' ends, addresses too."""
+    ordered = [(sorted((link.one, link.other), key=itemgetter(0)), link.options) for link in read]
+    ordered.sort(key=lambda each: (each[0][0][0] not in hosts, "".join(node for node, _ in each[0])))
+    ports = PortNumbers(hosts, (end for ends, _ in ordered for end in ends))
+    found: dict[str, PlannedHost] = {}
+    links = []
+    for (one, other), options in ordered:
+        mac = None
+        if one[0] in hosts:
+            host = host_of_2018(file, one[0], other[0])
+            mac, found[host.name] = host.mac, host
+        ends = [LinkEnd(node, ports.take(node, given), mac) for node, given in (one, other)]
+        links.append(PlannedLink(ends[0], ends[1], options))
+    return NetworkPlan(tuple(found.get(name, PlannedHost(name)) for name in hosts), (), tuple(links))
+
+
+def host_of_2018(file: ParsedFile, host: str, switch: str) -> PlannedHost:
+    """A host with the addresses that the numbers in its own name and in its switch's give it."""
+    numbers = [re.search(r"\d+", name) for name in (switch, host)]
+    if any(found is None or int(found[0]) > MOST for found in numbers):
+        raise file.error(("hosts",), f"'{host}' at '{switch}': expected names such as h1 and s1, which give addresses")
+    at, own = (int(found[0]) for found in numbers if found is not None)
+    mac, gateway = f"00:00:00:00:{at:02x}:{own:02x}", f"10.0.{own}.254"
+    return PlannedHost(host, f"10.0.{at}.{own}/24", mac, gateway, ((gateway, mac),))

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from switch.control.control_plane import ControlPlane
 from switch.control.data_plane import DataPlane
 from switch.entries import SwitchEntries
-from switch.interpret.interpreted_switch import InterpretedSwitch
+from switch.fast.tables.running_table import Clock
+from switch.interpret.interpreted_switch import InterpretedSwitch, clock_from_now
 from switch.program.read import read_program
 from switch.standalone.either_switch import EitherSwitch
 from switch.standalone.interfaces import Wires, open_wires
@@ -187,25 +188,25 @@ class DeviceOnInterfaces:
 
 
 @contextmanager
-def in_process(program: Path, ports: Iterable[int]) -> Iterator[Device]:  # noqa: ARG001, it has all ports
+def in_process(program: Path, ports: Iterable[int], clock: Clock) -> Iterator[Device]:  # noqa: ARG001, it has all ports
     """A switch in this process: compiled, if the compiler can do all that the program says; else interpreted."""
-    yield InProcessDevice(EitherSwitch(read_program(program)))
+    yield InProcessDevice(EitherSwitch(read_program(program), clock=clock))
 
 
 @contextmanager
-def interpreted(program: Path, ports: Iterable[int]) -> Iterator[Device]:  # noqa: ARG001, it has all ports
+def interpreted(program: Path, ports: Iterable[int], clock: Clock) -> Iterator[Device]:  # noqa: ARG001, it has all
     """An interpreted switch in this process."""
-    yield InProcessDevice(InterpretedSwitch(read_program(program)))
+    yield InProcessDevice(InterpretedSwitch(read_program(program), clock=clock_from_now(clock)))
 
 
 @contextmanager
-def traced(program: Path, ports: Iterable[int]) -> Iterator[Device]:  # noqa: ARG001, it has all ports
+def traced(program: Path, ports: Iterable[int], clock: Clock) -> Iterator[Device]:  # noqa: ARG001, it has all ports
     """An interpreted switch in this process that keeps a trace."""
-    yield TracedDevice(InterpretedSwitch(read_program(program)))
+    yield TracedDevice(InterpretedSwitch(read_program(program), clock=clock_from_now(clock)))
 
 
 @contextmanager
-def in_kernel(program: Path, ports: Iterable[int]) -> Iterator[Device]:
+def in_kernel(program: Path, ports: Iterable[int], clock: Clock) -> Iterator[Device]:  # noqa: ARG001, the kernel has one
     """The compiled program in the kernel, on interfaces; needs root."""
     from switch.fast.load.kernel.kernel_switch import KernelSwitch, compile_program  # noqa: PLC0415, needs libbpf
 
@@ -222,7 +223,7 @@ def in_kernel(program: Path, ports: Iterable[int]) -> Iterator[Device]:
 
 
 @contextmanager
-def in_bmv2(program: Path, ports: Iterable[int]) -> Iterator[Device]:
+def in_bmv2(program: Path, ports: Iterable[int], clock: Clock) -> Iterator[Device]:  # noqa: ARG001, BMv2 has its own
     """A `simple_switch` of its own, on interfaces; needs root."""
     choose_target("bmv2", program)
     read_program(program)  # its errors say what is wrong with a file; simple_switch would only refuse it
@@ -248,7 +249,7 @@ def in_bmv2(program: Path, ports: Iterable[int]) -> Iterator[Device]:
             process.stop()
 
 
-DEVICES: dict[str, Callable[[Path, Iterable[int]], AbstractContextManager[Device]]] = {
+DEVICES: dict[str, Callable[[Path, Iterable[int], Clock], AbstractContextManager[Device]]] = {
     "fast": in_process,
     "interpreted": interpreted,
     "traced": traced,
@@ -257,8 +258,13 @@ DEVICES: dict[str, Callable[[Path, Iterable[int]], AbstractContextManager[Device
 }
 
 
-def open_device(target: str, program: Path, ports: Iterable[int]) -> AbstractContextManager[Device]:
-    """A switch that runs the BMv2 JSON `program` and has these `ports`; it ends with the context."""
+def open_device(
+    target: str, program: Path, ports: Iterable[int], clock: Clock = time.monotonic_ns
+) -> AbstractContextManager[Device]:
+    """A switch that runs the BMv2 JSON `program` and has these `ports`; it ends with the context.
+
+    `clock` gives nanoseconds to a switch in this process; `kernel` and `bmv2` have the machine's time.
+    """
     if target not in DEVICES:
         raise unknown_name("target of a single switch", target, DEVICES)
-    return DEVICES[target](program, ports)
+    return DEVICES[target](program, ports, clock)

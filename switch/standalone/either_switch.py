@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import cast
@@ -14,7 +15,8 @@ from switch.control.data_plane import DataPlane
 from switch.control.transfer import transfer
 from switch.entries import MulticastGroup, SwitchEntries, TableEntry
 from switch.fast.load.in_process_switch import InProcessSwitch
-from switch.interpret.interpreted_switch import InterpretedSwitch, Traced
+from switch.fast.tables.running_table import Clock
+from switch.interpret.interpreted_switch import InterpretedSwitch, Traced, clock_from_now
 from switch.program.program import Program
 from topo.errors import MachineError, RunError, UnsupportedError
 
@@ -27,18 +29,19 @@ class EitherSwitch:
 
     It is interpreted where the generator refuses the program, where there is no compiler, and where entries come that
     compiled code does not take. After the first packet such entries are an `UnsupportedError`, unless they come by the
-    control plane: it moves all that is in the switch to the interpreter.
+    control plane: it moves all that is in the switch to the interpreter. `clock` gives nanoseconds since any moment.
     """
 
-    def __init__(self, program: Program, name: str = "switch") -> None:
+    def __init__(self, program: Program, name: str = "switch", clock: Clock = time.monotonic_ns) -> None:
         self.name, self.program = name, program
+        self.micros = clock_from_now(clock)
         self.steps: list[Callable[[Inner], None]] = []
         self.used = False
         self.switch: Inner
         try:
-            self.switch = InProcessSwitch(program, name)
+            self.switch = InProcessSwitch(program, name, clock)
         except (UnsupportedError, MachineError):
-            self.switch = InterpretedSwitch(program, name)
+            self.switch = self.interpreted()
 
     @property
     def compiled(self) -> bool:
@@ -52,11 +55,15 @@ class EitherSwitch:
         control.fall_back = self.interpret_for
         return control
 
+    def interpreted(self) -> InterpretedSwitch:
+        """The program interpreted, by the same clock."""
+        return InterpretedSwitch(self.program, self.name, self.micros)
+
     def interpret_for(self, missing: UnsupportedError) -> None:
         """Go on interpreted, with all that the control plane and packets have put into the switch."""
         if not self.compiled:
             raise missing
-        self.switch = InterpretedSwitch(self.program, self.name)
+        self.switch = self.interpreted()
         transfer(self.control, self.switch.state)
 
     def install(self, entries: SwitchEntries) -> None:
@@ -83,7 +90,7 @@ class EitherSwitch:
 
     def interpret(self) -> None:
         """Replace compiled code by the interpreter, with the same entries."""
-        self.switch = InterpretedSwitch(self.program, self.name)
+        self.switch = self.interpreted()
         for step in self.steps:
             step(self.switch)
 

@@ -28,6 +28,10 @@ HEAD = struct.pack("!HH", 0, 0x88B5)
 Neither reaches the switch. With the number of IPv4, Linux would look for headers and not let the switch remove them.
 """
 MAX_PACKET = 65536
+LEAST_FRAME, MOST_FRAME = 14, 1514
+"""The bytes of a frame that an Ethernet interface carries: its header, and what Linux lets one be behind it."""
+MOST_BYTES_LEAVING = 9216
+"""Packets may grow in the switch: so many bytes leave it by a wire."""
 
 
 class Wires:
@@ -62,7 +66,7 @@ def open_wires(ports: Iterable[int]) -> Iterator[Wires]:
         with inside(None) as netlink:
             for name in interfaces.values():
                 switch_off_ipv6(name)
-                set_up(netlink, index_of(name))
+                set_up(netlink, index_of(name), mtu=MOST_BYTES_LEAVING)
         yield Wires(descriptors, interfaces)
 
 

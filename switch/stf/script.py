@@ -19,10 +19,12 @@ from pathlib import Path
 
 from switch.program.v1model import DROP_PORT
 from topo.errors import InputError
+from topo.files.reader import FileKind, read_text
 
 HEX = re.compile(r"(?:[0-9A-F]{2})*")
 PATTERN = re.compile(r"[0-9A-F*]*")
 ACTION = re.compile(r"(?P<before>.*?)(?P<name>\S+?)\s*\((?P<arguments>[^)]*)\)\s*(?:=\s*\S+\s*)?")
+STF = FileKind("test in STF", max_bytes=64 << 20)
 PASSED_ON = ("mc_", "mirroring_", "meter_", "register_", "counter_")
 
 
@@ -92,11 +94,7 @@ class Line:
 
 def read_script(path: Path) -> tuple[Line, ...]:
     """The statements of an STF file; `InputError` names file and line."""
-    try:
-        text = path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: {error}; expected a test in STF") from error
-    return tuple(parse_script(text, str(path)))
+    return tuple(parse_script(read_text(path, STF), str(path)))
 
 
 def parse_script(text: str, name: str = "script") -> Iterator[Line]:

@@ -1,4 +1,4 @@
-"""Random packets for any program, which its parser goes through and its entries match.
+"""Random packets for any program, which its parser goes through, its entries match, and interfaces carry.
 
 A packet is made by walking the parser's states: each header that a state extracts is appended, and fields that decide
 are set to values that lead on. Half of the fields that tables match get a value of some entry.
@@ -18,6 +18,7 @@ from switch.program.expressions import Expression, HeaderReference, Lookahead, S
 from switch.program.headers import Field, Header
 from switch.program.parser import ParserState, Transition
 from switch.program.program import Program
+from switch.standalone.interfaces import LEAST_FRAME, MOST_FRAME
 from switch.testing.random_entries import PORTS, random_entries, random_number
 from topo.errors import InputError
 
@@ -74,7 +75,8 @@ class Draw:
         data = written.to_bytes() + self.random.randbytes(self.random.randrange(MAX_PAYLOAD_BYTES))
         if not self.headers and self.random.random() < TRUNCATED:
             data = data[: self.random.randrange(len(data) + 1)]
-        return data or b"\0"  # no interface takes an empty packet
+        missing = max(0, LEAST_FRAME - len(data))
+        return (data + self.random.randbytes(missing))[:MOST_FRAME]
 
     def walked(self) -> Written:
         """The headers of one packet, along a random way through the parser."""

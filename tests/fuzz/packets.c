@@ -49,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             length = size;
         u8 *packet = malloc(length);
         memcpy(packet, data, length);
-        process(&self, 1, &port, &length, packet, out, sizeof out);
+        process(&self, -1, 1, &port, &length, packet, out, sizeof out);
         free(packet);
         data += length, size -= length;
     }

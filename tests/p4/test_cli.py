@@ -14,17 +14,20 @@ from sequences import with_last_packets
 
 from switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
 
-pytestmark = [pytest.mark.root, pytest.mark.bmv2]
+TOOL = shutil.which("simple_switch_CLI")
+pytestmark = [
+    pytest.mark.root,
+    pytest.mark.bmv2,
+    pytest.mark.skipif(TOOL is None, reason="needs BMv2's tool simple_switch_CLI (it is not installed)"),
+]
 
 OWNER, SEQ = "InaIngress.slot_owner", "InaIngress.slot_seq"
 
 
 def run_cli(control_port: int, commands: str) -> str:
     """What the command line tool prints. It is a script for the Python that has BMv2's modules: this one."""
-    tool = shutil.which("simple_switch_CLI")
-    assert tool is not None
     done = subprocess.run(
-        [sys.executable, tool, "--thrift-port", str(control_port)],
+        [sys.executable, str(TOOL), "--thrift-port", str(control_port)],
         input=commands, text=True, capture_output=True, timeout=60, check=True,
     )  # fmt: skip
     return done.stdout

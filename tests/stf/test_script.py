@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switch.stf.script import Add, Expect, SendPacket, SetDefault, Statement, SwitchCommand, Wait, parse_script
+from switch.stf.script import (
+    Add,
+    Expect,
+    SendPacket,
+    SetDefault,
+    Statement,
+    SwitchCommand,
+    Wait,
+    parse_script,
+    read_script,
+)
 from topo.errors import InputError
 
 MEANING: dict[str, Statement] = {
@@ -63,3 +75,9 @@ def test_any_text_is_statements_or_an_input_error(text: str) -> None:
     except InputError:
         return
     assert all(line.text for line in lines)
+
+
+def test_a_script_from_windows_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "test.stf"
+    path.write_bytes(b"\xef\xbb\xbfpacket 1 00\r\n# nothing\r\nexpect 2 00 $\r\n")
+    assert [line.statement for line in read_script(path)] == [SendPacket(1, b"\0"), Expect(2, "00", complete=True)]

@@ -1,7 +1,7 @@
 """A place where other people's networks run: they kill processes and delete interfaces by their names.
 
-A sandbox has process numbers, interfaces, `/sys`, `/run` and `/tmp` of its own; when it ends, nothing of it is left. It
-needs root.
+A sandbox has process numbers, interfaces, `/sys`, `/run` and `/tmp` of its own, and cannot change how the kernel uses
+memory; when it ends, nothing of it is left. It needs root.
 """
 
 from __future__ import annotations
@@ -19,11 +19,20 @@ from typing import Self
 ENDING_WITH_US = ("setpriv", "--pdeathsig", "KILL", "--")
 """A sandbox ends when the thread that made it does, however that ends."""
 NAMESPACES = ("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
+PROJECT = Path(__file__).resolve().parents[2]
 SET_UP = """mount -t sysfs sysfs /sys
-for each in /tmp /run; do mount -t tmpfs tmpfs $each; done
+mount --bind /proc/sys/vm /proc/sys/vm
+mount -o remount,bind,ro /proc/sys/vm
+mount -t tmpfs tmpfs /run
+mkdir /run/project
+mount --bind "$0" /run/project
+mount -t tmpfs tmpfs /tmp
+mkdir -p "$0"
+mount --bind /run/project "$0"
 ip link set lo up
 exec "$@"
 """
+"""What the shell of a sandbox does first. The project, `$0`, stays where it is, even if that is in /tmp."""
 TICK_S = 0.1
 PROMPT = "mininet> "
 
@@ -110,6 +119,11 @@ echo "nobody sniffs on $1"
 """`sniffed INTERFACE`: go on when a packet socket is bound to an interface, or after 90 s."""
 
 
+def sandboxed(command: Sequence[str]) -> list[str]:
+    """The command that runs another one in a sandbox."""
+    return [*ENDING_WITH_US, *NAMESPACES, "sh", "-ec", SET_UP, str(PROJECT), *command]
+
+
 def make_tools(folder: Path) -> Path:
     """Put the commands that scripts of others expect into `folder`, with those that lists use, and return it."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -145,7 +159,7 @@ class Console:
         environment = {**os.environ, "PATH": os.pathsep.join(places), "PYTHONUNBUFFERED": "1", "TERM": "dumb", **more}
         environment.pop("PYTHONPATH", None)
         self.process = subprocess.Popen(
-            [*ENDING_WITH_US, *NAMESPACES, "sh", "-ec", SET_UP, "sandbox", *command],
+            sandboxed(command),
             cwd=folder,
             env=environment,
             stdin=subprocess.PIPE,

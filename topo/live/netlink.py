@@ -117,6 +117,6 @@ def set_address(netlink: IPRoute, index: int, ipv4: str) -> None:
     netlink.addr("replace", index=index, address=address, prefixlen=int(prefix_length))
 
 
-def set_up(netlink: IPRoute, index: int) -> None:
-    """Set an interface up."""
-    netlink.link("set", index=index, state="up")
+def set_up(netlink: IPRoute, index: int, **options: int) -> None:
+    """Set an interface up, with options such as its `mtu`."""
+    netlink.link("set", index=index, state="up", **options)

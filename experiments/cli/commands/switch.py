@@ -154,11 +154,13 @@ def replay(
     target: Target = "fast",
 ) -> None:
     """Give a switch the packets of pcap files, in the order of their times; keep what leaves each port."""
-    from switch.standalone.pcaps import parse_pcap, replay  # noqa: PLC0415
+    from switch.standalone.pcaps import IN_REAL_TIME, parse_pcap, replay  # noqa: PLC0415
 
     pcaps = dict(map(parse_pcap, given))
     if len(pcaps) < len(given):
         raise InputError(f"--in {' --in '.join(given)}: one file per port; join those of one port with mergecap")
+    if target in IN_REAL_TIME:
+        say(f"--target {target} has the machine's time: for the program, packets come one right after the other")
     replayed = replay(program, commands, pcaps, output, target, skipped=say)
     console = Console(highlight=False)
     for port in sorted({*replayed.arrived, *replayed.left}):
@@ -188,7 +190,7 @@ def network(
     check_mininet()
     plan = read_network(file, program)
     with RunningNetwork(plan, Doors(thrift, grpc)) as started:
-        for line in started.skipped:
+        for line in (*plan.notes, *started.skipped):
             say(line)
         for switch in started.switches:
             print(f"{switch.name}: {switch.runs}")

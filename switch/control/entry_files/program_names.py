@@ -42,10 +42,14 @@ class ProgramNames:
         fitting = [known for known in parts if any(known.endswith(f".{spelling}") for spelling in spellings)]
         return parts[one_of(f"key of table '{table.name}'", name, fitting, parts)]
 
+    def action(self, table: Table, name: str) -> Action:
+        """The action of `table` that is called `name`."""
+        actions = {action.name: action for action in table.actions}
+        return actions[only(f"action of table '{table.name}'", name, actions)]
+
     def call(self, table: Table, name: str, given: Iterable[tuple[str, str]]) -> tuple[Action, tuple[int, ...]]:
         """The action of `table` that is called `name`, and its parameters in order."""
-        actions = {action.name: action for action in table.actions}
-        action = actions[only(f"action of table '{table.name}'", name, actions)]
+        action = self.action(table, name)
         values = dict(given)
         names = [parameter.name for parameter in action.parameters]
         if set(values) != set(names):

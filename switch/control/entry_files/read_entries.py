@@ -19,15 +19,15 @@ RUNTIME_JSON = ".json"
 
 
 def read_entries(path: Path, program: Program, skipped: Callable[[str], None] = lambda _: None) -> SwitchEntries:
-    """The entries that a file installs in a switch that runs `program`; `skipped` gets a line per skipped command."""
+    """The entries that a file installs in a switch that runs `program`; `skipped` is told what has no effect."""
     if path.suffix == RUNTIME_JSON:
-        return read_runtime(path, program)
+        return read_runtime(path, program, skipped)
     return read_commands(path, program, skipped)
 
 
 def fill_switch(path: Path, switch: CommandedSwitch, skipped: Callable[[str], None] = lambda _: None) -> None:
     """Install in a running switch what a file says; `skipped` gets a line per skipped command."""
     if path.suffix == RUNTIME_JSON:
-        install(switch.control, read_runtime(path, switch.control.program))
+        install(switch.control, read_runtime(path, switch.control.program, skipped))
     else:
         run_commands(path, switch, skipped)

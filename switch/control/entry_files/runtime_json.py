@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import ConfigDict, Field, StrictBool, StrictInt, StrictStr
+from pydantic import Field, StrictStr
 
 from switch.control.commands.words import parse_number
+from switch.control.entry_files.part import Flag, Number, Part, told, unread
 from switch.control.entry_files.program_names import ProgramNames, anything
 from switch.control.match_rules import by_priority
 from switch.entries import (
@@ -24,8 +25,9 @@ from switch.entries import (
 )
 from switch.program.pipelines import MatchKey, Table
 from switch.program.program import Program
+from topo.errors import InputError
 from topo.files.reader import FileKind, ParsedFile, read_file
-from topo.files.validation import Record, validate
+from topo.files.validation import validate
 
 RUNTIME = FileKind("file of table entries", max_bytes=64 << 20)
 HIGHEST_PRIORITY = 1 << 24
@@ -33,48 +35,54 @@ HIGHEST_PRIORITY = 1 << 24
 CLONE_GROUPS = 1 << 15
 """A clone session with several replicas is multicast by the group of this number and its own."""
 
-
-class Part(Record):
-    """A part of the file; it may have further keys."""
-
-    model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
+PAIRS: dict[str, tuple[Callable[[int, int], KeyPart], str]] = {
+    "lpm": (Lpm, "[VALUE, PREFIX]"),
+    "ternary": (Ternary, "[VALUE, MASK]"),
+    "range": (Range, "[LOW, HIGH]"),
+}
+"""What a list of two numbers is to a part of a key that matches so."""
 
 
 class EntryRecord(Part):
     """A table entry, or the action of a table on a miss."""
 
     table: StrictStr = Field(description="the name of a table")
-    match: dict[str, Any] = Field({}, description="values of the key's fields: V, [V, PREFIX], [V, MASK], [LOW, HIGH]")
+    match: dict[str, Any] | None = Field(
+        None, description="values of the key's fields: V, [V], [V, PREFIX], [V, MASK], [LOW, HIGH]"
+    )
     action_name: StrictStr = Field(description="the name of an action")
-    action_params: dict[str, Any] = Field({}, description="values of the action's parameters")
-    default_action: StrictBool = Field(False, description="true or false")
-    priority: StrictInt | None = Field(None, description="a whole number; the highest wins")
+    action_params: dict[str, Any] | None = Field(None, description="values of the action's parameters")
+    default_action: Flag | None = Field(None, description="true or false")
+    priority: Number | None = Field(None, description="a whole number; the highest wins")
 
 
 class ReplicaRecord(Part):
     """A copy of a packet."""
 
-    egress_port: StrictInt = Field(description="a port number")
-    instance: StrictInt = Field(1, description="a whole number")
+    egress_port: Number = Field(description="a port number")
+    instance: Number = Field(1, description="a whole number")
 
 
 class GroupRecord(Part):
     """A multicast group."""
 
-    multicast_group_id: StrictInt = Field(description="a whole number, at least 1")
+    multicast_group_id: Number = Field(description="a whole number, at least 1")
     replicas: list[ReplicaRecord] = Field(description="a list of replicas, each with an egress_port")
 
 
 class CloneRecord(Part):
     """A clone session."""
 
-    clone_session_id: StrictInt = Field(description="a whole number, at least 1")
+    clone_session_id: Number = Field(description="a whole number, at least 1")
     replicas: list[ReplicaRecord] = Field(description="a list of replicas, each with an egress_port")
+    packet_length_bytes: Number = Field(0, description="the most bytes of a clone; 0: all")
 
 
 class RuntimeRecord(Part):
     """All that the file says."""
 
+    target: StrictStr | None = Field(None, description="bmv2")
+    p4info: StrictStr | None = Field(None, description="the name of a compiled program's P4Info")
     bmv2_json: StrictStr | None = Field(None, description="the name of a compiled program")
     table_entries: list[EntryRecord] = Field([], description="a list of table entries")
     multicast_group_entries: list[GroupRecord] = Field([], description="a list of multicast groups")
@@ -86,60 +94,70 @@ def program_named_by(path: Path) -> str | None:
     return validate(read_file(path, RUNTIME), RuntimeRecord).bmv2_json
 
 
-def read_runtime(path: Path, program: Program) -> SwitchEntries:
-    """The entries that the file installs in a switch that runs `program`; `InputError` names the entry."""
+def read_runtime(path: Path, program: Program, skipped: Callable[[str], None] = lambda _: None) -> SwitchEntries:
+    """The entries that the file installs in a switch that runs `program`; `InputError` names the entry.
+
+    `skipped` gets a line about what has no effect.
+    """
     file = read_file(path, RUNTIME)
     record, names = validate(file, RuntimeRecord), ProgramNames(program)
+    for line in told(path, unread(record)):
+        skipped(line)
     groups = [group_of(each.multicast_group_id, each.replicas) for each in record.multicast_group_entries]
     clones = list(clones_of(record.clone_session_entries))
+    given = [entry_of(file, number, names, each) for number, each in enumerate(record.table_entries)]
     return SwitchEntries(
         "switch",
-        tuple(entry_of(file, n, names, each) for n, each in enumerate(record.table_entries) if not each.default_action),
+        tuple(each for each in given if isinstance(each, TableEntry)),
         (*groups, *(group for _, group in clones if group is not None)),
-        defaults=tuple(default_of(names, each) for each in record.table_entries if each.default_action),
+        defaults=tuple(each for each in given if isinstance(each, DefaultAction)),
         mirrors=tuple(session for session, _ in clones),
     )
 
 
-def entry_of(file: ParsedFile, number: int, names: ProgramNames, record: EntryRecord) -> TableEntry:
-    """A table entry."""
-    table = names.table(record.table)
-    given = {names.key(table, name).name: value for name, value in record.match.items()}
+def entry_of(file: ParsedFile, number: int, names: ProgramNames, record: EntryRecord) -> TableEntry | DefaultAction:
+    """A table entry, or the action of a table on a miss."""
     try:
-        key = tuple(key_part(part, given[part.name]) if part.name in given else anything(part) for part in table.key)
+        table = names.table(record.table)
         action, params = call_of(names, table, record)
-    except (ValueError, TypeError) as error:
+        if record.default_action:
+            return DefaultAction(table.name, action, params)
+        given = {names.key(table, name).name: value for name, value in (record.match or {}).items()}
+        key = tuple(key_part(part, given[part.name]) if part.name in given else anything(part) for part in table.key)
+    except (InputError, ValueError, TypeError) as error:
         raise file.error(("table_entries", number), str(error)) from error
     priority = HIGHEST_PRIORITY - (record.priority or 0) if by_priority(table) else None
     return TableEntry(table.name, key, action, params, priority)
 
 
-def default_of(names: ProgramNames, record: EntryRecord) -> DefaultAction:
-    """The action of a table on a miss."""
-    table = names.table(record.table)
-    return DefaultAction(table.name, *call_of(names, table, record))
-
-
 def call_of(names: ProgramNames, table: Table, record: EntryRecord) -> tuple[str, tuple[int, ...]]:
     """The name of an entry's action, and its parameters."""
-    params = [(name, str(number_of(value))) for name, value in record.action_params.items()]
-    action, values = names.call(table, record.action_name, params)
+    action = names.action(table, record.action_name)
+    bits = {each.name: each.bits for each in action.parameters}
+    given = (record.action_params or {}).items()
+    params = [(name, str(number_of(only_one(value), bits.get(name, 0)))) for name, value in given]
+    _, values = names.call(table, action.name, params)
     return action.name, values
 
 
 def key_part(part: MatchKey, value: Any) -> KeyPart:
-    """A part of a key: a value, or a list of a value and its prefix, its mask, or the other end of a range."""
+    """A part of a key: a value, alone or in a list; or a list of a value and prefix, mask, or a range's end."""
+    if not isinstance(value, list) or len(value) == 1:
+        return whole_part(part, number_of(only_one(value), part.bits))
+    if part.match not in PAIRS or len(value) != 2:
+        expected = PAIRS[part.match][1] if part.match in PAIRS else "one value"
+        raise ValueError(f"'{part.name}' matches {part.match}: expected {expected}, not {value!r}")
+    kind, _ = PAIRS[part.match]
+    return kind(number_of(value[0], part.bits), number_of(value[1], part.bits))
+
+
+def only_one(value: Any) -> Any:
+    """A value, which may stand in a list of its own; `ValueError` for other lists."""
     if not isinstance(value, list):
-        return whole_part(part, number_of(value))
-    first, second = map(number_of, value)
-    kinds: Mapping[str, KeyPart] = {
-        "lpm": Lpm(first, second),
-        "ternary": Ternary(first, second),
-        "range": Range(first, second),
-    }
-    if part.match not in kinds:
-        raise ValueError(f"'{part.name}' matches {part.match}: expected one value, not {value!r}")
-    return kinds[part.match]
+        return value
+    if len(value) != 1:
+        raise ValueError(f"{value!r}: expected one value")
+    return value[0]
 
 
 def whole_part(part: MatchKey, value: int) -> KeyPart:
@@ -153,9 +171,12 @@ def whole_part(part: MatchKey, value: int) -> KeyPart:
     return kinds.get(part.match, value)
 
 
-def number_of(value: Any) -> int:
-    """A number, or a number or address as text."""
-    return value if isinstance(value, int) else parse_number(value)
+def number_of(value: Any, bits: int) -> int:
+    """A number, or a number or address as text; one below 0 stands for the same bits above."""
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise ValueError(f"{value!r}: expected a number or an address")
+    number = value if isinstance(value, int) else parse_number(value)
+    return number + (1 << bits) if -(1 << bits - 1) <= number < 0 else number
 
 
 def group_of(number: int, replicas: Sequence[ReplicaRecord]) -> MulticastGroup:
@@ -167,7 +188,9 @@ def clones_of(records: Sequence[CloneRecord]) -> Iterator[tuple[MirrorSession, M
     """Clone sessions, each with the group that it needs if it has several replicas."""
     for record in records:
         if len(record.replicas) == 1:
-            yield MirrorSession(record.clone_session_id, record.replicas[0].egress_port), None
+            port, size = record.replicas[0].egress_port, record.packet_length_bytes
+            yield MirrorSession(record.clone_session_id, port, size_bytes=size), None
         else:
             number = CLONE_GROUPS + record.clone_session_id
-            yield MirrorSession(record.clone_session_id, group=number), group_of(number, record.replicas)
+            session = MirrorSession(record.clone_session_id, group=number, size_bytes=record.packet_length_bytes)
+            yield session, group_of(number, record.replicas)

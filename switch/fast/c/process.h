@@ -218,14 +218,14 @@ static void write_record(void *context, u32 port, const u8 *bytes, u32 length) {
     record->used += sizeof head + length;
 }
 
-/* `process`: take `count` packets that stand one after the other in `bytes`. What leaves is written to `out`; returns
- * how many bytes of it are used, or -1 if `room` was too small.
+/* `process`: take `count` packets that stand one after the other in `bytes`, at `now_ns` (-1: when the machine's clock
+ * says). What leaves is written to `out`; returns how many bytes of it are used, or -1 if `room` was too small.
  * `take_packet`: take one packet at a time in picoseconds, and hand what leaves to `to`. */
 #define ENTRY(parsed_bytes) \
-    s64 process(const struct switch_state *self, u32 count, const u32 *ports, const u32 *lengths, u8 *bytes, u8 *out, \
-                u32 room) { \
+    s64 process(const struct switch_state *self, s64 now_ns, u32 count, const u32 *ports, const u32 *lengths, \
+                u8 *bytes, u8 *out, u32 room) { \
         struct record record = {out, 0, room, 0}; \
-        own = self->memory, tables = self->tables, given_ns = -1, emit = write_record, emit_context = &record; \
+        own = self->memory, tables = self->tables, given_ns = now_ns, emit = write_record, emit_context = &record; \
         for (u32 i = 0; i < count; bytes += lengths[i++]) { \
             struct packet packet = {bytes, bytes + lengths[i]}; \
             receive(&packet, ports[i]); \

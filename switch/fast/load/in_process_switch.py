@@ -24,6 +24,8 @@ OUT_BYTES = 1 << 20
 ALIGNMENT = 64
 """Bytes to whose multiples the memory of a switch is aligned, as the C compiler expects it."""
 KEPT = "_library"
+MACHINE_TIME = -1
+"""What C is told instead of a time, for packets that come when the machine's clock says."""
 
 
 class TableHead(ctypes.Structure):
@@ -48,7 +50,8 @@ class Library:
         self.c.table_remove.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
         self.c.table_free.argtypes = [ctypes.c_void_p]
         self.c.process.restype = ctypes.c_int64
-        self.c.process.argtypes = [ctypes.c_void_p, ctypes.c_uint32, *[ctypes.c_void_p] * 4, ctypes.c_uint32]
+        numbers = [ctypes.c_int64, ctypes.c_uint32]
+        self.c.process.argtypes = [ctypes.c_void_p, *numbers, *[ctypes.c_void_p] * 4, ctypes.c_uint32]
         sizes, symbols = ctypes.c_uint32 * 3, self.layout.fronts
         self.sizes = {name: tuple(sizes.in_dll(self.c, f"sizes_of_{name}")) for name in symbols}
 
@@ -112,7 +115,7 @@ class InProcessSwitch(StatefulSwitch):
     """A switch that runs `program`, compiled, in this process. It has all port numbers.
 
     Switches of one program share its code; only one of them may be at work at a time. `clock` is that of whoever gives
-    packets to `take_packet`; `process` tells them the machine's time.
+    it packets, by default the machine's.
     """
 
     def __init__(self, program: Program, name: str = "switch", clock: Clock = time.monotonic_ns) -> None:
@@ -163,7 +166,9 @@ class InProcessSwitch(StatefulSwitch):
         numbers = (ports.ctypes.data, lengths.ctypes.data)
         room = (self.out.ctypes.data, len(self.out))
         failed, lost = self.state.read_failed(), self.state.read_lost()
-        used = self.library.c.process(ctypes.byref(self.pointers), len(ports), *numbers, data.ctypes.data, *room)
+        now_ns = MACHINE_TIME if self.state.clock is time.monotonic_ns else self.state.clock()
+        given = (ctypes.byref(self.pointers), now_ns, len(ports), *numbers, data.ctypes.data)
+        used = self.library.c.process(*given, *room)
         if used < 0:
             raise RunError(f"the packets that leave need more than {len(self.out)} bytes: process fewer at once")
         if self.state.read_failed() != failed:

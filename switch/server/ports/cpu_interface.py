@@ -7,12 +7,9 @@ import select
 from collections.abc import Callable
 from threading import Thread
 
-from switch.standalone.interfaces import IFF_NO_PI, IFF_TAP, MAX_PACKET, open_tun
+from switch.standalone.interfaces import IFF_NO_PI, IFF_TAP, LEAST_FRAME, MAX_PACKET, open_tun
 from topo.errors import RunError
 from topo.live.netlink import index_of, inside, set_up, switch_off_ipv6
-
-LEAST_BYTES = 14
-"""The kernel takes no packet on an Ethernet interface that is shorter than the header of Ethernet."""
 
 
 class CpuInterface:
@@ -33,8 +30,8 @@ class CpuInterface:
 
     def inject(self, packet: bytes) -> None:
         """Let a packet arrive at the CPU port."""
-        if len(packet) < LEAST_BYTES:
-            raise RunError(f"a packet of {len(packet)} bytes for the CPU port: the kernel takes {LEAST_BYTES} or more")
+        if len(packet) < LEAST_FRAME:
+            raise RunError(f"a packet of {len(packet)} bytes for the CPU port: the kernel takes {LEAST_FRAME} or more")
         os.write(self.descriptor, packet)
 
     def run(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import signal
 from collections.abc import Iterator
@@ -136,4 +137,12 @@ def test_a_switch_that_cannot_start_says_why(tmp_path: Path) -> None:
 def test_without_simple_switch_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(MachineError, match=r"simple_switch is not installed: run `vagrant up`"):
+        choose_target("bmv2")
+
+
+@pytest.mark.parametrize("module", ["thrift", "bm_runtime", "bmpy_utils", "p4utils"])
+def test_without_a_python_module_of_bmv2_the_remedy_is_named(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == module else found(name))
+    with pytest.raises(MachineError, match=f"the Python module {module} is not installed: run `vagrant up`"):
         choose_target("bmv2")

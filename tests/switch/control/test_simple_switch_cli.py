@@ -317,3 +317,11 @@ def test_queues_are_set_where_there_are_any() -> None:
     assert queues.asked == [("rate", 1000, 3, None), ("depth", 64, None, None), ("rate", 5, 1, 7)]
     with pytest.raises(InputError, match="expected set_queue_depth PACKETS"):
         run_command(switch, ["set_queue_depth", "1", "2", "3", "4"])
+
+
+def test_a_file_from_windows_is_read(tmp_path: Path) -> None:
+    path, plain = tmp_path / "windows.txt", tmp_path / "plain.txt"
+    line = b"table_add ipv4_lpm forward 10.0.1.0/24 => 02:00:00:00:00:02 2"
+    path.write_bytes(b"\xef\xbb\xbf" + line + b"\r\n")
+    plain.write_bytes(line + b"\n")
+    assert read_commands(path, ROUTER) == read_commands(plain, ROUTER)

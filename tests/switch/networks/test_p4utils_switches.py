@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 import pytest
+from sandbox import sandboxed
 from single_targets import PROGRAMS
 
 pytestmark = [pytest.mark.root, pytest.mark.bmv2]
@@ -38,9 +43,27 @@ finally:
 """
 
 
-def test_a_network_of_p4_utils_runs_on_the_kits_switch(tmp_path: Path) -> None:
-    pytest.importorskip("p4utils")
-    script = NETWORK.format(program=PROGRAMS / "router.json")
-    command = [sys.executable, "-c", script]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=100)
-    assert "lost 0.0" in done.stdout, done.stdout + done.stderr
+def run_network(at: Path) -> str:
+    """What the script says. p4-utils ends processes and removes files by their names, so it runs in a sandbox."""
+    command = sandboxed([sys.executable, "-c", NETWORK.format(program=PROGRAMS / "router.json")])
+    done = subprocess.run(command, cwd=at, capture_output=True, text=True, check=False, timeout=100)
+    return done.stdout + done.stderr
+
+
+@contextmanager
+def bystander(name: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Somebody else's process, which is called `name`."""
+    process = subprocess.Popen([name, "1000"], executable=shutil.which("sleep"))
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_network_of_p4_utils_runs_on_the_kits_switch_and_harms_nobody(tmp_path: Path) -> None:
+    with NamedTemporaryFile(suffix=".log", dir="/tmp") as log, bystander("mininet:somebody") as process:
+        said = run_network(tmp_path)
+        assert "lost 0.0" in said, said
+        assert Path(log.name).exists(), "Mininet's clean-up removes all such files"
+        assert process.poll() is None, "Mininet's clean-up ends all such processes"

@@ -77,3 +77,38 @@ def test_a_network_that_is_ended_leaves_nothing(topology: Path) -> None:
         running.wait(timeout=60)
     assert "there are interfaces s1-eth1, s1-eth2 already" in again.stderr
     assert subprocess.run(["ip", "link", "show", "s1-eth1"], capture_output=True, check=False).returncode != 0
+
+
+def test_a_network_of_p4_utils_routes_between_its_subnets(tmp_path: Path) -> None:
+    routes = [f"table_add ipv4_lpm forward 10.1.{n}.0/24 => 00:00:0a:01:{n:02x}:02 {n}\n" for n in (1, 2)]
+    (tmp_path / "s1-commands.txt").write_text("".join(routes))
+    topology = {
+        "assignment_strategy": "l3",
+        "hosts": {"h1": {}, "h2": {}},
+        "switches": {"s1": {"cli_input": "s1-commands.txt", "cpu_port": True}},
+        "links": [["h1", "s1", {"bw": 100, "delay": 1}], ["h2", "s1"]],
+    }
+    (tmp_path / "p4app.json").write_text(json.dumps({"p4_src": "absent.p4", "cli": True, "topology": topology}))
+    given = [str(tmp_path / "p4app.json"), "--program", str(PROGRAMS / "router.json")]
+    done = network(*given, "--run", "h1 ping -c 1 -W 2 h2", "--run", "links")
+    said = done.stdout + done.stderr
+    assert "1 received" in said, said
+    assert "s1-cpu-eth0<->s1-cpu-eth1 (OK OK)" in said, said
+    assert "these keys have no effect here: cli" in said, said
+    lacks_netem = "Specified qdisc kind is unknown" in said
+    assert ("no netem, so these have no effect: h1 - s1 (delay)" in said) == lacks_netem, said
+
+
+def test_a_network_of_2018_routes_between_its_switches(tmp_path: Path) -> None:
+    mac = {n: f"00:00:00:00:0{n}:0{n}" for n in (1, 2)}
+    for n, other in ((1, 2), (2, 1)):
+        lines = [
+            f"table_add ipv4_lpm forward 10.0.{n}.{n}/32 => {mac[n]} 1",
+            f"table_add ipv4_lpm forward 10.0.{other}.{other}/32 => {mac[other]} 2",
+        ]
+        (tmp_path / f"s{n}.txt").write_text("\n".join(lines))
+    switches = {f"s{n}": {"cli_input": f"s{n}.txt"} for n in (1, 2)}
+    document = {"hosts": ["h1", "h2"], "switches": switches, "links": [["h1", "s1"], ["s1", "s2"], ["s2", "h2"]]}
+    (tmp_path / "topology.json").write_text(json.dumps(document))
+    done = network(str(tmp_path / "topology.json"), "--program", str(PROGRAMS / "router.json"), "--pingall")
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -10,9 +10,11 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 from scapy.utils import PcapNgWriter, rdpcap, wrpcap
 from single_targets import EVERYWHERE, PROGRAMS
+from small_programs import PROGRAMS as SMALL_PROGRAMS
 from typer.testing import CliRunner
 
 from experiments.cli.app import app
+from switch.standalone.pcaps import replay
 from topo.errors import InputError
 
 COMMANDS = """
@@ -92,3 +94,35 @@ def test_nothing_is_written_over(tmp_path: Path) -> None:
             ["switch", "replay", str(PROGRAMS / "router.json"), "--in", "1:x", "--out", str(tmp_path)],
             catch_exceptions=False,
         )
+
+
+@pytest.mark.parametrize("target", ["fast", "interpreted", "traced"])
+def test_programs_have_the_time_of_the_packets(target: str, tmp_path: Path) -> None:
+    given, out = tmp_path / "in.pcap", tmp_path / "out"
+    empty = Ether(dst="02:00:00:00:00:01", type=0) / bytes(24)
+    times_s = (1000.000001, 1010, 1009, 1030.5)
+    frames = [empty.copy() for _ in times_s]
+    for one, time_s in zip(frames, times_s, strict=True):
+        one.time = time_s
+    wrpcap(str(given), frames)
+    replay(SMALL_PROGRAMS / "times.json", None, {1: given}, out, target)
+    heads = [bytes(packet)[14:] for packet in rdpcap(str(out / "port1.pcap"))]
+    came_us = [int.from_bytes(head[:6], "big") for head in heads]
+    assert [us - came_us[0] for us in came_us] == [0, 9_999_999, 9_999_999, 30_499_999], "time never goes back"
+    assert came_us[0] > 0, "as on BMv2, none comes when the switch starts"
+    left_and_queued = [(int.from_bytes(head[6:12], "big"), int.from_bytes(head[12:16], "big")) for head in heads]
+    assert left_and_queued == [(us, us) for us in came_us]
+    assert [float(packet.time) for packet in rdpcap(str(out / "port1.pcap"))] == list(times_s)
+
+
+@pytest.mark.parametrize("target", ["fast", "interpreted"])
+def test_meters_fill_between_packets_of_a_pcap(target: str, tmp_path: Path) -> None:
+    given, commands, out = tmp_path / "in.pcap", tmp_path / "commands.txt", tmp_path / "out"
+    commands.write_text("meter_set_rates rate 0 0.000001:1 0.000001:1")
+    frames = [Ether(dst="02:00:00:00:00:01", type=0) / bytes(4) for _ in range(4)]
+    for one, time_s in zip(frames, (5, 5.1, 7.2, 7.3), strict=True):
+        one.time = time_s
+    wrpcap(str(given), frames)
+    replay(SMALL_PROGRAMS / "model" / "meter.json", commands, {1: given}, out, target)
+    (left,) = out.iterdir()
+    assert [bytes(packet)[17] for packet in rdpcap(str(left))] == [0, 2, 0, 2], "a token a second, and one at most"

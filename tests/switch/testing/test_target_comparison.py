@@ -53,6 +53,13 @@ def test_limits_and_headers_hold() -> None:
         assert packet[22] <= 3
 
 
+@pytest.mark.parametrize("path", [ROUTER, MODEL / "parsing.json", MODEL / "meter.json"])
+def test_packets_are_such_as_interfaces_carry(path: Path) -> None:
+    lengths = {len(packet) for _, packet in Draw(read_program(path), Random(4)).packets(2000)}
+    assert min(lengths) == 14, "the header of Ethernet"
+    assert max(lengths) <= 1514
+
+
 def test_the_same_seed_draws_the_same() -> None:
     draws = [Draw(read_program(ROUTER), Random(seed)) for seed in (5, 5, 6)]
     entries = [draw.entries(4) for draw in draws]
