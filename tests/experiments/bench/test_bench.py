@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from io import StringIO
 
 import pytest
@@ -14,8 +15,10 @@ from experiments.bench.lossless_rate import LOSS_LIMITS, STEP, highest_rates
 from experiments.bench.measure import Findings, Measurement, SetUp, lacking, of_program, targets_here
 from experiments.bench.tables import rate_table, set_up_table
 from experiments.bench.trial import RunTrial, Sender, Trial, burst_of, run_trial
-from planner.install.data_plane_program import PROGRAMS, DataPlaneProgram
+from planner.install.data_plane_program import INA, PROGRAMS, DataPlaneProgram
 from switch.targets import TARGETS
+from topo.errors import RunError
+from traffic.wire.frames import FRAGMENT
 
 
 def switch_of(capacity_pps: float, sender_pps: float = 1e6, quiet_pps: float | None = None) -> RunTrial:
@@ -100,6 +103,32 @@ def test_a_gentle_trial_loses_nothing(target: str, program: DataPlaneProgram) ->
             trial = run_trial(bench, workload, Sender(bench, workload), 0.3, 1000)
             assert trial.loss == 0
             assert trial.rate_pps > 0
+
+
+def at_host(bench: Bench, worker: str, command: str) -> None:
+    """Run a command in a worker's namespace, with its interface for {}."""
+    host = bench.network.hosts[worker]
+    words = command.format(host.interface).split()
+    subprocess.run(["nsenter", f"--net=/proc/{host.pid}/ns/net", *words], check=True, capture_output=True)
+
+
+@pytest.mark.root
+def test_a_full_queue_at_a_worker_slows_it_down_and_loses_nothing() -> None:
+    with Bench(TARGETS["fast"], 1) as bench:
+        at_host(bench, "w2", "tc qdisc add dev {} root tbf rate 8mbit burst 2kb limit 4kb")
+        for workload in of_program(INA):
+            trial = run_trial(bench, workload, Sender(bench, workload), 0.3, None)
+            assert trial.loss == 0
+            assert 0 < trial.rate_pps < 4 * 8e6 / 8 / FRAGMENT.wire_bytes
+
+
+@pytest.mark.root
+def test_a_workers_link_that_is_down_is_an_error() -> None:
+    with Bench(TARGETS["fast"], 1) as bench:
+        at_host(bench, "w2", "ip link set {} down")
+        (plain, _) = of_program(INA)
+        with pytest.raises(RunError, match="host 'w2' cannot send: Network is down"):
+            run_trial(bench, plain, Sender(bench, plain), 0.3, None)
 
 
 def test_every_program_has_a_row_of_aggregation() -> None:
