@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from typing import Generic, TypeVar
@@ -34,17 +35,20 @@ def measure_rows(
     show: Callable[[list[Row[Asked, Found]]], Shown],
     console: Console,
     keep: Callable[[list[Row[Asked, Found]]], None] = lambda _: None,
+    *,
+    waiting: Callable[[Console, str], AbstractContextManager[None]] = working,
 ) -> Shown:
     """Measure one row after another, print each in `words`, and `show` all in the end.
 
     `keep` gets all rows after each new one. An error leaves a row that says why, and the next one is measured. Where
     something ends everything, such as Ctrl-C or a full disk, the rows that came before it are still shown.
+    `waiting` shows that a row is being measured, for those that do not show it themselves.
     """
     rows: list[Row[Asked, Found]] = []
     try:
         for number, each in enumerate(asked, start=1):
             name = f"{number} of {len(asked)}: {each}"
-            with working(console, name):
+            with waiting(console, name):
                 found, error = tried(partial(measure, each))
             rows.append(Row(each, found, error))
             said = f"[bold red]failed[/]: {escape(error or '')}" if found is None else words(found)
