@@ -11,10 +11,11 @@ from rich.console import Console
 
 from experiments.agreement.combinations import Combination
 from experiments.agreement.comparison import Compared, Extent, compare
-from experiments.agreement.report import Summary, agreement_table, line_of, link_rows, print_summary, row
-from experiments.run.printed.progress import working
+from experiments.agreement.report import Summary, agreement_table, link_rows, print_summary, row, words_of
 from experiments.run.record import RunFolder, check_results, machine, versions
+from experiments.sweeps.rows import Row, measure_rows
 from experiments.worlds.world import World
+from traffic.measure.verdict import Verdict
 
 
 def run_agreement(
@@ -26,21 +27,30 @@ def run_agreement(
 ) -> Summary:
     """Run every combination in both worlds, print and write what was found, and return the summary.
 
-    The files are written after each combination. Raises `InakitError` where no folder can be made in `results`.
+    The files are written after each combination; however it ends, what was compared is printed. Raises `InakitError`
+    where no folder can be made in `results`.
     """
     check_results(results)
     folder, names = RunFolder(results, "agreement"), (worlds[0].name, worlds[1].name)
     about = {"worlds": names, "versions": versions(), "machine": machine(), "extent": asdict(extent)}
-    found: list[Compared] = []
-    for number, combination in enumerate(combinations, start=1):
-        with working(console, f"{number} of {len(combinations)}: {combination}"):
-            found.append(compare(combination, worlds, extent))
-        console.print(f"{number} of {len(combinations)}: {line_of(found[-1])}", highlight=False, soft_wrap=True)
-        write(folder, about, found)
-    console.print(agreement_table(found, names))
-    print_summary(console, found)
-    console.print(f"everything of these runs: {folder.path}", highlight=False)
-    return Summary.of(found)
+
+    def show(rows: Sequence[Row[Combination, Compared]]) -> Summary:
+        found = compared(rows)
+        if found:
+            console.print(agreement_table(found, names))
+            print_summary(console, found)
+            console.print(f"everything of these runs: {folder.path}", highlight=False)
+        return Summary.of(found)
+
+    def keep(rows: Sequence[Row[Combination, Compared]]) -> None:
+        write(folder, about, compared(rows))
+
+    return measure_rows(combinations, lambda each: compare(each, worlds, extent), words_of, show, console, keep)
+
+
+def compared(rows: Sequence[Row[Combination, Compared]]) -> list[Compared]:
+    """What was compared; a combination whose comparison broke has failed."""
+    return [row.found or Compared(row.asked, Verdict.FAILED, (row.error or "",)) for row in rows]
 
 
 def write(folder: RunFolder, about: dict[str, Any], found: Sequence[Compared]) -> None:

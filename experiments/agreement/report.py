@@ -68,11 +68,15 @@ FEW = 10
 
 @dataclass(frozen=True)
 class Summary:
-    """All combinations together: how many count, how many of those agree, and the medians of their differences."""
+    """All combinations together: how many count, how many of those agree, and the medians of their differences.
+
+    `failed`: how many broke in the first world, and so do not count.
+    """
 
     counted: int
     agreeing: int
     medians: dict[str, float]
+    failed: int = 0
 
     @staticmethod
     def of(found: Sequence[Compared]) -> Summary:
@@ -82,26 +86,33 @@ class Summary:
         all_of = {each.name: [abs(one.figures[each.name]) for one in differences] for each in QUANTITIES}
         all_of[LINK_BYTES] = [abs(off) for one in differences for off in one.links.values()]
         medians = {name: median(values) for name, values in all_of.items() if values}
-        return Summary(len(counted), sum(one.verdict == Verdict.VALID for one in counted), medians)
+        failed = sum(one.verdict == Verdict.FAILED for one in found)
+        return Summary(len(counted), sum(one.verdict == Verdict.VALID for one in counted), medians, failed)
 
     @property
     def agrees(self) -> bool:
-        """Whether there is a combination that counts, all that count agree, and all medians are below `MEDIAN`.
+        """Whether some combination counts, all that count agree, none broke, and all medians are below `MEDIAN`.
 
         Medians of fewer than `FEW` combinations are not judged.
         """
         judged = self.medians.values() if self.counted >= FEW else ()
-        return 0 < self.counted == self.agreeing and all(found < MEDIAN for found in judged)
+        return not self.failed and 0 < self.counted == self.agreeing and all(found < MEDIAN for found in judged)
 
     def as_json(self) -> dict[str, Any]:
         """The summary in `agreement.json`."""
-        return {"counted": self.counted, "agreeing": self.agreeing, "medians": self.medians, "agrees": self.agrees}
+        return {
+            "counted": self.counted,
+            "agreeing": self.agreeing,
+            "failed": self.failed,
+            "medians": self.medians,
+            "agrees": self.agrees,
+        }
 
 
-def line_of(one: Compared) -> str:
-    """A combination, its verdict and its greatest differences, for who waits for the table."""
+def words_of(one: Compared) -> str:
+    """The verdict of a combination and its greatest differences, for who waits for the table."""
     off = f" (rate {percent(one, 'sending_rate_bps')} %, time {percent(one, 'communication_time_s')} %)"
-    return f"{one.combination}: {styled(one.verdict)}{off if one.differences else ''}"
+    return f"{styled(one.verdict)}{off if one.differences else ''}"
 
 
 def print_summary(console: Console, found: Sequence[Compared]) -> None:

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from math import isnan, nan
 
+from rich.console import Console
 from rich.table import Table
 
 from experiments.bench.chain import WORKERS
-from experiments.bench.measure import Findings, Measurement
+from experiments.bench.measure import Findings
 from traffic.wire.frames import FRAGMENT
 
 
-def rate_table(rates: Sequence[Measurement]) -> Table:
+def print_findings(console: Console, findings: Findings) -> None:
+    """Print the tables of what was measured, and why the rest was not."""
+    if findings.rates:
+        console.print(rate_table(findings), set_up_table(findings))
+    for case, error in findings.failed:
+        console.print(f"{case} {FAILED}: {error}", highlight=False, markup=False, soft_wrap=True)
+
+
+def rate_table(findings: Findings) -> Table:
     """One row for each workload, loss limit and chain, a column for each target, and its ratio to the first one."""
+    rates = findings.rates
     targets = list(dict.fromkeys(m.target for m in rates))
     table = Table(title="Packets per second into the first switch", caption=CAPTION, caption_justify="left")
     for heading in ("workload", "loss"):
@@ -24,22 +34,31 @@ def rate_table(rates: Sequence[Measurement]) -> Table:
     lengths = list(dict.fromkeys(m.switches for m in rates))
     for workload, limit in groups:
         for place, length in enumerate(lengths):
-            row = [found[workload, limit, length, target] for target in targets]
+            row = [found.get((workload, limit, length, target), NOT_MEASURED) for target in targets]
             heads = ("", "") if place else (workload, f"≤ {limit:.1%}" if limit else "none")
-            cells = [*heads, str(length), *(f"{rate:,.0f}" for rate in row), *(ratio(rate, row[0]) for rate in row[1:])]
+            ratios = (ratio(rate, row[0]) for rate in row[1:])
+            cells = [*heads, str(length), *map(number, row), *ratios]
             table.add_row(*cells, end_section=length == lengths[-1])
     return table
 
 
+FAILED, NOT_MEASURED = "failed", nan
 CAPTION = (
     f"{FRAGMENT.wire_bytes}-byte packets of {len(WORKERS)} workers through switches in a row, of which each packet "
     "passes every one; no link is shaped. One process sends, its processor time included."
 )
 
 
-def ratio(rate: float, reference: float) -> str:
-    """A rate divided by the reference rate, as text; a dash if the reference is 0."""
-    return f"{rate / reference:.1f}" if reference else "-"
+def number(rate: float | None) -> str:
+    """A rate as text; a dash for one that was not measured."""
+    if rate is None:
+        return FAILED
+    return "-" if isnan(rate) else f"{rate:,.0f}"
+
+
+def ratio(rate: float | None, reference: float | None) -> str:
+    """A rate divided by the reference rate, as text; a dash if the reference is 0, or one is not there."""
+    return "-" if rate is None or not reference or isnan(rate / reference) else f"{rate / reference:.1f}"
 
 
 def set_up_table(findings: Findings) -> Table:
@@ -50,5 +69,5 @@ def set_up_table(findings: Findings) -> Table:
         table.add_column(heading, justify="right")
     found = {(each.switches, each.target): f"{each.network_s:.1f} + {each.entries_s:.2f}" for each in findings.set_ups}
     for length in dict.fromkeys(each.switches for each in findings.set_ups):
-        table.add_row(str(length), *(found[length, target] for target in targets))
+        table.add_row(str(length), *(found.get((length, target), "-") for target in targets))
     return table

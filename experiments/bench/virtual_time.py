@@ -147,7 +147,7 @@ def most_hops(rates: Sequence[Measurement]) -> dict[str, float]:
     yields = {workload.name: workload.yield_per_packet for workload in WORKLOADS}
     best: dict[str, float] = {}
     for each in rates:
-        hops = each.rate_pps * (1 + each.switches * yields[each.workload])
+        hops = (each.rate_pps or 0.0) * (1 + each.switches * yields[each.workload])
         best[each.target] = max(best.get(each.target, 0.0), hops)
     return {target: most for target, most in best.items() if most}
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from rich.console import Console
+from rich.markup import escape
 
 from experiments.calibrate.cache import default_file, load_capacities, save_capacity, this_machine
 from experiments.calibrate.capacity import Capacity, Load, Use, hosts_at_work, nearest, planned_load
@@ -49,7 +50,12 @@ def find_limit(bed: TrialNetwork, console: Console) -> Calibration:
         trials.append(shown(bed, scale, console))
         return trials[-1].verdict == VALID
 
-    scale = highest_rate(carried, first_scale(bed))
+    try:
+        scale = highest_rate(carried, first_scale(bed))
+    except BaseException as error:
+        if valid := [trial.scale for trial in trials if trial.verdict == VALID]:
+            error.add_note(f"VALID until then at up to {rates(bed.problem.fabric, max(valid))}")
+        raise
     if scale is None:
         raise MachineError(
             f"this machine carries this plan at no link rate down to {rates(bed.problem.fabric, trials[-1].scale)}: "
@@ -79,12 +85,15 @@ def shown(bed: TrialNetwork, scale: float, console: Console) -> Trial:
     """Run a trial, and print its verdict and its first reason."""
     with working(console, f"links of {rates(bed.problem.fabric, scale)}"):
         trial = bed.trial(scale)
-    style = VERDICT_STYLES.get(trial.verdict, "bold yellow")
-    console.print(f"links of {rates(bed.problem.fabric, scale)}: [{style}]{trial.verdict}[/]", highlight=False)
-    for reason in trial.reasons[:1]:
-        more = f" (and {len(trial.reasons) - 1} more reasons)" if len(trial.reasons) > 1 else ""
-        console.print(f"  - {reason}{more}", highlight=False, markup=False, soft_wrap=True)
+    console.print(f"links of {rates(bed.problem.fabric, scale)}: {words_of(trial)}", highlight=False, soft_wrap=True)
     return trial
+
+
+def words_of(trial: Trial) -> str:
+    """The verdict of a trial and, below it, its first reason."""
+    style = VERDICT_STYLES.get(trial.verdict, "bold yellow")
+    more = f" (and {len(trial.reasons) - 1} more reasons)" if len(trial.reasons) > 1 else ""
+    return "\n".join([f"[{style}]{trial.verdict}[/]", *(escape(f"  - {reason}{more}") for reason in trial.reasons[:1])])
 
 
 def rates(fabric: Fabric, scale: float) -> str:

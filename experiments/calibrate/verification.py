@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rich.console import Console
 from rich.table import Table
 
-from experiments.calibrate.limit import shown
+from experiments.calibrate.limit import rates, words_of
 from experiments.calibrate.trials import Trial, TrialNetwork
 from experiments.run.printed.report import without_names
 from experiments.run.printed.tables import NARROW
+from experiments.sweeps.rows import Row, measure_rows
 from traffic.measure.verdict import OVERLOADED, VALID
 
 LIGHT, HEAVY = 0.7, (1.5, 2.0, 4.0)
@@ -45,10 +46,33 @@ class Verified:
         return Counter(kind for trial in self.trials for kind in {without_names(reason) for reason in trial.reasons})
 
 
-def verify(bed: TrialNetwork, calibrated: float, runs: int, console: Console) -> Iterator[Verified]:
-    """`runs` trials at each multiple of the calibrated scale."""
-    for multiple in (LIGHT, *HEAVY):
-        yield Verified(multiple, tuple(shown(bed, multiple * calibrated, console) for _ in range(runs)))
+@dataclass(frozen=True)
+class Multiple:
+    """A run at a multiple of the calibrated rate, whose links then have the `rates`."""
+
+    multiple: float
+    rates: str
+
+    def __str__(self) -> str:
+        return f"{self.multiple:g} times the calibrated, links of {self.rates}"
+
+
+def verify(bed: TrialNetwork, calibrated: float, runs: int, console: Console) -> bool:
+    """Try `runs` runs at each multiple of the calibrated scale, and print their verdicts; whether all are as promised.
+
+    However it ends, the table of what was tried is printed. A run that breaks is a broken promise.
+    """
+    multiples = [Multiple(each, rates(bed.problem.fabric, each * calibrated)) for each in (LIGHT, *HEAVY)]
+
+    def show(rows: Sequence[Row[Multiple, Trial]]) -> bool:
+        tried = {row.asked.multiple: [each.found for each in rows if each.asked == row.asked] for row in rows}
+        found = [Verified(multiple, tuple(filter(None, trials))) for multiple, trials in tried.items()]
+        if found:
+            console.print(verification_table(found))
+        return all(one.kept for one in found) and not any(row.error for row in rows)
+
+    asked = [each for each in multiples for _ in range(runs)]
+    return measure_rows(asked, lambda each: bed.trial(each.multiple * calibrated), words_of, show, console)
 
 
 def verification_table(found: list[Verified]) -> Table:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,11 +13,12 @@ from experiments.bench.virtual_curve import SIMULATED, Simulated, simulate
 from experiments.calibrate.curve import CALIBRATED, Curve, T, curve_table, write_curve
 from experiments.calibrate.limit import Calibration, find_limit, print_calibration
 from experiments.calibrate.trials import TrialNetwork
-from experiments.calibrate.verification import verification_table, verify
+from experiments.calibrate.verification import verify
 from experiments.run.planning import plan_to_run, print_headroom
 from experiments.run.printed.progress import working
 from experiments.run.record import check_results, make_new_folder, stamp
 from experiments.run.scenario import FabricChoice, JobChoice, build_problem, parse_scale
+from experiments.sweeps.rows import Row, measure_rows
 from experiments.worlds.auto import print_choice
 from experiments.worlds.emulated import emulated_world
 from experiments.worlds.virtual import VirtualWorld
@@ -61,22 +63,47 @@ def run_calibrate(command: Command, verify_runs: int, console: Console) -> int:
     with command.network(console) as bed:
         found = find_limit(bed, console)
         print_calibration(console, found, parse_scale(command.fabric.scale))
-        if not verify_runs:
-            return 0
-        verified = list(verify(bed, found.trial.scale, verify_runs, console))
-    console.print(verification_table(verified))
-    return 0 if all(one.kept for one in verified) else 1
+        return 0 if not verify_runs or verify(bed, found.trial.scale, verify_runs, console) else 1
 
 
-def run_curve(command: Command, sizes: str, results: Path, console: Console) -> None:
-    """Measure fat-trees of the sizes in `sizes`, print the curve, and write it to a new folder in `results`."""
+def run_curve(command: Command, sizes: str, results: Path, console: Console) -> int:
+    """Measure fat-trees of the sizes in `sizes`, print the curve, and write it to a new folder in `results`.
+
+    However it ends, the curve of what was measured is printed and written. Returns the exit code: 1 if a size failed.
+    """
     check_results(results)
     numbers = parse_sizes(sizes)
     if command.switch == VirtualWorld.name:
         # The process's memory only grows, so larger fabrics come later.
-        show_curve(SIMULATED, [simulated(of_size(command, k), console) for k in sorted(numbers)], results, console)
-    else:
-        show_curve(CALIBRATED, [calibrated(of_size(command, k), console) for k in numbers], results, console)
+        return measured_curve(SIMULATED, command, sorted(numbers), simulated, results, console)
+    return measured_curve(CALIBRATED, command, numbers, calibrated, results, console)
+
+
+def measured_curve(
+    curve: Curve[T],
+    command: Command,
+    sizes: Sequence[int],
+    measure: Callable[[Command, Console], T],
+    results: Path,
+    console: Console,
+) -> int:
+    """Measure one size after another, and show the curve of those that did not fail. Returns the exit code."""
+
+    def show(rows: Sequence[Row[str, T]]) -> int:
+        found = [row.found for row in rows if row.found is not None]
+        if found:
+            show_curve(curve, found, results, console)
+        return int(len(found) < len(rows))
+
+    commands = {f"k = {k}": of_size(command, k) for k in sizes}
+    return measure_rows(
+        list(commands),
+        lambda size: measure(commands[size], console),
+        lambda _: "measured",
+        show,
+        console,
+        waiting=lambda *_: nullcontext(),
+    )
 
 
 def of_size(command: Command, k: int) -> Command:

@@ -13,11 +13,12 @@ from itertools import product
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from experiments.exactness.attempt import Cell, Tried, attempt, weight
 from experiments.exactness.conditions import CONDITIONS
-from experiments.run.printed.progress import working
+from experiments.sweeps.rows import Row, measure_rows
 from planner.core.policies import POLICIES
 from planner.install.data_plane_program import INA, DataPlaneProgram
 from topo.errors import InputError, unknown_name
@@ -69,13 +70,27 @@ def shared_out(total: int, wanted: Sequence[Cell]) -> int:
 def run_matrix(
     wanted: Sequence[Cell], fragments: int | None, console: Console, program: DataPlaneProgram = INA
 ) -> list[Tried]:
-    """Try every cell, print the matrix, and return what was found."""
-    found = []
-    for number, cell in enumerate(wanted, start=1):
-        with working(console, f"{number} of {len(wanted)}: {cell}"):
-            found.append(attempt(cell, fragments, program))
-        if not found[-1].exact:
-            console.print(f"{cell}: {found[-1].failure}", highlight=False, markup=False)
+    """Try every cell, print each result and then the matrix, and return what was found.
+
+    However it ends, the matrix of what was tried is printed. A cell that cannot be tried has failed.
+    """
+
+    def show(rows: Sequence[Row[Cell, Tried]]) -> list[Tried]:
+        found = [row.found or Tried(row.asked, 0, row.error or "") for row in rows]
+        if found:
+            print_matrix(found, console, program)
+        return found
+
+    return measure_rows(wanted, lambda cell: attempt(cell, fragments, program), told, show, console)
+
+
+def told(tried: Tried) -> str:
+    """A cell's result for who waits for the matrix."""
+    return f"{tried}" if tried.exact else f"{tried}: {escape(tried.failure)}"
+
+
+def print_matrix(found: Sequence[Tried], console: Console, program: DataPlaneProgram) -> None:
+    """Print the matrix, what it shows, and how many of its cells are exact."""
     exact, carried = sum(each.exact for each in found), sum(each.fragments for each in found)
     console.print(matrix_table(found))
     console.print(
@@ -83,7 +98,6 @@ def run_matrix(
     )
     counts = COUNTED if program.counts_workers else NOT_COUNTED
     console.print(f"{exact} of {len(found)} exact: {COVERED}{counts}", highlight=False, soft_wrap=True)
-    return found
 
 
 def matrix_table(found: Sequence[Tried]) -> Table:

@@ -7,13 +7,15 @@ and one line here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib import import_module
 
 from rich.console import Console
 
 from experiments.papers.common.figure import Figure, Request
+from experiments.sweeps.one_trial import tried
 from topo.errors import InputError, unknown_name
-from traffic.measure.verdict import worst_of
+from traffic.measure.verdict import Verdict, worst_of
 
 
 def module(name: str, function: str = "run", *given: str) -> Callable[[Console, Request], str]:
@@ -206,13 +208,19 @@ def figures(paper: str | None = None) -> Iterator[tuple[str, Figure]]:
 
 
 def run_simulated(paper: str, console: Console, request: Request) -> str:
-    """Run all simulated figures of a paper and return their worst verdict. Raises `InputError` if there are none."""
+    """Run all simulated figures of a paper and return their worst verdict. Raises `InputError` if there are none.
+
+    A figure that fails says why, and the others are run.
+    """
     verdicts = []
     for name, figure in figures_of(paper).items():
         if figure.simulated:
             figure.check(request)
             console.rule(f"{paper} {name}: {figure.summary}")
-            verdicts.append(figure.run(console, request))
+            verdict, error = tried(partial(figure.run, console, request))
+            verdicts.append(verdict or Verdict.FAILED)
+            if error:
+                console.print(f"{paper} {name} failed: {error}", highlight=False, markup=False, soft_wrap=True)
     if not verdicts:
         raise InputError(
             f"paper '{paper}' has no simulated figure: name one of its figures, {', '.join(FIGURES[paper])}"

@@ -32,24 +32,36 @@ from experiments.sweeps.engines import find_engine
 from experiments.sweeps.kept import Finished, Kept
 from experiments.sweeps.one_trial import Trial
 from topo.errors import InputError, unknown_name
+from topo.live.signals import interrupts_held
 from traffic.measure.verdict import VALID
 
 ALL, FAILED = "all", "failed"
 
 
 def run_file(file: Path, on: str, processes: int | None, again: str, results: Path, console: Console) -> bool:
-    """Run a study and write its table; whether every run succeeded and is VALID. Raises `InakitError`."""
+    """Run a study and write its table; whether every run succeeded and is VALID. Raises `InakitError`.
+
+    What ends it leaves the table of the runs that are done.
+    """
     study, kept = load_study(file), kept_in(results)
     forget(again, study.trials, kept)
-    run_study(study, results, find_engine(on, processes, kept), console)
-    rows = tables(study, results)
+    try:
+        run_study(study, results, find_engine(on, processes, kept), console)
+    finally:
+        with interrupts_held():
+            left = tell_runs(study, tables(study, results), results, console)
+    return not left.out
+
+
+def tell_runs(study: Study, rows: list[dict[str, object]], results: Path, console: Console) -> Left:
+    """Print how many runs count, why others do not, and where the table is."""
     _, left = counting(rows)
     failed = sorted({str(row["error"]) for row in rows if row["error"] is not None})
     console.print(f"{study.name}: {left.words}", highlight=False, soft_wrap=True)
     for error in failed:
         console.print(f"  - {error}", highlight=False, markup=False, soft_wrap=True)
     console.print(f"wrote {study.folder(results) / TABLE}", highlight=False, soft_wrap=True)
-    return not left.out
+    return left
 
 
 def forget(again: str, trials: Sequence[Trial], kept: Kept) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from experiments.sweeps.kept import Finished, Kept
 from experiments.sweeps.machine_lock import one_at_a_time
@@ -22,6 +22,7 @@ Given = Mapping[str, Any]
 Row = dict[str, Any]
 """What a trial returns, in JSON's types."""
 KEY_LETTERS = 32
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -54,17 +55,25 @@ def carry_out(trial: Trial, kept: Kept) -> Finished:
 
 
 def attempt(trial: Trial) -> Finished:
-    """Run the trial. An exception becomes its error, unless it says that something cannot be written."""
-    started_s, row, error = time.perf_counter(), None, None
+    """Run the trial, and note what came of it. Raises `OutputError` where something cannot be written."""
+    started_s = time.perf_counter()
+    row, error = tried(lambda: trial.function(trial.given))
+    return Finished(trial.key, row, error, time.perf_counter() - started_s, platform.node(), now())
+
+
+def tried(measure: Callable[[], Found]) -> tuple[Found | None, str | None]:
+    """What was measured, or the exception that came instead, in a line.
+
+    Raises `OutputError` where something cannot be written: what comes later could not be kept either.
+    """
     try:
-        row = trial.function(trial.given)
+        return measure(), None
     except OutputError:
         raise
     except Exception as failure:
         if isinstance(failure, OSError) and (told := output_error(failure)) is not None:
             raise told from failure
-        error = told_in_a_line(failure)
-    return Finished(trial.key, row, error, time.perf_counter() - started_s, platform.node(), now())
+        return None, told_in_a_line(failure)
 
 
 def told_in_a_line(failure: Exception) -> str:

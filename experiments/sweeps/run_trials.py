@@ -17,16 +17,21 @@ def run_trials(
 ) -> dict[str, Finished]:
     """What came of all trials, by key, in their order; what is kept is not run again.
 
-    A result of a worker that does not share this machine's folder is kept here as well. Raises `OutputError`.
+    A result of a worker that does not share this machine's folder is kept here as well. What ends the sweep before all
+    are done gets a note that says how many are. Raises `OutputError`.
     """
     found = {trial.key: finished for trial in trials if (finished := kept.get(trial.key)) is not None}
     missing = [trial for trial in trials if trial.key not in found]
     if missing:
-        with countdown(console, title, trials, found.values(), engine.width) as note:
-            for finished in surviving(engine, missing, kept):
-                keep_here(finished, kept)
-                found[finished.key] = finished
-                note(finished)
+        try:
+            with countdown(console, title, trials, found.values(), engine.width) as note:
+                for finished in surviving(engine, missing, kept):
+                    keep_here(finished, kept)
+                    found[finished.key] = finished
+                    note(finished)
+        except BaseException as ended:
+            ended.add_note(f"{title}: {len(found)} of {len(trials)} are kept, and the same command goes on")
+            raise
     return {trial.key: found[trial.key] for trial in trials}
 
 

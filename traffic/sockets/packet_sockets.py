@@ -7,9 +7,6 @@ discipline, as an application's would, so that its rate limit holds and a full q
 
 from __future__ import annotations
 
-import ctypes
-import errno
-import os
 import socket
 import struct
 import time
@@ -24,7 +21,7 @@ from topo.live.namespaces import network_namespace
 from traffic.sockets.backlog import Backlog
 from traffic.sockets.ports import FloatArray, HostPort, IntArray, Outgoing, Packets
 from traffic.sockets.rings import PACKET_STATISTICS, SOL_PACKET, ReceiveRings
-from traffic.sockets.sendmmsg import BATCH, Messages, Piece, in_turns, libc, pieces
+from traffic.sockets.sendmmsg import BATCH, Messages, Piece, in_turns, pieces, send_batch
 from traffic.sockets.socket_filter import ETH_P_IP, INA_FILTER, RETURN, attach_filter
 from traffic.wire.packet_format import UDP_PORT
 
@@ -118,15 +115,9 @@ class SocketPorts:
         """Send a piece, and return how many of its packets the host's queue took. Raises `RunError` on other errors."""
         host = piece.host
         address = outbox.from_row(piece.row)
-        sent: int = libc.sendmmsg(self.descriptors[host], address, piece.packets, socket.MSG_DONTWAIT)
-        if sent >= 0:
-            return sent
-        code = ctypes.get_errno()
-        if code == errno.ENOBUFS:
-            self.full[host] += 1
-        elif code not in (errno.EAGAIN, errno.EINTR):
-            raise RunError(f"host '{self.hosts[host].name}' cannot send: {os.strerror(code)}")
-        return 0
+        taken = send_batch(self.descriptors[host], address, piece.packets, self.hosts[host].name)
+        self.full[host] += taken.full
+        return taken.packets
 
     def receive(self) -> Packets:
         """What has arrived: at most about `BATCH` packets, and at most an equal share of these from each host."""

@@ -1,15 +1,25 @@
-"""Batches of packets for `sendmmsg`, by which the kernel reads the frames of many packets from NumPy arrays."""
+"""Batches of packets by `sendmmsg`, by which the kernel reads the frames of many packets from NumPy arrays.
+
+Every batch of the kit leaves by `send_batch` or `send_all`. The kernel takes fewer packets than it is given whenever
+a queue on their way is full: that is back pressure, and the rest goes later.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import errno
+import os
+import select
+import socket
+import time
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from traffic.sockets.backlog import AT_ONCE
+from topo.errors import RunError
+from traffic.sockets.backlog import AT_ONCE, PAUSE_S
 from traffic.sockets.ports import IntArray, Outgoing
 from traffic.wire.frames import BARE_FRAME, FRAME
 from traffic.wire.packet_format import Kind
@@ -17,6 +27,8 @@ from traffic.wire.packet_format import Kind
 VALUES_BYTES = FRAME.itemsize - BARE_FRAME.itemsize
 BATCH = 8192
 """The most packets of a batch that one `send` takes, and about the most that one `receive` returns."""
+STUCK_S = 10.0
+"""A sender whose packets nobody has taken for so long gives up."""
 
 # struct iovec and struct mmsghdr of a 64-bit kernel.
 IOVEC = np.dtype([("base", np.uint64), ("length", np.uint64)])
@@ -69,6 +81,53 @@ class Messages:
     def from_row(self, row: int) -> int:
         """The address of the header of message `row`."""
         return self.address + row * MMSGHDR.itemsize
+
+
+class Taken(NamedTuple):
+    """How many packets of a batch the kernel took; `full`: a full queue refused the next one."""
+
+    packets: int
+    full: bool = False
+
+
+def send_batch(descriptor: int, address: int, packets: int, host: str) -> Taken:
+    """Give the kernel the packets whose headers are at `address`, as many as it takes now.
+
+    A call that takes fewer does not tell why, so the rest is offered at once, until all are taken or none is. Raises
+    `RunError`, which names the host, where the link is down or the socket fails.
+    """
+    sent = 0
+    while sent < packets:
+        count = libc.sendmmsg(descriptor, address + sent * MMSGHDR.itemsize, packets - sent, socket.MSG_DONTWAIT)
+        if count < 0:
+            code = ctypes.get_errno()
+            if code not in (errno.ENOBUFS, errno.EAGAIN, errno.EINTR):
+                raise RunError(f"host '{host}' cannot send: {os.strerror(code)}")
+            return Taken(sent, code == errno.ENOBUFS)
+        sent += count
+    return Taken(sent)
+
+
+def send_all(descriptor: int, address: int, packets: int, host: str, stuck_s: float = STUCK_S) -> None:
+    """Give the kernel all packets whose headers are at `address`, and wait for room where it has none.
+
+    Raises `RunError` as `send_batch` does, and where none has been taken for `stuck_s`.
+    """
+    room = select.poll()
+    room.register(descriptor, select.POLLOUT)
+    last_s, left = time.monotonic(), packets
+    while left:
+        taken = send_batch(descriptor, address + (packets - left) * MMSGHDR.itemsize, left, host)
+        left -= taken.packets
+        now_s = time.monotonic()
+        if taken.packets:
+            last_s = now_s
+        elif now_s - last_s > stuck_s:
+            raise RunError(f"host '{host}' cannot send: its link has taken no packet for {stuck_s:g} s")
+        if taken.full:
+            time.sleep(PAUSE_S)  # a socket can be written to, whatever the queue behind it
+        elif left:
+            room.poll(1e3 * stuck_s)
 
 
 class Piece(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -11,14 +12,19 @@ OfPlanners = Annotated[bool, typer.Option("--planners", help="time ARO's planner
 OfSweeps = Annotated[bool, typer.Option("--sweeps", help="time the engine of studies instead; without root")]
 Quick = Annotated[bool, typer.Option("--quick", help="with --planners: a few seeds, in some minutes")]
 
+FAILED = 1
+
 
 def bench(planners: OfPlanners = False, sweeps: OfSweeps = False, quick: Quick = False) -> None:
-    """Measure the packets per second without loss of every installed switch target, and those of virtual time."""
+    """Measure the packets per second without loss of every installed switch target, and those of virtual time.
+
+    Each result is printed when it is there. Exit code 1 where one failed, of which the others are not the worse.
+    """
     from experiments.bench.measure import lacking, run_bench, targets_here  # noqa: PLC0415
     from experiments.bench.planners import bench_planners  # noqa: PLC0415
     from experiments.bench.several_tasks import bench_several  # noqa: PLC0415
     from experiments.bench.sweep_engine import bench_sweep, sweep_table  # noqa: PLC0415
-    from experiments.bench.tables import rate_table, set_up_table  # noqa: PLC0415
+    from experiments.bench.tables import print_findings  # noqa: PLC0415
     from experiments.bench.virtual_time import bench_virtual, datacentre, hops_table  # noqa: PLC0415
     from experiments.run.printed.progress import working  # noqa: PLC0415
 
@@ -32,9 +38,8 @@ def bench(planners: OfPlanners = False, sweeps: OfSweeps = False, quick: Quick =
         return
     for reason in lacking():
         console.print(reason, highlight=False, soft_wrap=True)
-    findings = run_bench(targets_here(), console)
-    if findings.rates:
-        console.print(rate_table(findings.rates), set_up_table(findings))
+    findings = run_bench(targets_here(), console, partial(print_findings, console))
     with working(console, "virtual time"):
         speed = bench_virtual(datacentre())
     console.print(hops_table(speed, findings.rates))
+    raise typer.Exit(FAILED if findings.failed else 0)

@@ -32,6 +32,5 @@ def calibrate(
 
     command = Command(fabric.choice(seed), job.choice(seed), planner, switch, seed)
     if curve is not None:
-        run_curve(command, curve, results, Console())
-    else:
-        raise typer.Exit(run_calibrate(command, verify, Console()))
+        raise typer.Exit(run_curve(command, curve, results, Console()))
+    raise typer.Exit(run_calibrate(command, verify, Console()))

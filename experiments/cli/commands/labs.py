@@ -78,16 +78,20 @@ def leaderboard(
     table: Annotated[Path, typer.Option(help="one line for each student, the best first")] = Path("leaderboard.csv"),
 ) -> None:
     """Rank the planners of lab 6 on larger networks: the mean part of a bound that no plan exceeds."""
-    from experiments.labs.plan.leaderboard import board_of, ranked  # noqa: PLC0415
-    from experiments.labs.plan.leaderboard import leaderboard as found  # noqa: PLC0415
+    from rich.console import Console  # noqa: PLC0415
+
+    from experiments.labs.plan.leaderboard import Entry, board_of, ranked  # noqa: PLC0415
+    from experiments.labs.plan.leaderboard import leaderboard as measured  # noqa: PLC0415
     from topo.errors import writing  # noqa: PLC0415
 
-    entries = found(folder, seed)
-    for rank, entry in ranked(entries):
-        print(f"{rank:3} {entry.student:24} {entry.mean:6.1%}  {entry.problem}".rstrip())
-    with writing(table):
-        table.write_text(board_of(entries))
-    print(f"wrote {table}")
+    def show(entries: list[Entry]) -> None:
+        for rank, entry in ranked(entries):
+            print(f"{rank:3} {entry.student:24} {entry.mean:6.1%}  {entry.problem}".rstrip())
+        with writing(table):
+            table.write_text(board_of(entries))
+        print(f"wrote {table}")
+
+    measured(folder, seed, Console(), show)
 
 
 @app.command()
@@ -114,17 +118,15 @@ def compile_lab(lab: LabName) -> None:
 def mutants(lab: LabName, seed: Annotated[str, typer.Option(help="what the tests are drawn from")] = "0") -> None:
     """Grade a lab's solutions, and its wrong solutions: each has to lose its item and no other (exit code 1 if not)."""
     from experiments.labs.registry import COURSE, lab_named, teacher_folder  # noqa: PLC0415
-    from experiments.labs.teacher.trial import try_mutants, try_solutions  # noqa: PLC0415
+    from experiments.labs.teacher.trial import trials_of  # noqa: PLC0415
+    from experiments.sweeps.one_trial import tried  # noqa: PLC0415
 
     failed = 0
     known = lab_named(lab)
-    teacher = teacher_folder(known.name).parent
-    for trials in (try_solutions(known, COURSE, teacher, seed), try_mutants(known, COURSE, teacher, seed)):
-        for trial in trials:
-            failed += not trial.as_expected
-            lost = ", ".join(trial.lost) or "-"
-            print(
-                f"{'ok ' if trial.as_expected else 'BAD'} {trial.name:40} loses {lost:12} {trial.cause[:100]}",
-                flush=True,
-            )
+    for name, trial in trials_of(known, COURSE, teacher_folder(known.name), seed):
+        found, error = tried(trial)
+        good = found is not None and found.as_expected
+        failed += not good
+        lost, cause = (", ".join(found.lost) or "-", found.cause) if found else ("?", f"not graded: {error}")
+        print(f"{'ok ' if good else 'BAD'} {name:40} loses {lost:12} {cause[:100]}", flush=True)
     raise typer.Exit(MISSED if failed else 0)

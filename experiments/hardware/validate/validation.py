@@ -159,7 +159,7 @@ def validate_site(site: Site, results: Path, engine: Engine, console: Console) -
     left_out: list[str] = []
     try:
         found = [result if result.failed else all_of(work, result, left_out) for result in planned]
-    except KeyboardInterrupt as interrupt:
+    except (KeyboardInterrupt, SystemExit) as interrupt:
         interrupt.add_note(f"what is done of site {site.name} is kept: the same command goes on")
         raise
     return Validation(site, tuple(found), tuple(dict.fromkeys(left_out)))

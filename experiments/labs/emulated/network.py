@@ -11,6 +11,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from experiments.labs.course.packets import TYPE_AGG
 from experiments.labs.runners.entry_format import with_whole_names
 from switch.entries import SwitchEntries
@@ -19,6 +21,7 @@ from switch.targets import choose_target
 from topo.fabric.fabric import Fabric, Host, Link, Switch
 from topo.live.namespaces import network_namespace
 from topo.live.network import Network, RunningHost
+from traffic.sockets.sendmmsg import Messages, send_all
 
 RATE_BPS = 100e6
 MOST_BYTES = 2048
@@ -46,10 +49,12 @@ class HostFrames:
         self.network = network
         self.sockets = {name: open_socket(host) for name, host in network.hosts.items()}
         self.names = {each: name for name, each in self.sockets.items()}
+        self.outbox = Messages()
 
     def send(self, host: str, packet: bytes) -> None:
-        """Send a packet from a host."""
-        self.sockets[host].send(packet)
+        """Send a packet from a host. Raises `RunError` where its link takes none."""
+        self.outbox.point_at(np.frombuffer(packet, np.uint8)[np.newaxis], len(packet))
+        send_all(self.sockets[host].fileno(), self.outbox.address, 1, host)
 
     def received(self, wait_s: float, enough: int = 1 << 30) -> Arrived:
         """What comes to hosts until nothing has for so long, or `enough` packets have come."""

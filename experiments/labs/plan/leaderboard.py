@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from statistics import fmean
+
+from rich.console import Console
 
 from experiments.labs.grading.finding import WrongError
 from experiments.labs.grading.submission import read_submission, submissions_in
@@ -18,6 +20,7 @@ from experiments.labs.plan.lab import FILE
 from experiments.labs.plan.nearness import bound_bps
 from experiments.labs.plan.student_planner import StudentPlanner
 from experiments.labs.sandbox.process import EndedError
+from experiments.sweeps.rows import Row, measure_rows
 from planner.core.check import check
 from planner.core.problem import Problem
 from topo.errors import InakitError, InputError, PlanError
@@ -39,13 +42,26 @@ class Entry:
         return round(fmean(self.parts), 3)
 
 
-def leaderboard(folder: Path, seed: str) -> list[Entry]:
-    """The planners of a class, the best first. Raises `InputError` as `submissions_in` does."""
+def leaderboard(folder: Path, seed: str, console: Console, show: Callable[[list[Entry]], None]) -> list[Entry]:
+    """The planners of a class, the best first, which are shown; also where an interruption leaves only some.
+
+    Raises `InputError` as `submissions_in` does.
+    """
     handed = submissions_in(folder)
     problems = networks.for_the_board(Random(f"{seed}/6-plan/leaderboard"))
     bounds = [bound_bps(problem) for problem in problems]
-    entries = (entry_of(student, path, problems, bounds) for student, path in handed.items())
-    return sorted(entries, key=lambda each: (-each.mean, each.student))
+
+    def shown(rows: Sequence[Row[str, Entry]]) -> list[Entry]:
+        nothing = (0.0,) * len(problems)
+        entries = [row.found or Entry(row.asked, nothing, f"not measured: {row.error}") for row in rows]
+        entries.sort(key=lambda each: (-each.mean, each.student))
+        show(entries)
+        return entries
+
+    def measured(student: str) -> Entry:
+        return entry_of(student, handed[student], problems, bounds)
+
+    return measure_rows(list(handed), measured, lambda entry: f"{entry.mean:.1%}", shown, console)
 
 
 def entry_of(student: str, path: Path, problems: list[Problem], bounds: list[float]) -> Entry:

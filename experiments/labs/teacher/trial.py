@@ -5,8 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from experiments.labs.compiler.p4c import compile_p4
@@ -72,22 +73,28 @@ def solution_folders(folder: Path) -> list[Path]:
     return [first, *sorted(path for path in first.iterdir() if path.is_dir() and not path.name.startswith("_"))]
 
 
-def try_solutions(lab: Lab, course: Path, teacher: Path, seed: str = "0", target: str = "sandbox") -> Iterator[Trial]:
-    """Grade the right solutions."""
-    archive = read_archive(teacher / lab.name)
-    for folder in solution_folders(teacher / lab.name):
-        texts = {path.name: path.read_text() for path in sorted(folder.iterdir()) if path.is_file()}
-        name = "solution" if folder.name == SOLUTIONS else folder.name
-        yield Trial(name, grade_texts(lab, course, texts, archive, seed, target))
+def trials_of(lab: Lab, course: Path, folder: Path, seed: str = "0") -> Iterator[tuple[str, Callable[[], Trial]]]:
+    """The names of the right solutions and of the mutants in the teacher's folder of a lab, and what grades each.
 
-
-def try_mutants(lab: Lab, course: Path, teacher: Path, seed: str = "0") -> Iterator[Trial]:
-    """Grade the mutants, each in the place of its file of the solution."""
-    folder = teacher / lab.name
+    A mutant is graded in the place of its file of the solution.
+    """
     archive = read_archive(folder)
-    right = {path.name: path.read_text() for path in sorted((folder / SOLUTIONS).iterdir()) if path.is_file()}
+    for each in solution_folders(folder):
+        name = "solution" if each.name == SOLUTIONS else each.name
+        yield name, partial(try_solution, lab, course, name, texts_in(each), archive, seed)
+    right = texts_in(folder / SOLUTIONS)
     for mutant in read_mutants(folder):
-        yield try_mutant(lab, course, mutant, right, archive, seed)
+        yield mutant.name, partial(try_mutant, lab, course, mutant, right, archive, seed)
+
+
+def texts_in(folder: Path) -> dict[str, str]:
+    """The files of a folder, by name."""
+    return {path.name: path.read_text() for path in sorted(folder.iterdir()) if path.is_file()}
+
+
+def try_solution(lab: Lab, course: Path, name: str, texts: dict[str, str], archive: dict[str, str], seed: str) -> Trial:
+    """Grade a right solution."""
+    return Trial(name, grade_texts(lab, course, texts, archive, seed))
 
 
 def try_mutant(
@@ -106,7 +113,7 @@ def made_anew(texts: dict[str, str], program: str) -> dict[str, str]:
         for name, text in texts.items():
             Path(scratch, name).write_text(text)
         subprocess.run([sys.executable, program], cwd=scratch, check=True)
-        return {path.name: path.read_text() for path in sorted(Path(scratch).iterdir()) if path.is_file()}
+        return texts_in(Path(scratch))
 
 
 def grade_texts(

@@ -105,8 +105,19 @@ def run_emulated(figure: str, runs: Sequence[EmulatedRun], request: Request, con
             outcomes.append(outcome)
             record.planners[run.name] |= outcome.as_json()
             folder.write_record(record)
+            console.print(
+                f"{number + 1} of {len(runs)}: {run.name}: {words_of(outcome)}", highlight=False, soft_wrap=True
+            )
         record.finish(*overall(record.planners))
     return EmulatedRuns(folder, tuple(outcomes), record.verdict, tuple(record.reasons))
+
+
+def words_of(outcome: Outcome) -> str:
+    """A run's verdict and its figures, for who waits for the others."""
+    style, measured, figures = VERDICT_STYLES.get(outcome.verdict, "bold yellow"), outcome.measured, ""
+    if measured.iterations:
+        figures = f" ({measured.sending_rate_bps / 1e6:.3g} Mbit/s, {measured.communication_time_s:.3g} s)"
+    return f"[{style}]{outcome.verdict}[/]{figures}"
 
 
 def scale_of(runs: Sequence[EmulatedRun], world: World, console: Console) -> float:

@@ -84,7 +84,14 @@ def sweep(
         if not counts(kept.get(call.key)):
             kept.forget(call.key)
     found = run_trials(list(calls.values()), kept, Loky(processes), console, folder.name)
-    return Measured({name: result_of(name, found[call.key]) for name, call in calls.items()})
+    try:
+        return Measured({name: result_of(name, found[call.key]) for name, call in calls.items()})
+    except RunError as error:
+        done = sum(finished.row is not None for finished in found.values())
+        error.add_note(
+            f"{done} of {len(found)} trials are kept in {folder}, and the same command tries the others again"
+        )
+        raise
 
 
 def row_of(measure: Callable[[Trial], Result], trial: Trial) -> dict[str, Value]:

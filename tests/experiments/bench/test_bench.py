@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+from contextlib import nullcontext
 from io import StringIO
 
 import pytest
@@ -11,11 +13,22 @@ from rich.table import Table
 
 from experiments.bench.chain import FRAMES_PER_CALL, Bench
 from experiments.bench.lossless_rate import LOSS_LIMITS, STEP, highest_rates
-from experiments.bench.measure import Findings, Measurement, SetUp, lacking, of_program, targets_here
-from experiments.bench.tables import rate_table, set_up_table
-from experiments.bench.trial import RunTrial, Sender, Trial, burst_of, run_trial
-from planner.install.data_plane_program import PROGRAMS, DataPlaneProgram
+from experiments.bench.measure import (
+    Case,
+    Findings,
+    Measured,
+    Measurement,
+    SetUp,
+    lacking,
+    run_bench,
+    targets_here,
+)
+from experiments.bench.tables import print_findings, rate_table, set_up_table
+from experiments.bench.trial import WORKLOADS, RunTrial, Sender, Trial, Workload, burst_of, run_trial
+from planner.install.data_plane_program import INA, PROGRAMS, DataPlaneProgram
 from switch.targets import TARGETS
+from topo.errors import OutputError, RunError
+from traffic.wire.frames import FRAGMENT
 
 
 def switch_of(capacity_pps: float, sender_pps: float = 1e6, quiet_pps: float | None = None) -> RunTrial:
@@ -61,12 +74,12 @@ def test_the_table_puts_targets_side_by_side_and_shows_how_the_ratio_grows() -> 
         ("bmv2", 0.002): (10_000, 300), ("bmv2", 0.0): (0, 200),
         ("fast", 0.002): (250_000, 30_000), ("fast", 0.0): (900_000, 20_000),
     }  # fmt: skip
-    table = rate_table([
+    measured = tuple(
         Measurement(target, "sums", switches, limit, rate)
         for (target, limit), both in rates.items()
         for switches, rate in zip((1, 45), both, strict=True)
-    ])  # fmt: skip
-    assert cells_of(table) == [
+    )
+    assert cells_of(rate_table(Findings(measured, ()))) == [
         ["sums", "≤ 0.2%", "1", "10,000", "250,000", "25.0"],
         ["", "", "45", "300", "30,000", "100.0"],
         ["sums", "none", "1", "0", "900,000", "-"],
@@ -102,6 +115,87 @@ def test_a_gentle_trial_loses_nothing(target: str, program: DataPlaneProgram) ->
             assert trial.rate_pps > 0
 
 
+def of_program(program: DataPlaneProgram) -> list[Workload]:
+    return [workload for workload in WORKLOADS if workload.program is program]
+
+
+def at_host(bench: Bench, worker: str, command: str) -> None:
+    """Run a command in a worker's namespace, with its interface for {}."""
+    host = bench.network.hosts[worker]
+    words = command.format(host.interface).split()
+    subprocess.run(["nsenter", f"--net=/proc/{host.pid}/ns/net", *words], check=True, capture_output=True)
+
+
+@pytest.mark.root
+def test_a_full_queue_at_a_worker_slows_it_down_and_loses_nothing() -> None:
+    with Bench(TARGETS["fast"], 1) as bench:
+        at_host(bench, "w2", "tc qdisc add dev {} root tbf rate 8mbit burst 2kb limit 4kb")
+        for workload in of_program(INA):
+            trial = run_trial(bench, workload, Sender(bench, workload), 0.3, None)
+            assert trial.loss == 0
+            assert 0 < trial.rate_pps < 4 * 8e6 / 8 / FRAGMENT.wire_bytes
+
+
+@pytest.mark.root
+def test_a_workers_link_that_is_down_is_an_error() -> None:
+    with Bench(TARGETS["fast"], 1) as bench:
+        at_host(bench, "w2", "ip link set {} down")
+        (plain, _) = of_program(INA)
+        with pytest.raises(RunError, match="host 'w2' cannot send: Network is down"):
+            run_trial(bench, plain, Sender(bench, plain), 0.3, None)
+
+
 def test_every_program_has_a_row_of_aggregation() -> None:
     for program in PROGRAMS.values():
         assert any(workload.yield_per_packet < 1 for workload in of_program(program))
+
+
+def bench_of(monkeypatch: pytest.MonkeyPatch, ending: type[BaseException] | None = None) -> tuple[Findings, str]:
+    """A bench of two chains of both targets, of which one case fails; and what it prints, also where it is ended."""
+    bmv2, fast = TARGETS["bmv2"], TARGETS["fast"]
+
+    def measured(case: Case) -> Measured:
+        if (case.target, case.switches) == (fast, 45):
+            raise RunError("switch 's7' died") if ending is None else ending
+        return Measured(case.rates((1000.0, 500.0 * case.switches)), SetUp(case.target.name, case.switches, 1.5, 0.25))
+
+    monkeypatch.setattr("experiments.bench.measure.measure_case", measured)
+    console = Console(width=100, file=StringIO(), record=True)
+    shown: list[Findings] = []
+
+    def show(findings: Findings) -> None:
+        shown.append(findings)
+        print_findings(console, findings)
+
+    with nullcontext() if ending is None else pytest.raises(ending):
+        run_bench((bmv2, fast), console, show, lengths=(1, 45))
+    return shown[0], console.export_text()
+
+
+def test_a_case_that_fails_says_why_in_its_row_and_the_others_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    findings, text = bench_of(monkeypatch)
+    lines = text.splitlines()
+    assert (
+        lines[0]
+        == "1 of 12: bmv2, chain of 1, plain forwarding: 1,000 packets/s (loss ≤ 0.2%); 500 packets/s (no loss)"
+    )
+    assert lines[7] == "8 of 12: fast, chain of 45, plain forwarding: failed: switch 's7' died"
+    assert [case.workload for case, _ in findings.failed] == list(WORKLOADS)
+    assert cells_of(rate_table(findings))[:4] == [
+        ["plain forwarding", "≤ 0.2%", "1", "1,000", "1,000", "1.0"],
+        ["", "", "45", "1,000", "failed", "-"],
+        ["plain forwarding", "none", "1", "500", "500", "1.0"],
+        ["", "", "45", "22,500", "failed", "-"],
+    ]
+    assert lines[-1] == "fast, chain of 45, 64-element aggregation, ina_hw failed: switch 's7' died"
+
+
+@pytest.mark.parametrize("ending", [KeyboardInterrupt, SystemExit, OutputError])
+def test_what_was_measured_is_shown_when_a_bench_is_ended(
+    monkeypatch: pytest.MonkeyPatch, ending: type[BaseException]
+) -> None:
+    findings, text = bench_of(monkeypatch, ending)
+    assert len(findings.rates) == 2 * 7
+    assert ["", "", "45", "1,000", "-", "-"] in cells_of(rate_table(findings))
+    assert "Packets per second into the first switch" in text
+    assert cells_of(set_up_table(findings)) == [["1", "1.5 + 0.25", "1.5 + 0.25"], ["45", "1.5 + 0.25", "-"]]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
+from rich.console import Console
 from tiers import long_unless
 
 from experiments.labs.grading.grade import Request, grade
@@ -161,7 +163,9 @@ def test_the_leaderboard_ranks_by_what_trees_are_worth(tmp_path: Path, monkeypat
         (tmp_path / student).mkdir()
         (tmp_path / student / "planner.py").write_text(text)
     (tmp_path / "eve").mkdir()
-    entries = board.leaderboard(tmp_path, "0")
+    shown: list[board.Entry] = []
+    entries = board.leaderboard(tmp_path, "0", Console(file=StringIO()), shown.extend)
+    assert shown == entries
     assert [(rank, entry.student) for rank, entry in board.ranked(entries)] == [(1, "ann"), (2, "bob"), (2, "eve")]
     assert 0.5 < entries[0].mean <= 1
     assert "0 paths" in entries[1].problem
