@@ -7,6 +7,7 @@ SWITCH ?= auto
 MODE ?= reliable
 PLANNERS ?=
 PRESET ?=
+PIPELINES ?=
 SECONDS ?= 300
 EXAMPLES ?=
 ARGS ?=
@@ -16,6 +17,8 @@ ALWAYS := python3-venv gcc libc6-dev
 EMULATION := mininet iproute2 iputils-ping clang libbpf-dev linux-libc-dev tcpreplay tcpdump
 missing = $$(for p in $(1); do dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || echo $$p; done)
 
+pipelines = $(if $(PIPELINES),--pipelines $(PIPELINES))
+
 VENV := .venv
 BIN := $(VENV)/bin
 
@@ -24,7 +27,9 @@ BIN := $(VENV)/bin
 
 help:
 	@echo "Without sudo, emulate, train and exactness run in virtual time, and test runs what needs no network."
-	@echo "sudo make emulate TOPO=fattree|leafspine [K=4] [SWITCH=auto|bmv2|fast|virtual] [MODE=reliable|replay] [PLANNERS=aro,atp,lbmm]"
+	@echo "sudo make emulate TOPO=fattree|leafspine [K=4] [SWITCH=auto|bmv2|fast|virtual] [MODE=reliable|replay] [PLANNERS=aro,atp,lbmm] [PIPELINES=2]"
+	@echo "     PIPELINES=1..8 (also train, calibrate): every switch's ports as so many groups of consecutive ports, alike to within one,"
+	@echo "     that do not sum together; on any fabric or file, whose own groups give way"
 	@echo "sudo make emulate TOPO=fattree K=6 PRESET=inart   InArt's network and models, the paper's figures beside ours"
 	@echo "sudo make train TOPO=fattree|leafspine [K=4] [SWITCH=auto|bmv2|fast|virtual] [PLANNERS=aro,atp]   a model, trained through the network"
 	@echo "sudo make test      the whole test suite (what this machine lacks is skipped, with its reason)"
@@ -39,10 +44,11 @@ help:
 
 emulate: setup
 	$(BIN)/inakit emulate --topo $(TOPO) --k $(K) --switch $(SWITCH) --mode $(MODE) \
-		$(if $(PLANNERS),--planners $(PLANNERS)) $(if $(PRESET),--preset $(PRESET)) $(ARGS)
+		$(if $(PLANNERS),--planners $(PLANNERS)) $(if $(PRESET),--preset $(PRESET)) $(pipelines) $(ARGS)
 
 train: setup
-	$(BIN)/inakit train --topo $(TOPO) --k $(K) --switch $(SWITCH) $(if $(PLANNERS),--planners $(PLANNERS)) $(ARGS)
+	$(BIN)/inakit train --topo $(TOPO) --k $(K) --switch $(SWITCH) $(if $(PLANNERS),--planners $(PLANNERS)) \
+		$(pipelines) $(ARGS)
 
 test: setup
 	$(BIN)/python tests/phases.py $(ARGS)
@@ -58,7 +64,7 @@ exactness: setup
 	$(BIN)/inakit exactness --switch $(SWITCH) $(ARGS)
 
 calibrate: setup
-	$(BIN)/inakit calibrate --topo $(TOPO) --k $(K) --switch $(SWITCH) $(ARGS)
+	$(BIN)/inakit calibrate --topo $(TOPO) --k $(K) --switch $(SWITCH) $(pipelines) $(ARGS)
 
 curve: setup
 	$(BIN)/inakit calibrate --curve 4,6,8,10,12 --switch $(SWITCH) $(ARGS)
