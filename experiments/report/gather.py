@@ -22,7 +22,14 @@ from experiments.report.drawn_fabric import DrawnFabric
 from experiments.report.link_loads import carried, hops_of, loads_view
 from experiments.report.over_time import circuits_of, events_of, iterations_of, series_of
 from experiments.report.run_folder import ReadFolder, open_folder
-from experiments.run.printed.report import NO_RESULTS, OVERLOAD, collision_lines, fault_lines, stranger_lines
+from experiments.run.printed.report import (
+    NO_RESULTS,
+    OVERLOAD,
+    collision_lines,
+    fault_lines,
+    replay_lines,
+    stranger_lines,
+)
 from experiments.styles.method_styles import styles_of
 from planner.core.evaluate import evaluate, tree_loads
 from planner.core.plan import Plan
@@ -147,7 +154,7 @@ def place_of(drawn: DrawnFabric, fabrics: list[DrawnFabric]) -> int:
 def notes_of(name: str, entry: Mapping[str, Any]) -> Iterator[str]:
     """What is to be known of a planner's figures: faults, collisions, strangers, schedules."""
     mine = {"planners": {name: entry}}
-    for lines in (fault_lines, collision_lines, stranger_lines):
+    for lines in (replay_lines, fault_lines, collision_lines, stranger_lines):
         yield from (line.strip() for line in lines(mine))
     if "circuits" in entry:
         yield f"{name}: workers send at the rates of the schedule's time slots, which may be above the plan's"

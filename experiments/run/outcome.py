@@ -78,8 +78,9 @@ class Outcome:
         } | self.extras()
 
     def extras(self) -> dict[str, Any]:
-        """What the entry of this planner has only for runs with faults or changing circuits, or that were observed."""
-        parts = {"faults": self.faults, "circuits": self.circuits}
+        """What the entry has only of replays, and of runs with faults or changing circuits, or that were observed."""
+        replayed = [asdict(each) for each in self.measured.replayed] or None
+        parts = {"faults": self.faults, "circuits": self.circuits, "replayed": replayed}
         found = {name: part for name, part in parts.items() if part is not None}
         return found | ({} if self.observed is None else self.observed.as_json())
 
