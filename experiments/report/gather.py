@@ -20,7 +20,7 @@ from experiments.report.document import (
 )
 from experiments.report.drawn_fabric import DrawnFabric
 from experiments.report.link_loads import carried, hops_of, loads_view
-from experiments.report.over_time import circuits_of, events_of, iterations_of, series_of
+from experiments.report.over_time import circuits_of, events_of, iterations_of, series_of, used_of
 from experiments.report.run_folder import ReadFolder, open_folder
 from experiments.run.printed.report import (
     NO_RESULTS,
@@ -141,6 +141,7 @@ def planner_view(folder: ReadFolder, name: str, fabrics: list[DrawnFabric]) -> P
         circuits=list(circuits_of(entry.get("circuits"), end_s)),
         notes=list(notes_of(name, entry)),
         fragments=entry.get("fragments"),
+        used=used_of(entry.get("processors")),
     )
 
 
