@@ -7,6 +7,7 @@ SWITCH ?= auto
 MODE ?= reliable
 PLANNERS ?=
 PRESET ?=
+PIPELINES ?=
 SECONDS ?= 300
 EXAMPLES ?=
 ARGS ?=
@@ -24,6 +25,8 @@ NEW_ENOUGH := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for p in /usr/bin/python3 python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c '$(NEW_ENOUGH)' 2>/dev/null && echo $$p && break; done)
 
+pipelines = $(if $(PIPELINES),--pipelines $(PIPELINES))
+
 VENV := .venv
 BIN := $(VENV)/bin
 
@@ -32,7 +35,9 @@ BIN := $(VENV)/bin
 
 help:
 	@echo "Without sudo, emulate, train and exactness run in virtual time, and test runs what needs no network."
-	@echo "sudo make emulate TOPO=fattree|leafspine [K=4] [SWITCH=auto|bmv2|fast|virtual] [MODE=reliable|replay] [PLANNERS=aro,atp,lbmm]"
+	@echo "sudo make emulate TOPO=fattree|leafspine [K=4] [SWITCH=auto|bmv2|fast|virtual] [MODE=reliable|replay] [PLANNERS=aro,atp,lbmm] [PIPELINES=2]"
+	@echo "     PIPELINES=1..8 (also train, calibrate): every switch's ports as so many groups of consecutive ports, alike to within one,"
+	@echo "     that do not sum together; on any fabric or file, whose own groups give way"
 	@echo "sudo make emulate TOPO=fattree K=6 PRESET=inart   InArt's network and models, the paper's figures beside ours"
 	@echo "sudo make train TOPO=fattree|leafspine [K=4] [SWITCH=auto|bmv2|fast|virtual] [PLANNERS=aro,atp]   a model, trained through the network"
 	@echo "sudo make test      the whole test suite (what this machine lacks is skipped, with its reason)"
@@ -48,10 +53,11 @@ help:
 
 emulate: setup
 	$(BIN)/inakit emulate --topo $(TOPO) --k $(K) --switch $(SWITCH) --mode $(MODE) \
-		$(if $(PLANNERS),--planners $(PLANNERS)) $(if $(PRESET),--preset $(PRESET)) $(ARGS)
+		$(if $(PLANNERS),--planners $(PLANNERS)) $(if $(PRESET),--preset $(PRESET)) $(pipelines) $(ARGS)
 
 train: setup
-	$(BIN)/inakit train --topo $(TOPO) --k $(K) --switch $(SWITCH) $(if $(PLANNERS),--planners $(PLANNERS)) $(ARGS)
+	$(BIN)/inakit train --topo $(TOPO) --k $(K) --switch $(SWITCH) $(if $(PLANNERS),--planners $(PLANNERS)) \
+		$(pipelines) $(ARGS)
 
 test: setup
 	$(BIN)/python tests/phases.py $(ARGS)
@@ -70,7 +76,7 @@ exactness: setup
 	$(BIN)/inakit exactness --switch $(SWITCH) $(ARGS)
 
 calibrate: setup
-	$(BIN)/inakit calibrate --topo $(TOPO) --k $(K) --switch $(SWITCH) $(ARGS)
+	$(BIN)/inakit calibrate --topo $(TOPO) --k $(K) --switch $(SWITCH) $(pipelines) $(ARGS)
 
 curve: setup
 	$(BIN)/inakit calibrate --curve 4,6,8,10,12 --switch $(SWITCH) $(ARGS)

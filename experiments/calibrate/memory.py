@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from pathlib import Path
 
 import psutil
+
+from traffic.measure.processors.own_usage import locked_bytes
 
 
 def memory_bytes() -> int:
@@ -19,13 +20,3 @@ def process_bytes(process: psutil.Process) -> int:
     with suppress(psutil.Error):
         return int(process.memory_full_info().pss)
     return 0
-
-
-def locked_bytes(pid: int) -> int:
-    """The memory that the kernel keeps for the eBPF maps and programs to which a process has descriptors."""
-    total = 0
-    for file in Path(f"/proc/{pid}/fdinfo").iterdir():
-        with suppress(OSError):
-            lines = (line.partition(":") for line in file.read_text().splitlines())
-            total += sum(int(value) for key, _, value in lines if key == "memlock")
-    return total

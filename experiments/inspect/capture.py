@@ -7,14 +7,16 @@ in the file.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import select
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +29,7 @@ from topo.errors import InputError, MachineError, RunError, as_root, unknown_nam
 from topo.fabric.fabric import Fabric
 from topo.live.ledger import Ledger
 from topo.live.running import RunningNetwork
-from topo.live.signals import signals_unwind
+from topo.live.signals import interrupts_held, signals_unwind
 
 BUFFER_KIB = 8192
 START_S = 10.0
@@ -56,16 +58,25 @@ class Counts:
 class Capture:
     """tcpdump at one interface, from the moment that the constructor returns to `stop`.
 
-    It ends by itself after `packets`, or when the interface is gone. `processors` are those it may use.
+    It ends by itself after `packets`, or when the interface is gone. `processors` are those it may use. With `at_once`
+    every packet is in the file as soon as it has come.
     """
 
-    def __init__(self, interface: str, file: Path, processors: Sequence[int], packets: int | None = None) -> None:
+    def __init__(
+        self,
+        interface: str,
+        file: Path,
+        processors: Sequence[int],
+        packets: int | None = None,
+        *,
+        at_once: bool = False,
+    ) -> None:
         self.file = file
         with writing(file.parent):
             file.parent.mkdir(parents=True, exist_ok=True)
             file.touch()  # made by this process, so that it is given to whom the folder belongs to
-        limit = [] if packets is None else ["-c", str(packets)]
-        command = ["tcpdump", "-i", interface, "-w", str(file), "-p", "-n", "-Z", "root", "-B", str(BUFFER_KIB), *limit]
+        asked = ([] if packets is None else ["-c", str(packets)]) + (["-U", "--immediate-mode"] if at_once else [])
+        command = ["tcpdump", "-i", interface, "-w", str(file), "-p", "-n", "-Z", "root", "-B", str(BUFFER_KIB), *asked]
         # tcpdump has a session of its own, so that Ctrl-C reaches only the kit, which then stops it in order.
         self.process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
@@ -165,18 +176,56 @@ class Limit:
                 raise InputError(f"{name} {value:g}: a number greater than 0 is expected")
 
 
-def capture_to(console: Console, network: RunningNetwork, place: Place, file: Path, limit: Limit) -> None:
-    """Capture at a port until `limit`, Ctrl-C, or the end of the network, and say what came. Raises `InakitError`."""
+def capture_to(
+    console: Console, network: RunningNetwork, place: Place, file: Path | None, limit: Limit, *, decode: bool = False
+) -> None:
+    """Capture at a port until `limit`, Ctrl-C, or the end of the network, and say what came. Raises `InakitError`.
+
+    With `decode` a line for each packet is printed; then there may be no `file`.
+    """
     port = network.port(*place)
     check_tcpdump()
-    if file.suffix != ".pcap":
+    if file is None and not decode:
+        raise InputError("packets are to go nowhere: give --output a .pcap file, or --print, or both")
+    if file is not None and file.suffix != ".pcap":
         raise InputError(f"output '{file}': a name that ends in .pcap is expected")
-    with signals_unwind(), Capture(port.interface, file, network.switch_processors, limit.packets) as running:
+    with signals_unwind(), ExitStack() as stack:
+        kept = file or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="inakit-"))) / "port.pcap"
+        capture = Capture(port.interface, kept, network.switch_processors, limit.packets, at_once=decode)
+        running = stack.enter_context(capture)
         console.print(f"capturing at port {port.number} of {place[0]}, which leads to {port.peer}; Ctrl-C ends it")
-        with suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
-            running.process.wait(limit.seconds)
+        tell = telling(console, kept) if decode else nobody_asked
+        with suppress(KeyboardInterrupt):
+            wait(running, limit.seconds, tell)
         found = running.stop()
-    console.print(describe_capture(str(file), found), highlight=False, soft_wrap=True)
+        tell()
+    console.print(describe_capture(str(file or f"port {port.number}"), found), highlight=False, soft_wrap=True)
+
+
+def telling(console: Console, file: Path) -> Callable[[], None]:
+    """A function that prints the packets which have come into the file since it was last called."""
+    from experiments.inspect.decoded import Decoded  # noqa: PLC0415, scapy takes long to import
+
+    decoded = Decoded(file)
+
+    def tell() -> None:
+        for line in decoded.lines():
+            with interrupts_held():  # Rich prints again what it was interrupted at
+                console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+    return tell
+
+
+def nobody_asked() -> None:
+    """Print nothing."""
+
+
+def wait(running: Capture, seconds: float | None, meanwhile: Callable[[], None]) -> None:
+    """Wait until tcpdump has ended or the seconds are over, and call `meanwhile` again and again."""
+    until = math.inf if seconds is None else time.monotonic() + seconds
+    while not running.ended and time.monotonic() < until:
+        meanwhile()
+        time.sleep(POLL_S)
 
 
 def describe_capture(name: str, found: Counts) -> str:

@@ -174,6 +174,25 @@ class SeriesView:
 
 
 @dataclass(frozen=True)
+class PartView:
+    """A part of the kit, or the rest of the machine: how many processors it had in each interval, and its memory."""
+
+    name: str
+    processors: Sequence[float]
+    memory_bytes: Sequence[int]
+
+
+@dataclass(frozen=True)
+class UsedView:
+    """What parts used in intervals from `starts_s` to `ends_s`. `processors` is how many the machine has."""
+
+    processors: int
+    starts_s: Sequence[float]
+    ends_s: Sequence[float]
+    parts: Sequence[PartView]
+
+
+@dataclass(frozen=True)
 class PlannerView:
     """What one planner's plan was, and what came of it. `notes`: lines about faults, collisions and strangers."""
 
@@ -194,6 +213,7 @@ class PlannerView:
     circuits: Sequence[CircuitView]
     notes: Sequence[str]
     fragments: Mapping[str, Any] | None = None
+    used: UsedView | None = None
 
 
 @dataclass(frozen=True)

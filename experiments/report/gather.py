@@ -20,9 +20,16 @@ from experiments.report.document import (
 )
 from experiments.report.drawn_fabric import DrawnFabric
 from experiments.report.link_loads import carried, hops_of, loads_view
-from experiments.report.over_time import circuits_of, events_of, iterations_of, series_of
+from experiments.report.over_time import circuits_of, events_of, iterations_of, series_of, used_of
 from experiments.report.run_folder import ReadFolder, open_folder
-from experiments.run.printed.report import NO_RESULTS, OVERLOAD, collision_lines, fault_lines, stranger_lines
+from experiments.run.printed.report import (
+    NO_RESULTS,
+    OVERLOAD,
+    collision_lines,
+    fault_lines,
+    replay_lines,
+    stranger_lines,
+)
 from experiments.styles.method_styles import styles_of
 from planner.core.evaluate import evaluate, tree_loads
 from planner.core.plan import Plan
@@ -134,6 +141,7 @@ def planner_view(folder: ReadFolder, name: str, fabrics: list[DrawnFabric]) -> P
         circuits=list(circuits_of(entry.get("circuits"), end_s)),
         notes=list(notes_of(name, entry)),
         fragments=entry.get("fragments"),
+        used=used_of(entry.get("processors")),
     )
 
 
@@ -147,7 +155,7 @@ def place_of(drawn: DrawnFabric, fabrics: list[DrawnFabric]) -> int:
 def notes_of(name: str, entry: Mapping[str, Any]) -> Iterator[str]:
     """What is to be known of a planner's figures: faults, collisions, strangers, schedules."""
     mine = {"planners": {name: entry}}
-    for lines in (fault_lines, collision_lines, stranger_lines):
+    for lines in (replay_lines, fault_lines, collision_lines, stranger_lines):
         yield from (line.strip() for line in lines(mine))
     if "circuits" in entry:
         yield f"{name}: workers send at the rates of the schedule's time slots, which may be above the plan's"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.report.document import CircuitView, EventView, IterationView, SeriesView
+from experiments.report.document import CircuitView, EventView, IterationView, PartView, SeriesView, UsedView
 from experiments.report.drawn_fabric import DrawnFabric
 from experiments.report.run_folder import Table
 
@@ -70,6 +70,14 @@ def circuit_view(ends: tuple[Any, ...], from_s: float, until_s: float, dark_s: f
     (a, a_port), (b, b_port) = ends
     lit_s = from_s if from_s == first_s else min(until_s, from_s + dark_s)
     return CircuitView(NAMED_CIRCUIT.format(a, a_port, b, b_port), (a, b), from_s, lit_s, until_s)
+
+
+def used_of(processors: Mapping[str, Any] | None) -> UsedView | None:
+    """What parts used, from a planner's part of `run.json`; None where that was not read."""
+    if processors is None:
+        return None
+    parts = [PartView(name, part["processors"], part["memory_bytes"]) for name, part in processors["parts"].items()]
+    return UsedView(processors["processors"], processors["starts_s"], processors["ends_s"], parts)
 
 
 def series_of(link_series: Table, seconds: Table, slots: Table, drawn: DrawnFabric, planners: int) -> SeriesView:

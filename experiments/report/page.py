@@ -21,7 +21,7 @@ from topo.errors import MachineError
 FOLDER = Path(__file__).with_name("template")
 SCRIPTS = (
     *("words.js", "dom.js", "chart.js", "table.js", "fabric.js"),
-    *("summary.js", "details.js", "timeline.js", "run.js", "study.js", "site.js", "page.js"),
+    *("summary.js", "details.js", "timeline.js", "processors.js", "run.js", "study.js", "site.js", "page.js"),
 )
 """The page's own scripts, each of which uses what those before it define."""
 LIBRARY = ("mpld3", Path("js", "d3.v5.min.js"))

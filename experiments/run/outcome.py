@@ -23,6 +23,7 @@ from traffic.measure.link_totals import ends_of_interfaces, link_totals
 from traffic.measure.measured import Measured
 from traffic.measure.monitor import Monitor
 from traffic.measure.off_plan import off_plan
+from traffic.measure.processors.part_seconds import part_series
 from traffic.measure.switch_aggregation import gradient_bytes_on_links, measured_aggregation
 from traffic.measure.verdict import Verdict
 from traffic.wire.frames import FRAGMENT
@@ -78,8 +79,10 @@ class Outcome:
         } | self.extras()
 
     def extras(self) -> dict[str, Any]:
-        """What the entry of this planner has only for runs with faults or changing circuits, or that were observed."""
-        parts = {"faults": self.faults, "circuits": self.circuits}
+        """What the entry has only of runs in real time, replays, or with faults, changing circuits, observation."""
+        replayed = [asdict(each) for each in self.measured.replayed] or None
+        used = part_series(self.monitor.seconds, self.monitor.before.at_s)
+        parts = {"faults": self.faults, "circuits": self.circuits, "replayed": replayed, "processors": used}
         found = {name: part for name, part in parts.items() if part is not None}
         return found | ({} if self.observed is None else self.observed.as_json())
 

@@ -32,7 +32,7 @@ from topo.live.signals import interrupts_held
 from traffic.measure.verdict import Verdict
 
 RECORD_VERSION = 1
-LIBRARIES = ("inakit", "numpy", "pulp", "highspy", "networkx", "scapy", "pyroute2")
+LIBRARIES = ("inakit", "numpy", "pulp", "highspy", "networkx", "scapy", "pyroute2", "psutil")
 UNFINISHED = (Verdict.FAILED, Verdict.INTERRUPTED)
 """Verdicts of runs that an error or a signal ended. That is what is reported, even if the record cannot be written."""
 RESERVE = ".reserve"

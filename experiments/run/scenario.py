@@ -76,6 +76,7 @@ class FabricChoice:
         if self.chip is not None:
             fabric = with_chip(fabric, find_chip(self.chip))
         if self.pipelines is not None:
+            tell_of_own_pipelines(fabric, self.pipelines)
             fabric = with_pipelines(fabric, self.pipelines)
         if self.aggregation_rate_bps is not None:
             fabric = with_aggregators(fabric, rate_bps=self.aggregation_rate_bps)
@@ -122,6 +123,17 @@ class FabricChoice:
             return fabric
         tors = sorted({fabric.tor_of(server) for server in servers})
         return with_ina(fabric, tors, share=float(self.ina.removesuffix(AT_SERVERS)), seed=self.seed)
+
+
+def tell_of_own_pipelines(fabric: Fabric, pipelines: int) -> None:
+    """Say that the ports of switches are grouped anew which the fabric has in groups already."""
+    own = [switch.name for switch in fabric.switches if len(switch.pipelines) > 1]
+    if own:
+        which = own[0] if len(own) == 1 else f"{own[0]} and {len(own) - 1} more"
+        tell_once(
+            f"fabric '{fabric.name}': its own groups of ports ({which}) give way to the {pipelines} pipelines that are "
+            "asked for; leave pipelines out to keep them"
+        )
 
 
 @cache

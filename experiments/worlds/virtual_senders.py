@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from topo.virtual.engine import PS_PER_S, Engine
 from topo.virtual.network import VirtualNetwork
@@ -58,7 +59,9 @@ class VirtualReplayer:
 
 
 class SourcesOfPcaps:
-    """The `Senders` of hosts in virtual time. Frames are read from the pcaps when they are sent."""
+    """The `Senders` of hosts in virtual time. Frames are read from the pcaps when they are sent, by no program."""
+
+    commands: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, network: VirtualNetwork, recordings: Sequence[Recording]) -> None:
         self.network, self.recordings = network, recordings

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from planner.core.plan import ROOT_LABEL
@@ -15,8 +17,11 @@ RESULTS_MAC, RESULTS_IPV4 = "01:00:5e:4e:41:01", "239.78.65.1"
 """What a result or a notice is addressed to when all workers of a tree are meant."""
 
 
-def gradient_heads(layout: StreamLayout) -> Frames:
-    """One head per stream, (streams,): complete but for flags, sequence number and slot."""
+def gradient_heads(layout: StreamLayout, made: Callable[..., Frames] = new_frames) -> Frames:
+    """One head per stream, (streams,): complete but for flags, sequence number and slot.
+
+    `made` makes the frame of each; it takes what `new_frames` takes.
+    """
     streams = layout.streams
     heads = np.zeros(len(streams.host), BARE_FRAME)
     for stream, (host, tree, label) in enumerate(zip(streams.host, streams.tree, streams.label, strict=True)):
@@ -24,7 +29,7 @@ def gradient_heads(layout: StreamLayout) -> Frames:
         fields = {"label": int(label), "workers": 1, "priority": int(layout.trees.priority[tree])}
         fields |= {"kind": Kind.GRADIENT, "job": part.job.number, "tree": part.tree.number}
         ways = {"src_mac": source.mac, "dst_mac": server.mac, "src_ip": source.ipv4, "dst_ip": server.ipv4}
-        frame = new_frames(1, **ways, ina=fields, capable=policy_of(part.tree.policy).marks)
+        frame = made(1, **ways, ina=fields, capable=policy_of(part.tree.policy).marks)
         heads[stream] = head_of(frame)[0]
     return heads
 

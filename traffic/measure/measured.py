@@ -35,6 +35,20 @@ class Iteration:
 
 
 @dataclass(frozen=True)
+class Replayed:
+    """The pcap of a worker in each iteration of a job: how many frames it has, and at which rate it is replayed.
+
+    `command` is what tcpreplay is told, None where time is virtual.
+    """
+
+    job: int
+    worker: str
+    frames: int
+    rate_fps: float
+    command: str | None = None
+
+
+@dataclass(frozen=True)
 class Measured:
     """What traffic of one run measured.
 
@@ -43,7 +57,7 @@ class Measured:
 
     `late_s`: by worker, how many seconds' worth of its planned rate it did not send in time. `problems`: what went
     wrong at the endpoints, each with how often. `strangers`: packets that came to an endpoint which has no part in
-    their tree.
+    their tree. `replayed`: the pcaps of a replay.
     """
 
     mode: str
@@ -51,6 +65,7 @@ class Measured:
     late_s: Mapping[str, float] = field(default_factory=dict)
     problems: Mapping[str, int] = field(default_factory=dict)
     strangers: int = 0
+    replayed: tuple[Replayed, ...] = ()
 
     @property
     def exact(self) -> bool | None:

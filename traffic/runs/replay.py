@@ -1,6 +1,7 @@
 """Open-loop traffic, as InArt drives its emulation: each worker's pcap is sent at the planned rate.
 
-Nothing is sent again and nothing comes back. The PSs sum what arrives, so that losses show as incomplete sums.
+scapy builds one packet for each stream, a template, and NumPy fills in what differs between its fragments. Nothing is
+sent again and nothing comes back. The PSs sum what arrives, so that losses show as incomplete sums.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from traffic.endpoints.server import Servers
 from traffic.endpoints.streams import StreamLayout, lay_out
 from traffic.endpoints.worker_memory import WorkerMemory
 from traffic.endpoints.wrong_sums import Held, wrong_sums
-from traffic.measure.measured import Iteration, Measured
+from traffic.measure.measured import Iteration, Measured, Replayed
 from traffic.runs.closed_loop import Progress
 from traffic.runs.egress import Egress
 from traffic.runs.gradient_pcap import PACKET, write_pcap
 from traffic.runs.replayer import Replayer, Replaying, Senders, with_tcpreplay
 from traffic.sockets.batches import ragged
 from traffic.sockets.ports import FloatArray, HostPort, IntArray
-from traffic.wire.frames import pick
+from traffic.wire.frames import Frames, pick
 from traffic.wire.packet_format import Kind
 
 
@@ -98,11 +99,12 @@ class Replay:
         self.ports, self.gradients = replayer.ports, gradients
         self.memory = WorkerMemory(layout)
         self.servers = Servers(layout)
-        self.heads = gradient_heads(layout)
+        self.heads = scapy_heads(layout)
         self.egress = Egress(layout.hosts, replayer.sent_bytes, options.sample_s)
         self.jobs: list[ReplayedJob] = []
         self.iterations: list[Iteration] = []
         self.missing: dict[str, int] = {}
+        self.replayed: list[Replayed] = []
 
     def run(self, progress: Progress) -> Measured:
         """Run until every job has done its iterations."""
@@ -144,14 +146,22 @@ class Replay:
         """Write the pcaps of an iteration, and start its senders, which wait."""
         self.memory.load(job_index, self.gradients, iteration)
         streams = self.layout.streams_of(job_index)
-        pcaps = []
+        pcaps, frames = [], []
         for host in np.unique(self.layout.streams.host[streams]).tolist():
             mine = streams[self.layout.streams.host[streams] == host]
             path = self.folder / f"job{job_index}-{self.layout.hosts[host].name}.pcap"
             packets, due_s, rate_fps = self.schedule(mine, iteration)
             write_pcap(path, packets, due_s)
             pcaps.append((self.layout.hosts[host], path, rate_fps))
-        return self.replayer.prepare(pcaps)
+            frames.append(len(packets))
+        senders = self.replayer.prepare(pcaps)
+        if not iteration:
+            job, commands = self.layout.problem.jobs[job_index].number, senders.commands
+            self.replayed += [
+                Replayed(job, host.name, count, rate_fps, commands.get(host.name))
+                for (host, _, rate_fps), count in zip(pcaps, frames, strict=True)
+            ]
+        return senders
 
     def schedule(self, streams: IntArray, iteration: int) -> tuple[NDArray[np.void], FloatArray, float]:
         """The packets of one worker, whose streams are spread evenly over the time of the longest.
@@ -271,4 +281,12 @@ class Replay:
     def measured(self) -> Measured:
         """What the whole run measured."""
         iterations = tuple(sorted(self.iterations, key=lambda i: (i.job, i.number)))
-        return Measured("replay", iterations, problems=dict(self.ports.problems()) | self.missing)
+        problems = dict(self.ports.problems()) | self.missing
+        return Measured("replay", iterations, problems=problems, replayed=tuple(self.replayed))
+
+
+def scapy_heads(layout: StreamLayout) -> Frames:
+    """The heads of all streams as scapy builds them."""
+    from traffic.wire.scapy_layers import template_frames  # noqa: PLC0415, scapy takes long to import
+
+    return gradient_heads(layout, template_frames)

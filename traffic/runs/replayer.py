@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,10 @@ Recording = tuple[HostPort, Path, float]
 
 class Senders(Protocol):
     """Hosts that are about to send a pcap each."""
+
+    @property
+    def commands(self) -> Mapping[str, str]:
+        """The command that sends a host's pcap, by the host's name; none where no program does."""
 
     def go(self) -> None:
         """Let all hosts begin to send."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 from collections.abc import Sequence
 from math import ceil
@@ -36,11 +37,13 @@ def command(host: HostPort, pcap: Path, rate_fps: float, *options: str) -> list[
 class Senders:
     """One tcpreplay for each host, pcap and rate in frames per second; all wait at a barrier until `go`.
 
-    The barrier is a pipe: whoever reads from it waits until its other end is closed.
+    The barrier is a pipe: whoever reads from it waits until its other end is closed. `commands`: what is told to the
+    tcpreplay of each host.
     """
 
     def __init__(self, pcaps: Sequence[tuple[HostPort, Path, float]]) -> None:
         self.processes: dict[str, Popen[bytes]] = {}
+        self.commands = {host.name: shlex.join(command(host, pcap, rate_fps)) for host, pcap, rate_fps in pcaps}
         waiting, self.barrier = os.pipe()
         try:
             for host, pcap, rate_fps in pcaps:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from traffic.wire.packet_format import UDP_PORT, Field, Flag, Kind, header
+from traffic.wire.packet_format import TOLD, UDP_PORT, Field, Flag, Kind, header
 
 TEMPLATE = """\
 -- Wireshark dissector for in-network aggregation. Generated from the P4 program: do not edit.
@@ -49,9 +49,6 @@ end
 
 DissectorTable.get("udp.port"):add({port}, ina)
 """
-
-INFO = ("job", "tree", "label", "seq", "workers")
-"""The fields that Wireshark's packet list shows."""
 
 
 def offsets(fields: tuple[Field, ...], start: int = 0) -> dict[str, tuple[int, int]]:
@@ -99,7 +96,7 @@ def dissector() -> str:
         flags_offset=flags_offset,
         flags_bytes=flags_bytes,
         kind_offset=place["kind"][0],
-        info_format=" ".join(f"{name} %d" for name in INFO),
-        info=", ".join(f"buffer({place[name][0]}, {place[name][1]}):uint()" for name in INFO),
+        info_format=" ".join(f"{name} %d" for name in TOLD),
+        info=", ".join(f"buffer({place[name][0]}, {place[name][1]}):uint()" for name in TOLD),
         port=UDP_PORT,
     )

@@ -68,6 +68,8 @@ def header(name: str) -> tuple[Field, ...]:
 
 
 UDP_PORT = constant("INA_UDP_PORT")
+TOLD = ("job", "tree", "label", "seq", "workers")
+"""The header fields that tell a packet in one line, in Wireshark and of scapy."""
 
 
 class Kind(IntEnum):

@@ -1,19 +1,26 @@
 """Scapy layers `INA` and `Values` of the packet format, built from the compiled P4 program.
 
-They are bound to the INA port of UDP, so that any capture or pcap read with scapy shows them.
+They are bound to the INA port of UDP, so that any capture or pcap read with scapy shows them: importing this module is
+enough. `gradient_packet` is a packet of these layers, and `template_frames` the same as frames for NumPy.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from scapy.fields import BitField, ByteEnumField, FlagsField, IntField, LongField, ShortField, SignedIntField
-from scapy.layers.inet import UDP
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Ether
 from scapy.packet import Packet, bind_layers
 
-from traffic.wire.packet_format import UDP_PORT, Field, Flag, Kind, header
+from traffic.wire.frames import FRAME, Frames
+from traffic.wire.packet_format import TOLD, UDP_PORT, Field, Flag, Kind, constant, header
 
 FIELD_OF_BITS = {16: ShortField, 32: IntField, 64: LongField}
+SHOWN_VALUES = 4
+"""How many of a packet's values its line shows."""
 
 
 def plain_field(field: Field) -> Any:
@@ -39,6 +46,12 @@ class INA(Packet):
     name = "INA"
     fields_desc = [ina_field(field) for field in header("ina_t")]  # noqa: RUF012
 
+    def mysummary(self) -> Any:
+        """The packet in one line, as Wireshark's list has it, with the flags that are set and the addresses."""
+        told = " ".join(f"{name} {self.getfieldval(name)}" for name in TOLD)
+        flags = f" {self.flags}" if self.flags else ""
+        return f"INA {self.sprintf('%INA.kind%')} {told}{flags}", [IP]
+
 
 class Values(Packet):
     """The integers of one fragment: fields v0, v1, ..."""
@@ -46,7 +59,29 @@ class Values(Packet):
     name = "Values"
     fields_desc = [SignedIntField(field.name, 0) for field in header("values_t")]  # noqa: RUF012
 
+    def mysummary(self) -> Any:
+        """How many values there are, and the first of them, after the line of the INA header."""
+        first = " ".join(str(self.getfieldval(field.name)) for field in self.fields_desc[:SHOWN_VALUES])
+        return f"{len(self.fields_desc)} values {first} ...", [INA, IP]
+
 
 bind_layers(UDP, INA, dport=UDP_PORT)
 bind_layers(INA, Values, kind=Kind.GRADIENT)
 bind_layers(INA, Values, kind=Kind.RESULT)
+
+
+def gradient_packet(
+    *, src_mac: str, dst_mac: str, src_ip: str, dst_ip: str, ina: Mapping[str, Any], capable: bool = False
+) -> Packet:
+    """A packet from one host to another, whose values are zero; the parameters are those of `new_frames`.
+
+    It has no checksum of UDP, so that its values can be filled in.
+    """
+    tos = constant("ECN_CAPABLE") if capable else 0
+    addresses = Ether(src=src_mac, dst=dst_mac) / IP(src=src_ip, dst=dst_ip, id=0, tos=tos)
+    return addresses / UDP(sport=UDP_PORT, dport=UDP_PORT, chksum=0) / INA(**ina) / Values()
+
+
+def template_frames(count: int, **given: Any) -> Frames:
+    """`count` frames, each as scapy builds the `gradient_packet`: what `new_frames` makes, byte for byte."""
+    return np.frombuffer(bytearray(bytes(gradient_packet(**given)) * count), FRAME)

@@ -12,7 +12,8 @@ from experiments.cli.options import Network, SwitchName
 from topo.live.running import find_network
 
 Port = Annotated[int, typer.Argument(help="the number of one of its ports")]
-Output = Annotated[Path, typer.Option(help="a .pcap file")]
+Output = Annotated[Path | None, typer.Option(help="a .pcap file")]
+Print = Annotated[bool, typer.Option("--print", help="a line for each packet, by scapy's layers of the packet format")]
 Seconds = Annotated[float | None, typer.Option(help="end after so many seconds")]
 Packets = Annotated[int | None, typer.Option(help="end after so many packets")]
 
@@ -20,7 +21,8 @@ Packets = Annotated[int | None, typer.Option(help="end after so many packets")]
 def capture(
     switch: SwitchName,
     port: Port,
-    output: Output,
+    output: Output = None,
+    print_packets: Print = False,
     seconds: Seconds = None,
     packets: Packets = None,
     run: Network = None,
@@ -28,4 +30,5 @@ def capture(
     """Capture what arrives and leaves at a port of a switch, until Ctrl-C or the end of the network."""
     from experiments.inspect.capture import Limit, capture_to  # noqa: PLC0415
 
-    capture_to(Console(), find_network(run), (switch, port), output, Limit(seconds, packets))
+    limit = Limit(seconds, packets)
+    capture_to(Console(), find_network(run), (switch, port), output, limit, decode=print_packets)

@@ -23,20 +23,12 @@ function timeAxis(svg, x, height) {
   add(svg, "g", {class: "axis", transform: `translate(0,${height - CHART_MARGIN.bottom})`}).call(axis);
 }
 
-/** A chart of one or more lines. `lines`: {name, values, color, dash, area}; `text` writes a value with its unit. */
-function lineChart(parent, planner, {title, lines, text, most = 0, height = 132}) {
-  const starts = planner.series.starts_s;
+/** A chart over time without what it shows: its caption, its axes, and where times and values are; `label` tells it. */
+function chartFrame(parent, planner, {title, label, text, peak, height}) {
   const width = Math.max(CHART_PX[0], Math.min(CHART_PX[1], parent.node().clientWidth - 20));
   const figure = add(parent, "figure", {class: "chart"});
   const caption = add(figure, "figcaption");
   add(caption, "strong", {}, title);
-  for (const line of lines.filter((each) => lines.length > 1 && each.name)) {
-    const entry = add(caption, "span", {class: "key"});
-    add(entry, "span", {class: `line ${line.dash ? "dashed" : ""}`}).style("border-color", line.color);
-    add(entry, "span", {}, line.name);
-  }
-  const peak = Math.max(most, d3.max(lines, (line) => d3.max(line.values)) || 0) || 1;
-  const label = `${title}: ${lines.map((line) => `${line.name || "mean"} ${summaryOf(line.values, text)}`).join("; ")}`;
   const svg = add(figure, "svg", {viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label});
   const x = timeScale(planner, width);
   const y = linear([0, peak * 1.05], [height - CHART_MARGIN.bottom, CHART_MARGIN.top]);
@@ -44,6 +36,20 @@ function lineChart(parent, planner, {title, lines, text, most = 0, height = 132}
   add(svg, "g", {class: "axis grid", transform: `translate(${CHART_MARGIN.left},0)`})
     .call(ticks.tickFormat((value) => (value ? text(value, peak).replace(/(\.\d*?)0+ /, "$1 ").replace(". ", " ") : "0")));
   timeAxis(svg, x, height);
+  return {svg, x, y, height, caption};
+}
+
+/** A chart of one or more lines. `lines`: {name, values, color, dash, area}; `text` writes a value with its unit. */
+function lineChart(parent, planner, {title, lines, text, most = 0, height = 132}) {
+  const starts = planner.series.starts_s;
+  const peak = Math.max(most, d3.max(lines, (line) => d3.max(line.values)) || 0) || 1;
+  const label = `${title}: ${lines.map((line) => `${line.name || "mean"} ${summaryOf(line.values, text)}`).join("; ")}`;
+  const {svg, x, y, caption} = chartFrame(parent, planner, {title, label, text, peak, height});
+  for (const line of lines.filter((each) => lines.length > 1 && each.name)) {
+    const entry = add(caption, "span", {class: "key"});
+    add(entry, "span", {class: `line ${line.dash ? "dashed" : ""}`}).style("border-color", line.color);
+    add(entry, "span", {}, line.name);
+  }
   drawMoments(svg, planner, x, height);
   lines.forEach((line, place) => drawLine(svg, line, starts, planner.series.end_s, x, y, 1.7 + 1.5 * (lines.length - 1 - place)));
   drawCursor(svg, planner, x, height);

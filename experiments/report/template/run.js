@@ -5,6 +5,7 @@
 function runSections(parent, run) {
   fabricSection(parent, run);
   timelineSection(parent, run);
+  processorsSection(parent, run);
   linksSection(parent, run);
   switchesSection(parent, run);
   aboutSection(parent, run);

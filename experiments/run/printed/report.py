@@ -33,6 +33,8 @@ def print_report(console: Console, record: Mapping[str, Any]) -> None:
     style = VERDICT_STYLES.get(record["verdict"], "bold yellow")
     if fabric_scale(record) != 1:
         console.print(scale_line(record), highlight=False)
+    for line in replay_lines(record):
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
     for line in (*all_chip_lines(record), *collision_lines(record), *fault_lines(record), *stranger_lines(record)):
         console.print(line, highlight=False)
     console.print(f"verdict: [{style}]{record['verdict']}[/]", highlight=False)
@@ -64,6 +66,19 @@ def fault_lines(record: Mapping[str, Any]) -> Iterator[str]:
             )
             yield from (f"  {event}" for event in entry["faults"]["events"])
             yield from (f"  not reached: {event}" for event in entry["faults"]["not_reached"])
+
+
+def replay_lines(record: Mapping[str, Any]) -> Iterator[str]:
+    """What sends the pcaps of each planner's workers, and how fast: the first worker's command, the rates of all."""
+    for name, entry in record["planners"].items():
+        replayed = entry.get("replayed", ())
+        if not replayed:
+            continue
+        rates = [f"{rate:.1f}" for rate in sorted(each["rate_fps"] for each in replayed)]
+        frames, first = sum(each["frames"] for each in replayed), replayed[0]
+        by = f"`{first['command']}` in {first['worker']}" if first["command"] else "by no program, in virtual time"
+        at = " to ".join(dict.fromkeys((rates[0], rates[-1])))
+        yield f"{name}: {len(replayed)} pcaps, {frames:,} frames in an iteration, at {at} frames/s each: {by}"
 
 
 def collision_lines(record: Mapping[str, Any]) -> Iterator[str]:
@@ -142,8 +157,8 @@ def planners_table(record: Mapping[str, Any]) -> Table:
     """Three rows per planner: planned, measured, and their difference; with several jobs, for each job and in total."""
     fabric, several = record["fabric"], len(jobs_of(record)) > 1
     table = Table(
-        title=f"{fabric['name']}: {fabric['switches']} switches, {fabric['hosts']} hosts, {fabric['workers']} workers; "
-        f"switch {record['switch']}, {record['mode']}",
+        title=f"{fabric['name']}: {fabric['switches']} switches{in_pipelines(fabric)}, {fabric['hosts']} hosts, "
+        f"{fabric['workers']} workers; switch {record['switch']}, {record['mode']}",
         caption=f"per iteration; bits and bytes are those of whole frames{OF_JOBS if several else ''}",
         **NARROW,
     )
@@ -162,6 +177,13 @@ def planners_table(record: Mapping[str, Any]) -> Table:
             add_rows(table, words, (job,) if several else (), planned, measured)
         table.add_section()
     return table
+
+
+def in_pipelines(fabric: Mapping[str, Any]) -> str:
+    """How many pipelines switches have, in words; nothing where each is a single one."""
+    numbers = {len(switch["pipelines"]) for switch in fabric["description"]["switches"].values()}
+    most = max(numbers, default=1)
+    return "" if most == 1 else f" ({'up to ' if len(numbers) > 1 else ''}{most} pipelines)"
 
 
 def add_rows(

@@ -23,6 +23,7 @@ from tolerance import assert_within
 from valid_runs import emulate, valid_run
 
 from topo.live.signals import ENDING
+from traffic.measure.processors.own_usage import ENDPOINTS, HOSTS, KERNEL, REST
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 TARGETS = ("fast", pytest.param("bmv2", marks=pytest.mark.bmv2))
@@ -93,6 +94,13 @@ def test_replay_reaches_the_planned_rate_and_ingress(tmp_path: Path) -> None:
     planned, measured = (run["planners"]["aro"][kind] for kind in ("planned", "measured"))
     assert_within(measured["sending_rate_bps"], planned["sending_rate_bps"], 0.05, "sending rate", "bit/s")
     assert measured["ps_ingress_bytes"] == planned["ps_ingress_bytes"]
+    for told in run["planners"]["aro"]["replayed"]:
+        assert told["command"].startswith("tcpreplay --quiet ") and f" --pps={told['rate_fps']:.6f} " in told["command"]
+    used = run["planners"]["aro"]["processors"]
+    assert {ENDPOINTS, KERNEL, HOSTS, REST} <= set(used["parts"])
+    assert sum(used["parts"][HOSTS]["processors"]) > 0
+    seconds = zip(*(part["processors"] for part in used["parts"].values()), strict=True)
+    assert all(0 < sum(second) <= 1.2 * used["processors"] for second in seconds)
 
 
 def test_the_run_folder_has_everything(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import os
 import pty
 import re
 import select
+import signal
 import subprocess
 import sys
 import termios
@@ -160,6 +161,7 @@ def test_one_part_of_a_dump_goes_by_its_short_name(lively: Lively) -> None:
         (("dump", "s1", "--table", "agregation"), "unknown table 'agregation': did you mean 'aggregation'"),
         (("dump", "s1", "--counter", "InaIngress.event"), "did you mean 'InaIngress.events'"),
         (("capture", "s1", "9", "--output", "x.pcap"), "has no link at port 9: it has 1 (to l0), 2 (to l1)"),
+        (("capture", "s1", "1"), "give --output a .pcap file, or --print, or both"),
         (("capture", "s1", "1", "--output", "x.txt"), "output 'x.txt': a name that ends in .pcap is expected"),
         (("capture", "s1", "1", "--output", "x.pcap", "--packets", "0"), "packets 0: a number greater than 0"),
         (("top", "--interval", "0"), "interval 0: at least 0.1 s is expected"),
@@ -205,9 +207,10 @@ def places(lively: Lively) -> list[tuple[str, int]]:
     return sorted((node, port) for (node, _), port in lively.problem.fabric.port_numbers.items())
 
 
-def start_capture(network: Network, file: Path, *arguments: str) -> subprocess.Popen[str]:
+def start_capture(network: Network, file: Path | None, *arguments: str) -> subprocess.Popen[str]:
     """Start `inakit capture` at port 1, and return when it captures."""
-    command = ["capture", SWITCH, "1", "--output", str(file), "--run", network.ledger.id, *arguments]
+    output = () if file is None else ("--output", str(file))
+    command = ["capture", SWITCH, "1", *output, "--run", network.ledger.id, *arguments]
     process = subprocess.Popen(
         [*TIED, sys.executable, "-u", "-c", ENTRY, *command], env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -224,6 +227,23 @@ def test_a_capture_of_another_process_ends_after_its_packets(lively: Lively, tmp
     assert process.returncode == 0, error
     assert output == f"{tmp_path}/new/x.pcap: 30 packets, none lost\n"
     assert len(rdpcap(str(tmp_path / "new" / "x.pcap"))) == 30
+
+
+def test_a_capture_prints_packets_while_they_come_as_scapy_reads_them(lively: Lively) -> None:
+    process = start_capture(lively.network, None, "--print")
+    lively.send()
+    assert process.stdout is not None
+    lines = [process.stdout.readline() for _ in range(30)]
+    process.send_signal(signal.SIGINT)
+    rest, error = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode == 0, error
+    form = re.compile(
+        r"[\d:]{8}\.\d{6} Ether / [\d.]+ > [\d.]+ udp / UDP / INA (gradient|result) job 1 tree \d+ label \d+ seq \d+ "
+        r"workers \d+ / 64 values( -?\d+){4} \.\.\.\n"
+    )
+    *others, last = rest.splitlines(keepends=True)
+    assert [line for line in (*lines, *others) if not form.fullmatch(line)] == []
+    assert last == f"port 1: {len(lines) + len(others)} packets, none lost\n"
 
 
 def test_a_capture_ends_after_its_time(lively: Lively, tmp_path: Path) -> None:

@@ -74,6 +74,17 @@ def test_series_of_links_are_shares_of_their_capacity(folder: Path) -> None:
     assert len(planner.series.starts_s) == len(used)
 
 
+def test_what_parts_used_is_that_of_the_record(folder: Path, tmp_path: Path) -> None:
+    made = shown_runs.with_processors(folder, tmp_path)
+    record = json.loads((made / "run.json").read_text())["planners"]["aro"]["processors"]
+    used = planner_of(made, "aro").used
+    assert used is not None
+    assert (used.processors, used.starts_s, used.ends_s) == (2, record["starts_s"], record["ends_s"])
+    shown = {part.name: {"processors": part.processors, "memory_bytes": part.memory_bytes} for part in used.parts}
+    assert shown == record["parts"] and len(shown) == 3
+    assert planner_of(made, "atp").used is None
+
+
 def test_the_page_allows_what_is_in_it_and_nothing_else(folder: Path) -> None:
     text = (folder / "report.html").read_text()
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)

@@ -139,6 +139,27 @@ def test_the_slider_shows_the_links_at_that_time(browser: Browser, folder: Path)
     assert browser.texts("text.load") == before
 
 
+@pytest.mark.parametrize(("width", "theme"), [(DESK, "light"), (PHONE, "dark")])
+def test_what_the_parts_of_the_kit_used_is_shown_over_time(
+    browser: Browser, folder: Path, tmp_path: Path, width: int, theme: str
+) -> None:
+    used = shown_runs.with_processors(folder, tmp_path)
+    browser.open(used / "report.html", width=width, theme=theme)
+    assert "Processors and memory" in browser.texts("nav a")
+    assert browser.texts("#processors figcaption strong") == ["processors, of 2", "memory of the kit"]
+    assert len(browser.all("#processors rect.stacked")) == 2 * 3 + 2 * 2, "three parts, of which two are of the kit"
+    assert browser.texts("#processors tbody th") == ["workers and PS", "simple_switch", "the rest of the machine"]
+    assert browser.texts("#processors tbody td") == [
+        *("0.74", "1.00", "209.7 MB"),
+        *("0.12", "0.25", "52.43 MB"),
+        *("0.79", "1.50", "4.295 GB"),
+    ]
+    nothing_wrong(browser)
+    browser.press("lbmm")
+    assert "Nothing was read" in browser.find("#processors").text
+    quiet(browser)
+
+
 def test_planners_and_views_of_links_are_chosen(browser: Browser, folder: Path) -> None:
     browser.open(folder / "report.html")
     for view in ("planned", "deviation", "trees", "measured"):

@@ -15,6 +15,7 @@ from experiments.run.record import RunFolder, RunRecord
 
 def record() -> RunRecord:
     fabric = {"name": "small", "switches": 1, "hosts": 3, "workers": 2, "scale": 1 / 5000}
+    fabric |= {"description": {"switches": {}}}
     return RunRecord(fabric, "fast", "reliable", 7, {"planners": ["aro"]})
 
 

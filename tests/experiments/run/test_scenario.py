@@ -8,6 +8,21 @@ import pytest
 
 from experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from topo.errors import InputError
+from topo.fabric.generators import FABRICS
+
+GROUPED = """
+name: grouped
+hosts: [h1, h2, h3, h4]
+switches:
+  leaf1: {tier: 1, pipelines: [[1, 3], [2]]}
+  leaf2: {tier: 1}
+links:
+  - {a: h1, b: leaf1, capacity: 20M}
+  - {a: h2, b: leaf1, capacity: 20M}
+  - {a: h3, b: leaf2, capacity: 20M}
+  - {a: h4, b: leaf2, capacity: 20M}
+  - {a: leaf1, b: leaf2, capacity: 20M}
+"""
 
 
 def test_default_is_a_fat_tree_with_one_server_and_the_rest_workers() -> None:
@@ -75,6 +90,30 @@ def test_ina_by_names() -> None:
 
 def test_pipelines_apply_to_every_switch() -> None:
     assert {len(s.pipelines) for s in FabricChoice(pipelines=2).build().switches} == {2}
+
+
+@pytest.mark.parametrize("topo", FABRICS)
+@pytest.mark.parametrize("pipelines", [2, 3, 8])
+def test_any_fabric_has_its_ports_in_groups_of_consecutive_ones(topo: str, pipelines: int) -> None:
+    switches = FabricChoice(topo, pipelines=pipelines).build().switches
+    for groups in (switch.pipelines for switch in switches):
+        assert len(groups) == pipelines
+        assert [port for ports in groups for port in ports] == list(range(1, sum(map(len, groups)) + 1))
+        assert max(map(len, groups)) - min(map(len, groups)) <= 1
+
+
+def test_groups_of_ports_in_a_file_give_way_and_that_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "grouped.yml"
+    file.write_text(GROUPED)
+    assert [len(each.pipelines) for each in FabricChoice(str(file)).build().switches] == [2, 1]
+    assert capsys.readouterr().err == ""
+    assert {each.pipelines for each in FabricChoice(str(file), pipelines=3).build().switches} == {((1,), (2,), (3,))}
+    assert capsys.readouterr().err == (
+        "fabric 'grouped': its own groups of ports (leaf1) give way to the 3 pipelines that are asked for; "
+        "leave pipelines out to keep them\n"
+    )
 
 
 def test_jobs_of_a_file(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from rich.table import Table
 from experiments.emulate.presets import PRESETS, comparison
 from experiments.papers.common import planned_measured
 from experiments.run.planning import plan_to_run, print_comparison
-from experiments.run.printed.report import planners_report
+from experiments.run.printed.report import planners_report, replay_lines
 from experiments.run.printed.tables import NamedTable
 from experiments.run.scenario import FabricChoice, JobChoice, build_problem
 
@@ -56,8 +56,40 @@ def record(jobs: int, names: Sequence[str] = NAMES, figures: Mapping[str, float]
     numbers = [str(number + 1) for number in range(jobs)]
     of_jobs = {"jobs": dict.fromkeys(numbers, figures), "total": {**figures, "communication_time_s": None}}
     entry = ENTRY | {"planned": {**figures, **of_jobs}, "measured": {**figures, "exact": True, **of_jobs}}
-    fabric = {"name": "small", "switches": 1, "hosts": 3, "workers": 2, "scale": 1}
+    fabric = {"name": "small", "switches": 1, "hosts": 3, "workers": 2, "scale": 1, "description": {"switches": {}}}
     return {"fabric": fabric, "switch": "fast", "mode": "reliable", "planners": dict.fromkeys(names, entry)}
+
+
+@pytest.mark.parametrize(
+    ("pipelines", "words"),
+    [
+        ([[[1, 2]], [[1, 2]]], "2 switches,"),
+        ([[[1], [2]], [[1], []]], "2 switches (2 pipelines),"),
+        ([[[1, 2]], [[1], [2], [3]]], "2 switches (up to 3 pipelines),"),
+    ],
+)
+def test_the_report_says_how_many_pipelines_switches_have(pipelines: list[list[list[int]]], words: str) -> None:
+    made = record(1, ("aro",))
+    switches = {f"s{number}": {"pipelines": groups} for number, groups in enumerate(pipelines)}
+    made["fabric"] |= {"switches": len(switches), "description": {"switches": switches}}
+    assert words in printed(planners_report(made))
+
+
+def test_a_replay_says_what_tcpreplay_is_told() -> None:
+    told = [
+        {"job": 1, "worker": f"h{n}", "frames": 10, "rate_fps": rate, "command": f"tcpreplay --pps={rate} h{n}.pcap"}
+        for n, rate in ((1, 200.0), (2, 150.04))
+    ]
+    made = record(1, ("aro", "atp"))
+    made["planners"]["aro"] = ENTRY | {"replayed": told}
+    assert list(replay_lines(made)) == [
+        "aro: 2 pcaps, 20 frames in an iteration, at 150.0 to 200.0 frames/s each: "
+        "`tcpreplay --pps=200.0 h1.pcap` in h1"
+    ]
+    made["planners"]["aro"] = ENTRY | {"replayed": [each | {"command": None, "rate_fps": 9.0} for each in told]}
+    assert list(replay_lines(made)) == [
+        "aro: 2 pcaps, 20 frames in an iteration, at 9.0 frames/s each: by no program, in virtual time"
+    ]
 
 
 def preset_table() -> RenderableType:

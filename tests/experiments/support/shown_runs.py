@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+import shutil
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -15,6 +16,8 @@ from experiments.run.record import RunFolder
 from experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from experiments.worlds.registry import find_world
 from planner.core.problem import Problem
+from traffic.measure.processors.own_usage import ENDPOINTS, REST, SIMPLE_SWITCH
+from traffic.measure.processors.part_seconds import Part, part_series
 
 QUIET = Console(quiet=True)
 MARKUP = "</script><img src=x onerror=alert(1)>"
@@ -43,6 +46,32 @@ def valid(results: Path) -> Path:
     """Three planners on a fat-tree: the folder of a VALID run."""
     run(Emulation(fat_tree(), ("aro", "atp", "lbmm"), "virtual", results=results), QUIET)
     return (results / "latest").resolve()
+
+
+def with_processors(run: Path, results: Path) -> Path:
+    """A copy of a run's folder as one in real time leaves it, with what the parts of the kit used in two seconds."""
+    folder = Path(shutil.copytree(run, results / "with-processors"))
+    record = json.loads((folder / "run.json").read_text())
+    used = [
+        Told(-0.1, 1.0, (Part(ENDPOINTS, 0.5, 100 << 20), Part(REST, 1.5, 4 << 30))),
+        Told(
+            1.0, 2.0, (Part(ENDPOINTS, 1.0, 200 << 20), Part(SIMPLE_SWITCH, 0.25, 50 << 20), Part(REST, 0.0, 4 << 30))
+        ),
+    ]
+    record["planners"]["aro"]["processors"] = part_series(used, 0.0)
+    (folder / "run.json").write_text(json.dumps(record))
+    write_report(folder)
+    return folder
+
+
+@dataclass(frozen=True)
+class Told:
+    """A second of a run on a machine with two processors."""
+
+    start_s: float
+    end_s: float
+    parts: tuple[Part, ...]
+    processors: int = 2
 
 
 def overloaded(results: Path) -> Path:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command import inakit
+from scapy.packet import Packet
 from scapy.utils import RawPcapReader
 from tolerance import assert_within
 
@@ -25,7 +27,9 @@ from planner.replan import replan_beside
 from planner.trees.headroom import as_run
 from topo.fabric.generators import leaf_spine
 from traffic.faults.hostile import Attack, possible_attacks
+from traffic.wire import scapy_layers
 from traffic.wire.frames import FRAGMENT
+from traffic.wire.scapy_layers import INA, gradient_packet
 
 pytestmark = pytest.mark.compiler
 
@@ -105,6 +109,23 @@ def test_a_replay_has_the_planned_rate_and_time(planner: str, capacity_bps: floa
     assert 0 <= longer_s <= prediction.jobs[1].way_s + 0.005 * prediction.communication_time_s
     assert outcome.measured.ps_ingress_bytes == prediction.ps_ingress_bytes
     assert outcome.measured.sent_bytes == prediction.sent_bytes
+
+
+def test_scapy_builds_one_template_for_each_stream_of_a_replay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many packets a worker sends: NumPy fills them in."""
+    made: list[Packet] = []
+
+    def counted(**given: Any) -> Packet:
+        made.append(gradient_packet(**given))
+        return made[-1]
+
+    monkeypatch.setattr(scapy_layers, "gradient_packet", counted)
+    outcome = ran(replace(planned("lbmm", iterations=2), mode="replay"))
+    told = outcome.measured.replayed
+    assert outcome.measured.exact
+    assert len(made) == len(told) < sum(each.frames for each in told)
+    assert [packet[INA].workers for packet in made] == [1, 1]
+    assert [each.command for each in told] == [None, None]
 
 
 def test_a_replay_that_loses_packets_ends_and_says_which_sums_lack_them() -> None:

@@ -44,6 +44,8 @@ def test_every_second_is_told_and_this_process_is_not_among_the_others() -> None
     assert len(observer.seconds) >= 2
     assert all(second.endpoints is not None for second in observer.seconds)
     assert observer.seconds == sorted(observer.seconds, key=lambda second: second.start_s)
+    assert all("workers and PS" in {part.name for part in second.parts} for second in observer.seconds)
+    assert sum(part.processors for second in observer.seconds for part in second.parts) > 0
     assert "own-run" not in {each.name for second in observer.seconds for each in second.others}
 
 

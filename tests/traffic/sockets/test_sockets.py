@@ -176,6 +176,11 @@ def test_replay_sends_at_the_planned_rate(pair: list[HostPort]) -> None:
     assert measured.sending_rate_bps == rate
     assert measured.communication_time_s == lasting
     assert measured.ps_ingress_bytes == FRAGMENT.count(problem.jobs[0].gradient_bytes) * FRAGMENT.wire_bytes
+    (told,) = measured.replayed
+    assert (told.worker, told.frames) == (pair[0].name, FRAGMENT.count(problem.jobs[0].gradient_bytes))
+    assert told.command is not None
+    assert told.command.startswith("tcpreplay ") and f"--pps={told.rate_fps:.6f}" in told.command.split()
+    assert f"--intf1={pair[0].interface}" in told.command.split()
 
 
 def test_replay_without_tcpreplay(pair: list[HostPort], monkeypatch: pytest.MonkeyPatch) -> None:

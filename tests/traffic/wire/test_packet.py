@@ -20,7 +20,7 @@ from topo.errors import InputError
 from traffic.wire.dissector import dissector
 from traffic.wire.frames import BARE_FRAME, FRAGMENT, FRAME, Frames, new_frames
 from traffic.wire.packet_format import PROGRAM, UDP_PORT, Event, Flag, Kind, constant, constants, header
-from traffic.wire.scapy_layers import INA, Values
+from traffic.wire.scapy_layers import INA, Values, template_frames
 
 SOURCE_MAC, TARGET_MAC = "02:00:00:00:00:01", "02:00:00:00:00:02"
 SOURCE_IP, TARGET_IP = "10.0.0.1", "10.0.0.2"
@@ -91,6 +91,24 @@ def test_numpy_reads_what_scapy_writes() -> None:
     ]
     assert frame["ina"].tolist() == (Kind.RESULT, 0, 3, 4, 0, 2**32 - 1, 0, 2**63, 9, 0, 0)
     assert frame["values"].tolist() == list(values.values())
+
+
+@pytest.mark.parametrize("capable", [False, True])
+def test_a_template_of_scapy_is_the_frame_that_numpy_makes(capable: bool) -> None:
+    ways: dict[str, Any] = {"src_mac": SOURCE_MAC, "dst_mac": TARGET_MAC, "src_ip": SOURCE_IP, "dst_ip": TARGET_IP}
+    ina = {"kind": Kind.GRADIENT, "job": 3, "tree": 4, "label": 5, "workers": 1, "priority": 2}
+    made = template_frames(3, **ways, ina=ina, capable=capable)
+    assert made.tobytes() == new_frames(3, **ways, ina=ina, capable=capable).tobytes()
+    made["values"] = 7  # templates are filled in
+
+
+def test_a_packet_of_scapy_tells_itself_in_one_line() -> None:
+    packet = scapy_packet(kind=Kind.GRADIENT, flags=int(Flag.ECN | Flag.PARTIAL), job=1, tree=2, label=3, seq=17)
+    fields: dict[str, Any] = {f"v{i}": -i for i in range(FRAGMENT.values)}
+    told = "INA gradient job 1 tree 2 label 3 seq 17 workers 0 ECN+PARTIAL"
+    ways = f"Ether / {SOURCE_IP} > {TARGET_IP} udp / UDP"
+    assert (packet / Values(**fields)).summary() == f"{ways} / {told} / 64 values 0 -1 -2 -3 ..."
+    assert packet.summary() == f"{ways} / {told}"
 
 
 def test_a_notice_has_no_values() -> None:

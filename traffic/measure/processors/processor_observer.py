@@ -17,11 +17,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import psutil
+
 from topo.errors import RunError
 from topo.live.processors import endpoint_processor, switch_processors
+from traffic.measure.processors.own_usage import UsageReader
+from traffic.measure.processors.part_seconds import Part
 from traffic.measure.processors.proc_files import Sources
 from traffic.measure.processors.processor_seconds import Consumer, Second, second
 
+PACKAGES = Path(psutil.__file__).parents[1]
+"""The one folder of packages that the observer sees: without the others it is there sooner."""
 PERIOD_S = 1.0
 SHORTEST_S = 0.5
 """A shorter interval at a run's end is left out, because the clocks of /proc tick only 100 times a second."""
@@ -39,7 +45,7 @@ class Observer:
         numbers = map(str, (os.getpid(), threading.get_native_id(), endpoint_processor(), self.period_s))
         self.process = subprocess.Popen(
             [sys.executable, "-S", "-m", __name__, *numbers],
-            cwd=Path(__file__).resolve().parents[3],
+            cwd=Path(__file__).resolve().parents[3], env=os.environ | {"PYTHONPATH": str(PACKAGES)},
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True,
         )  # fmt: skip
         assert self.process.stdout is not None
@@ -71,7 +77,8 @@ class Observer:
 def from_json(line: str) -> Second:
     """A second from the line that `observe` wrote."""
     found: dict[str, Any] = json.loads(line)
-    return Second(**found | {"others": tuple(Consumer(**consumer) for consumer in found["others"])})
+    others = tuple(Consumer(**consumer) for consumer in found.pop("others"))
+    return Second(**found | {"others": others, "parts": tuple(Part(**part) for part in found.get("parts", ()))})
 
 
 def observe(sources: Sources, period_s: float) -> None:
@@ -89,4 +96,4 @@ def observe(sources: Sources, period_s: float) -> None:
 
 if __name__ == "__main__":
     owner, thread, processor = map(int, sys.argv[1:4])
-    observe(Sources(owner, thread, processor), float(sys.argv[4]))
+    observe(Sources(owner, thread, processor, UsageReader(owner)), float(sys.argv[4]))

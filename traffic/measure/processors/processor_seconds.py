@@ -1,6 +1,6 @@
 """The seconds of a run: how long the run waited for a processor in each, what was free, and what others took.
 
-These are pure functions of two moments (`proc_files`). Only the standard library is imported, as there.
+These are pure functions of two moments (`proc_files`).
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from topo.live.priority import SOFTIRQ
+from traffic.measure.processors.part_seconds import Part, parts_of
 from traffic.measure.processors.proc_files import (
     ENDPOINTS,
     ENDPOINTS_NAME,
@@ -53,6 +54,7 @@ class Second:
     move packets, was ready to run and had no processor, None where the kernel does not tell; `somebody_waited`, how
     long any task of the machine did, which bounds both from above, None where pressure is not known; `throttled`, how
     long a quota kept the run from a processor.
+    `parts`: what the parts of the kit used, and the rest of the machine.
     """
 
     start_s: float
@@ -66,6 +68,7 @@ class Second:
     stolen: float = 0.0
     throttled: float = 0.0
     others: tuple[Consumer, ...] = ()
+    parts: tuple[Part, ...] = ()
 
     @property
     def source(self) -> str:
@@ -103,6 +106,7 @@ def second(earlier: Moment, later: Moment, owner: int) -> Second:
         stolen=share(now.stolen - then.stolen, capacity_s),
         throttled=optional_share(earlier.throttled_s, later.throttled_s, passed_s) or 0.0,
         others=consumers(others, later.processes, capacity_s, unseen),
+        parts=parts_of(earlier.usages, later.usages, passed_s, now.softirq - then.softirq, lent),
     )
 
 
