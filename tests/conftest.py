@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from topo.live.network import missing_for_networks
+from topo.live.needs import missing_for_networks
 from topo.ownership import given_to_owners
 
 pytest_plugins = ["fuzzing", "phases", "p4runtime_fixtures"]

@@ -6,6 +6,8 @@ a rename, so that any number of processes may build at once.
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import hashlib
 import os
 import shlex
@@ -16,7 +18,7 @@ import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from topo.errors import MachineError, RunError, writing
+from topo.errors import MachineError, OutputError, RunError, writing
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,7 @@ class Compiler:
         return [part for folder in folders for part in ("-I", str(folder))]
 
 
+REPAIR = "install it anew (apt install clang gcc), or another one, at the head of PATH"
 LIBRARY = Compiler(
     ".so",
     ("cc", "gcc", "clang"),
@@ -74,6 +77,23 @@ def build(source: str, compiler: Compiler) -> Path:
     return wanted
 
 
+TRIAL = "int inakit_trial(int a) { return a + 1; }"
+
+
+def check_compiler(compiler: Compiler) -> None:
+    """Raise `MachineError` unless the compiler compiles, and, where it is for this processor, the result loads here."""
+    made = build(TRIAL, compiler)
+    if not compiler.native:
+        return
+    try:
+        ctypes.CDLL(str(made))
+    except OSError as error:
+        raise MachineError(
+            f"{made.parent}: what is compiled cannot be loaded from there ({error}): "
+            "let XDG_CACHE_HOME name a folder on a disk that is not mounted noexec"
+        ) from error
+
+
 def fingerprint(source: str, compiler: Compiler) -> str:
     """A hash of the text, of the headers that it includes, and of how they are compiled."""
     headers = sorted(compiler.headers.glob("*.h")) if compiler.headers else []
@@ -85,30 +105,51 @@ def fingerprint(source: str, compiler: Compiler) -> str:
 def cache_directory() -> Path:
     """Where compiled programs are kept: `$XDG_CACHE_HOME/inakit`, by default `~/.cache/inakit`."""
     base = os.environ.get("XDG_CACHE_HOME")
-    directory = (Path(base) if base else Path.home() / ".cache") / "inakit"
-    with writing(directory):
+    way = "compiled programs are kept there: let XDG_CACHE_HOME name a folder that can be written"
+    try:
+        directory = (Path(base) if base else Path.home() / ".cache") / "inakit"
+    except RuntimeError as error:
+        raise OutputError(f"the cache of a user without a home folder: {way}") from error
+    with writing(directory, way):
         directory.mkdir(parents=True, exist_ok=True)
     return directory
 
 
 def compile_to(wanted: Path, source: str, compiler: Compiler) -> None:
-    """Compile `source` to the file `wanted`; `RunError` quotes the compiler's first 20 lines."""
+    """Compile `source` to the file `wanted`; `RunError` quotes the compiler's first 20 lines.
+
+    Raises `MachineError` where the compiler does not even compile a trial.
+    """
     with writing(wanted.parent), tempfile.TemporaryDirectory(dir=wanted.parent) as scratch:
         text, result = Path(scratch) / "program.c", Path(scratch) / f"program{compiler.suffix}"
         text.write_text(source)
         options = [*compiler.options, *compiler.include_options]
         command = [find(compiler), *options, "-o", str(result), str(text)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+        except OSError as error:
+            raise MachineError(f"{command[0]} cannot be started ({error.strerror}): {REPAIR}") from error
         if done.returncode:
+            if source == TRIAL:
+                why, room = first(done), "free some space there, or let TMPDIR name another folder"
+                way = room if os.strerror(errno.ENOSPC) in why else REPAIR
+                raise MachineError(f"{command[0]} does not compile, not even a trial ({why}): {way}")
+            check_compiler(compiler)
             complaint = "\n".join(done.stderr.splitlines()[:20])
             raise RunError(f"{command[0]} does not compile C of the kit, a fault of it:\n{complaint}")
         result.replace(wanted)
 
 
+def first(done: subprocess.CompletedProcess[str]) -> str:
+    """The first line of what a program said that has an error in it, else its first line, else how it ended."""
+    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+    return next((line for line in lines if "error" in line.lower()), lines[0] if lines else f"exit {done.returncode}")
+
+
 def find(compiler: Compiler) -> str:
-    """The first of the compiler's programs that is installed; `MachineError` if none is."""
+    """The path of the first of the compiler's programs that is installed; `MachineError` if none is."""
     for program in compiler.programs:
-        if shutil.which(program):
-            return program
+        if found := shutil.which(program):
+            return found
     names = " or ".join(compiler.programs)
     raise MachineError(f"{names} is not installed, and P4 programs are compiled with it: apt install clang")

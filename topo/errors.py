@@ -95,7 +95,28 @@ REMEDIES = {
 """What to do about an error of writing. An `OSError` that is not listed here is no person's mistake."""
 
 
-def output_error(error: OSError, path: Path | None = None) -> OutputError | None:
+SYSTEM_REMEDIES = {
+    errno.EMFILE: "this process may open no more files: raise the limit (`ulimit -n 4096`)",
+    errno.ENFILE: "this machine has no more open files: end what holds many, or raise /proc/sys/fs/file-max",
+    errno.EAGAIN: "no more processes can be started: raise the limit (`ulimit -u`, the container's --pids-limit)",
+    errno.ENOMEM: "there is no more memory: allow this process more (`ulimit -v`, the container's limit)",
+    errno.ENOEXEC: "the program cannot run on this machine: install it anew, or another at the head of PATH",
+    errno.ENODEV: "this kernel has no such device: load its module, or run in virtual time (--switch virtual)",
+}
+"""What to do about an error of the system that is none of writing."""
+
+
+def system_error(error: OSError) -> MachineError | None:
+    """The error in words, if something is known to be done about it."""
+    remedy = SYSTEM_REMEDIES.get(error.errno or 0)
+    if remedy is None:
+        return None
+    name = error.filename2 or error.filename
+    name = os.fsdecode(name) if isinstance(name, bytes) else name
+    return MachineError(": ".join(map(str, filter(None, (name, os.strerror(error.errno or 0), remedy)))))
+
+
+def output_error(error: OSError, path: Path | None = None, way: str = "") -> OutputError | None:
     """The error in words, for `path` where the error itself names no file; None unless it is one of writing.
 
     That something is not there is an error of writing only where it is `path` or a folder above it and lacks no folder
@@ -106,16 +127,19 @@ def output_error(error: OSError, path: Path | None = None) -> OutputError | None
     remedy = REMEDIES.get(error.errno or 0)
     if error.errno == errno.ENOENT and path and Path(name) in (path, *path.parents) and Path(name).parent.is_dir():
         remedy = "nothing new can be made there; choose another folder"
-    return OutputError(f"{name}: {os.strerror(error.errno or 0)}: {remedy}") if remedy else None
+    return OutputError(f"{name}: {os.strerror(error.errno or 0)}: {way or remedy}") if remedy else None
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Turn an error of writing into `path` or below it, which is raised in the block, into an `OutputError`."""
+def writing(path: Path, remedy: str = "") -> Iterator[None]:
+    """Turn an error of writing into `path` or below it, which is raised in the block, into an `OutputError`.
+
+    `remedy` is what to do about it, where that is not to choose another folder.
+    """
     try:
         yield
     except OSError as error:
-        told = output_error(error, path)
+        told = output_error(error, path, remedy)
         if told is None:
             raise
         raise told from error

@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import typer
+from typer.core import TyperGroup
 
 from experiments.cli.commands import (
     agree,
@@ -37,6 +40,7 @@ from experiments.cli.commands import (
     validate,
 )
 from experiments.cli.options import with_groups
+from topo.errors import InputError
 
 COMMANDS = (
     emulate.emulate,
@@ -65,7 +69,32 @@ COMMANDS = (
 )
 """The subcommands, in the order in which the help lists them."""
 
+
+class Commands(TyperGroup):
+    """All commands. An empty text where a name is expected is refused: it would be this folder, or nothing."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Raise `InputError` for an argument that is empty, unless it is what its option is without it."""
+        refuse_empty(self, args)
+        return super().parse_args(ctx, args)
+
+
+def refuse_empty(command: Any, arguments: list[str]) -> None:
+    """Raise `InputError` for one of the `arguments` that is empty and not the default of its option."""
+    before = ""
+    for argument in arguments:
+        command = getattr(command, "commands", {}).get(argument, command)
+        option, given, value = argument.partition("=")
+        option = option if given else before
+        empty = not value if given and argument.startswith("--") else not argument
+        if empty and not any(option in each.opts and each.default == "" for each in command.params):
+            what = option if option.startswith("-") else "an argument"
+            raise InputError(f"{what} is empty: give it a name, or leave it out")
+        before = argument
+
+
 app = typer.Typer(
+    cls=Commands,
     name="inakit",
     help="Emulation of in-network aggregation: plan it, run it on real packets, compare.",
     no_args_is_help=True,

@@ -213,7 +213,8 @@ def check(emulation: Emulation, *, planned: bool = False) -> World:
     for name in () if planned else emulation.planners:
         find_method(name)
     world = find_world(emulation.switch, find_program(emulation.program))
-    check_features(world, emulation.mode, emulation.captures, emulation.faults, emulation.interconnect)
+    fabric = emulation.problem.fabric
+    check_features(world, fabric, emulation.mode, emulation.captures, emulation.faults, emulation.interconnect)
     check_observation(world, asked=emulation.sampling.asked)
     if emulation.faults is not None:
         check_mode(emulation.mode)

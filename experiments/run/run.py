@@ -35,6 +35,7 @@ from planner.install.plan_entries import entries
 from switch.entries import Entries
 from topo.errors import InputError
 from topo.fabric.circuits import Interconnect
+from topo.fabric.fabric import Fabric
 from traffic.endpoints.gradient import Gradients
 from traffic.measure.fidelity import Excuses
 from traffic.measure.measured import Measured
@@ -94,12 +95,17 @@ class Run:
 
 def check_features(
     world: World,
+    fabric: Fabric,
     mode: str,
     captures: Sequence[Place],
     faults: FaultPlan | None,
     interconnect: Interconnect | None,
 ) -> None:
-    """Raise `InputError` for what such a run needs and the world does not have, `MachineError` for lacking tools."""
+    """Raise `InputError` for what the world does not have, `MachineError` for what such a run lacks here.
+
+    Nothing is built yet: of all that a run needs of this machine only its world was asked for before.
+    """
+    world.check_fabric(fabric)
     needs = {
         Feature.REPLAY: mode == "replay",
         Feature.CAPTURES: bool(captures),
@@ -157,7 +163,7 @@ def run_plan(
     `PlanError` for an invalid plan, `TooSlowError` when the machine clearly does not keep up, `RunError` when a switch
     dies or traffic stalls.
     """
-    check_features(world, run.mode, run.captures, run.faults, run.interconnect)
+    check_features(world, run.problem.fabric, run.mode, run.captures, run.faults, run.interconnect)
     check_observation(world, asked=run.observation is not None)
     run = fitted(run, world)
     if not world.real_time:

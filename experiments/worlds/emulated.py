@@ -20,9 +20,11 @@ from planner.install.program import RECEIVED
 from switch.circuit_switch import CircuitSwitch, circuit_class
 from switch.entries import Entries
 from switch.targets import TARGETS, Target, choose_target
+from topo.errors import MachineError
 from topo.fabric.circuits import Interconnect
 from topo.fabric.fabric import QUEUE_PACKETS, Fabric
-from topo.live.network import Network, check_machine, missing_for_networks
+from topo.live.needs import check_fabric, check_machine, missing_for_networks
+from topo.live.network import Network, check_latencies
 from traffic.faults.repetition import repeating
 from traffic.measure.counters.snapshots import Watched
 from traffic.measure.monitor import Monitor
@@ -62,8 +64,15 @@ class EmulatedWorld:
 
     def check(self) -> None:
         """Raise `MachineError` where the target or Mininet cannot run, `InputError` for a stale P4 program."""
-        choose_target(self.name, self.program.path)
-        check_machine()
+        with or_virtual():
+            choose_target(self.name, self.program.path)
+            check_machine()
+
+    def check_fabric(self, fabric: Fabric) -> None:
+        """Raise `MachineError` without room for so large a network, `FabricError` for a switch with a latency."""
+        check_latencies(fabric)
+        with or_virtual():
+            check_fabric(fabric)
 
     def check_tools(self, needed: Collection[Feature]) -> None:
         """Raise `MachineError` without tcpreplay, which sends all but the closed loop, or without tcpdump."""
@@ -92,6 +101,15 @@ class EmulatedWorld:
                 progress(BUILDING + (1 - BUILDING) * number / len(network.switches))
                 switch.install(installed.of(name))
             yield EmulatedNetwork(network, circuits)
+
+
+@contextmanager
+def or_virtual() -> Iterator[None]:
+    """Say in whatever error this machine raises in the block that virtual time is a way round it."""
+    try:
+        yield
+    except MachineError as error:
+        raise MachineError(f"{error}; or run in virtual time, which needs none of it: --switch virtual") from error
 
 
 def emulated_world(switch: str) -> EmulatedWorld:

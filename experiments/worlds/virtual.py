@@ -31,6 +31,7 @@ from switch.entries import Entries
 from switch.fast.load.in_process_switch import InProcessSwitch
 from switch.program.read import read_program
 from switch.program.source_hashes import check_sources
+from topo.c_library import LIBRARY, check_compiler
 from topo.fabric.addresses import addresses
 from topo.fabric.circuits import INTERCONNECT
 from topo.fabric.fabric import QUEUE_PACKETS, Fabric
@@ -57,8 +58,12 @@ class VirtualWorld:
     program: DataPlaneProgram = INA
 
     def check(self) -> None:
-        """Raise `InputError` for a P4 program whose sources have changed since it was compiled."""
+        """Raise `InputError` for a P4 program that is older than its sources, `MachineError` without a C compiler."""
         check_sources(self.program.path)
+        check_compiler(LIBRARY)
+
+    def check_fabric(self, fabric: Fabric) -> None:
+        """Do nothing: a network of any size is memory of this process."""
 
     def check_tools(self, needed: Collection[Feature]) -> None:
         """Do nothing: the world does everything itself."""

@@ -155,6 +155,10 @@ class World(Protocol):
         """Raise `MachineError` where this machine lacks what the world needs."""
         ...
 
+    def check_fabric(self, fabric: Fabric) -> None:
+        """Raise `MachineError` where this machine cannot hold so large a network, `FabricError` for an unfit one."""
+        ...
+
     def check_tools(self, needed: Collection[Feature]) -> None:
         """Raise `MachineError` where this machine lacks what one of these features of the world is done with."""
         ...

@@ -14,6 +14,7 @@ from switch.networks.compiled_programs import compiled
 from switch.networks.network_plan import LinkEnd, NetworkPlan, PlannedHost, PlannedSwitch
 from topo.errors import InputError, MachineError
 from topo.live.ledger import Ledger, clean_dead_runs, interface_names
+from topo.live.needs import check_machine, check_programs
 from topo.live.signals import interrupts_held
 
 if TYPE_CHECKING:
@@ -203,8 +204,6 @@ def program_of(switch: PlannedSwitch, scratch: Path) -> Path:
 
 
 def check_mininet() -> None:
-    """Raise `MachineError` if Mininet is not installed."""
-    try:
-        import mininet.net  # noqa: F401, PLC0415
-    except ImportError as error:
-        raise MachineError("Mininet is not installed: apt install mininet, then run the kit's `make setup`") from error
+    """Raise `MachineError` unless Mininet can make its nodes and links here, which it does by shell commands."""
+    check_machine()
+    check_programs("ip", "tc", "ifconfig")

@@ -10,21 +10,26 @@ PROC, CGROUPS = Path("/proc"), Path("/sys/fs/cgroup")
 
 def cpu_groups(process: int | str = "self", proc: Path = PROC, cgroups: Path = CGROUPS) -> Iterator[Path]:
     """The folders of a process's CPU groups that may exist, its own first, then those around it, of both versions."""
+    return groups("cpu", process, proc, cgroups)
+
+
+def groups(controller: str, process: int | str, proc: Path, cgroups: Path) -> Iterator[Path]:
+    """The same for any controller: `cpu`, `pids`."""
     for line in lines(proc / str(process) / "cgroup"):
         number, controllers, path = line.split(":", 2)
-        if number == "0" or "cpu" in controllers.split(","):
-            own = Path(path.lstrip("/"))
-            yield from (base / part for base in bases(number, controllers, cgroups) for part in (own, *own.parents))
+        if number == "0" or controller in controllers.split(","):
+            own, at = Path(path.lstrip("/")), bases(number, controllers, controller, cgroups)
+            yield from (base / part for base in at for part in (own, *own.parents))
 
 
-def bases(number: str, controllers: str, cgroups: Path) -> list[Path]:
+def bases(number: str, controllers: str, controller: str, cgroups: Path) -> list[Path]:
     """The folders where a hierarchy may be mounted.
 
     Hierarchy 0 is version 2, mounted alone or as `unified`; version 1 has a hierarchy per set of controllers.
     """
     if number == "0":
         return [cgroups, cgroups / "unified"]
-    return [path for path in (cgroups / controllers, cgroups / "cpu") if path.is_dir()][:1]
+    return [path for path in (cgroups / controllers, cgroups / controller) if path.is_dir()][:1]
 
 
 def has_quota(proc: Path = PROC, cgroups: Path = CGROUPS) -> bool:
@@ -46,6 +51,16 @@ def quota_of(folder: Path) -> Iterator[str]:
         if line.split()[0] not in {"max", "-1"}:
             period = lines(folder / "cpu.cfs_period_us")
             yield " ".join((line, *period))
+
+
+def free_processes(proc: Path = PROC, cgroups: Path = CGROUPS) -> int | None:
+    """How many more processes and threads the groups around this process may have; None without a limit."""
+    found = []
+    for folder in groups("pids", "self", proc, cgroups):
+        limit, now = lines(folder / "pids.max"), lines(folder / "pids.current")
+        if limit and now and limit[0] != "max":
+            found.append(int(limit[0]) - int(now[0]))
+    return min(found, default=None)
 
 
 def lines(path: Path) -> list[str]:

@@ -57,3 +57,10 @@ def set_namespace(descriptor: int) -> None:
     if libc.setns(descriptor, CLONE_NEWNET):
         code = ctypes.get_errno()
         raise OSError(code, f"setns: {os.strerror(code)}")
+
+
+def new_namespace() -> None:
+    """Move the calling thread to a network namespace of its own. Raises `OSError`."""
+    if libc.unshare(CLONE_NEWNET):
+        code = ctypes.get_errno()
+        raise OSError(code, f"unshare: {os.strerror(code)}")

@@ -18,11 +18,8 @@ Mininet is imported when a network is built, so that this module can be imported
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import random
-import resource
-import shutil
 import signal
 import subprocess
 from collections import defaultdict
@@ -33,13 +30,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from topo.errors import FabricError, MachineError, as_root
+from topo.errors import FabricError
 from topo.fabric.addresses import PREFIX_LENGTH, Address, addresses
 from topo.fabric.circuits import INTERCONNECT, Interconnect
 from topo.fabric.fabric import QUEUE_PACKETS, Fabric, Link, Switch
 from topo.fabric.optical_links import cables, with_ports
 from topo.live.grace_periods import GracePeriods
 from topo.live.ledger import Ledger, clean_dead_runs
+from topo.live.needs import check_fabric, check_machine
 from topo.live.netlink import add_neighbors, index_of, inside, set_up
 from topo.live.processors import endpoint_processor, steer_packets, switch_processors
 from topo.live.running import HostFacts, PortFacts, RunningNetwork, SwitchFacts, announced, write_facts
@@ -52,7 +50,6 @@ if TYPE_CHECKING:
 NAME_LIMIT = 15
 """Characters of an interface's name (IFNAMSIZ without its terminator)."""
 HOST_INTERFACE = "eth0"
-FILES_PER_NODE = 8
 
 
 @dataclass(frozen=True)
@@ -119,6 +116,7 @@ class Network:
     def __enter__(self) -> Self:
         """Build and start everything. Raises `MachineError` before anything is created if it cannot be."""
         check_machine()
+        check_fabric(self.fabric)
         clean_dead_runs()
         try:
             self._start()
@@ -236,7 +234,6 @@ class Network:
             self._exits.close()
 
     def _build(self) -> None:
-        allow_open_files(FILES_PER_NODE * len(self.fabric.tiers) + 1024)
         for name in self.addresses:
             self._add_host(name)
         for number, switch in enumerate(self.fabric.switches, start=1):
@@ -341,33 +338,6 @@ def receive_on_endpoint_processor(host: RunningHost) -> None:
         steer_packets(host.interface, endpoint_processor(), host.pid)
 
 
-def check_machine() -> None:
-    """Raise `MachineError` unless this process can build a network."""
-    if (reason := missing_for_networks()) is not None:
-        raise MachineError(reason)
-
-
-def missing_for_networks() -> str | None:
-    """What this process lacks to build a network, in words, or None."""
-    if os.geteuid() != 0:
-        return f"emulating a network needs root: {as_root()}"
-    if importlib.util.find_spec("mininet") is None:
-        return (
-            "Mininet is not installed: install the package 'mininet' of your distribution, and let the Python "
-            "environment see it (python3 -m venv --system-site-packages)"
-        )
-    if shutil.which("mnexec") is None:
-        return "mnexec is not installed: install the package 'mininet' of your distribution"
-    # Mininet would wait forever for the shell of a host that mnexec could not start.
-    tried = subprocess.run(["mnexec", "-n", "true"], capture_output=True, text=True, check=False)
-    if tried.returncode:
-        return (
-            f"mnexec cannot make a network namespace here ({tried.stderr.strip()}): "
-            "run on a machine, or in a container, that may make namespaces and mounts"
-        )
-    return None
-
-
 def empty_mininet() -> Mininet:
     """A Mininet without nodes, made without its `init`, which would change limits of the whole machine."""
     from mininet.net import Mininet  # noqa: PLC0415
@@ -379,13 +349,6 @@ def empty_mininet() -> Mininet:
         return Mininet(host=FabricHost, link=FabricLink, intf=None, controller=None, build=False)
     finally:
         Mininet.inited = initialised
-
-
-def allow_open_files(count: int) -> None:
-    """Raise this process's own soft limit: each node's shell takes a terminal."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < count <= hard:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (count, hard))
 
 
 def end_process(process: subprocess.Popen[bytes]) -> None:

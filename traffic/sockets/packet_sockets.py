@@ -16,7 +16,7 @@ from types import TracebackType
 
 import numpy as np
 
-from topo.errors import RunError
+from topo.errors import MachineError, RunError
 from topo.live.namespaces import network_namespace
 from traffic.sockets.backlog import Backlog
 from traffic.sockets.ports import FloatArray, HostPort, IntArray, Outgoing, Packets
@@ -37,7 +37,11 @@ def open_socket(host: HostPort) -> socket.socket:
     """A raw socket at a host's interface that hears INA frames only. The caller is in its namespace."""
     # Protocol 0 hears nothing until the filter is there; and one protocol, unlike all of them,
     # does not hear what the host itself sends.
-    opened = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+    try:
+        opened = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+    except OSError as error:
+        way = "run as root (CAP_NET_RAW), on a kernel with CONFIG_PACKET, or in virtual time (--switch virtual)"
+        raise MachineError(f"host '{host.name}': cannot listen: {error.strerror}: {way}") from error
     try:
         opened.setblocking(False)
         # The kernel doubles what it is given.

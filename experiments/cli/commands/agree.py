@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from experiments.cli.options import RESULTS, Results
+from experiments.run.printed.tables import Screen
 
 Emulated = Annotated[str, typer.Option("--switch", help="the world to compare with: fast, bmv2, auto")]
 Against = Annotated[str, typer.Option(help="the world that is to agree with it")]
@@ -37,5 +37,5 @@ def agree(
 
     combinations = chosen(only, short=short)
     worlds = find_world(switch), find_world(against)
-    found = run_agreement(combinations, worlds, Extent(seconds, tries), results, Console())
+    found = run_agreement(combinations, worlds, Extent(seconds, tries), results, Screen())
     raise typer.Exit(0 if found.agrees else 1)

@@ -6,7 +6,8 @@ from functools import partial
 from typing import Annotated
 
 import typer
-from rich.console import Console
+
+from experiments.run.printed.tables import Screen
 
 OfPlanners = Annotated[bool, typer.Option("--planners", help="time ARO's planners instead; without root")]
 OfSweeps = Annotated[bool, typer.Option("--sweeps", help="time the engine of studies instead; without root")]
@@ -28,7 +29,7 @@ def bench(planners: OfPlanners = False, sweeps: OfSweeps = False, quick: Quick =
     from experiments.bench.virtual_time import bench_virtual, datacentre, hops_table  # noqa: PLC0415
     from experiments.run.printed.progress import working  # noqa: PLC0415
 
-    console = Console()
+    console = Screen()
     if planners:
         console.print(bench_planners(console, quick=quick))
         console.print(bench_several(console, quick=quick))

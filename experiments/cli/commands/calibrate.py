@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from experiments.cli.options import RESULTS, FabricOptions, JobsOptions, Results, Seed
+from experiments.run.printed.tables import Screen
 
 Planner = Annotated[str, typer.Option(help="a planner by name")]
 Curve = Annotated[str | None, typer.Option(help="fat-trees of these k, such as 4,6,8, with all hosts working")]
@@ -32,5 +32,5 @@ def calibrate(
 
     command = Command(fabric.choice(seed), job.choice(seed), planner, switch, seed)
     if curve is not None:
-        raise typer.Exit(run_curve(command, curve, results, Console()))
-    raise typer.Exit(run_calibrate(command, verify, Console()))
+        raise typer.Exit(run_curve(command, curve, results, Screen()))
+    raise typer.Exit(run_calibrate(command, verify, Screen()))

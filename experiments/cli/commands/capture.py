@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from experiments.cli.options import Network, SwitchName
+from experiments.run.printed.tables import Screen
 from topo.live.running import find_network
 
 Port = Annotated[int, typer.Argument(help="the number of one of its ports")]
@@ -31,4 +31,4 @@ def capture(
     from experiments.inspect.capture import Limit, capture_to  # noqa: PLC0415
 
     limit = Limit(seconds, packets)
-    capture_to(Console(), find_network(run), (switch, port), output, limit, decode=print_packets)
+    capture_to(Screen(), find_network(run), (switch, port), output, limit, decode=print_packets)

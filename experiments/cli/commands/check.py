@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
+
+from experiments.run.printed.tables import Screen
 
 PlanFile = Annotated[Path, typer.Argument(help="a plan.json")]
 FabricFile = Annotated[Path, typer.Argument(help="the fabric it is for: .yml or .graphml")]
@@ -18,4 +19,4 @@ def check(plan: PlanFile, fabric: FabricFile, jobs: JobsFile) -> None:
     from experiments.run.planning import check_files  # noqa: PLC0415
 
     check_files(plan, fabric, jobs)
-    Console().print(f"{plan}: valid", style="green", highlight=False)
+    Screen().print(f"{plan}: valid", style="green", highlight=False)

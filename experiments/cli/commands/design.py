@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from experiments.cli.options import Gradient, Iterations, Scale
+from experiments.run.printed.tables import Screen
 from experiments.run.scenario import DEFAULT_GRADIENT_BYTES, parse_scale
 from planner.core.method import Options
 from planner.core.problem import Job
@@ -43,4 +43,4 @@ def design(
 
     cluster = Cluster(aggregators, common, ports, workers, parse_rate(capacity) * parse_scale(scale), layers)
     job = Job(1, (), (), gradient_bytes or DEFAULT_GRADIENT_BYTES, iterations=iterations)
-    run_design(cluster, job, Options(time_limit_s=time_limit_s), output, Console())
+    run_design(cluster, job, Options(time_limit_s=time_limit_s), output, Screen())

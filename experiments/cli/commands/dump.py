@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from experiments.cli.options import Network, SwitchName
+from experiments.run.printed.tables import Screen
 from topo.live.running import find_network
 
 Table = Annotated[str | None, typer.Option(help="only this table, such as aggregation")]
@@ -28,4 +28,4 @@ def dump(
     from experiments.inspect.dump import dump as show  # noqa: PLC0415
 
     asked = {"table": table, "register": register, "counter": counter}
-    show(Console(), find_network(run), switch, asked, as_json=json)
+    show(Screen(), find_network(run), switch, asked, as_json=json)

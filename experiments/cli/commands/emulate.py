@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from experiments.cli.options import (
     FabricOptions,
@@ -15,6 +14,7 @@ from experiments.cli.options import (
     exit_code,
     split_names,
 )
+from experiments.run.printed.tables import Screen
 from experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from topo.errors import InputError
 
@@ -81,7 +81,7 @@ def emulate(
         sampling=sampling_of(series),
         **run.of_emulation,
     )
-    raise typer.Exit(exit_code(run_emulation(emulation, Console()).verdict))
+    raise typer.Exit(exit_code(run_emulation(emulation, Screen()).verdict))
 
 
 def left_open(chosen: FabricChoice, jobs: JobChoice) -> Free:
@@ -122,4 +122,4 @@ def emulate_preset(
     asked = PresetRun(
         preset, chosen, planners, run.switch, mode, run.seed, run.results, fabric.factor, run.keep_going, run.headroom
     )
-    return exit_code(run_preset(asked, Console()))
+    return exit_code(run_preset(asked, Screen()))

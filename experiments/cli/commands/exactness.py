@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from experiments.cli.options import Program, split_names
+from experiments.run.printed.tables import Screen
 from planner.install.data_plane_program import find_program
 from topo.errors import InputError
 
@@ -42,7 +42,7 @@ def exactness(
     from experiments.exactness.scales import chosen_worlds  # noqa: PLC0415
     from experiments.worlds.auto import AUTO, print_choice  # noqa: PLC0415
 
-    names, chosen_program, console = split_names(switch) or ("virtual",), find_program(program), Console()
+    names, chosen_program, console = split_names(switch) or ("virtual",), find_program(program), Screen()
     worlds = chosen_worlds(names)
     for policy in split_names(policies):
         chosen_program.check_policy(policy, f"--policies {policies}")

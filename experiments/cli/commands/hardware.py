@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from experiments.cli.options import Program
+from experiments.run.printed.tables import Screen
 from planner.install.data_plane_program import find_program
 
 app = typer.Typer(
@@ -63,7 +63,7 @@ def fit(plan: PlanFolder, chip: OtherChip = None, compiled: Compiled = None) -> 
 
     problem, made = load_plan_folder(plan)
     found = chips_fit(problem, made, None if chip is None else find_chip(chip))
-    fits, console = all(each.fits for each in found), Console()
+    fits, console = all(each.fits for each in found), Screen()
     print_fit(console, found)
     if compiled is not None:
         resources = read_resources(compiled)
@@ -84,7 +84,7 @@ def record(logs: Logs) -> None:
     from experiments.hardware.compiled.recorded import RECORD, record_logs  # noqa: PLC0415
     from experiments.hardware.fit import print_program, provenance  # noqa: PLC0415
 
-    console = Console()
+    console = Screen()
     for each in record_logs(logs):
         print_program(console, each.resources)
         console.print(provenance(each), highlight=False, soft_wrap=True)
@@ -97,7 +97,7 @@ def export(plan: PlanFolder, schema: Schema = None, program: Program = "ina") ->
     from experiments.hardware.handover import BFRT, HOSTS, P4RUNTIME, write_handover  # noqa: PLC0415
     from experiments.hardware.plan_folder import load_plan_folder  # noqa: PLC0415
 
-    console, (problem, made) = Console(), load_plan_folder(plan)
+    console, (problem, made) = Screen(), load_plan_folder(plan)
     for line in write_handover(plan, problem, made, program=find_program(program), schema=schema):
         console.print(line, highlight=False, markup=False, soft_wrap=True)
     checked = "" if schema is None else f"; {BFRT}/ fits {schema}"
@@ -117,5 +117,5 @@ def diff(plan: PlanFolder, held: Held, program: Program = "ina") -> None:
     (problem, made), used = load_plan_folder(plan), find_program(program)
     names = [each.switch for each in entries(problem, used.fitted(made)).switches]
     found = compare(problem, made, used, sources_of(held, names))
-    print_differences(Console(), used.path, found)
+    print_differences(Screen(), used.path, found)
     raise typer.Exit(DIFFERENT if any(found.values()) else 0)

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from experiments.cli.options import GradientOptions, Iterations, Seed, ShapeOptions
+from experiments.run.printed.tables import Screen
 from experiments.run.scenario import build_problem
 
 Output = Annotated[Path | None, typer.Option(help="a new .yml file; printed without it")]
@@ -29,4 +29,4 @@ def jobs(
         print(jobs_text(problem, fabric.topo), end="")
         return
     write_jobs(problem, fabric.topo, output)
-    Console().print(f"wrote {output}", highlight=False)
+    Screen().print(f"wrote {output}", highlight=False)

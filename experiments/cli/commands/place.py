@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from experiments.cli.options import FabricOptions, Seed, split_names
+from experiments.run.printed.tables import Screen
 
 Queue = Annotated[Path, typer.Option(help="a YAML file of queued jobs, whose workers and servers are numbers")]
 By = Annotated[str, typer.Option(help="netpack, mina, first; several, comma between, are compared")]
@@ -38,4 +38,4 @@ def place(
 
     options = InaOptions(quota, parse_duration(round_trip))
     moment = None if at is None else parse_duration(at)
-    place_and_print(Console(), fabric.choice(seed), queue, split_names(by) or (by,), options, moment, output)
+    place_and_print(Screen(), fabric.choice(seed), queue, split_names(by) or (by,), options, moment, output)

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from experiments.cli.options import FabricOptions, Headroom, PlanMode, Program, Seed, SizedJobsOptions, split_names
+from experiments.run.printed.tables import Screen
 from experiments.run.scenario import build_problem
 from planner.core.method import AFTERWARDS
 from planner.core.plan import Plan
@@ -42,10 +42,10 @@ def plan(
         find_method(name)
     plans = {name: plan_to_run(problem, name, seed, mode, headroom) for name in names}
     if len(plans) == 1:
-        print_plan(Console(), problem, *plans.values())
+        print_plan(Screen(), problem, *plans.values())
     else:
-        print_comparison(Console(), problem, plans)
-    print_chip_costs(Console(), problem, plans, seed=seed, headroom=headroom)
+        print_comparison(Screen(), problem, plans)
+    print_chip_costs(Screen(), problem, plans, seed=seed, headroom=headroom)
     if output is not None:
         for name, made in plans.items():
             write(output if len(plans) == 1 else output / name, problem, made.plan, name, find_program(program))
@@ -58,4 +58,4 @@ def write(folder: Path, problem: Problem, plan: Plan, name: str, program: DataPl
 
     write_plan(folder, problem, program.fitted(plan))
     for line in write_handover(folder, problem, plan, program=program):
-        Console().print(f"{name}: {line}", highlight=False, markup=False, soft_wrap=True)
+        Screen().print(f"{name}: {line}", highlight=False, markup=False, soft_wrap=True)

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from experiments.cli.options import RESULTS, Results
+from experiments.run.printed.tables import Screen
 from topo.errors import InputError
 
 Paths = Annotated[
@@ -35,4 +35,4 @@ def report(paths: Paths, output: Output = None, results: Results = RESULTS) -> N
         written = write_comparison(paths, output or COMPARISON)
     else:
         written = write_report(paths[0])
-    Console().print(f"wrote {written}", highlight=False, soft_wrap=True)
+    Screen().print(f"wrote {written}", highlight=False, soft_wrap=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from experiments.cli.options import RESULTS, Results, Switch, exit_code
+from experiments.run.printed.tables import Screen
 from experiments.run.scenario import parse_scale
 
 Paper = Annotated[str | None, typer.Argument(help="goat, p4inc-aoi, ...; all figures are listed without it")]
@@ -41,7 +41,7 @@ def reproduce(
     check_results(results)
     request = Request(results, quick, switch, None if scale is None else parse_scale(scale))
     if figure is None:
-        raise typer.Exit(exit_code(run_simulated(paper, Console(), request)))
+        raise typer.Exit(exit_code(run_simulated(paper, Screen(), request)))
     found = find_figure(paper, figure)
     found.check(request)
-    raise typer.Exit(exit_code(found.run(Console(), request)))
+    raise typer.Exit(exit_code(found.run(Screen(), request)))

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from experiments.cli.options import RESULTS, Results, split_names
+from experiments.run.printed.tables import Screen
 
 app = typer.Typer(help="Many runs by design: one table, summaries with intervals, figures.", no_args_is_help=True)
 
@@ -30,7 +30,7 @@ def new(file: Annotated[Path, typer.Argument(help="a new .yml file")] = Path("st
     from experiments.study.starter import write_starter  # noqa: PLC0415
 
     write_starter(file)
-    Console().print(f"wrote {file}; run it: inakit study run {file}", highlight=False, soft_wrap=True)
+    Screen().print(f"wrote {file}; run it: inakit study run {file}", highlight=False, soft_wrap=True)
 
 
 @app.command()
@@ -40,7 +40,7 @@ def run(
     """Run what is not kept yet, and write the table. Exit code 1 where a run failed or is not VALID."""
     from experiments.study.commands import run_file  # noqa: PLC0415
 
-    raise typer.Exit(0 if run_file(file, on, processes, again, results, Console()) else INCOMPLETE)
+    raise typer.Exit(0 if run_file(file, on, processes, again, results, Screen()) else INCOMPLETE)
 
 
 @app.command()
@@ -54,4 +54,4 @@ def show(
     """Print mean, median, 95 % interval and paired differences; write them as CSV and LaTeX, and the figures as PDF."""
     from experiments.study.commands import show_file  # noqa: PLC0415
 
-    show_file(file, split_names(by), split_names(of), against, results, Console())
+    show_file(file, split_names(by), split_names(of), against, results, Screen())

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.progress import Progress
 
+from experiments.run.printed.tables import Screen
 from topo.errors import InputError
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def stf(
     if trace and target != "fast":
         raise InputError(f"--trace with --target {target}: only the embedded switch in this process keeps a trace")
     result = play(program, read_script(test), "traced" if trace else target)
-    console = Console(soft_wrap=True, highlight=False, markup=False)
+    console = Screen(soft_wrap=True, highlight=False, markup=False)
     for line in (*result.shown, *result.reasons):
         console.print(line)
     console.print(result.verdict, style="green" if result.verdict is StfVerdict.PASS else "red")
@@ -80,7 +80,7 @@ def compare(
     names = tuple(name.strip() for name in targets.split(","))
     if len(names) != 2:
         raise InputError(f"--targets {targets}: expected two, such as fast,bmv2")
-    shown = Console(stderr=True)
+    shown = Screen(stderr=True)
     with Progress(console=shown, transient=True, disable=not shown.is_terminal) as progress:
         task = progress.add_task("packets", total=packets)
         limits = dict(map(parse_limit, limit or ()))
@@ -95,7 +95,7 @@ def show(found: Comparison) -> None:
     """Print the outcome of a comparison; leave with an exit code unless it is `identical`."""
     from switch.testing.target_comparison import WAYS_OUT, Outcome  # noqa: PLC0415
 
-    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console = Screen(highlight=False, markup=False, soft_wrap=True)
     if found.outcome is Outcome.IDENTICAL:
         console.print(f"identical: {found.packets:,} packets in, {found.left:,} out, all registers", style="green")
         return
@@ -162,7 +162,7 @@ def replay(
     if target in IN_REAL_TIME:
         say(f"--target {target} has the machine's time: for the program, packets come one right after the other")
     replayed = replay(program, commands, pcaps, output, target, skipped=say)
-    console = Console(highlight=False)
+    console = Screen(highlight=False)
     for port in sorted({*replayed.arrived, *replayed.left}):
         console.print(f"port {port:3}: {replayed.arrived[port]:8,} arrived, {replayed.left[port]:8,} left")
     console.print(f"wrote {output}", soft_wrap=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from experiments.cli.options import Network
+from experiments.run.printed.tables import Screen
 
 Interval = Annotated[float, typer.Option(help="seconds between two looks")]
 Once = Annotated[bool, typer.Option("--once", help="print one interval and end")]
@@ -17,4 +17,4 @@ def top(interval: Interval = 1.0, once: Once = False, run: Network = None) -> No
     """Watch a running network: rates of links and switches, drops, processors; the busiest first."""
     from experiments.inspect.top import top as watch  # noqa: PLC0415
 
-    watch(Console(), run, interval, once=once)
+    watch(Screen(), run, interval, once=once)

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from experiments.cli.options import FabricOptions, JobsOptions, PlanMode, Seed
+from experiments.run.printed.tables import Screen
 from experiments.run.scenario import build_problem
 
 Planner = Annotated[str | None, typer.Option(help="draw this planner's trees and link loads too")]
@@ -32,7 +32,7 @@ def topo(
     if planner is not None:
         problem = build_problem(choice, job.choice(seed))
         run = plan_to_run(problem, planner, seed, mode)
-        print_headroom(Console(), planner, run)
+        print_headroom(Screen(), planner, run)
         made = run.plan
     for path in draw_fabric(choice.build(), problem, made, output):
-        Console().print(f"wrote {path}", highlight=False)
+        Screen().print(f"wrote {path}", highlight=False)

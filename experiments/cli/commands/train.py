@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from experiments.cli.options import FabricOptions, RunOptions, TaskOptions, exit_code, split_names
+from experiments.run.printed.tables import Screen
 from experiments.run.scenario import build_problem
 
 Planners = Annotated[str, typer.Option(help="by name, comma between; `inakit planners` lists them")]
@@ -50,4 +50,4 @@ def train(
         free=Free(rates=not chosen.gives_rates),
         **run.of_emulation,
     )
-    raise typer.Exit(exit_code(run_training(emulation, task, framework, Console()).verdict))
+    raise typer.Exit(exit_code(run_training(emulation, task, framework, Screen()).verdict))

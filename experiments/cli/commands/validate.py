@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from experiments.cli.options import RESULTS, Results
+from experiments.run.printed.tables import Screen
 from topo.errors import InputError
 
 SiteFile = Annotated[
@@ -39,6 +39,6 @@ def validate(
     if (site is None) == (starter is None):
         raise InputError("give a site's file; or --starter FOLDER, which writes one to begin with")
     if starter is not None:
-        start(starter, Console())
+        start(starter, Screen())
     elif site is not None:
-        raise typer.Exit(0 if validate_file(site, on, processes, results, Console()) else DOES_NOT_HOLD)
+        raise typer.Exit(0 if validate_file(site, on, processes, results, Screen()) else DOES_NOT_HOLD)

@@ -13,7 +13,7 @@ from experiments.labs.grading.submission import read_submission
 from experiments.labs.sandbox.process import EndedError
 from switch.targets import TARGETS
 from topo.errors import InakitError, InputError, MachineError
-from topo.live.network import check_machine
+from topo.live.needs import check_machine
 
 RUNS: dict[str, Callable[[Emulation], str]] = {
     "2-sum": partial(run_sums, stem="sum", slots=16, versions=False),

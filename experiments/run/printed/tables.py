@@ -1,4 +1,7 @@
-"""Tables whose first columns are names that stay whole at any width, also without a terminal (80 columns)."""
+"""Tables that stay readable at any width: the names in the first columns stay whole, also without a terminal.
+
+Without one there are 80 columns. What does not fit a narrower terminal is printed row by row, a line for each cell.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,9 @@ from rich.text import Text
 
 NARROW: dict[str, Any] = {"box": SIMPLE_HEAD, "pad_edge": False, "padding": (0, 1, 0, 0)}
 """How Rich is to make a table of many columns: a line below the headings, and one space between columns."""
+USUAL_WIDTH = 80
+"""The columns of a terminal. Tables are made for at least these."""
+UNLIMITED = 10_000
 CUT = "…"
 """What Rich puts where it cuts a cell."""
 
@@ -32,7 +38,12 @@ class NamedTable:
         if self.fits(console, options):
             yield self.table
             return
-        yield self.part([], show_header=True)
+        heading = self.part([], show_header=True)
+        wide = console.measure(heading, options=options.update(max_width=UNLIMITED)).maximum > options.max_width
+        if options.max_width < USUAL_WIDTH and (wide or not self.names):
+            yield from rows_of(self.table)
+            return
+        yield heading
         for name, rows in self.groups():
             yield Text(name, style="bold", overflow="fold")
             yield self.part(rows, show_header=False)
@@ -41,10 +52,13 @@ class NamedTable:
             yield self.table.caption
 
     def fits(self, console: Console, options: ConsoleOptions) -> bool:
-        """Whether the table fits the console, so that no cell is cut and no name is broken."""
+        """Whether the table fits the console: no cell is cut, no name is broken, and in a narrow one no word."""
         lines = console.render_lines(self.table, options, pad=False)
         text = "\n".join("".join(segment.text for segment in line) for line in lines)
-        names = (plain(str(cell)) for column in self.table.columns[: self.names] for cell in column.cells)
+        names = [plain(str(cell)) for column in self.table.columns[: self.names] for cell in column.cells]
+        if options.max_width < USUAL_WIDTH:
+            cells = (plain(str(cell)) for column in self.table.columns for cell in (column.header, *column.cells))
+            names += (word for cell in cells for word in cell.split())
         return CUT not in text and all(name in text for name in names)
 
     def groups(self) -> list[tuple[str, list[int]]]:
@@ -74,6 +88,33 @@ class NamedTable:
         for row in rows:
             part.add_row(*(column[row] for column in cells))
         return part
+
+
+class Screen(Console):
+    """A console whose tables stay readable on a terminal that is narrower than usual."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print as Rich does, and tables that would be cut row by row."""
+        super().print(*(NamedTable(each, names=0) if self.cuts(each) else each for each in objects), **options)
+
+    def cuts(self, each: Any) -> bool:
+        """Whether `each` is a table that does not fit a terminal that is narrower than usual."""
+        narrow = self.width < USUAL_WIDTH and isinstance(each, Table)
+        return narrow and not NamedTable(each, names=0).fits(self, self.options)
+
+
+def rows_of(table: Table) -> Iterator[RenderableType]:
+    """A table as lines: for each row its cells, each after the heading of its column, and an empty line."""
+    if table.title:
+        yield table.title
+    for cells in zip(*(column.cells for column in table.columns), strict=True):
+        for column, cell in zip(table.columns, cells, strict=True):
+            heading = " ".join(plain(str(column.header)).split())
+            if text := plain(str(cell)):
+                yield Text(f"{heading}: {text}" if heading else text, overflow="fold")
+        yield Text()
+    if table.caption:
+        yield table.caption
 
 
 def plain(cell: str) -> str:

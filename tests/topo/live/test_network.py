@@ -355,7 +355,7 @@ def test_long_and_numberless_names(no_trace: list[str]) -> None:
 
 
 def test_not_root_is_refused_before_anything_is_created() -> None:
-    code = "import os; from topo.live.network import check_machine; os.setuid(65534); check_machine()"
+    code = "import os; from topo.live.needs import check_machine; os.setuid(65534); check_machine()"
     shown = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=Path(__file__).parents[3]
     )

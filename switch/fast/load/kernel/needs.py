@@ -6,11 +6,14 @@ Helpers and map types are read from the program itself; the kernel is asked for 
 from __future__ import annotations
 
 import ctypes
+import errno
+import os
 import platform
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
+from switch.fast.load.build import EBPF
 from switch.fast.load.kernel.kernel_probes import (
     ARRAY,
     HASH,
@@ -22,7 +25,13 @@ from switch.fast.load.kernel.kernel_probes import (
     has_steering,
     is_recent,
 )
+from switch.fast.load.kernel.libbpf import library
 from switch.fast.load.kernel.object_contents import helpers_of, map_types_of
+from switch.fast.load.kernel.switch_cpu import no_steering
+from topo.c_library import check_compiler
+from topo.errors import MachineError
+from topo.live.needs import in_user_namespace, missing_capabilities
+from topo.live.processors import steering_file
 
 HELPERS = {
     1: ("bpf_map_lookup_elem", "3.19"),
@@ -58,9 +67,16 @@ def needs_of(handle: ctypes.c_void_p) -> list[Need]:
     """Everything that the object opened as `handle` needs of the kernel."""
     helpers, maps = sorted(set(helpers_of(handle))), sorted(set(map_types_of(handle)))
     return [
-        Need("programs of tc (CONFIG_NET_CLS_BPF, CONFIG_BPF_SYSCALL)", "4.1", has_program_type),
+        *needs_of_all(),
         *(helper_need(each) for each in helpers),
         *(Need(MAP_TYPES[each][0], MAP_TYPES[each][1], partial(has_map_type, each)) for each in maps),
+    ]
+
+
+def needs_of_all() -> list[Need]:
+    """What every program needs of the kernel."""
+    return [
+        Need("programs of tc (CONFIG_NET_CLS_BPF, CONFIG_BPF_SYSCALL)", "4.1", has_program_type),
         Need("memory-mapped maps", "5.5", has_mapped_memory),
         Need("batched updates of maps", "5.6", has_batches),
         Need("global functions, bounded loops and instruction set v3", "5.6", is_recent),
@@ -77,6 +93,26 @@ def helper_need(number: int) -> Need:
 def lacking(needs: Iterable[Need]) -> list[Need]:
     """The needs that this kernel does not meet."""
     return [need for need in needs if not need.is_there()]
+
+
+def missing_here() -> str | None:
+    """What this machine lacks for any program at all, in words, or None; asked before one is compiled or loaded."""
+    if (rights := missing_capabilities("CAP_NET_ADMIN", "CAP_BPF or CAP_SYS_ADMIN")) is not None:
+        return rights
+    try:
+        library()
+        check_compiler(EBPF)
+    except MachineError as error:
+        return str(error)
+    steering = steering_file("lo")
+    if steering.exists() and not os.access(steering, os.W_OK):
+        return no_steering(steering, errno.EROFS)
+    absent = lacking(needs_of_all())
+    if absent and in_user_namespace():
+        return (
+            "the kernel loads no programs for the root of a user namespace (a rootless container): run as the machine's"
+        )
+    return explanation(absent) if absent else None
 
 
 def explanation(missing: Iterable[Need]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import os
 from collections.abc import Iterator
@@ -41,11 +42,18 @@ def steer(interface: str, cpu: int) -> Steering:
         steering = Steering(file, file.read_text())
         steer_packets(interface, cpu)
     except OSError as error:
-        raise MachineError(
-            f"{file}: {error.strerror}; target 'fast' needs receive packet steering to keep a "
-            "switch on one CPU: use a kernel with CONFIG_RPS, or run on BMv2 (SWITCH=bmv2)"
-        ) from error
+        raise MachineError(no_steering(file, error.errno or 0)) from error
     return steering
+
+
+def no_steering(file: Path, code: int) -> str:
+    """The message for a kernel that does not let packets be steered, by the number of its error."""
+    read_only = code in {errno.EROFS, errno.EACCES, errno.EPERM}
+    way = "mount -o remount,rw /sys, or start the container with --privileged" if read_only else "use a kernel with it"
+    return (
+        f"{file}: {os.strerror(code)}; target 'fast' needs receive packet steering (CONFIG_RPS) to keep a switch on "
+        f"one CPU: {way}, or run on BMv2 (SWITCH=bmv2)"
+    )
 
 
 @contextmanager

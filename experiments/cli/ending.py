@@ -1,0 +1,142 @@
+"""How a command ends: its errors and signals become one line and an exit code."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import signal
+import sys
+import tempfile
+import threading
+import traceback
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from experiments.cli.surroundings import FAILED, covering_others
+from topo.errors import InakitError, output_error, system_error
+from topo.live.signals import ENDING, code_of, ignore_signals, signals_unwind
+from topo.ownership import give, given_to_owners
+
+DEBUG = "INAKIT_DEBUG"
+OUT_OF_MEMORY = (
+    "there is no more memory for this process: allow it more (ulimit -v, the container's limit), end what takes it, "
+    "or take a smaller fabric or gradient"
+)
+
+
+def run_to_its_end() -> None:
+    """Run the command that `sys.argv` names, and exit."""
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it warns of a cache of its own that nobody needs
+    with given_to_owners(), signals_unwind():
+        try:
+            from experiments.cli.app import app  # noqa: PLC0415, a signal may already come while the program loads
+
+            app()
+        except (KeyboardInterrupt, SystemExit) as ended:
+            code = ended.code if isinstance(ended, SystemExit) else code_of(signal.SIGINT)
+            if not isinstance(code, int) or code not in map(code_of, ENDING):
+                flush_output()
+                raise
+            ignore_signals()
+            leave(code, "interrupted; every process and interface of the run has been removed", ended)
+        except Exception as error:
+            leave(FAILED, said(error), error)
+
+
+def said(error: Exception) -> str:
+    """An error in a line: what happened and what to do about it; where that is not known, where its traceback is."""
+    foreseen = str(error) if isinstance(error, InakitError) else known(error)
+    if foreseen is not None:
+        return foreseen
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    what = " ".join(str(error).split())
+    return f"{type(error).__name__}: {what} ({Path(last.filename).name}:{last.lineno}); {kept(error)}"
+
+
+def known(error: Exception) -> str | None:
+    """What an error of Python or of the system means, and what to do about it; None where that is not known."""
+    told: object = None
+    if isinstance(error, MemoryError):
+        told = OUT_OF_MEMORY
+    elif isinstance(error, ImportError | AttributeError):
+        told = covering_others()
+    elif isinstance(error, RuntimeError) and "start new thread" in str(error):
+        told = system_error(OSError(errno.EAGAIN, ""))
+    elif isinstance(error, OSError):
+        told = output_failure(error) or output_error(error) or system_error(error)
+    return None if told is None else str(told)
+
+
+def kept(error: Exception) -> str:
+    """Keep the traceback of an error that nobody foresaw, in a file, and say where it is."""
+    text = "".join(traceback.format_exception(error))
+    with suppress(OSError):
+        number, name = tempfile.mkstemp(".txt", "inakit-traceback-")
+        with os.fdopen(number, "w", encoding="utf-8") as file:
+            file.write(text)
+        return f"inakit did not foresee this: please report it, with the traceback, which is in {name}"
+    return f"inakit did not foresee this: please report it, with the traceback, which {DEBUG}=1 prints"
+
+
+def output_failure(error: OSError) -> str | None:
+    """The line for an output that takes no more; None where it was something else that could not be written."""
+    if error.filename is not None or sys.stdout is None:
+        return None
+    try:
+        os.write(sys.stdout.fileno(), b"\n")  # a flush would not tell: what failed once is not written again
+    except OSError as again:
+        if again.errno != error.errno:
+            return None
+        where = "free some space on its disk, or " if error.errno == errno.ENOSPC else ""
+        why = os.strerror(error.errno or 0)
+        return f"what this command prints cannot be written: {why}: {where}let it go to another file"
+    return None
+
+
+def flush_output() -> None:
+    """Write what is still to be printed. Raises no error of a pipe that nobody reads any more."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:
+        if error.errno != errno.EPIPE:
+            leave(FAILED, said(error), error)
+        discard_output()
+
+
+def discard_output() -> None:
+    """Let Python write what is left of the output nowhere, when it ends: it would print an error of its own."""
+    with suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def leave(code: int, message: str, error: BaseException) -> None:
+    """Print the message and the notes that were added to the error, in one line, and exit with `code`."""
+    if os.environ.get(DEBUG):
+        traceback.print_exception(error)
+    line = "; ".join((f"inakit: {message}", *dict.fromkeys(notes(error))))
+    color = ("\033[33m" if code > FAILED else "\033[31m", "\033[0m") if colored() else ("", "")
+    with suppress(OSError):
+        print(line.join(color), file=sys.stderr, flush=True)
+    try:
+        sys.stdout.flush()
+    except (OSError, AttributeError):
+        discard_output()
+    if threading.active_count() > 1 and code > FAILED:
+        give()
+        os._exit(code)  # a solver that runs in a thread cannot be told to end
+    raise SystemExit(code) from None
+
+
+def colored() -> bool:
+    """Whether errors may be coloured: on a terminal, unless NO_COLOR is set."""
+    return sys.stderr is not None and sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+
+
+def notes(error: BaseException | None) -> Iterator[str]:
+    """The notes of an error and of those that caused it: typer replaces a KeyboardInterrupt by an error of its own."""
+    while error is not None:
+        yield from getattr(error, "__notes__", ())
+        error = error.__cause__ or error.__context__
