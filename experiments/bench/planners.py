@@ -13,7 +13,7 @@ from statistics import mean, median
 from rich.console import Console
 from rich.table import Table
 
-from experiments.run.printed.progress import working
+from experiments.bench.seeds import measure_seeds
 from planner.core.method import Options
 from planner.core.plan import Plan
 from planner.core.problem import Job, Problem
@@ -108,17 +108,25 @@ def no_collection() -> Iterator[None]:
         gc.enable()
 
 
-def bench_planners(console: Console, cases: Sequence[Case] = CASES, *, quick: bool = False) -> Table:
-    """Time every case with all its seeds, and return the table; `quick` takes only the first seed of each case."""
+def bench_planners(console: Console, cases: Sequence[Case] = CASES, *, quick: bool = False) -> bool:
+    """Time every case with all its seeds, and print the table; `quick` takes only the first seed of each case.
+
+    Returns whether no seed failed.
+    """
     table = Table(title="ARO with one task", caption=CAPTION, caption_justify="left")
     table.add_column("case", no_wrap=True)
     for heading in ("seeds", "mean Gbit/s", "worst gap", "search (ms)", "rest (ms)", "literal (s)", "ratio"):
         table.add_column(heading, justify="right")
     timing(cases[0], 0)  # so that nothing is loaded while the clock runs
-    for case in cases:
-        with working(console, case.name):
-            table.add_row(case.name, *cells([timing(case, seed) for seed in range(1 if quick else case.seeds)]))
-    return table
+    return measure_seeds(
+        cases,
+        lambda case: 1 if quick else case.seeds,
+        timing,
+        lambda one: f"{one.rate_bps / 1e9:.2f} Gbit/s in {short(1e3 * one.search_s)} ms",
+        lambda _, timings: cells(timings),
+        table,
+        console,
+    )
 
 
 CAPTION = (

@@ -10,9 +10,9 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
+from experiments.bench.seeds import measure_seeds
 from experiments.papers.aro.efficiency import large
 from experiments.papers.aro.setting import MJMT, SJMT, AroSetting
-from experiments.run.printed.progress import working
 from planner.core.method import Options
 from planner.core.plan import Plan
 from planner.core.problem import Problem
@@ -115,21 +115,25 @@ def timed(plan: Callable[[], Plan]) -> Timed:
     return Timed(made, time.perf_counter() - started)
 
 
-def bench_several(console: Console, *, quick: bool = False, cases: Sequence[Case] = CASES) -> Table:
-    """Time every case, and return the table; `quick` takes two seeds of each and gives the literal model less time."""
+def bench_several(console: Console, *, quick: bool = False, cases: Sequence[Case] = CASES) -> bool:
+    """Time every case, and print the table; `quick` takes two seeds of each and gives the literal model less time.
+
+    Returns whether no seed failed.
+    """
     literal_s = QUICK_LITERAL_TIME_S if quick else LITERAL_TIME_S
     table = Table(title="ARO with several tasks", caption=f"{CAPTION} At most {literal_s:g} s.", caption_justify="left")
     table.add_column("case", no_wrap=True)
     for heading in ("seeds", "proven", "worst gap", "seconds", "after 2 s", "(s)", "literal (s)", "share", "ratio"):
         table.add_column(heading, justify="right")
-    for case in cases:
-        trials = []
-        seeds = min(case.seeds, QUICK_SEEDS) if quick else case.seeds
-        for seed in range(seeds):
-            with working(console, f"{case.name}: {seed + 1} of {seeds}"):
-                trials.append(trial(case, seed, literal_s))
-        table.add_row(case.name, *cells(case, trials))
-    return table
+    return measure_seeds(
+        cases,
+        lambda case: min(case.seeds, QUICK_SEEDS) if quick else case.seeds,
+        lambda case, seed: trial(case, seed, literal_s),
+        lambda one: f"gap {one.gap:.2%} in {one.full.seconds:.2f} s",
+        cells,
+        table,
+        console,
+    )
 
 
 def cells(case: Case, trials: Sequence[Trial]) -> list[str]:

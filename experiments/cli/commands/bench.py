@@ -31,9 +31,8 @@ def bench(planners: OfPlanners = False, sweeps: OfSweeps = False, quick: Quick =
 
     console = Screen()
     if planners:
-        console.print(bench_planners(console, quick=quick))
-        console.print(bench_several(console, quick=quick))
-        return
+        one, several = bench_planners(console, quick=quick), bench_several(console, quick=quick)
+        raise typer.Exit(0 if one and several else FAILED)
     if sweeps:
         console.print(sweep_table(bench_sweep()))
         return

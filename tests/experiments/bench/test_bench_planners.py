@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from io import StringIO
 
+import pytest
 from rich.console import Console
 
-from experiments.bench.planners import Case, bench_planners, timing
+from experiments.bench.planners import Case, Timing, bench_planners, timing
 from topo.fabric.clos import leaf_spine
 
 SMALL = Case("small", lambda: leaf_spine(4, 4, 4), workers=10, share=0.5, seeds=3, literal=2)
@@ -24,10 +26,31 @@ def test_only_the_first_seeds_are_planned_literally() -> None:
     assert timing(SMALL, 2).literal is None
 
 
-def test_the_table_has_a_row_for_each_case() -> None:
-    brief = replace(SMALL, seeds=1, literal=1)
-    table = bench_planners(Console(quiet=True), [brief, brief])
-    assert table.row_count == 2
+def test_each_seed_is_printed_and_the_table_has_a_row_for_each_case() -> None:
+    console, brief = Console(file=StringIO(), width=120, record=True), replace(SMALL, seeds=2, literal=1)
+    assert bench_planners(console, [brief, replace(brief, name="other")])
+    text = console.export_text()
+    assert "2 of 4: small, seed 1: " in text
+    assert [line.split()[1:4] for line in text.splitlines() if "│" in line] == [
+        ["small", "│", "2"],
+        ["other", "│", "2"],
+    ]
+
+
+def test_an_interrupted_case_has_a_row_of_the_seeds_that_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    def ended(case: Case, seed: int) -> Timing:
+        if case.name == "other" and seed == 1:
+            raise KeyboardInterrupt
+        return timing(case, seed)
+
+    monkeypatch.setattr("experiments.bench.planners.timing", ended)
+    console, brief = Console(file=StringIO(), width=120, record=True), replace(SMALL, seeds=2, literal=0)
+    with pytest.raises(KeyboardInterrupt):
+        bench_planners(console, [brief, replace(brief, name="other"), replace(brief, name="third")])
+    assert [line.split()[1:4] for line in console.export_text().splitlines() if "│" in line] == [
+        ["small", "│", "2"],
+        ["other", "│", "1"],
+    ]
 
 
 def test_the_servers_switch_always_sums() -> None:
