@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from math import inf
 from typing import Any
 
 from experiments.faults.fault_plan import Link
 from planner.core.problem import Problem
 from topo.errors import InputError, unknown_name
-from topo.files.quantities import duration
+from topo.files import quantities
 from topo.files.reader import of_type
 
 SHARE = "a share from 0 to 1, or such as 5%"
@@ -28,9 +29,10 @@ def version(value: object) -> int:
 
 def whole(value: object) -> int:
     """A whole number that is not negative. Raises `ValueError`."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+    number = quantities.whole(value)
+    if number < 0:
         raise ValueError
-    return value
+    return number
 
 
 def share(value: object) -> float:
@@ -55,12 +57,11 @@ def mean(value: object) -> float:
     return found
 
 
-def not_negative(value: object) -> float:
-    """A duration in seconds that is not negative. Raises `ValueError`."""
-    found = duration(value)
-    if found < 0:
+def spread(value: object) -> float:
+    """A finite number that is not negative. Raises `ValueError`."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < inf:
         raise ValueError
-    return found
+    return float(value)
 
 
 def frame_bytes(value: object) -> int:

@@ -41,8 +41,8 @@ from experiments.faults.fault_values import (
     link_of,
     mean,
     names,
-    not_negative,
     share,
+    spread,
     version,
     whole,
 )
@@ -50,7 +50,7 @@ from planner.core.problem import Problem
 from planner.install.background_entries import Flow
 from planner.install.fault_entries import Faults, LinkFaults
 from topo.errors import InputError
-from topo.files.quantities import RATE, rate
+from topo.files.quantities import RATE, lasting, rate
 from topo.files.reader import FileKind, Section, of_type, read_file
 from traffic.faults.attacks import ATTACKS
 from traffic.faults.endpoint_faults import Stragglers
@@ -162,7 +162,7 @@ def event_of(line: Section, problem: Problem) -> Event:
     event_counts = line.take(name, kind.whom(problem), kind.expected)
     if "for" in line and kind.ends == "never":
         raise line.error("for", f"'{name}' has no end: leave the key out")
-    lasting_s = line.take("for", not_negative, TIME) if "for" in line or kind.ends == "must" else None
+    lasting_s = line.take("for", lasting, TIME) if "for" in line or kind.ends == "must" else None
     nodes = (event_counts,) if isinstance(event_counts, str) else event_counts
     return Event(moment_of(line, problem), name, nodes, lasting_s)
 
@@ -170,7 +170,7 @@ def event_of(line: Section, problem: Problem) -> Event:
 def moment_of(line: Section, problem: Problem) -> Moment:
     """When an event happens: after some seconds, or when a job begins an iteration."""
     if not isinstance(line.document.get("at"), dict):
-        return Moment(line.take("at", not_negative, f"{TIME}; or {{iteration: 1}}"))
+        return Moment(line.take("at", lasting, f"{TIME}; or {{iteration: 1}}"))
     place = line.part("at", ("iteration", "job"))
     numbers = [job.number for job in problem.jobs]
     job = place.get("job", whole, WHOLE, numbers[0])
@@ -182,7 +182,7 @@ def moment_of(line: Section, problem: Problem) -> Moment:
 def stragglers_of(part: Section) -> Stragglers:
     """The distribution of workers' shares of their planned rate."""
     return Stragglers(
-        spread=part.take("spread", not_negative, "a standard deviation such as 0.2"),
+        spread=part.take("spread", spread, "a standard deviation such as 0.2"),
         mean=part.get("mean", mean, "a share of the planned rate, greater than 0 and at most 1", 1.0),
         seed=part.get("seed", whole, WHOLE, 0),
     )

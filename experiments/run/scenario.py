@@ -16,6 +16,7 @@ from planner.core.files import load_jobs
 from planner.core.models import BYTES_PER_PARAMETER, find_model
 from planner.core.problem import Job, Problem
 from topo.errors import InputError
+from topo.fabric.clos import DEFAULT_CAPACITY_BPS
 from topo.fabric.fabric import Fabric
 from topo.fabric.generators import FABRICS, named_fabric
 from topo.fabric.variations import (
@@ -28,7 +29,7 @@ from topo.fabric.variations import (
     with_scale,
 )
 from topo.files.chip_profiles import find_chip
-from topo.files.fabrics import load_fabric
+from topo.files.fabrics import FABRIC_SUFFIXES, load_fabric
 from topo.files.quantities import parse_rate
 from traffic.wire.frames import FRAGMENT
 
@@ -42,8 +43,6 @@ DEFAULT_WORKERS = 16
 
 AT_SERVERS = "+ps"
 """Behind a share of INA switches: the PSs' ToRs are among them, as ARO's evaluation has it (section IV-A)."""
-
-FABRIC_FILES = (".yml", ".yaml", ".graphml")
 
 
 @dataclass(frozen=True)
@@ -85,14 +84,22 @@ class FabricChoice:
     @property
     def gives_rates(self) -> bool:
         """Whether the user said how fast links are: by a file, an option, or a scale."""
-        options = own_options(self.topo.partition(":")[2]) if not self.topo.endswith(FABRIC_FILES) else {}
+        options = {} if self.is_file else own_options(self.topo.partition(":")[2])
         named = any(name.endswith("_bps") for name in options)
-        return self.topo.endswith(FABRIC_FILES) or self.capacity is not None or parse_scale(self.scale) != 1 or named
+        return self.is_file or self.capacity is not None or parse_scale(self.scale) != 1 or named
+
+    @property
+    def is_file(self) -> bool:
+        """Whether the fabric is that of a file: by its suffix, or because there is one of that name."""
+        return self.topo.lower().endswith(FABRIC_SUFFIXES) or (
+            self.topo.partition(":")[0] not in FABRICS and Path(self.topo).is_file()
+        )
 
     def base(self) -> Fabric:
         """The fabric before links, INA switches and pipelines are varied. Raises `InputError`, `FabricError`."""
-        if self.topo.endswith(FABRIC_FILES):
-            return load_fabric(Path(self.topo), tell_once)
+        if self.is_file:
+            # What a map leaves open is assumed so that the links have the usual rate once the scale is applied.
+            return load_fabric(Path(self.topo), tell_once, DEFAULT_CAPACITY_BPS / parse_scale(self.scale))
         sizes = {"k": self.k, "leaves": self.leaves, "spines": self.spines, "hosts_per_leaf": self.hosts_per_leaf}
         given: dict[str, Any] = {name: size for name, size in sizes.items() if size is not None}
         topo, _, options = self.topo.partition(":")
@@ -216,9 +223,12 @@ class JobChoice:
 def parse_scale(text: str) -> float:
     """ "1/5000" or "0.0002": what every rate of the fabric is multiplied by. Raises `InputError`."""
     try:
-        return float(Fraction(text.strip()))
-    except (ValueError, ZeroDivisionError) as error:
+        factor = float(Fraction(text.strip()))
+    except (ValueError, ZeroDivisionError, OverflowError) as error:
         raise InputError(f"scale '{text}': a fraction is expected, such as 1/5000") from error
+    if not factor > 0:
+        raise InputError(f"scale {text}: it must be greater than 0")
+    return factor
 
 
 def build_problem(fabric: FabricChoice, jobs: JobChoice) -> Problem:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, StrictInt, StrictStr
+from pydantic import BeforeValidator, Field, StrictStr
 
 from experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from planner.core.method import AFTERWARDS
 from planner.core.problem import Problem
-from topo.files.fabric_records import Rate
-from topo.files.quantities import RATE
+from topo.files.quantities import RATE, SIZE, Rate, Size, Whole
 from topo.files.validation import Record
 
 PLANS_ONLY = "none"
@@ -24,7 +23,7 @@ def as_text(value: object) -> object:
 
 
 Text = Annotated[StrictStr, BeforeValidator(as_text)]
-Count = Annotated[StrictInt, Field(ge=1)]
+Count = Annotated[Whole, Field(ge=1)]
 COUNT = "a whole number, at least 1"
 FILE = "the name of a file, from the folder where the command is run"
 
@@ -44,7 +43,7 @@ class Setting(Record):
     jobs: StrictStr | None = Field(None, description=FILE)
     workers: Count | None = Field(None, description=COUNT)
     servers: Count = Field(1, description=COUNT)
-    gradient_bytes: Count | None = Field(None, description=COUNT)
+    gradient_bytes: Annotated[Size, Field(ge=1)] | None = Field(None, description=SIZE)
     model: StrictStr = Field("", description="a table of planner/models such as vgg16, or a .csv file")
     iterations: Count = Field(1, description=COUNT)
     planner: StrictStr = Field("aro", description="a planner; `inakit planners` lists them")
@@ -53,7 +52,7 @@ class Setting(Record):
     faults: StrictStr | None = Field(None, description=FILE)
     world: StrictStr = Field(PLANS_ONLY, description="none, virtual, fast or bmv2")
     mode: StrictStr = Field("reliable", description="reliable or replay")
-    seed: Annotated[StrictInt, Field(ge=0)] = Field(0, description="a whole number that is not negative")
+    seed: Annotated[Whole, Field(ge=0)] = Field(0, description="a whole number that is not negative")
 
     @property
     def problem(self) -> Problem:

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import BeforeValidator, Field, StrictInt, StrictStr, create_model
+from pydantic import BeforeValidator, Field, StrictStr, create_model
 
 from experiments.run.run import MODES
 from experiments.study.combining import ALL, COMBINE, Block
@@ -32,6 +32,7 @@ from experiments.worlds.registry import WORLDS
 from planner.core.policies import policy_of
 from planner.registry import find_method
 from topo.errors import InputError, unknown_name
+from topo.files.quantities import Whole
 from topo.files.reader import FileKind, ParsedFile, Place, read_file
 from topo.files.validation import Record, validate
 
@@ -68,7 +69,7 @@ class BlockRecord(Record):
     """An item of `varies`."""
 
     combine: StrictStr = Field(ALL, description=COMBINE)
-    draw: StrictInt = Field(0, description="a whole number, the seed of a sample")
+    draw: Whole = Field(0, description="a whole number, the seed of a sample")
 
     @property
     def block(self) -> Block:

@@ -9,6 +9,7 @@ from math import inf
 from planner.core.models import find_model
 from topo.errors import InputError
 from topo.fabric.fabric import Fabric
+from topo.files.quantities import Duration, Size, Whole
 
 
 @dataclass(frozen=True)
@@ -35,14 +36,14 @@ class Job:
     in proportion to their sizes. Without a model the gradient is of one piece.
     """
 
-    number: int
+    number: Whole
     workers: tuple[str, ...]
     servers: tuple[str, ...]
-    gradient_bytes: int
+    gradient_bytes: Size
     weight: float = 1.0
-    arrival_s: float = 0.0
-    iterations: int = 1
-    compute_s: float = 0.0
+    arrival_s: Duration = 0.0
+    iterations: Whole = 1
+    compute_s: Duration = 0.0
     model: str = ""
 
 

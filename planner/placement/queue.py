@@ -17,6 +17,7 @@ from typing import Literal
 
 from planner.core.problem import Job
 from topo.errors import InputError
+from topo.files.quantities import Duration, Size, Whole
 from topo.files.reader import FileKind, read_file
 from topo.files.validation import validate
 
@@ -27,13 +28,13 @@ FILE = FileKind("file of queued jobs", max_bytes=64 << 20)
 class QueuedJob:
     """A job that says how many hosts it wants. Constructing one checks it, and raises `InputError` for a mistake."""
 
-    number: int
-    workers: int
-    gradient_bytes: int
-    servers: int = 1
-    iterations: int = 1
-    compute_s: float = 0.0
-    arrival_s: float = 0.0
+    number: Whole
+    workers: Whole
+    gradient_bytes: Size
+    servers: Whole = 1
+    iterations: Whole = 1
+    compute_s: Duration = 0.0
+    arrival_s: Duration = 0.0
 
     def __post_init__(self) -> None:
         for name in ("workers", "servers", "iterations"):

@@ -64,7 +64,7 @@ class Simulation:
         waiting: deque[QueuedJob] = deque()
         while coming or waiting or self.running:
             arrives = coming[0].arrival_s if coming else inf
-            ends = min((self.now + job.left * self.iteration_s(job) for job in self.running), default=inf)
+            ends = min(map(self.end_s, self.running), default=inf)
             self.advance(min(arrives, ends))
             while coming and coming[0].arrival_s <= self.now:
                 waiting.append(coming.popleft())
@@ -78,10 +78,18 @@ class Simulation:
         """The seconds of one iteration of a running job at its rate."""
         return job.iteration_s(8 * self.fragment.wire_bytes * self.fragment.count(job.job.gradient_bytes))
 
+    def end_s(self, job: Running) -> float:
+        """When a running job ends if its rate stays as it is."""
+        return self.now + job.left * self.iteration_s(job)
+
     def advance(self, until_s: float) -> None:
-        """Let all running jobs go on until then."""
+        """Let all running jobs go on until then.
+
+        A job whose end is then has nothing left, although the clock may not resolve so small a rest of its time.
+        """
         for job in self.running:
-            job.left -= (until_s - self.now) / self.iteration_s(job)
+            passed = (until_s - self.now) / self.iteration_s(job)
+            job.left = job.left - passed if self.end_s(job) > until_s else 0.0
             job.ina_s += (until_s - self.now) if job.ina else 0.0
         self.now = until_s
 

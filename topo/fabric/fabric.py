@@ -21,7 +21,8 @@ QUEUE_PACKETS = 400
 """How many packets may wait before a link, unless whoever builds a network says otherwise.
 
 They are some 50 ms at 20 Mbit/s. A real switch's buffer is as deep when rates are scaled down thousands of times."""
-NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
+LONGEST_NAME = 40
+NAME = re.compile(rf"[A-Za-z][A-Za-z0-9_-]{{0,{LONGEST_NAME - 1}}}")
 
 
 @dataclass(frozen=True)
@@ -181,7 +182,9 @@ def check_names(fabric: Fabric) -> None:
     names = [host.name for host in fabric.hosts] + [switch.name for switch in fabric.switches]
     for name in names:
         if not NAME.fullmatch(name):
-            raise FabricError(f"name {name!r}: a letter, then letters, digits, '_' or '-' are expected, 40 at most")
+            raise FabricError(
+                f"name {name!r}: a letter, then letters, digits, '_' or '-' are expected, {LONGEST_NAME} at most"
+            )
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise FabricError(f"name '{twice[0]}' is used twice: every host and switch needs its own")

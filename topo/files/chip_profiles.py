@@ -21,11 +21,11 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, Field, StrictInt, StrictStr
+from pydantic import AfterValidator, BeforeValidator, Field, StrictStr
 
 from topo.errors import FabricError, unknown_name
 from topo.fabric.chips import Chip
-from topo.files.quantities import RATE, rate, rate_text
+from topo.files.quantities import RATE, Rate, Whole, rate, rate_text, whole
 from topo.files.reader import FileKind, ParsedFile, read_file
 from topo.files.validation import Record, validate
 
@@ -33,7 +33,7 @@ PROFILES = {path.stem: path for path in sorted((Path(__file__).parent / "chips")
 """The profiles of the kit, by the chip's name."""
 GENERIC = "generic"
 """The profile of a switch that names no chip: what the P4 program takes on BMv2."""
-FILE_SUFFIXES = (".yml", ".yaml")
+FILE_SUFFIXES = (".yml", ".yaml", ".json")
 YAML = FileKind("chip profile", 1 << 20, error=FabricError, tells_lines=True)
 KIB = 1024
 
@@ -42,7 +42,7 @@ def ports_by_rate(value: object) -> object:
     """A mapping of rates as people write them to counts, as pairs. Raises `ValueError`."""
     if not isinstance(value, dict) or not value:
         raise ValueError
-    return tuple((rate(key), count) for key, count in value.items())
+    return tuple((rate(key), whole(count)) for key, count in value.items())
 
 
 def falling(pairs: tuple[tuple[float, int], ...]) -> tuple[tuple[float, int], ...]:
@@ -54,9 +54,8 @@ def falling(pairs: tuple[tuple[float, int], ...]) -> tuple[tuple[float, int], ..
     return ordered
 
 
-Rate = Annotated[float, BeforeValidator(rate)]
-Count = Annotated[StrictInt, Field(ge=1)]
-Ports = Annotated[tuple[tuple[float, StrictInt], ...], BeforeValidator(ports_by_rate), AfterValidator(falling)]
+Count = Annotated[Whole, Field(ge=1)]
+Ports = Annotated[tuple[tuple[float, int], ...], BeforeValidator(ports_by_rate), AfterValidator(falling)]
 WHOLE = "a whole number, at least 1"
 PORTS = "counts by rate, such as {100G: 16, 25G: 64}: a pipeline has more of the slower ports"
 
@@ -66,12 +65,12 @@ class ChipRecord(Record):
 
     values_per_pass: Count = Field(description=WHOLE)
     slots_per_pipeline: Count = Field(description=WHOLE)
-    children_per_slot: StrictInt = Field(ge=2, le=64, description="a whole number from 2 to 64")
+    children_per_slot: Whole = Field(ge=2, le=64, description="a whole number from 2 to 64")
     recirculation: Rate | None = Field(None, description=RATE)
-    pipelines: StrictInt = Field(ge=1, le=8, description="a whole number from 1 to 8")
+    pipelines: Whole = Field(ge=1, le=8, description="a whole number from 1 to 8")
     ports_per_pipeline: Ports = Field((), description=PORTS)
     table_entries: Count = Field(description=WHOLE)
-    multicast_groups: StrictInt = Field(ge=1, le=65535, description="a whole number from 1 to 65535")
+    multicast_groups: Whole = Field(ge=1, le=65535, description="a whole number from 1 to 65535")
     register_kib: Count | None = Field(None, description=WHOLE)
 
 

@@ -24,45 +24,37 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, StrictInt, StrictStr
+from pydantic import BeforeValidator, Field, StrictStr
 
 from topo.errors import FabricError
 from topo.fabric.chips import Chip
 from topo.fabric.fabric import MAX_PIPELINES, Fabric, Host, Link, Switch, contiguous_pipelines, port_rates_bps
 from topo.files.chip_profiles import PROFILES, ChipRecord, chip_document, chip_of, find_chip, profile
-from topo.files.quantities import RATE, duration, rate, rate_text
+from topo.files.quantities import DURATION, RATE, Duration, Flag, Rate, Whole, rate_text, whole
 from topo.files.validation import Record
 
 
 def pipelines_number(value: object) -> object:
-    """Leave the value as it is. Raises `ValueError` for a number of pipelines that no switch has."""
-    if isinstance(value, bool) or (isinstance(value, int) and not 1 <= value <= MAX_PIPELINES):
+    """A number of pipelines, or a list as it is. Raises `ValueError` for a number that no switch has."""
+    if value is None or isinstance(value, list):
+        return value
+    if not 1 <= (number := whole(value)) <= MAX_PIPELINES:
         raise ValueError
-    return value
+    return number
 
 
-def not_negative(value: float) -> float:
-    """Leave the value as it is. Raises `ValueError` if it is below 0."""
-    if value < 0:
-        raise ValueError
-    return value
-
-
-Rate = Annotated[float, BeforeValidator(rate)]
-Duration = Annotated[float, BeforeValidator(duration), AfterValidator(not_negative)]
-DURATION = "a time in seconds, or such as 50us or 1ms"
-Port = Annotated[StrictInt, Field(ge=0)]
+Port = Annotated[Whole, Field(ge=0)]
 
 
 class SwitchRecord(Record):
     """What a fabric file says of a switch."""
 
-    tier: StrictInt = Field(1, description="a whole number, 1 for switches that hosts hang from")
-    pipelines: Annotated[StrictInt | list[list[StrictInt]] | None, BeforeValidator(pipelines_number)] = Field(
+    tier: Whole = Field(1, description="a whole number, 1 for switches that hosts hang from")
+    pipelines: Annotated[int | list[list[Whole]] | None, BeforeValidator(pipelines_number)] = Field(
         None, description=f"a number from 1 to {MAX_PIPELINES}, or lists of port numbers"
     )
-    ina: StrictBool = Field(True, description="true or false")
-    aggregator_slots: StrictInt = Field(512, ge=1, description="a whole number, at least 1")
+    ina: Flag = Field(True, description="true or false")
+    aggregator_slots: Whole = Field(512, ge=1, description="a whole number, at least 1")
     aggregation_rate: Rate | None = Field(None, description=RATE)
     latency: Duration = Field(0.0, description=DURATION)
     chip: StrictStr | None = Field(None, description="the name of a chip, or the file of a profile")
@@ -78,7 +70,7 @@ class LinkRecord(Record):
     a_port: Port | None = Field(None, description="a port number")
     b_port: Port | None = Field(None, description="a port number")
     delay: Duration = Field(0.0, description=DURATION)
-    optical: StrictBool = Field(False, description="true or false")
+    optical: Flag = Field(False, description="true or false")
 
 
 class FabricRecord(Record):

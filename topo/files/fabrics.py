@@ -1,9 +1,8 @@
-"""Fabrics in files: YAML in and out, GraphML in. A mistake gets one message, with file, line and key."""
+"""Fabrics in files: YAML in and out, JSON and GraphML in. A mistake gets one message, with file, line and key."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import yaml
@@ -12,6 +11,7 @@ from topo.errors import FabricError, writing
 from topo.fabric.clos import DEFAULT_CAPACITY_BPS
 from topo.fabric.fabric import Fabric
 from topo.files.fabric_records import FabricRecord, document_of, fabric_of
+from topo.files.graph_xml import parsed
 from topo.files.graphml import Reading
 from topo.files.reader import FileKind, ParsedFile, read_file, read_text
 from topo.files.validation import validate
@@ -19,22 +19,22 @@ from topo.files.validation import validate
 MAX_FILE_BYTES = 8 << 20
 YAML = FileKind("fabric file", MAX_FILE_BYTES, error=FabricError, tells_lines=True)
 GRAPHML = FileKind("fabric file", MAX_FILE_BYTES, error=FabricError)
+GRAPHML_SUFFIX = ".graphml"
+FABRIC_SUFFIXES = (".yml", ".yaml", ".json", GRAPHML_SUFFIX)
 
 
-def load_fabric(path: Path, tell: Callable[[str], None] = lambda _: None) -> Fabric:
-    """The fabric of a `.yml`, `.yaml` or `.graphml` file. Raises `FabricError` that names file, place and remedy.
+def load_fabric(
+    path: Path, tell: Callable[[str], None] = lambda _: None, capacity_bps: float = DEFAULT_CAPACITY_BPS
+) -> Fabric:
+    """The fabric of a file that ends as `FABRIC_SUFFIXES` do. Raises `FabricError` that names file, place and remedy.
 
-    What a GraphML file leaves open is assumed, and told in one line.
+    What a GraphML file leaves open is assumed, and told in one line. Where it says nothing of any capacity, every link
+    has `capacity_bps`.
     """
-    readers: dict[str, Callable[[Path], Fabric]] = {
-        ".yml": load_yaml,
-        ".yaml": load_yaml,
-        ".graphml": partial(load_graphml, tell=tell),
-    }
-    reader = readers.get(path.suffix.lower())
-    if reader is None:
-        raise FabricError(f"{path}: a fabric file ends in {', '.join(readers)}")
-    return reader(path)
+    suffix = path.suffix.lower()
+    if suffix not in FABRIC_SUFFIXES:
+        raise FabricError(f"{path}: a fabric file ends in {', '.join(FABRIC_SUFFIXES)}")
+    return load_graphml(path, 1, capacity_bps, tell) if suffix == GRAPHML_SUFFIX else load_yaml(path)
 
 
 def save_fabric(fabric: Fabric, path: Path) -> None:
@@ -66,7 +66,7 @@ def flow(value: object) -> str:
 
 
 def load_yaml(path: Path) -> Fabric:
-    """The fabric of a YAML file; `topo.files.fabric_records` shows what it may say. Raises `FabricError`."""
+    """The fabric of a file in YAML or JSON; `topo.files.fabric_records` shows what it may say. Raises `FabricError`."""
     return described(read_file(path, YAML))
 
 
@@ -87,18 +87,14 @@ def load_graphml(
 ) -> Fabric:
     """The fabric of a GraphML file, as `topo.files.graphml` reads it, after telling what was assumed.
 
-    A link without a capacity gets `capacity_bps`, and in a graph without hosts each switch gets `hosts_per_switch`.
-    Raises `FabricError`.
+    In a graph without hosts each switch gets `hosts_per_switch`. Links have `capacity_bps` where the file says nothing
+    of any capacity. Raises `FabricError`.
     """
-    import networkx as nx  # noqa: PLC0415, it takes long to import
-
-    text = read_text(path, GRAPHML)
     try:
-        graph = nx.parse_graphml(text, node_type=str)
-        reading = Reading(graph, path.stem, hosts_per_switch, capacity_bps)
+        reading = Reading(parsed(read_text(path, GRAPHML)), path.stem, hosts_per_switch, capacity_bps)
         document = reading.document()
-    except (nx.NetworkXException, SyntaxError, LookupError, ValueError, TypeError, AttributeError) as error:
+    except ValueError as error:
         raise FabricError(f"{path}: not GraphML: {error}") from error
     fabric = described(ParsedFile(path, GRAPHML, document))
-    tell(f"{path}: {'; '.join(reading.assumed())}")
+    tell(f"{path}: {'; '.join(reading.told())}")
     return fabric

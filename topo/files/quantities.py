@@ -1,21 +1,37 @@
-"""Rates and times as people write them: '20M' is 20e6 bit/s, '50us' is 50e-6 s; bare numbers are bit/s and seconds."""
+"""Quantities as people write them, for every file: '20M' is 20e6 bit/s, '50us' is 50e-6 s, '64k' is 64,000 bytes.
+
+Bare numbers are bit/s, seconds and bytes. The functions take a value of YAML or JSON and raise `ValueError`. The types
+below them are for the fields of records and dataclasses that `topo.files.validation` reads.
+"""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import BeforeValidator
 
 from topo.errors import InputError
 
 RATE_UNITS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 """Unit to factor, for rates in bit/s."""
 
-TIME_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-"""Unit to factor, for times in seconds."""
+TIME_UNITS = {"": 1.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0}
+"""Unit to factor, for times in seconds. The two Greek letters are those of keyboards and of Unicode."""
+
+SIZE_UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30}
+"""Unit to factor, for sizes in bytes; a B may follow."""
 
 RATE = "a rate in bit/s greater than 0, such as 20M or 100G"
 """What an error message says is expected where a rate is wrong."""
+
+DURATION = "a time in seconds, or such as 50us or 1ms"
+"""What an error message says is expected where a time is wrong."""
+
+SIZE = "a number of bytes, or such as 64k or 1.5M"
+"""What an error message says is expected where a size is wrong."""
 
 NUMBER = r"([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)"
 
@@ -58,8 +74,19 @@ def rate_text(rate_bps: float) -> str | float:
 
 
 def duration(value: object) -> float:
-    """0.05 and '50ms' alike, in seconds; a bare number may be negative. Raises `ValueError`."""
+    """0.05, '0.05' and '50ms' alike, in seconds; a bare number may be negative. Raises `ValueError`."""
     return quantity(value, TIME_UNITS)
+
+
+def lasting(value: object) -> float:
+    """A `duration` that is not negative."""
+    try:
+        seconds = duration(value)
+    except ValueError:
+        raise ValueError(f"expected {DURATION}") from None
+    if seconds < 0:
+        raise ValueError(f"expected {DURATION}, and not a negative one")
+    return seconds
 
 
 def parse_duration(text: str) -> float:
@@ -68,3 +95,47 @@ def parse_duration(text: str) -> float:
         return duration(text)
     except ValueError:
         raise InputError(f"'{text}': expected a time, such as 2s or 50us") from None
+
+
+def size(value: object) -> int:
+    """548000, '548k' and '548 kB' alike, in bytes. Raises `ValueError` for what is no whole number of them."""
+    spelt = value.removesuffix("B").rstrip() if isinstance(value, str) else value
+    try:
+        return whole(quantity(spelt, SIZE_UNITS))
+    except ValueError:
+        raise ValueError(f"expected {SIZE}") from None
+
+
+def parse_size(text: str) -> int:
+    """'548k' of a command line as 548000 bytes. Raises `InputError`."""
+    try:
+        return size(text)
+    except ValueError:
+        raise InputError(f"'{text}': expected {SIZE}") from None
+
+
+def whole(value: object) -> int:
+    """3, 3.0 and '3' alike, as files of other programs have them. Raises `ValueError`, for true and false too."""
+    if isinstance(value, str) and re.fullmatch(r"-?[0-9]+(\.0+)?", value.strip()):
+        value = float(value) if "." in value else int(value)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError("expected a whole number")
+    return value
+
+
+def flag(value: object) -> bool:
+    """True, 'true' and 'True' alike. Raises `ValueError`."""
+    if isinstance(value, str):
+        value = {"true": True, "false": False}.get(value.strip().lower())
+    if not isinstance(value, bool):
+        raise ValueError
+    return value
+
+
+Rate = Annotated[float, BeforeValidator(rate)]
+Duration = Annotated[float, BeforeValidator(lasting)]
+Size = Annotated[int, BeforeValidator(size)]
+Whole = Annotated[int, BeforeValidator(whole)]
+Flag = Annotated[bool, BeforeValidator(flag)]

@@ -46,7 +46,10 @@ class FileKind:
 
 @dataclass(frozen=True)
 class ParsedFile:
-    """The document of a file in plain lists and dictionaries; `tree` knows its lines, where it was YAML."""
+    """The document of a file in plain lists and dictionaries; `tree` knows its lines, where it was YAML.
+
+    Of an empty file there is nothing but its first line.
+    """
 
     path: Path
     kind: FileKind
@@ -55,7 +58,8 @@ class ParsedFile:
 
     def error(self, place: Place, message: str) -> InputError:
         """The error for a mistake at a place of this file; `()` is the whole document."""
-        line = f" line {line_of(self.tree, place)}" if self.kind.tells_lines else ""
+        knows_lines = self.kind.tells_lines and (self.tree is not None or self.document is None)
+        line = f" line {line_of(self.tree, place)}" if knows_lines else ""
         where = f"{place_text(place)}: " if place else ""
         return self.kind.error(f"{self.path}{line}: {where}{message}")
 

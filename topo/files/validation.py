@@ -90,7 +90,7 @@ def explain_dataclass(mistake: Mapping[str, Any], kind: type[Any], remedy: str) 
         return place, f"key '{last}' is missing{remedy}"
     if not place:
         return (), f"expected the keys {', '.join(fields_of(kind))}, found {mistake['input']!r:.60}{remedy}"
-    return place, f"{mistake['msg']}, found {mistake['input']!r:.60}"
+    return place, f"{mistake['msg'].removeprefix('Value error, ')}, found {mistake['input']!r:.60}"
 
 
 def fields_at(kind: Any, place: Place) -> dict[str, Any]:

@@ -7,20 +7,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
-from pydantic import BeforeValidator, Field, StrictInt, StrictStr
+from pydantic import BeforeValidator, Field, StrictStr
 
 from experiments.faults.fault_values import SHARE, share
 from experiments.hardware.validate.site import NONE, Margins, Simulate, Site, Withstand
 from experiments.run.run import MODES
-from experiments.run.scenario import FABRIC_FILES, FabricChoice, JobChoice, build_problem, parse_scale
+from experiments.run.scenario import FabricChoice, JobChoice, build_problem, parse_scale
 from experiments.study.setting import Text
 from planner.install.data_plane_program import PROGRAMS, DataPlaneProgram, find_program, program_for
 from planner.registry import find_method
 from topo.errors import InputError, unknown_name
 from topo.fabric.fabric import Fabric
 from topo.files.chip_profiles import FILE_SUFFIXES, PROFILES
-from topo.files.fabric_records import Rate
-from topo.files.quantities import RATE
+from topo.files.fabrics import FABRIC_SUFFIXES
+from topo.files.quantities import RATE, Rate, Whole
 from topo.files.reader import FileKind, ParsedFile, Place, read_file
 from topo.files.validation import Record, validate
 
@@ -56,8 +56,8 @@ class MarginsRecord(Record):
 class SimulateRecord(Record):
     """What the file says of virtual time."""
 
-    worst: Annotated[StrictInt, Field(ge=0)] = Field(3, description="a whole number that is not negative")
-    fragments: Annotated[StrictInt, Field(ge=1)] = Field(256, description="a whole number, at least 1")
+    worst: Annotated[Whole, Field(ge=0)] = Field(3, description="a whole number that is not negative")
+    fragments: Annotated[Whole, Field(ge=1)] = Field(256, description="a whole number, at least 1")
 
 
 class SiteRecord(Record):
@@ -78,7 +78,7 @@ class SiteRecord(Record):
     )
     program: StrictStr | None = Field(None, description=f"the data-plane program: {', '.join(PROGRAMS)}")
     mode: StrictStr = Field("reliable", description=f"one of {', '.join(MODES)}")
-    seed: Annotated[StrictInt, Field(ge=0)] = Field(0, description="a whole number that is not negative")
+    seed: Annotated[Whole, Field(ge=0)] = Field(0, description="a whole number that is not negative")
 
 
 def load_site(path: Path) -> Site:
@@ -132,7 +132,7 @@ def at(file: ParsedFile, place: Place, made: Callable[[], Found]) -> Found:
 def fabric_choice(file: ParsedFile, record: SiteRecord, folder: Path) -> FabricChoice:
     """The fabric that a record describes; its files are in `folder`. Raises `InputError` at the key that is wrong."""
     topo, chip = (
-        str(folder / name) if name and name.endswith((*FABRIC_FILES, *FILE_SUFFIXES)) else name
+        str(folder / name) if name and name.endswith((*FABRIC_SUFFIXES, *FILE_SUFFIXES)) else name
         for name in (record.fabric, record.chip)
     )
     choice = FabricChoice(topo or "", seed=record.seed)

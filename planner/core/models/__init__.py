@@ -7,15 +7,18 @@ we take to be its tensors: with these, BERT's gradients have the average size of
 
 from __future__ import annotations
 
+import csv
 from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from topo.errors import InputError, unknown_name
+from topo.files.reader import FileKind, read_text
 
 BYTES_PER_PARAMETER = 4
 COLUMNS = ["name", "parameters"]
+TABLE = FileKind("table of layers", max_bytes=1 << 24)
 TABLES = {path.stem: path for path in sorted(Path(__file__).parent.glob("*.csv"))}
 """Every table of the kit, by the model's name."""
 
@@ -60,11 +63,12 @@ def find_model(name: str) -> Model:
 @cache
 def read_model(path: Path) -> Model:
     """The model of a file. Raises `InputError` with the line of a mistake."""
+    lines = read_text(path, TABLE).splitlines()
+    rows = csv.reader(("" if line.startswith("#") else line for line in lines), skipinitialspace=True, strict=True)
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: no table of layers can be read: {error}") from error
-    told = [(number, line.split(",")) for number, line in enumerate(lines, start=1) if line and line[0] != "#"]
+        told = [(rows.line_num, [word.strip() for word in row]) for row in rows if row]
+    except csv.Error as error:
+        raise InputError(f"{path} line {rows.line_num}: no CSV: {error}") from error
     if not told or told[0][1] != COLUMNS:
         raise InputError(f"{path}: '{','.join(COLUMNS)}' is expected above the layers")
     layers = tuple(layer_of(path, number, row) for number, row in told[1:])

@@ -22,11 +22,12 @@ from experiments.cli.app import app
 from experiments.emulate.presets import find_preset
 from experiments.faults.faults_file import load_faults
 from experiments.papers.figures import figures_of, find_figure
-from experiments.run.scenario import FABRIC_FILES, FabricChoice, JobChoice, build_problem
+from experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from experiments.worlds.registry import WORLDS
 from planner.core.models import find_model
 from planner.core.policies import policy_of
 from planner.registry import find_method
+from topo.files.fabrics import FABRIC_SUFFIXES
 
 OTHERS = ("vagrant", "pip", "pre-commit", "perf", "p4c-bm2-ss", "run")
 """Programs that pages name and that are not the project's (`.ci/run` is)."""
@@ -148,7 +149,7 @@ def names(given: Mapping[str, Any], key: str) -> Iterator[str]:
 
 def check_problem(given: Mapping[str, Any], folder: Path) -> None:
     """A fabric of the kit can be built, with jobs; a file of faults that the page writes down is read for them."""
-    if "topo" not in given or str(given["topo"]).endswith(FABRIC_FILES) or given.get("jobs"):
+    if "topo" not in given or str(given["topo"]).endswith(FABRIC_SUFFIXES) or given.get("jobs"):
         return
     chosen = {field.name: given[field.name] for field in fields(FabricChoice) if field.name in given}
     fabric = FabricChoice(**chosen)

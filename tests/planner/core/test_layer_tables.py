@@ -72,8 +72,17 @@ def test_tables_that_make_no_sense(message: str, text: str, tmp_path: Path) -> N
 def test_models_that_there_are_not(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="unknown model 'resnet51': did you mean 'resnet50'"):
         find_model("resnet51")
-    with pytest.raises(InputError, match="no table of layers can be read"):
+    with pytest.raises(InputError, match=r"none\.csv: No such file"):
         find_model(str(tmp_path / "none.csv"))
+
+
+def test_names_of_layers_may_be_quoted_and_have_commas(tmp_path: Path) -> None:
+    path = tmp_path / "quoted.csv"
+    path.write_bytes(b'\xef\xbb\xbf# of a spreadsheet\r\n"name", "parameters"\r\n"conv, 3x3",30\r\n"fc ""2""",10\r\n')
+    assert [layer.name for layer in find_model(str(path)).layers] == ["conv, 3x3", 'fc "2"']
+    path.with_name("open.csv").write_text('name,parameters\n"first,30\n')
+    with pytest.raises(InputError, match=r"open\.csv line 2: no CSV"):
+        find_model(str(path.with_name("open.csv")))
 
 
 def test_a_model_of_ones_own(tmp_path: Path) -> None:

@@ -66,7 +66,15 @@ def test_jobs_are_numbered_by_position_and_come_back_equal(tmp_path: Path) -> No
         ),
         ("version: 1", "version: 2", "key 'version' 2 is none that this kit reads: write `version: 1`"),
         ("version: 1", "", "key 'version' is missing"),
-        ("4000", "'4000'", r"jobs\[0\].gradient_bytes: Input should be a valid integer, found '4000'"),
+        (
+            "4000",
+            "'4 lots'",
+            r"jobs\[0\].gradient_bytes: expected a number of bytes, or such as 64k or 1.5M, found '4 lots'",
+        ),
+        ("4000", "0.5", r"jobs\[0\].gradient_bytes: expected a number of bytes"),
+        ("iterations: 3", "iterations: 1.5", r"jobs\[0\].iterations: expected a whole number, found 1.5"),
+        ("iterations: 3", "compute_s: -5ms", r"jobs\[0\].compute_s: expected a time in seconds, or such as 50us"),
+        ("iterations: 3", "compute_s: .nan", r"jobs\[0\].compute_s: expected a time in seconds, or such as 50us"),
         ("weight: 2", "weight: 2024-01-01", r"jobs\[1\].weight: Input should be a valid number"),
         ("workers: [h4], ", "", r"jobs\[1\].workers: key 'workers' is missing"),
         ("servers: [h1]", "servers: h1", r"jobs\[0\].servers: Input should be a valid (array|tuple), found 'h1'"),
@@ -82,6 +90,15 @@ def test_a_mistake_in_a_jobs_file_is_located(old: str, new: str, message: str, t
         load_jobs(path)
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_times_and_sizes_may_have_units_and_numbers_may_be_texts(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.json"
+    path.write_text(
+        '{"version": 1, "jobs": [{"workers": ["h2"], "servers": ["h1"], "gradient_bytes": "4 kB", "number": "7",'
+        ' "iterations": 2.0, "arrival_s": "500ms", "compute_s": "1 min"}]}'
+    )
+    assert load_jobs(path) == (Job(7, ("h2",), ("h1",), 4000, arrival_s=0.5, iterations=2, compute_s=60),)
 
 
 @pytest.mark.parametrize("content", [None, b"\xff\xfe\x00", b"{"])

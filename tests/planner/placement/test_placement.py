@@ -21,6 +21,7 @@ from planner.registry import METHODS
 from topo.errors import InputError
 from topo.fabric.clos import fat_tree, leaf_spine
 from topo.fabric.fabric import Fabric
+from topo.fabric.variations import with_capacity
 from traffic.wire.frames import FRAGMENT
 
 
@@ -72,6 +73,14 @@ def test_netpack_takes_few_racks_and_those_whose_uplinks_are_quiet() -> None:
     cluster.take(["h5", "h6", "h13"])
     found = place_netpack(cluster, queued(2, 1), np.zeros(len(cluster.places)))
     assert set(found) == {"h7", "h8"}, "the rack with as few free hosts as the job needs"
+
+
+@pytest.mark.parametrize("arrival_s", [100.1, 1506638472.0])
+def test_time_that_the_clock_does_not_resolve_passes(arrival_s: float) -> None:
+    """A job's last iterations, or all of them, take less time than the clock's next value is away."""
+    jobs = tuple(QueuedJob(number, 3, 4096, iterations=3, arrival_s=arrival_s) for number in (1, 2))
+    found = place(with_capacity(leaf_spine(2, 1, 4), 400e9), jobs, "netpack")
+    assert all(job.start_s >= arrival_s and job.end_s >= job.start_s for job in found.values())
 
 
 def test_a_job_alone_takes_its_compute_and_transfer_times() -> None:
@@ -143,7 +152,7 @@ def test_no_host_has_two_jobs_at_a_time_and_planners_take_the_jobs_that_run() ->
         ("version: 1\njobs:\n  - {workers: 1, gradient_bytes: 5}", "5 bytes"),
         ("version: 1\njobs:\n  - {workers: [h1], gradient_bytes: 4}", "workers"),
         ("version: 1\njobs: [{workers: 1, gradient_bytes: 4, number: 2}, {workers: 1, gradient_bytes: 4}]", "2 times"),
-        ("version: 1\njobs:\n  - {workers: 1, gradient_bytes: 4, arrival_s: -1}", "times"),
+        ("version: 1\njobs:\n  - {workers: 1, gradient_bytes: 4, arrival_s: -1}", "arrival_s: expected a time"),
     ],
 )  # fmt: skip
 def test_a_mistake_in_a_queue_is_named(text: str, message: str, tmp_path: Path) -> None:

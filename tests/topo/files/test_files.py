@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import string
 from dataclasses import replace
 from pathlib import Path
@@ -13,8 +14,7 @@ from hypothesis import strategies as st
 from topo.errors import FabricError, InputError
 from topo.fabric.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
 from topo.fabric.generators import FABRICS, named_fabric, with_capacities, with_ina, with_pipelines
-from topo.fabric.up_down import up_down_paths
-from topo.files.fabrics import MAX_FILE_BYTES, load_fabric, load_graphml, save_fabric
+from topo.files.fabrics import MAX_FILE_BYTES, load_fabric, save_fabric
 from topo.files.quantities import parse_rate
 
 names = st.text(string.ascii_letters + string.digits + "_-", max_size=8)
@@ -179,7 +179,7 @@ def test_mistakes_get_one_message(text: str, message: str, tmp_path: Path) -> No
 
 def test_files_that_are_none(tmp_path: Path) -> None:
     for name, content, message in (
-        ("fabric.json", b"{}", "a fabric file ends in .yml, .yaml, .graphml"),
+        ("fabric.txt", b"{}", "a fabric file ends in .yml, .yaml, .json, .graphml"),
         ("big.yml", b"#" * (MAX_FILE_BYTES + 1), "larger than 8 MiB, which no fabric file is"),
         ("latin.yml", b"name: \xe9", "not text in UTF-8: save it in this encoding"),
         ("bad.graphml", b"<graph", "not GraphML: unclosed token: line 1, column 0"),
@@ -204,112 +204,18 @@ def test_what_is_no_rate(text: str) -> None:
     assert str(refused.value) == f"'{text}': {RATE}"
 
 
-GRAPHML = """<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
-<key id="t" for="node" attr.name="tier" attr.type="int"/>
-<key id="c" for="edge" attr.name="capacity" attr.type="string"/>
-<key id="l" for="node" attr.name="Latitude" attr.type="double"/>
-<graph edgedefault="undirected">{}</graph></graphml>"""
+@pytest.mark.parametrize("tier", ["1.0", '"1"', "'1.0'"])
+def test_whole_numbers_may_be_texts_or_have_a_point(tier: str, tmp_path: Path) -> None:
+    path = tmp_path / "fabric.yml"
+    path.write_text(document("capacity: '20000000', b_port: 1.0", f"tier: {tier}, ina: 'True', pipelines: '1'"))
+    assert load_fabric(path).switch_by_name["leaf1"] == Switch("leaf1", 1, ((1,),))
 
 
-def graphml(tmp_path: Path, body: str) -> Path:
-    path = tmp_path / "ring.graphml"
-    path.write_text(GRAPHML.format(body))
-    return path
-
-
-def test_graphml_with_hosts(tmp_path: Path) -> None:
-    nodes = (
-        '<node id="h1"><data key="t">0</data></node><node id="a"><data key="t">1</data><data key="l">5.5</data></node>'
-    )
-    path = graphml(tmp_path, nodes + '<edge source="h1" target="a"><data key="c">7M</data></edge>')
-    fabric = load_fabric(path)
-    assert fabric.capacities_bps == {("h1", "a"): 7e6, ("a", "h1"): 7e6}
-
-
-def test_graphml_map_grows_hosts_and_routes(tmp_path: Path) -> None:
-    nodes = "".join(f'<node id="{i}"/>' for i in range(4))
-    edges = "".join(f'<edge source="{i}" target="{(i + 1) % 4}"/>' for i in range(4))
-    fabric = load_graphml(graphml(tmp_path, nodes + edges), hosts_per_switch=2, capacity_bps=3e6)
-    assert len(fabric.hosts) == 8
-    assert set(fabric.capacities_bps.values()) == {3e6}
-    assert len(up_down_paths(fabric, "h1", "h5")) == 2
-
-
-def test_graphml_mistake_names_its_place(tmp_path: Path) -> None:
-    body = '<node id="a"/><node id="b"/><edge source="a" target="b"><data key="c">fast</data></edge>'
-    with pytest.raises(FabricError) as refused:
-        load_fabric(graphml(tmp_path, body))
-    assert str(refused.value) == f"{tmp_path}/ring.graphml: links[2].capacity: 'fast': {RATE}"
-
-
-ZOO = """<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
-<key id="r" for="edge" attr.name="LinkSpeedRaw" attr.type="double"/>
-<key id="s" for="edge" attr.name="LinkSpeed" attr.type="string"/>
-<key id="u" for="edge" attr.name="LinkSpeedUnits" attr.type="string"/>
-<key id="y" for="node" attr.name="type" attr.type="string"/>
-<graph edgedefault="{direction}">{nodes}{edges}</graph></graphml>"""
-
-
-def zoo(tmp_path: Path, edges: str, direction: str = "undirected", hosts: bool = False) -> tuple[Fabric, list[str]]:
-    """Nodes a and b, with `hosts` w and v behind them, as loaded, and what was told."""
-    nodes = '<node id="a"><data key="y">Small City</data></node><node id="b"/>'
-    if hosts:
-        nodes += '<node id="w"><data key="y">Host</data></node><node id="v"><data key="y">server</data></node>'
-        edges += '<edge source="w" target="a"/><edge source="v" target="b"/>'
-    path = tmp_path / "zoo.graphml"
-    path.write_text(ZOO.format(direction=direction, nodes=nodes, edges=edges))
-    told: list[str] = []
-    return load_fabric(path, told.append), [line.removeprefix(f"{path}: ") for line in told]
-
-
-def edge(*data: str, ends: str = 'source="a" target="b"') -> str:
-    return f"<edge {ends}>" + "".join(f'<data key="{each[0]}">{each[1:]}</data>' for each in data) + "</edge>"
-
-
-@pytest.mark.parametrize(
-    ("data", "bps"),
-    [
-        (("r1.0E10",), 10e9),
-        (("r1.0E10", "s5", "uM"), 10e9),
-        (("s2.5", "uG"), 2.5e9),
-        (("s155", "uMbps"), 155e6),
-        (("s64", "uK"), 64e3),
-        (("s10",), 20e6),
-        (("s&lt;10", "uG"), 20e6),
-        (("r0",), 20e6),
-        ((), 20e6),
-    ],
-)
-def test_the_topology_zoos_names_of_capacities(data: tuple[str, ...], bps: float, tmp_path: Path) -> None:
-    fabric, told = zoo(tmp_path, edge(*data))
-    assert fabric.capacities_bps["a", "b"] == fabric.capacities_bps["b", "a"] == bps
-    assert ("1 of 1 links say nothing of their capacity" in told[0]) == (bps == 20e6)
-
-
-def test_a_map_without_hosts_says_where_they_come_from(tmp_path: Path) -> None:
-    fabric, told = zoo(tmp_path, edge("r1E9"))
-    assert [host.name for host in fabric.hosts] == ["h1", "h2"]
-    assert told == ["no node is a host (`tier` 0 or `type` host), so each of 2 switches gets 1, by a link of 20M"]
-
-
-def test_nodes_whose_type_says_host_are_hosts(tmp_path: Path) -> None:
-    fabric, told = zoo(tmp_path, edge("r1E9"), hosts=True)
-    assert {host.name for host in fabric.hosts} == {"w", "v"}
-    assert told == [
-        "2 hosts, the nodes with `tier` 0 or `type` host; 2 switches; 2 of 3 links say nothing of their capacity "
-        "(`capacity`, `LinkSpeedRaw`, or `LinkSpeed` and `LinkSpeedUnits`) and get 20M; --capacity sets that of all"
-    ]
-
-
-def test_parallel_links_are_one_and_loops_none(tmp_path: Path) -> None:
-    fabric, told = zoo(tmp_path, edge("r1E9") + edge("r2E9") + edge("r1E9", ends='source="a" target="a"'))
-    assert fabric.capacities_bps["a", "b"] == fabric.capacities_bps["b", "a"] == 3e9
-    assert told[0].endswith(
-        "; 1 parallel links are joined with those beside them; 1 links from a node to itself are left out"
-    )
-
-
-def test_directed_edges_are_a_links_two_directions(tmp_path: Path) -> None:
-    fabric, told = zoo(tmp_path, edge("r1E9") + edge("r2E9", ends='source="b" target="a"'), direction="directed")
-    assert "parallel" not in told[0]
-    assert (fabric.capacities_bps["a", "b"], fabric.capacities_bps["b", "a"]) == (1e9, 2e9)
+def test_a_fabric_may_be_json(tmp_path: Path) -> None:
+    links = [{"a": "h1", "b": "leaf1", "capacity": "1M"}]
+    said = {"name": "x", "hosts": ["h1"], "switches": {"leaf1": {}}, "links": links}
+    (tmp_path / "fabric.json").write_text("\ufeff" + json.dumps(said, indent="\t"))
+    assert load_fabric(tmp_path / "fabric.json").capacities_bps["h1", "leaf1"] == 1e6
+    (tmp_path / "fabric.json").write_text(json.dumps(said | {"links": [links[0] | {"capacity": "fast"}]}))
+    with pytest.raises(FabricError, match=r"fabric\.json: links\[0\]\.capacity: 'fast'"):
+        load_fabric(tmp_path / "fabric.json")
