@@ -5,12 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
+from p4c_version import NEEDS_COMMITTED_P4C, NEEDS_P4C
+from same_switches import same_packets
+
+from switch.program.read import read_program
 
 P4 = Path(__file__).resolve().parents[2] / "p4"
 PROGRAMS = pytest.mark.parametrize("program", ["ina", "circuit"])
@@ -54,17 +57,25 @@ def test_the_committed_program_belongs_to_the_committed_sources(program: str) ->
 
 
 @PROGRAMS
-@pytest.mark.skipif(shutil.which("p4c-bm2-ss") is None, reason="needs p4c-bm2-ss")
+@NEEDS_COMMITTED_P4C
 def test_compiling_again_gives_the_committed_program(program: str, tmp_path: Path) -> None:
     compiled = tmp_path / f"{program}.json"
-    subprocess.run(["p4c-bm2-ss", "-o", compiled, f"{program}.p4"], cwd=P4, check=True, timeout=120)
+    subprocess.run(["p4c-bm2-ss", "-o", compiled, f"{program}.p4"], cwd=P4, check=True, timeout=600)
     committed = json.loads((P4 / "build" / f"{program}.json").read_text())
     assert without_positions(json.loads(compiled.read_text())) == without_positions(committed), REMEDY
 
 
-@pytest.mark.skipif(shutil.which("p4c-bm2-ss") is None, reason="needs p4c-bm2-ss")
+@NEEDS_P4C
+@pytest.mark.parametrize(("program", "source"), [("ina", "ina"), ("circuit", "circuit"), ("ina_hw", "ina_hw/v1model")])
+def test_what_any_p4c_makes_of_a_program_sends_the_same(program: str, source: str, tmp_path: Path) -> None:
+    compiled = tmp_path / f"{program}.json"
+    subprocess.run(["p4c-bm2-ss", "-o", compiled, f"{source}.p4"], cwd=P4, check=True, timeout=600)
+    same_packets(read_program(P4 / "build" / f"{program}.json"), read_program(compiled))
+
+
+@NEEDS_COMMITTED_P4C
 def test_compiling_again_gives_the_committed_p4info(tmp_path: Path) -> None:
     info = tmp_path / "ina.p4info.txt"
     command = ["p4c-bm2-ss", "--p4runtime-files", str(info), "-o", str(tmp_path / "ina.json"), "ina.p4"]
-    subprocess.run(command, cwd=P4, check=True, timeout=120)
+    subprocess.run(command, cwd=P4, check=True, timeout=600)
     assert info.read_text() == (P4 / "build" / "ina.p4info.txt").read_text(), REMEDY

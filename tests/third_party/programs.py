@@ -73,14 +73,15 @@ class Row:
     detail: str = ""
 
 
-def command_files(program: Path) -> Iterator[Path]:
-    """The files of entries of a program: below its folder, or else below the folder of its exercise."""
+def command_files(program: Path, folder: Path) -> Iterator[Path]:
+    """The files of entries of a program in `folder`: below its own folder, or else below that of its exercise."""
     for around in program.parents:
         texts: dict[str, Path] = {}
         for path in sorted(path for pattern in FILES_OF_ENTRIES for path in around.rglob(pattern)):
             texts.setdefault(path.read_text(errors="replace"), path)
         found = [path for text, path in texts.items() if COMMAND.search(text)]
-        if found or any((around / name).exists() for name in OF_AN_EXERCISE) or any(around.glob("network*.py")):
+        whole = around == folder or any((around / name).exists() for name in OF_AN_EXERCISE)
+        if found or whole or any(around.glob("network*.py")):
             yield from found
             return
 
@@ -165,7 +166,7 @@ def rows_of(program: Path, folder: Path, build: Path, given: Given) -> Iterator[
         yield Row(name, "", NOWHERE, REFUSED, "unreadable", str(error))
         return
     yield compared(name, compiled.json, None, given)
-    for commands in command_files(program) if program.suffix == ".p4" else ():
+    for commands in command_files(program, folder) if program.suffix == ".p4" else ():
         if is_for(commands, read):
             yield compared(name, compiled.json, commands, given)
 

@@ -5,13 +5,32 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from random import Random
 
 import numpy as np
 from small_programs import Packets
 
 from switch.fast.load.in_process_switch import InProcessSwitch
 from switch.fast.load.kernel.kernel_switch import KernelSwitch
+from switch.interpret.interpreted_switch import InterpretedSwitch
 from switch.program.program import Program
+from switch.testing.random_packets import Draw
+
+
+def same_packets(one: Program, other: Program, seed: int = 0) -> None:
+    """Check that two compilations of a program, interpreted, send the same for random packets and hold the same."""
+    draw = Draw(one, Random(seed))
+    entries = draw.entries(8)
+    draw.know(entries)
+    switches = [InterpretedSwitch(program, clock=lambda: 0) for program in (one, other)]
+    for switch in switches:
+        switch.install(entries)
+    for port, packet in draw.packets(100):
+        sent, again = (switch.inject(port, packet) for switch in switches)
+        assert sent == again, (port, packet.hex())
+    for register in one.registers:
+        held, again = (switch.read_register(register) for switch in switches)
+        assert np.array_equal(held, again), register
 
 
 @contextmanager
