@@ -55,9 +55,12 @@ def obstacle() -> str | None:
 
 
 def covered(name: str) -> str | None:
-    """A line about the module that Python finds in the place of the kit's package `name`; None if it finds that."""
-    spec, own = find_spec(name), Path(__file__).resolve().parents[2] / name
-    if spec is None or spec.origin is None or Path(spec.origin).resolve().parent == own:
+    """A line about the module that Python finds in the place of the kit's package `name`; None if it finds that.
+
+    Another checkout of the kit may be found: it has the same text at its head.
+    """
+    spec, own = find_spec(name), Path(__file__).parents[2] / name / "__init__.py"
+    if spec is None or spec.origin is None or Path(spec.origin).read_bytes() == own.read_bytes():
         return None
     return in_the_way(Path(spec.origin), name, "inakit's")
 

@@ -15,6 +15,7 @@ from typing import Any
 from planner.core.files import load_jobs
 from planner.core.models import BYTES_PER_PARAMETER, find_model
 from planner.core.problem import Job, Problem
+from planner.trees.unfolding import unfold
 from topo.errors import InputError
 from topo.fabric.clos import DEFAULT_CAPACITY_BPS
 from topo.fabric.fabric import Fabric
@@ -207,7 +208,10 @@ class JobChoice:
         return DEFAULT_GRADIENT_BYTES
 
     def choose_servers(self, fabric: Fabric) -> tuple[str, ...]:
-        """The parameter servers: hosts whose names begin with "ps", else hosts that the seed draws."""
+        """The parameter servers: hosts whose names begin with "ps", else hosts that the seed draws.
+
+        Where the drawn ones cannot be reached from everywhere, they are drawn from those that can.
+        """
         hosts = [host.name for host in fabric.hosts]
         named = [host for host in hosts if host.startswith("ps")]
         if not 1 <= self.servers < len(hosts):
@@ -217,7 +221,16 @@ class JobChoice:
             )
         if named:
             return tuple(named[: self.servers])
-        return tuple(random.Random(self.seed).sample(hosts, self.servers))
+        drawn = random.Random(self.seed).sample(hosts, self.servers)
+        if all(reached_by_all(fabric, server) for server in drawn):
+            return tuple(drawn)
+        reached = [host for host in hosts if reached_by_all(fabric, host)]
+        return tuple(random.Random(self.seed).sample(reached, self.servers) if len(reached) >= self.servers else drawn)
+
+
+def reached_by_all(fabric: Fabric, host: str) -> bool:
+    """Whether every other host has a way to this one."""
+    return fabric.host_names <= unfold(fabric, host).next_hops.keys()
 
 
 def parse_scale(text: str) -> float:

@@ -77,7 +77,7 @@ def test_what_was_there_keeps_its_owner(home: Path) -> None:
     ("ending", "code"),
     [
         ("raise MachineError('no')", 2),
-        ("raise ValueError", 1),
+        ("raise ValueError", 2),
         ("os.kill(os.getpid(), signal.SIGINT)", code_of(signal.SIGINT)),
         ("threading.Thread(target=time.sleep, args=(60,)).start(); os.kill(os.getpid(), signal.SIGTERM)", 143),
     ],

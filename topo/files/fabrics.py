@@ -13,6 +13,7 @@ from topo.fabric.fabric import Fabric
 from topo.files.fabric_records import FabricRecord, document_of, fabric_of
 from topo.files.graph_xml import parsed
 from topo.files.graphml import Reading
+from topo.files.network_cards import told, with_network_cards
 from topo.files.reader import FileKind, ParsedFile, read_file, read_text
 from topo.files.validation import validate
 
@@ -28,13 +29,13 @@ def load_fabric(
 ) -> Fabric:
     """The fabric of a file that ends as `FABRIC_SUFFIXES` do. Raises `FabricError` that names file, place and remedy.
 
-    What a GraphML file leaves open is assumed, and told in one line. Where it says nothing of any capacity, every link
-    has `capacity_bps`.
+    What is made of hosts with several links is told in one line, and so is what a GraphML file leaves open. Where it
+    says nothing of any capacity, every link has `capacity_bps`.
     """
     suffix = path.suffix.lower()
     if suffix not in FABRIC_SUFFIXES:
         raise FabricError(f"{path}: a fabric file ends in {', '.join(FABRIC_SUFFIXES)}")
-    return load_graphml(path, 1, capacity_bps, tell) if suffix == GRAPHML_SUFFIX else load_yaml(path)
+    return load_graphml(path, 1, capacity_bps, tell) if suffix == GRAPHML_SUFFIX else load_yaml(path, tell)
 
 
 def save_fabric(fabric: Fabric, path: Path) -> None:
@@ -65,18 +66,22 @@ def flow(value: object) -> str:
     return text.removesuffix("...\n").strip()
 
 
-def load_yaml(path: Path) -> Fabric:
+def load_yaml(path: Path, tell: Callable[[str], None] = lambda _: None) -> Fabric:
     """The fabric of a file in YAML or JSON; `topo.files.fabric_records` shows what it may say. Raises `FabricError`."""
-    return described(read_file(path, YAML))
+    return described(read_file(path, YAML), tell)
 
 
-def described(file: ParsedFile) -> Fabric:
+def described(file: ParsedFile, tell: Callable[[str], None] = lambda _: None) -> Fabric:
     """The fabric that a parsed file describes. Raises `FabricError`."""
     record = validate(file, FabricRecord)
     try:
-        return fabric_of(record)
+        record, cards = with_network_cards(record)
+        fabric = fabric_of(record)
     except FabricError as error:
         raise FabricError(f"{file.path}: {error}") from error
+    if cards:
+        tell(f"{file.path}: {told(cards)}")
+    return fabric
 
 
 def load_graphml(
@@ -95,6 +100,6 @@ def load_graphml(
         document = reading.document()
     except ValueError as error:
         raise FabricError(f"{path}: not GraphML: {error}") from error
-    fabric = described(ParsedFile(path, GRAPHML, document))
+    fabric = described(ParsedFile(path, GRAPHML, document), tell)
     tell(f"{path}: {'; '.join(reading.told())}")
     return fabric

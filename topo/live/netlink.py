@@ -27,6 +27,8 @@ NLM_F_REQUEST, NLM_F_REPLACE, NLM_F_CREATE, RTM_NEWNEIGH = 0x1, 0x100, 0x400, 28
 NETLINK_HEADER = 16
 NUD_PERMANENT = 0x80
 NEIGHBORS_PER_BATCH = 1000
+NAME_LIMIT = 15
+"""Characters of an interface's name (IFNAMSIZ without its terminator)."""
 
 
 @dataclass(frozen=True)
@@ -120,3 +122,12 @@ def set_address(netlink: IPRoute, index: int, ipv4: str) -> None:
 def set_up(netlink: IPRoute, index: int, **options: int) -> None:
     """Set an interface up, with options such as its `mtu`."""
     netlink.link("set", index=index, state="up", **options)
+
+
+def interface_name(network: str, node: str, number: int, port: int) -> str:
+    """The name of a switch's interface; a name that is too long has the switch's number and a point instead.
+
+    No switch's name has a point, so that the two kinds of names are never the same.
+    """
+    name = f"{network}-{node}-{port}"
+    return name if len(name) <= NAME_LIMIT else f"{network}-{number:x}.{port}"

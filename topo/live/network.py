@@ -38,7 +38,7 @@ from topo.fabric.optical_links import cables, with_ports
 from topo.live.grace_periods import GracePeriods
 from topo.live.ledger import Ledger, clean_dead_runs
 from topo.live.needs import check_fabric, check_machine
-from topo.live.netlink import add_neighbors, index_of, inside, set_up
+from topo.live.netlink import add_neighbors, index_of, inside, interface_name, set_up
 from topo.live.processors import endpoint_processor, steer_packets, switch_processors
 from topo.live.running import HostFacts, PortFacts, RunningNetwork, SwitchFacts, announced, write_facts
 from topo.live.shaping import set_rate
@@ -47,8 +47,6 @@ from topo.live.signals import interrupts_held, signals_unwind
 if TYPE_CHECKING:
     from mininet.net import Mininet
 
-NAME_LIMIT = 15
-"""Characters of an interface's name (IFNAMSIZ without its terminator)."""
 HOST_INTERFACE = "eth0"
 
 
@@ -285,8 +283,7 @@ class Network:
     def _interface_name(self, node: str, port: int) -> str:
         if node in self.hosts:
             return HOST_INTERFACE
-        name = f"{self.ledger.id}-{node}-{port}"
-        return name if len(name) <= NAME_LIMIT else f"{self.ledger.id}-{self.mininet[node].dpid.lstrip('0')}-{port}"
+        return interface_name(self.ledger.id, node, int(self.mininet[node].dpid, 16), port)
 
     def _mac(self, node: str, port: int) -> str:
         """A host's MAC address, or one made of a switch's number and the port, which tcpdump's readers recognise."""

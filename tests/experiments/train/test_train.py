@@ -139,7 +139,7 @@ def test_bmv2_trains_as_well(tmp_path: Path) -> None:
         (("--framework", "numpi"), "did you mean 'numpy'"),
         (("--batch", "4096"), "choose smaller batches"),
         (("--compute-s", "-1"), "compute time"),
-        (("--planners", ""), "no planner"),
+        (("--planners", ""), "--planners is empty"),
     ],
 )
 def test_mistakes_are_found_before_anything_is_made(arguments: tuple[str, ...], message: str, tmp_path: Path) -> None:

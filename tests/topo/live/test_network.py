@@ -32,7 +32,7 @@ from topo.fabric.fabric import Fabric
 from topo.fabric.generators import aro_figure1, fat_tree, leaf_spine, with_capacity, with_delay
 from topo.live.ledger import ROOT, Ledger, clean_dead_runs, start_time
 from topo.live.namespaces import set_namespace
-from topo.live.netlink import inside
+from topo.live.netlink import inside, interface_name
 from topo.live.network import Network
 
 pytestmark = [pytest.mark.root, pytest.mark.beside]
@@ -183,6 +183,13 @@ def test_queue_limit_is_in_packets(no_trace: list[str]) -> None:
         shown = run_in(network, "h1", "tc", "qdisc", "show", "dev", "eth0")
     assert "pfifo" in shown
     assert "limit 17p" in shown
+
+
+def test_interfaces_of_switches_with_long_and_with_short_names_have_names_of_their_own() -> None:
+    names = {
+        interface_name("abcd", node, number, 1) for node, number in (("a", 1), ("a-very-long-name", 10), ("b", 11))
+    }
+    assert names == {"abcd-a-1", "abcd-a.1", "abcd-b-1"}
 
 
 def test_a_switch_with_a_latency_is_refused() -> None:
