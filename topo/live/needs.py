@@ -28,7 +28,7 @@ from topo.live.namespaces import new_namespace
 from topo.live.netlink import End, create_pair, index_of, inside, set_up, silence
 from topo.live.shaping import shape
 
-CAPABILITIES = {"CAP_NET_ADMIN": 12, "CAP_NET_RAW": 13, "CAP_SYS_CHROOT": 18, "CAP_SYS_ADMIN": 21, "CAP_BPF": 39}
+CAPABILITIES = {"CAP_NET_ADMIN": 12, "CAP_NET_RAW": 13, "CAP_SYS_ADMIN": 21, "CAP_BPF": 39}
 """Numbers of the kernel's capabilities (capabilities(7))."""
 FOR_NETWORKS = ("CAP_NET_ADMIN", "CAP_NET_RAW", "CAP_SYS_ADMIN")
 STATUS, UID_MAP = Path("/proc/self/status"), Path("/proc/self/uid_map")
