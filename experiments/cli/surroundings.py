@@ -57,10 +57,10 @@ def obstacle() -> str | None:
 def covered(name: str) -> str | None:
     """A line about the module that Python finds in the place of the kit's package `name`; None if it finds that.
 
-    Another checkout of the kit may be found: it has the same text at its head.
+    Another checkout of the kit may be found, which has all its packages side by side.
     """
-    spec, own = find_spec(name), Path(__file__).parents[2] / name / "__init__.py"
-    if spec is None or spec.origin is None or Path(spec.origin).read_bytes() == own.read_bytes():
+    spec = find_spec(name)
+    if spec is None or spec.origin is None or all((Path(spec.origin).parents[1] / each).is_dir() for each in PACKAGES):
         return None
     return in_the_way(Path(spec.origin), name, "inakit's")
 

@@ -105,7 +105,6 @@ def check_features(
 
     Nothing is built yet: of all that a run needs of this machine only its world was asked for before.
     """
-    world.check_fabric(fabric)
     needs = {
         Feature.REPLAY: mode == "replay",
         Feature.CAPTURES: bool(captures),
@@ -116,6 +115,7 @@ def check_features(
     missing = [feature for feature in needed if feature not in world.features]
     if missing:
         raise InputError(f"switch '{world.name}' has no {' and no '.join(missing)}: choose fast, bmv2 or virtual")
+    world.check_fabric(fabric)
     world.check_tools(needed)
 
 
@@ -163,8 +163,8 @@ def run_plan(
     `PlanError` for an invalid plan, `TooSlowError` when the machine clearly does not keep up, `RunError` when a switch
     dies or traffic stalls.
     """
-    check_features(world, run.problem.fabric, run.mode, run.captures, run.faults, run.interconnect)
     check_observation(world, asked=run.observation is not None)
+    check_features(world, run.problem.fabric, run.mode, run.captures, run.faults, run.interconnect)
     run = fitted(run, world)
     if not world.real_time:
         run = made_for_own_time(run)

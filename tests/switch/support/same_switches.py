@@ -29,8 +29,8 @@ def same_packets(one: Program, other: Program, seed: int = 0) -> None:
         sent, again = (switch.inject(port, packet) for switch in switches)
         assert sent == again, (port, packet.hex())
     for register in one.registers:
-        held, again = (switch.read_register(register) for switch in switches)
-        assert np.array_equal(held, again), register
+        held, other_held = (switch.read_register(register) for switch in switches)
+        assert np.array_equal(held, other_held), register
 
 
 @contextmanager
