@@ -53,6 +53,7 @@ NAME_LIMIT = 15
 """Characters of an interface's name (IFNAMSIZ without its terminator)."""
 HOST_INTERFACE = "eth0"
 FILES_PER_NODE = 8
+NO_MININET = "Mininet is not installed: install your distribution's, where this Python sees it (--system-site-packages)"
 
 
 @dataclass(frozen=True)
@@ -352,10 +353,7 @@ def missing_for_networks() -> str | None:
     if os.geteuid() != 0:
         return f"emulating a network needs root: {as_root()}"
     if importlib.util.find_spec("mininet") is None:
-        return (
-            "Mininet is not installed: install the package 'mininet' of your distribution, and let the Python "
-            "environment see it (python3 -m venv --system-site-packages)"
-        )
+        return NO_MININET
     if shutil.which("mnexec") is None:
         return "mnexec is not installed: install the package 'mininet' of your distribution"
     # Mininet would wait forever for the shell of a host that mnexec could not start.

@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 
 from experiments.labs.grading.grade import Lab, Request, grade
@@ -42,7 +43,8 @@ def grade_class(request: ClassRequest) -> Iterator[str]:
     """Grade all submissions and write the table; a line for each student, in the order of their names."""
     submissions = submissions_in(request.folder)
     grades: dict[str, Grade] = {}
-    with ProcessPoolExecutor(request.jobs or os.cpu_count() or 1) as pool:
+    # No copies of this process, whose threads would be missing in them: Python warns of that from 3.12 on.
+    with ProcessPoolExecutor(request.jobs or os.cpu_count() or 1, get_context("forkserver")) as pool:
         requests = [request.request(student, path) for student, path in submissions.items()]
         for student, found in zip(submissions, pool.map(grade, requests), strict=True):
             grades[student] = found
