@@ -101,7 +101,9 @@ def in_user_namespace() -> bool:
 def missing_mininet() -> str | None:
     """What is not installed of Mininet."""
     if importlib.util.find_spec("mininet") is None:
-        return "Mininet is not installed: install the package 'mininet' of your distribution"
+        return (
+            "Mininet is not installed: install your distribution's, where this Python sees it (--system-site-packages)"
+        )
     return missing_programs("mnexec", "bash", "sh")
 
 

@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 
 from experiments.labs.grading.grade import Lab, Request, grade
@@ -48,7 +49,8 @@ def grade_class(request: ClassRequest) -> Iterator[str]:
     """
     submissions = submissions_in(request.folder)
     grades: dict[str, Grade | str] = {}
-    with ProcessPoolExecutor(request.jobs or os.cpu_count() or 1) as pool:
+    # No copies of this process, whose threads would be missing in them: Python warns of that from 3.12 on.
+    with ProcessPoolExecutor(request.jobs or os.cpu_count() or 1, get_context("forkserver")) as pool:
         asked = {student: pool.submit(grade, request.request(student, path)) for student, path in submissions.items()}
         try:
             for student, each in asked.items():

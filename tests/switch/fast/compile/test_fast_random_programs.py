@@ -44,7 +44,7 @@ def random_program(seed: int) -> Program:
 
 def compilers() -> list[str]:
     """Every clang of this machine, the one called `clang` first."""
-    folders = map(Path, os.environ["PATH"].split(os.pathsep))
+    folders = [Path(name) for name in os.environ["PATH"].split(os.pathsep) if os.access(name, os.R_OK | os.X_OK)]
     found = {
         file.name for folder in folders for file in folder.glob("clang-*") if re.fullmatch(r"clang-\d+", file.name)
     }
