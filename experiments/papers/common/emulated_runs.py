@@ -90,9 +90,8 @@ def run_emulated(
 ) -> EmulatedRuns:
     """Run one after another on the target that the request names; `run.json` is written before. Raises `InakitError`.
 
-    Each run is printed, kept and given to `note` when it is done, so that a later one that fails takes nothing with it.
-    Where this machine does not carry the rates, all runs are slowed down by the same factor; outcomes are given at the
-    rates that were asked for.
+    Each run is printed, kept and given to `note` when it is done: a later one that fails takes nothing with it. Where
+    this machine does not carry the rates, all are slowed down by one factor; outcomes are given at the rates asked for.
     """
     world = find_world(request.switch)
     check_results(request.results)
@@ -101,17 +100,15 @@ def run_emulated(
     folder = RunFolder(request.results, figure)
     record = new_record(runs, world, scale)
     folder.write_record(record)
-    outcomes = []
+    outcomes: list[Outcome] = []
     with folder.completing(record), bar(console, f"{figure} on {world.name}") as progress:
         for number, run in enumerate(runs):
-            outcome = outcome_of(run, scale, world, folder, part_of(progress, number, len(runs)))
-            outcomes.append(outcome)
+            outcomes.append(outcome := outcome_of(run, scale, world, folder, part_of(progress, number, len(runs))))
             record.planners[run.name] |= outcome.as_json()
             folder.write_record(record)
             note(run, outcome)
-            console.print(
-                f"{number + 1} of {len(runs)}: {run.name}: {words_of(outcome)}", highlight=False, soft_wrap=True
-            )
+            line = f"{number + 1} of {len(runs)}: {run.name}: {words_of(outcome)}"
+            console.print(line, highlight=False, soft_wrap=True)
         record.finish(*overall(record.planners))
     return EmulatedRuns(folder, tuple(outcomes), record.verdict, tuple(record.reasons))
 
