@@ -81,11 +81,17 @@ def name_in_world(name: str, switch: str) -> str:
     return f"{name}-virtual" if is_virtual(switch) else name
 
 
-def run_emulated(figure: str, runs: Sequence[EmulatedRun], request: Request, console: Console) -> EmulatedRuns:
+def run_emulated(
+    figure: str,
+    runs: Sequence[EmulatedRun],
+    request: Request,
+    console: Console,
+    note: Callable[[EmulatedRun, Outcome], None] = lambda *_: None,
+) -> EmulatedRuns:
     """Run one after another on the target that the request names; `run.json` is written before. Raises `InakitError`.
 
-    Where this machine does not carry the rates, all runs are slowed down by the same factor; outcomes are given at the
-    rates that were asked for.
+    Each run is printed, kept and given to `note` when it is done: a later one that fails takes nothing with it. Where
+    this machine does not carry the rates, all are slowed down by one factor; outcomes are given at the rates asked for.
     """
     world = find_world(request.switch)
     check_results(request.results)
@@ -94,22 +100,25 @@ def run_emulated(figure: str, runs: Sequence[EmulatedRun], request: Request, con
     folder = RunFolder(request.results, figure)
     record = new_record(runs, world, scale)
     folder.write_record(record)
-    outcomes = []
+    outcomes: list[Outcome] = []
     with folder.completing(record), bar(console, f"{figure} on {world.name}") as progress:
         for number, run in enumerate(runs):
-            emulate = run.emulate or measure
-            as_run = slowed(run, scale)
-            outcome = emulate(as_run, world, folder, part_of(progress, number, len(runs)))
-            keep(as_run, outcome, folder)
-            outcome = replace(outcome, measured=as_described(outcome.measured, scale))
-            outcomes.append(outcome)
+            outcomes.append(outcome := outcome_of(run, scale, world, folder, part_of(progress, number, len(runs))))
             record.planners[run.name] |= outcome.as_json()
             folder.write_record(record)
-            console.print(
-                f"{number + 1} of {len(runs)}: {run.name}: {words_of(outcome)}", highlight=False, soft_wrap=True
-            )
+            note(run, outcome)
+            line = f"{number + 1} of {len(runs)}: {run.name}: {words_of(outcome)}"
+            console.print(line, highlight=False, soft_wrap=True)
         record.finish(*overall(record.planners))
     return EmulatedRuns(folder, tuple(outcomes), record.verdict, tuple(record.reasons))
+
+
+def outcome_of(run: EmulatedRun, scale: float, world: World, folder: RunFolder, progress: Progress) -> Outcome:
+    """Run it slowed down and keep that; its outcome at the rates that were asked for. Raises `InakitError`."""
+    as_run = slowed(run, scale)
+    outcome = (run.emulate or measure)(as_run, world, folder, progress)
+    keep(as_run, outcome, folder)
+    return replace(outcome, measured=as_described(outcome.measured, scale))
 
 
 def words_of(outcome: Outcome) -> str:

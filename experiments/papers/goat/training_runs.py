@@ -157,10 +157,13 @@ def measured(settings: Sequence[EpochRun], request: Request, console: Console) -
     for _ in range(ATTEMPTS):
         missing = [setting for setting in settings if setting not in kept(file)]
         if missing:
-            runs = [epoch_run.emulated_run() for epoch_run in missing]
-            done = run_emulated("goat-testbed", runs, request, console)
-            done.tell(console)
-            keep(file, zip(missing, map(epoch, runs, done.outcomes), strict=True))
+            settings_of = {setting.name: setting for setting in missing}
+
+            def note(run: EmulatedRun, outcome: Outcome, named: dict[str, EpochRun] = settings_of) -> None:
+                keep(file, [(named[run.name], epoch(run, outcome))])
+
+            runs = [setting.emulated_run() for setting in missing]
+            run_emulated("goat-testbed", runs, request, console, note).tell(console)
     found = kept(file)
     failed = [setting.name for setting in settings if setting not in found]
     if failed:

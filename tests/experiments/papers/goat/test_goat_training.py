@@ -5,14 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command import nothing_left
 from rich.console import Console
 
+from experiments.papers.common.emulated_runs import EmulatedRun
 from experiments.papers.common.figure import Request
+from experiments.run.outcome import Outcome
 from planner.core.check import check
 from planner.core.evaluate import evaluate
+from topo.errors import RunError
 from traffic.measure.verdict import VALID
 from traffic.wire.frames import FRAGMENT
 
@@ -57,6 +61,31 @@ def test_only_runs_that_can_be_trusted_are_kept(tmp_path: Path) -> None:
     }
     keep(tmp_path / "runs.jsonl", runs.items())
     assert [setting.scheme for setting in kept(tmp_path / "runs.jsonl")] == ["atp", "geryon"]
+
+
+@pytest.mark.compiler
+@pytest.mark.parametrize("ended", [KeyboardInterrupt(), RunError("switch 's1' died")])
+def test_a_run_that_is_done_is_kept_although_the_next_one_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ended: BaseException
+) -> None:
+    from experiments.papers.common import emulated_runs  # noqa: PLC0415
+    from experiments.papers.goat.training_runs import EpochRun, kept, measured  # noqa: PLC0415
+
+    first, second = EpochRun("resnet18", 4, "geryon"), EpochRun("resnet18", 4, "atp")
+    as_it_is = emulated_runs.measure
+
+    def measure(run: EmulatedRun, *given: Any) -> Outcome:
+        if run.name == second.name:
+            raise ended
+        return as_it_is(run, *given)
+
+    monkeypatch.setattr(emulated_runs, "measure", measure)
+    console = Console(file=StringIO(), width=120)
+    with pytest.raises(type(ended)):
+        measured((first, second), Request(tmp_path, switch="virtual"), console)
+    (file,) = tmp_path.glob("*.jsonl")
+    assert list(kept(file)) == [first]
+    assert "1 of 2: geryon-resnet18-4: VALID (" in console.file.getvalue()  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("figure", ["fig4", "fig5", "fig7", "fig8", "fig9"])
