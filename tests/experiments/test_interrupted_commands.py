@@ -202,7 +202,7 @@ def graded(request: Request) -> Grade:
 class Pool:
     """A pool of one process, this one, in which what is asked happens when its result is wanted."""
 
-    def __init__(self, _: int) -> None: ...
+    def __init__(self, *_: object) -> None: ...
 
     def __enter__(self) -> Pool:
         return self
