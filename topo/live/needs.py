@@ -208,7 +208,8 @@ def try_link(delay_s: float = 0.0) -> None:
 def make_link(delay_s: float) -> None:
     """Make a link between the process's namespace and a new one, in which this thread is from then on.
 
-    When the thread ends its namespace goes, and with it the pair of interfaces.
+    When the thread ends its namespace goes. The kernel may take a while for that, so the pair of interfaces is removed
+    before.
     """
     name = f"in{threading.get_native_id()}"
     ends = End(f"{name}a", "06:00:00:00:00:01", os.getpid()), End(f"{name}b", "06:00:00:00:00:02", None)
@@ -220,13 +221,15 @@ def make_link(delay_s: float) -> None:
         create_pair(*ends, 0)
     with inside(None) as netlink:
         index = index_of(ends[1].interface)
-        with asked("to switch IPv6 and offloads off", f"mount -o remount,rw /proc/sys, or {CONTAINER}"):
-            silence(ends[1].interface)
-        with asked("shapers and queues (tc)", f"load the modules sch_htb and sch_netem, or {CONTAINER}"):
-            shape(netlink, index, 1e6, 10, delay_s)
-        with asked("to set an interface up", CONTAINER):
-            set_up(netlink, index)
-        netlink.link("del", index=index)
+        try:
+            with asked("to switch IPv6 and offloads off", f"mount -o remount,rw /proc/sys, or {CONTAINER}"):
+                silence(ends[1].interface)
+            with asked("shapers and queues (tc)", f"load the modules sch_htb and sch_netem, or {CONTAINER}"):
+                shape(netlink, index, 1e6, 10, delay_s)
+            with asked("to set an interface up", CONTAINER):
+                set_up(netlink, index)
+        finally:
+            netlink.link("del", index=index)
 
 
 @contextmanager
