@@ -32,6 +32,7 @@ from switch.fast.load.in_process_switch import InProcessSwitch
 from switch.program.read import read_program
 from switch.program.source_hashes import check_sources
 from topo.c_library import LIBRARY, check_compiler
+from topo.errors import RunError
 from topo.fabric.addresses import addresses
 from topo.fabric.circuits import INTERCONNECT
 from topo.fabric.fabric import QUEUE_PACKETS, Fabric
@@ -46,6 +47,8 @@ from traffic.sockets.ports import FloatArray, HostPort, IntArray, Outgoing, Pack
 from traffic.sockets.socket_filter import INA_FILTER
 from traffic.wire.frames import BARE_FRAME, FRAME, head_of, offset_of
 from traffic.wire.packet_format import Kind
+
+LONGEST_WAIT_S, LAST_PS = 3600, (1 << 63) - 1
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,7 @@ class LiveVirtualNetwork:
     """A network in virtual time, whose clock counts picoseconds. It is its hosts' `Ports` and the `Beside` of a run.
 
     `uplinks`: by listening host, the number of the link by which it sends. `place`: by the number of a node, which of
-    the listening hosts it is, or -1.
+    the listening hosts it is, or -1. `skipped_ps`: how much time has passed while the engine's clock stood still.
     """
 
     circuits: CircuitSwitch | None = None
@@ -96,7 +99,7 @@ class LiveVirtualNetwork:
         program: DataPlaneProgram = INA,
     ) -> None:
         self.fabric = fabric
-        self.clock = EngineClock()
+        self.clock, self.skipped_ps = EngineClock(), 0
         self.switches = running(program.path, installed, progress, self.clock)
         self.hosts = host_ports_of(fabric)
         self.listening: Sequence[HostPort] = self.hosts
@@ -206,7 +209,7 @@ class LiveVirtualNetwork:
     @property
     def moment(self) -> int:
         """Picoseconds since the network came up."""
-        return self.engine.now_ps
+        return self.skipped_ps + self.engine.now_ps
 
     def moments(self, seconds: float) -> int:
         """So many seconds in picoseconds."""
@@ -223,9 +226,24 @@ class LiveVirtualNetwork:
     def run_to(self, until: int) -> None:
         """Let time pass to a moment; what is due to end meanwhile ends at its time."""
         while (soonest := self.ends.soonest) is not None and soonest <= until:
-            self.engine.run(int(soonest))
+            self.advance(int(soonest))
             self.ends.end_due(soonest)
-        self.engine.run(until)
+        self.advance(until)
+
+    def advance(self, until: int) -> None:
+        """Let everything happen until then.
+
+        Where nothing is under way for longer than `LONGEST_WAIT_S`, the engine's clock, which counts picoseconds in 64
+        bits, stands still meanwhile: what is noted of links and packets leaves such a time out. Raises `RunError`
+        where the clock ends.
+        """
+        waits_ps = until - self.moment
+        if waits_ps > LONGEST_WAIT_S * PS_PER_S and self.engine.next_ps() is None:
+            self.skipped_ps += waits_ps
+        elif until - self.skipped_ps > LAST_PS:
+            raise RunError(f"virtual time ends after {LAST_PS // PS_PER_S} s: let jobs arrive sooner, or compute less")
+        else:
+            self.engine.run(until - self.skipped_ps)
 
     def is_quiet(self) -> bool:
         """Whether nothing waits in the inbox."""
@@ -245,7 +263,8 @@ class LiveVirtualNetwork:
     @property
     def next_moment(self) -> float:
         """When a packet arrives anywhere, a source sends or something ends next, in picoseconds."""
-        times = (self.engine.next_ps(), self.ends.soonest)
+        under_way = self.engine.next_ps()
+        times = (None if under_way is None else self.skipped_ps + under_way, self.ends.soonest)
         return min((at for at in times if at is not None), default=inf)
 
     def accepts_from(self) -> FloatArray:

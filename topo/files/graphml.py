@@ -25,6 +25,8 @@ HOST_TYPES = frozenset(("host", "server", "worker", "ps", "endhost", "end-host",
 """What a node's `type` says of one that is no switch, in small letters."""
 TYPE_KEYS = ("type", "Type")
 SPEED_KEYS = ("LinkSpeedRaw", "LinkSpeed", "LinkSpeedUnits")
+NUMBERS = ("id", "key")
+"""What graph tools call the numbers that they give nodes and edges."""
 SWITCH_KEYS = frozenset(SwitchRecord.model_fields)
 LINK_KEYS = frozenset(LinkRecord.model_fields) - {"a", "b"}
 
@@ -132,11 +134,9 @@ class Reading:
     def unused(self) -> Iterator[str]:
         """The attributes that mean nothing here."""
         hosts, switches = ((self.graph.nodes[node] for node in nodes) for nodes in (self.hosts, self.switches))
-        label = {"label"} if self.names.labelled else set()
-        nodes = keys_beside(hosts, {"tier", *TYPE_KEYS, *label}) | keys_beside(
-            switches, SWITCH_KEYS | {*TYPE_KEYS, *label}
-        )
-        edges = keys_beside((data for _, _, data in self.graph.edges(data=True)), LINK_KEYS | {*SPEED_KEYS, "id"})
+        anywhere = {*NUMBERS, *TYPE_KEYS, *(["label"] if self.names.labelled else [])}
+        nodes = keys_beside(hosts, anywhere | {"tier"}) | keys_beside(switches, anywhere | SWITCH_KEYS)
+        edges = keys_beside((data for _, _, data in self.graph.edges(data=True)), LINK_KEYS | {*SPEED_KEYS, *NUMBERS})
         found = [f"{', '.join(sorted(keys))} of {what}" for what, keys in (("nodes", nodes), ("links", edges)) if keys]
         if found:
             yield f"not used: {'; '.join(found)}"

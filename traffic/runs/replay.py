@@ -119,8 +119,15 @@ class Replay:
             self.take_in(now)
             self.jobs = [job for job in self.jobs if not self.is_over(job, now)]
             progress(len(self.iterations) / total)
-            self.ports.sleep(max(0.0, now + self.options.tick_s - self.ports.now()))
+            self.ports.sleep(max(0.0, self.next_step(now) - self.ports.now()))
         return self.measured()
+
+    def next_step(self, now: float) -> float:
+        """When there is something to do again: after a tick or, if nobody sends, when the next job begins."""
+        tick = now + self.options.tick_s
+        if any(job.active for job in self.jobs):
+            return tick
+        return max(tick, min((job.start_at for job in self.jobs), default=now))
 
     def end(self) -> None:
         """End all senders that still run."""
