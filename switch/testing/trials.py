@@ -119,10 +119,10 @@ def results_singly(one: Device, other: Device, batch: Batch) -> tuple[Sent, Sent
 
 
 def by_port(packets: Sequence[tuple[int, bytes]]) -> Sent:
-    """What left each port of `PORTS`, in order."""
+    """What left each port of `PORTS`, in order, without packets that have no bytes: no interface carries them."""
     sent: Sent = {}
     for port, packet in packets:
-        if port in PORTS:
+        if port in PORTS and packet:
             sent.setdefault(port, []).append(packet)
     return sent
 
