@@ -17,7 +17,7 @@ from planner.core.method import AFTERWARDS, Options
 from planner.core.plan import AggregationTree, Plan
 from planner.core.problem import Problem
 from planner.core.solving import SolverOutcome
-from planner.install.plan_entries import entries
+from planner.install.plan_entries import check_limits, entries, many_copies
 from planner.registry import find_method
 from planner.trees.headroom import RESULTS_RETURN, AsRun, as_run
 from switch.entries import Entries
@@ -36,14 +36,25 @@ def make_plan(problem: Problem, planner: str, seed: int, headroom: str = AFTERWA
 
 
 def plan_to_run(problem: Problem, planner: str, seed: int, mode: str = "reliable", headroom: str = AFTERWARDS) -> AsRun:
-    """The plan that the method called `planner` makes, with the rates at which it runs in this mode."""
-    return as_run(problem, make_plan(problem, planner, seed, headroom), mode)
+    """The plan that the method called `planner` makes, with the rates at which it runs in this mode.
+
+    Raises `PlanError` for what no target takes.
+    """
+    plan = make_plan(problem, planner, seed, headroom)
+    check_limits(problem.fabric, plan)
+    return as_run(problem, plan, mode)
 
 
 def print_headroom(console: Console, name: str, run: AsRun) -> None:
     """Print a line about a plan whose rates are lowered to leave room for results; print nothing about others."""
     if run.said:
         console.print(f"{name}: {run.said}", highlight=False, markup=False, soft_wrap=True)
+
+
+def print_copies(console: Console, problem: Problem, run: AsRun) -> None:
+    """Print a line for each tree whose results only some targets can send."""
+    for line in many_copies(problem.fabric, run.plan):
+        console.print(f"{run.plan.method}: {line}", highlight=False, markup=False, soft_wrap=True)
 
 
 def print_plan(console: Console, problem: Problem, run: AsRun) -> None:
@@ -67,6 +78,7 @@ def print_plan(console: Console, problem: Problem, run: AsRun) -> None:
     if len(prediction.jobs) > 1:
         console.print("(for all jobs sending at once; a job that is alone is no faster)", highlight=False)
     print_headroom(console, plan.method, run)
+    print_copies(console, problem, run)
 
 
 def print_comparison(console: Console, problem: Problem, runs: Mapping[str, AsRun]) -> None:
@@ -93,6 +105,7 @@ def print_comparison(console: Console, problem: Problem, runs: Mapping[str, AsRu
     console.print(NamedTable(table))
     for name, run in runs.items():
         print_headroom(console, name, run)
+        print_copies(console, problem, run)
 
 
 def describe(outcome: SolverOutcome) -> str:

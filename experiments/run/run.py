@@ -31,9 +31,9 @@ from experiments.worlds.observation import Observation
 from experiments.worlds.world import Feature, LiveNetwork, Wiring, World
 from planner.core.plan import Plan
 from planner.core.problem import Problem
-from planner.install.plan_entries import entries
+from planner.install.plan_entries import entries, many_copies
 from switch.entries import Entries
-from topo.errors import InputError
+from topo.errors import InputError, PlanError
 from topo.fabric.circuits import Interconnect
 from topo.fabric.fabric import Fabric
 from traffic.endpoints.gradient import Gradients
@@ -166,6 +166,8 @@ def run_plan(
     check_observation(world, asked=run.observation is not None)
     check_features(world, run.problem.fabric, run.mode, run.captures, run.faults, run.interconnect)
     run = fitted(run, world)
+    for line in () if world.name == "bmv2" else many_copies(run.problem.fabric, run.plan):
+        raise PlanError(line)
     if not world.real_time:
         run = made_for_own_time(run)
     installed, started = run.installed, time.monotonic()

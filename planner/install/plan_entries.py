@@ -17,7 +17,7 @@ from planner.core.policies import SlotPolicy, policy_of
 from planner.core.problem import Problem
 from planner.install import program
 from planner.install.mark_entries import mark_entries
-from planner.install.program import KIND_GRADIENT, KIND_NOTICE, KIND_RESULT, PORTS, SLOTS_PER_PIPELINE
+from planner.install.program import COPIES, KIND_GRADIENT, KIND_NOTICE, KIND_RESULT, PORTS, SLOTS_PER_PIPELINE
 from switch.entries import Entries, MulticastGroup, SwitchEntries, TableEntry
 from topo.errors import PlanError
 from topo.fabric.addresses import addresses
@@ -91,6 +91,19 @@ def check_limits(fabric: Fabric, plan: Plan) -> None:
             raise PlanError(
                 f"switch '{switch.name}' has port {max(switch.ports)}: the P4 program takes ports 0 to {PORTS - 1}"
             )
+
+
+def many_copies(fabric: Fabric, plan: Plan) -> Iterator[str]:
+    """For each switch by which results of a tree leave by more ports than `COPIES`, what that means, in words."""
+    for shard in plan.shards:
+        for tree in shard.trees:
+            for switch, group in result_groups(fabric, TreeKey(shard.job, tree, 1)):
+                if len(group.ports) > COPIES:
+                    yield (
+                        f"job {shard.job}, tree {tree.number}: results leave switch '{switch}' by {len(group.ports)} "
+                        f"ports, and targets fast and virtual take {COPIES}: choose --switch bmv2, fewer workers, or a "
+                        "fabric with more switches between them"
+                    )
 
 
 def gradient_rows(fabric: Fabric, tree: TreeKey) -> Iterator[Row]:

@@ -12,6 +12,8 @@ from __future__ import annotations
 SLOTS_PER_PIPELINE = 512
 PIPELINES = 8
 PORTS = 512
+COPIES = 128
+"""By so many ports targets `fast` and `virtual` let a packet leave at once; `bmv2` has no such bound."""
 BITMAP_BITS = 64
 """The bits of a slot's bitmap, one for each child of an aggregator."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -69,3 +70,46 @@ def test_times_may_have_a_unit(tmp_path: Path) -> None:
     written = (tmp_path / "plan" / "jobs.yml").read_text()
     assert '"arrival_s": 0.5' in written
     assert '"compute_s": 0.001' in written
+
+
+@pytest.mark.parametrize("mode", ["reliable", "replay"])
+def test_virtual_time_jumps_to_a_job_that_arrives_years_later(mode: str, tmp_path: Path) -> None:
+    """50 million seconds are more picoseconds than 64 bits have, and a computation of a million is one jump, too."""
+    soon = {"workers": ["h2"], "servers": ["h1"], "gradient_bytes": 4096}
+    late = {"workers": ["h4"], "servers": ["h6"], "gradient_bytes": 4096, "arrival_s": 5e7}
+    jobs = [soon, late | {"compute_s": "1e6 s", "iterations": 2}]
+    (tmp_path / "jobs.json").write_text(json.dumps({"version": 1, "jobs": jobs}))
+    arguments = ("--jobs", "jobs.json", "--switch", "virtual", "--planners", "atp", "--mode", mode)
+    answer = inakit("emulate", *arguments, at=tmp_path)
+    assert answer.code == 0, answer
+    assert "verdict: VALID" in answer.output
+    *_, last = (tmp_path / "results/latest/atp/iterations.csv").read_text().splitlines()
+    assert last.startswith("2,1,51000000.0")
+
+
+def star(hosts: int, folder: Path) -> None:
+    """Write `star.yml`: hosts at one switch."""
+    names = [f"h{number}" for number in range(hosts)]
+    links = [{"a": name, "b": "s1", "capacity": "20M"} for name in names]
+    (folder / "star.yml").write_text(
+        json.dumps({"name": "star", "hosts": names, "switches": {"s1": {}}, "links": links})
+    )
+
+
+def test_a_tree_of_more_ports_than_some_targets_copy_to_is_told_when_it_is_planned(tmp_path: Path) -> None:
+    star(140, tmp_path)
+    arguments = ("--topo", "star.yml", "--workers", "139", "--gradient-bytes", "4096")
+    says = "results leave switch 's1' by 139 ports, and targets fast and virtual take 128: choose --switch bmv2"
+    planned = inakit("plan", *arguments, "--planner", "atp", at=tmp_path)
+    assert planned.code == 0, planned
+    assert says in planned.output
+    run = inakit("emulate", *arguments, "--planners", "atp", "--switch", "virtual", at=tmp_path)
+    assert run.code == 2, run
+    assert says in run.error
+
+
+def test_a_switch_of_more_ports_than_the_program_has_is_refused_when_it_is_planned(tmp_path: Path) -> None:
+    star(520, tmp_path)
+    answer = inakit("plan", "--topo", "star.yml", "--planner", "atp", at=tmp_path)
+    assert answer.code == 2, answer
+    assert "switch 's1' has port 520: the P4 program takes ports 0 to 511" in answer.error

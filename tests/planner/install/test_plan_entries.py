@@ -26,6 +26,7 @@ from planner.install.program import SLOTS_PER_PIPELINE
 from planner.methods.collectives.planners import COLLECTIVES
 from planner.registry import METHODS
 from switch.entries import Entries, SwitchEntries
+from switch.fast.layout.layout import MAX_REPLICAS
 from topo.errors import PlanError
 from topo.fabric.clos import fat_tree, leaf_spine
 from topo.fabric.generators import aro_figure1, goat_testbed, inart_testbed, pipelines_trap
@@ -343,3 +344,7 @@ def test_ports_beyond_the_programs_are_refused() -> None:
     problem = first_is_server(replace(small, switches=switches, links=links))
     with pytest.raises(PlanError, match="has port 515: the P4 program takes ports 0 to 511"):
         entries(problem, METHODS["lbmm"].plan(problem))
+
+
+def test_targets_copy_a_packet_to_as_many_ports_as_plans_are_told() -> None:
+    assert program.COPIES == MAX_REPLICAS
