@@ -71,11 +71,9 @@ def unknown_name(what: str, name: str, known: Iterable[str]) -> InputError:
 
 def as_root() -> str:
     """What to type to run the present command as root: sudo does not look into the folder of an environment."""
-    program = Path(sys.argv[0])
-    if not program.is_file():
+    if not os.access(sys.argv[0], os.X_OK):  # Python's own argument, such as a script or a module
         return "run the same command with sudo"
-    python = [] if os.access(program, os.X_OK) else [sys.executable]
-    return f"run `{shlex.join(['sudo', *python, *sys.argv])}`"
+    return f"run `{shlex.join(['sudo', *sys.argv])}`"
 
 
 REMEDIES = {
