@@ -209,8 +209,10 @@ def telling(console: Console, file: Path) -> Callable[[], None]:
     decoded = Decoded(file)
 
     def tell() -> None:
-        for line in decoded.lines():
-            with interrupts_held():  # Rich prints again what it was interrupted at
+        while True:
+            with interrupts_held():  # a packet that has been read is printed, and none is printed twice
+                if (line := decoded.next_line()) is None:
+                    return
                 console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     return tell

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
@@ -16,25 +15,22 @@ LAYERS = (scapy_layers.INA, scapy_layers.Values)
 
 
 class Decoded:
-    """The packets of a pcap that is still being written. `printed`: how many lines there were so far."""
+    """The packets of a pcap that is still being written."""
 
     def __init__(self, file: Path) -> None:
         self.reader = PcapReader(str(file))
-        self.printed = 0
 
-    def lines(self) -> Iterator[str]:
-        """A line for each packet that is in the file by now and had none yet."""
-        while True:
-            begin = self.reader.f.tell()
-            try:
-                packet = self.reader.read_packet()
-            except EOFError:
-                packet = None
-            if packet is None or len(packet.original) < (packet.wirelen or 0):  # the rest is still to be written
-                self.reader.f.seek(begin)
-                return
-            self.printed += 1
-            yield line_of(packet)
+    def next_line(self) -> str | None:
+        """The line of the next packet; None where it is not wholly in the file yet."""
+        begin = self.reader.f.tell()
+        try:
+            packet = self.reader.read_packet()
+        except EOFError:
+            packet = None
+        if packet is None or len(packet.original) < (packet.wirelen or 0):  # the rest is still to be written
+            self.reader.f.seek(begin)
+            return None
+        return line_of(packet)
 
 
 def line_of(packet: Packet) -> str:
