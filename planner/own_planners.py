@@ -11,11 +11,11 @@ from pkgutil import iter_modules
 from traceback import walk_tb
 from typing import Any
 
-import planner.own
-from planner.core.method import Method, Options, OptionsT
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from topo.errors import InakitError, InputError
+import inakit.planner.own
+from inakit.planner.core.method import Method, Options, OptionsT
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.topo.errors import InakitError, InputError
 
 SHOWN = "as planner/README.md shows"
 
@@ -43,7 +43,9 @@ class Own:
 def own_methods(taken: Container[str] = ()) -> Own:
     """Every module of `planner/own`, by its name with `-` for `_`. `taken` are names of other planners."""
     own = Own()
-    for folder, module in ((Path(path), module) for path in planner.own.__path__ for module in iter_modules([path])):
+    for folder, module in (
+        (Path(path), module) for path in inakit.planner.own.__path__ for module in iter_modules([path])
+    ):
         name = module.name.replace("_", "-")
         file = folder / module.name / "__init__.py" if module.ispkg else folder / f"{module.name}.py"
         try:
@@ -58,7 +60,7 @@ def own_methods(taken: Container[str] = ()) -> Own:
 def load(module: str, file: Path) -> Method[Any]:
     """The module's `METHOD`. Raises `InputError` where the module has none, or something else under that name."""
     with blamed_on(file):
-        found = getattr(import_module(f"{planner.own.__name__}.{module}"), "METHOD", None)
+        found = getattr(import_module(f"{inakit.planner.own.__name__}.{module}"), "METHOD", None)
     if found is None:
         raise InputError(f"{shown(file)} has no METHOD: add one {SHOWN}")
     if not isinstance(found, Method):

@@ -1,28 +1,28 @@
-"""Every planning method and every scheduler by name. A new one is a module of `planner.methods` and a line here."""
+"""Every planning method and every scheduler by name. A new one is a module of `planner/methods` and a line here."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import Any
 
-from planner.core.method import Method, Options
-from planner.core.option_texts import with_options
-from planner.methods import atp, ecmp, grid, lbmm, panama, paring, sharp, spar
-from planner.methods.aro import method as aro
-from planner.methods.aro import variants as aro_literal
-from planner.methods.collectives.planners import COLLECTIVES
-from planner.methods.forest import method as forest
-from planner.methods.goat import method as goat
-from planner.methods.inarouting import method as inarouting
-from planner.methods.inart import method as inart
-from planner.methods.inart import several_trees as inart_forest
-from planner.methods.p4inc_aoi.method import Scheduler, packed, slot_by_slot, without_reconfiguration
-from planner.methods.p4inc_aoi.milp.exact import optimise
-from planner.methods.p4inc_aoi.online.tw_fcfs import FirstCome, TimeWindow
-from planner.methods.soar import method as soar
-from planner.own_planners import own_methods
-from planner.trees import overlay
-from topo.errors import unknown_name
+from inakit.planner.core.method import Method, Options
+from inakit.planner.core.option_texts import with_options
+from inakit.planner.methods import atp, ecmp, grid, lbmm, panama, paring, sharp, spar
+from inakit.planner.methods.aro import method as aro
+from inakit.planner.methods.aro import variants as aro_literal
+from inakit.planner.methods.collectives.planners import COLLECTIVES
+from inakit.planner.methods.forest import method as forest
+from inakit.planner.methods.goat import method as goat
+from inakit.planner.methods.inarouting import method as inarouting
+from inakit.planner.methods.inart import method as inart
+from inakit.planner.methods.inart import several_trees as inart_forest
+from inakit.planner.methods.p4inc_aoi.method import Scheduler, packed, slot_by_slot, without_reconfiguration
+from inakit.planner.methods.p4inc_aoi.milp.exact import optimise
+from inakit.planner.methods.p4inc_aoi.online.tw_fcfs import FirstCome, TimeWindow
+from inakit.planner.methods.soar import method as soar
+from inakit.planner.own_planners import own_methods
+from inakit.planner.trees import overlay
+from inakit.topo.errors import unknown_name
 
 METHODS: dict[str, Method[Any]] = {
     "aro": Method("aggregator-aware routing, exact for any number of tasks (ARO)", aro.AroOptions, aro.plan),
@@ -85,9 +85,9 @@ SCHEDULERS: dict[str, Scheduler] = {
 
 _own = own_methods(METHODS)
 OWN = _own.methods
-"""The planners of `planner.own`, which take part in every comparison."""
+"""The planners of `inakit.planner.own`, which take part in every comparison."""
 BROKEN = _own.broken
-"""For each module of `planner.own` that cannot be used, by its planner's name, the error."""
+"""For each module of `inakit.planner.own` that cannot be used, by its planner's name, the error."""
 METHODS |= OWN
 
 

@@ -12,20 +12,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from planner.core.method import Options
-from planner.core.plan import AggregationTree, Plan
-from planner.core.problem import Problem
-from planner.core.rates.loads import sending_rate_bps
-from planner.install.background_entries import Flow
-from planner.methods.inart.method import plan_routes
-from planner.methods.inart.residual import Background, background_of_flows, residual
-from planner.methods.inart.several_trees import plan_trees
-from planner.registry import find_method
-from planner.trees.headroom import with_room_for_results
-from planner.trees.summed_once import SplitTask
-from planner.trees.unfolding import unfold
-from topo.errors import InputError
-from topo.fabric.fabric import Fabric
+from inakit.planner.core.method import Options
+from inakit.planner.core.plan import AggregationTree, Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.core.rates.loads import sending_rate_bps
+from inakit.planner.install.background_entries import Flow
+from inakit.planner.methods.inart.method import plan_routes
+from inakit.planner.methods.inart.residual import Background, background_of_flows, residual
+from inakit.planner.methods.inart.several_trees import plan_trees
+from inakit.planner.registry import find_method
+from inakit.planner.trees.headroom import with_room_for_results
+from inakit.planner.trees.summed_once import SplitTask
+from inakit.planner.trees.unfolding import unfold
+from inakit.topo.errors import InputError
+from inakit.topo.fabric.fabric import Fabric
 
 TOLERANCE = 1e-9
 

@@ -8,17 +8,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from switch.entries import SwitchEntries, TableEntry
-from switch.running_switch import PROGRAM, RunningSwitch
-from switch.targets import Target
-from topo.fabric.circuits import INTERCONNECT, Circuit, Interconnect, Port, circuit
+from inakit.switch.entries import SwitchEntries, TableEntry
+from inakit.switch.running_switch import PROGRAM, RunningSwitch
+from inakit.switch.targets import Target
+from inakit.topo.fabric.circuits import INTERCONNECT, Circuit, Interconnect, Port, circuit
 
 CIRCUIT_PROGRAM = PROGRAM.with_name("circuit.json")
 TABLE = "CircuitIngress.cross_connect"
 
 
 def circuit_class(target: Target, program: Path = CIRCUIT_PROGRAM) -> Callable[..., Any]:
-    """The Mininet class, running `program`, of which `topo.live.network.Network` makes its circuit switch."""
+    """The Mininet class, running `program`, of which `inakit.topo.live.network.Network` makes its circuit switch."""
     node_class: Callable[..., Any] = target.node_class()
     return partial(node_class, program=program)
 

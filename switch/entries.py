@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import count
 
-from topo.errors import InputError
+from inakit.topo.errors import InputError
 
 REPLICA = 1
 """The `egress_rid` of replicas, unless a group says otherwise."""

@@ -1,7 +1,7 @@
 """Which constructs of v1model run where, read from the tables of handlers themselves.
 
-`python -m switch.features` prints the table of the README. A construct that is in no table is refused when a program
-is loaded, with its name and its line of P4.
+`python -m inakit.switch.features` prints the table of the README. A construct that is in no table is refused when a
+program is loaded, with its name and its line of P4.
 """
 
 from __future__ import annotations
@@ -9,20 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from switch.control.match_rules import KEY_TYPES
-from switch.fast.compile.actions.actions import PRIMITIVES as COMPILED_PRIMITIVES
-from switch.fast.compile.expressions.calculations import ALGORITHMS as COMPILED_ALGORITHMS
-from switch.fast.compile.expressions.header_expressions import REWRITTEN
-from switch.fast.compile.expressions.operators import OPERATORS as COMPILED_OPERATORS
-from switch.fast.compile.parser.parser import PARSER_OPERATIONS as COMPILED_PARSER_OPERATIONS
-from switch.interpret.actions.actions import HANDLERS, JUMPING
-from switch.interpret.expressions.expressions import ON_STACKS
-from switch.interpret.expressions.hash_functions import ALGORITHMS
-from switch.interpret.expressions.operators import OPERATORS
-from switch.interpret.parser.parser_operations import PARSER_OPERATIONS
-from switch.program.read import read_program
-from switch.program.v1model import STANDARD_METADATA
-from switch.running_switch import PROGRAM
+from inakit.switch.control.match_rules import KEY_TYPES
+from inakit.switch.fast.compile.actions.actions import PRIMITIVES as COMPILED_PRIMITIVES
+from inakit.switch.fast.compile.expressions.calculations import ALGORITHMS as COMPILED_ALGORITHMS
+from inakit.switch.fast.compile.expressions.header_expressions import REWRITTEN
+from inakit.switch.fast.compile.expressions.operators import OPERATORS as COMPILED_OPERATORS
+from inakit.switch.fast.compile.parser.parser import PARSER_OPERATIONS as COMPILED_PARSER_OPERATIONS
+from inakit.switch.interpret.actions.actions import HANDLERS, JUMPING
+from inakit.switch.interpret.expressions.expressions import ON_STACKS
+from inakit.switch.interpret.expressions.hash_functions import ALGORITHMS
+from inakit.switch.interpret.expressions.operators import OPERATORS
+from inakit.switch.interpret.parser.parser_operations import PARSER_OPERATIONS
+from inakit.switch.program.read import read_program
+from inakit.switch.program.v1model import STANDARD_METADATA
+from inakit.switch.running_switch import PROGRAM
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from switch.program.program import Program
-from switch.program.read import parse_program
-from topo.errors import InputError
+from inakit.switch.program.program import Program
+from inakit.switch.program.read import parse_program
+from inakit.topo.errors import InputError
 
 Handle = Mapping[str, Any]
-"""`target` is a name of `switch.targets.TARGETS`, `program` the file of the P4 program, `sha256` its hash.
+"""`target` is a name of `inakit.switch.targets.TARGETS`, `program` the file of the P4 program, `sha256` its hash.
 
 What else there is, the target itself has put in to find the switch."""
 

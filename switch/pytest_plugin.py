@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Protocol
 import pytest
 
 if TYPE_CHECKING:
-    from switch.testing.packet_test import PacketTest
+    from inakit.switch.testing.packet_test import PacketTest
 
 PORTS = range(8)
 
@@ -50,9 +50,9 @@ def p4_switch(request: pytest.FixtureRequest) -> Iterator[MakeSwitch]:
 
     Others are named: `p4_switch("program.json", ports=[1, 2, 300, 510])`. A CPU port is a port as any other.
     """
-    from switch.program.read import read_program  # noqa: PLC0415
-    from switch.standalone.devices import open_device  # noqa: PLC0415, every run of pytest loads this file
-    from switch.testing.packet_test import PacketTest  # noqa: PLC0415
+    from inakit.switch.program.read import read_program  # noqa: PLC0415
+    from inakit.switch.standalone.devices import open_device  # noqa: PLC0415, every run of pytest loads this file
+    from inakit.switch.testing.packet_test import PacketTest  # noqa: PLC0415
 
     with ExitStack() as stack:
 

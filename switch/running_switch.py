@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from switch.entries import MulticastGroup, SwitchEntries, TableEntry
+from inakit.switch.entries import MulticastGroup, SwitchEntries, TableEntry
 
 PROGRAM = Path(__file__).resolve().parents[1] / "p4" / "build" / "ina.json"
 """The P4 program of switches that are given no other."""

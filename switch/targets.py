@@ -1,6 +1,6 @@
 """The switch targets by name, from which the command line chooses.
 
-A target is a Mininet switch class whose running nodes speak `switch.running_switch.RunningSwitch`.
+A target is a Mininet switch class whose running nodes speak `inakit.switch.running_switch.RunningSwitch`.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from switch.handle import Handle
-from switch.program.program import Program
-from switch.program.source_hashes import check_sources
-from switch.running_switch import PROGRAM, SwitchView
-from topo.errors import MachineError, unknown_name
+from inakit.switch.handle import Handle
+from inakit.switch.program.program import Program
+from inakit.switch.program.source_hashes import check_sources
+from inakit.switch.running_switch import PROGRAM, SwitchView
+from inakit.topo.errors import MachineError, unknown_name
 
 
 @dataclass(frozen=True)
@@ -73,16 +73,18 @@ def missing_for_fast() -> str | None:
         return "root is needed to load programs into the kernel: run with sudo"
     if shutil.which("clang") is None:
         return "clang is not installed: apt install clang"
-    asked: Callable[[], str | None] = load("switch.fast.load.kernel.needs:missing_here")
+    asked: Callable[[], str | None] = load("inakit.switch.fast.load.kernel.needs:missing_here")
     return asked()
 
 
 TARGETS: dict[str, Target] = {
-    "bmv2": Target("bmv2", "switch.bmv2.bmv2_switch:Bmv2Switch", "switch.bmv2.runtime:view", missing_for_bmv2),
+    "bmv2": Target(
+        "bmv2", "inakit.switch.bmv2.bmv2_switch:Bmv2Switch", "inakit.switch.bmv2.runtime:view", missing_for_bmv2
+    ),
     "fast": Target(
         "fast",
-        "switch.fast.load.fast_switch:FastSwitch",
-        "switch.fast.load.kernel.kernel_view:KernelView",
+        "inakit.switch.fast.load.fast_switch:FastSwitch",
+        "inakit.switch.fast.load.kernel.kernel_view:KernelView",
         missing_for_fast,
     ),
 }

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from topo.live.needs import missing_for_networks
-from topo.ownership import given_to_owners
+from inakit.topo.live.needs import missing_for_networks
+from inakit.topo.ownership import given_to_owners
 
 pytest_plugins = ["fuzzing", "phases", "p4runtime_fixtures"]
 
@@ -45,7 +45,7 @@ def missing_for_compiler() -> str | None:
 
 
 def missing_for_bmv2() -> str | None:
-    from switch.targets import TARGETS  # noqa: PLC0415, where no test needs it, the kit is not loaded
+    from inakit.switch.targets import TARGETS  # noqa: PLC0415, where no test needs it, the kit is not loaded
 
     missing = TARGETS["bmv2"].missing()
     return None if missing is None else f"needs BMv2: {missing}"

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from switch.program.program import Program
-from switch.program.read import read_program
-from traffic.wire.packet_format import PROGRAM
+from inakit.switch.program.program import Program
+from inakit.switch.program.read import read_program
+from inakit.traffic.wire.packet_format import PROGRAM
 
 Mutation = Callable[[Any], None]
 

@@ -13,7 +13,7 @@ from setuptools import Distribution
 from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).parents[1]
-PARTS = ("experiments", "labs", "p4", "planner", "switch", "topo", "traffic")
+PARTS = ("inakit", "experiments", "labs", "p4", "planner", "switch", "topo", "traffic")
 """The folders that a package is made of."""
 NOT_READ = re.compile(r"\.py$|^labs/teacher/|^(planner|switch)/README\.md$|^experiments/papers/.*NOTES\.md$")
 """Modules, what students do not get, and pages for people."""
@@ -42,7 +42,7 @@ def packaged(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     """The data files that the package has, by their paths in the checkout."""
     monkeypatch.chdir(ROOT)
     found = build().get_data_files_without_manifest()
-    return {f"{folder}/{name}" for _, folder, _, names in found for name in names}
+    return {f"{folder}/{name}".removeprefix("inakit/") for _, folder, _, names in found for name in names}
 
 
 def test_the_package_has_what_the_kit_reads(packaged: set[str]) -> None:
@@ -59,5 +59,5 @@ def test_the_package_has_no_solutions(packaged: set[str]) -> None:
 @pytest.mark.usefixtures("packaged")
 def test_every_folder_of_modules_is_in_the_package() -> None:
     folders = {str(Path(name).parent) for name in tracked() if name.endswith(".py") and not name.startswith("labs/")}
-    packages = {package.replace(".", "/") for package in build().packages}
+    packages = {package.removeprefix("inakit.").replace(".", "/") for package in build().packages}
     assert sorted(folders - packages) == []

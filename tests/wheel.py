@@ -11,6 +11,7 @@ Python can run it.
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -98,7 +99,7 @@ def wheel(folder: Path) -> Path:
     for name in filter(None, listed.split("\0")):
         copy = folder / "copy" / name
         copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_bytes((ROOT / name).read_bytes())
+        shutil.copy2(ROOT / name, copy, follow_symlinks=False)
     said([sys.executable, "-m", "venv", str(folder / "builder")])
     builder = str(folder / "builder" / "bin" / "python")
     said([builder, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(folder / "copy")])
@@ -109,8 +110,18 @@ def installed(folder: Path, package: Path, *more: str) -> str:
     """The Python of an empty environment into which pip has installed the wheel and all that it depends on."""
     said([sys.executable, "-m", "venv", str(folder / "environment")])
     python = str(folder / "environment" / "bin" / "python")
+    before = top_level(python)
+    said([python, "-m", "pip", "install", "--quiet", "--no-deps", str(package)])
+    if (brought := top_level(python) - before) != {"inakit"}:
+        sys.exit(f"the wheel brings {sorted(brought)}; 'inakit' alone is expected")
     said([python, "-m", "pip", "install", "--quiet", "--upgrade", str(package), *more])
     return python
+
+
+def top_level(python: str) -> set[str]:
+    """The modules and packages in the environment's site-packages."""
+    (folder,) = (Path(python).parents[1] / "lib").glob("python*/site-packages")
+    return {path.name for path in folder.iterdir() if path.suffix != ".dist-info"}
 
 
 def oldest() -> list[str]:

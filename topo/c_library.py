@@ -18,7 +18,7 @@ import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from topo.errors import MachineError, OutputError, RunError, writing
+from inakit.topo.errors import MachineError, OutputError, RunError, writing
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ report p4c-bm2-ss "$(program_version p4c-bm2-ss)" "$P4C_VERSION"
 report python "$(python_version)" "$PYTHON_VERSION.*"
 report p4-utils "$(p4_utils_commit 2>/dev/null || echo missing)" "$P4_UTILS_COMMIT"
 for module in mininet.net bm_runtime.standard sswitch_runtime p4utils.mininetlib.node \
-    p4utils.utils.sswitch_thrift_API experiments.cli; do
+    p4utils.utils.sswitch_thrift_API inakit.experiments.cli; do
     report "$module" "$(importable "$module")" imports
 done
 

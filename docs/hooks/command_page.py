@@ -15,7 +15,7 @@ import typer
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-from experiments.cli.app import app
+from inakit.experiments.cli.app import app
 
 PAGE = "commands.md"
 

@@ -9,13 +9,13 @@ from typing import Any
 
 from rich.console import Console
 
-from experiments.agreement.combinations import Combination
-from experiments.agreement.comparison import Compared, Extent, compare
-from experiments.agreement.report import Summary, agreement_table, link_rows, print_summary, row, words_of
-from experiments.run.record import RunFolder, check_results, machine, versions
-from experiments.sweeps.rows import Row, measure_rows
-from experiments.worlds.world import World
-from traffic.measure.verdict import Verdict
+from inakit.experiments.agreement.combinations import Combination
+from inakit.experiments.agreement.comparison import Compared, Extent, compare
+from inakit.experiments.agreement.report import Summary, agreement_table, link_rows, print_summary, row, words_of
+from inakit.experiments.run.record import RunFolder, check_results, machine, versions
+from inakit.experiments.sweeps.rows import Row, measure_rows
+from inakit.experiments.worlds.world import World
+from inakit.traffic.measure.verdict import Verdict
 
 
 def run_agreement(

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import product
 
-from experiments.emulate.defaults import Free
-from experiments.emulate.emulate import Emulation
-from experiments.run.scenario import FabricChoice, JobChoice, build_problem
-from planner.core.policies import POLICIES
-from topo.errors import InputError
+from inakit.experiments.emulate.defaults import Free
+from inakit.experiments.emulate.emulate import Emulation
+from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from inakit.planner.core.policies import POLICIES
+from inakit.topo.errors import InputError
 
 ONE_JOB = JobChoice()
 """One parameter server, and all other hosts as workers, but no more than 16."""

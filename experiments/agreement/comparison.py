@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 
 from rich.console import Console
 
-from experiments.agreement.combinations import Combination
-from experiments.agreement.differences import Differences
-from experiments.calibrate.rate_probe import fastest_bps
-from experiments.calibrate.trials import scaled
-from experiments.emulate.emulate import Emulation, make_plans, measure, settled
-from experiments.run.outcome import Outcome
-from experiments.run.pace import TooSlowError
-from experiments.run.run import Run, check_features
-from experiments.worlds.world import World
-from topo.errors import InakitError, RunError
-from traffic.measure.verdict import Verdict
+from inakit.experiments.agreement.combinations import Combination
+from inakit.experiments.agreement.differences import Differences
+from inakit.experiments.calibrate.rate_probe import fastest_bps
+from inakit.experiments.calibrate.trials import scaled
+from inakit.experiments.emulate.emulate import Emulation, make_plans, measure, settled
+from inakit.experiments.run.outcome import Outcome
+from inakit.experiments.run.pace import TooSlowError
+from inakit.experiments.run.run import Run, check_features
+from inakit.experiments.worlds.world import World
+from inakit.topo.errors import InakitError, RunError
+from inakit.traffic.measure.verdict import Verdict
 
 NOT_RUN = "not run"
 """What stands in the place of a verdict where no run was made."""

@@ -10,11 +10,11 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from experiments.agreement.comparison import NOT_RUN, Compared
-from experiments.agreement.differences import LINK_BYTES, MEDIAN, QUANTITIES
-from experiments.run.printed.report import VERDICT_STYLES
-from experiments.run.printed.tables import NARROW, NamedTable
-from traffic.measure.verdict import Verdict
+from inakit.experiments.agreement.comparison import NOT_RUN, Compared
+from inakit.experiments.agreement.differences import LINK_BYTES, MEDIAN, QUANTITIES
+from inakit.experiments.run.printed.report import VERDICT_STYLES
+from inakit.experiments.run.printed.tables import NARROW, NamedTable
+from inakit.traffic.measure.verdict import Verdict
 
 SHOWN = (("sending_rate_bps", "rate (Mbit/s)", 1e-6, 3), ("communication_time_s", "time (ms)", 1e3, 1))
 """The quantities whose values in both worlds the table has: name, heading, factor to its unit, and digits."""

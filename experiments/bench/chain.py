@@ -19,8 +19,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from planner.install.data_plane_program import INA, DataPlaneProgram
-from planner.install.program import (
+from inakit.planner.install.data_plane_program import INA, DataPlaneProgram
+from inakit.planner.install.program import (
     ADMISSION,
     ADMIT,
     AGGREGATE,
@@ -31,16 +31,16 @@ from planner.install.program import (
     SEND,
     SET_PIPELINE,
 )
-from switch.entries import SwitchEntries, TableEntry
-from switch.targets import Target
-from topo.fabric.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
-from topo.live.namespaces import network_namespace
-from topo.live.netlink import index_of, inside
-from topo.live.network import Network
-from topo.live.processors import steer_packets, steering_file
-from topo.live.shaping import remove_shaping
-from traffic.wire.frames import FRAGMENT, Frames, new_frames
-from traffic.wire.packet_format import Kind
+from inakit.switch.entries import SwitchEntries, TableEntry
+from inakit.switch.targets import Target
+from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
+from inakit.topo.live.namespaces import network_namespace
+from inakit.topo.live.netlink import index_of, inside
+from inakit.topo.live.network import Network
+from inakit.topo.live.processors import steer_packets, steering_file
+from inakit.topo.live.shaping import remove_shaping
+from inakit.traffic.wire.frames import FRAGMENT, Frames, new_frames
+from inakit.traffic.wire.packet_format import Kind
 
 WORKERS = ("w1", "w2")
 SERVER = "ps"

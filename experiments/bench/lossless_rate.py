@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from experiments.bench.trial import RunTrial, Trial
+from inakit.experiments.bench.trial import RunTrial, Trial
 
 LOSS_LIMITS = (0.002, 0.0)
 TRIAL_S = 0.4

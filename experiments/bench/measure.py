@@ -9,13 +9,13 @@ from itertools import product
 
 from rich.console import Console
 
-from experiments.bench.chain import Bench
-from experiments.bench.lossless_rate import LOSS_LIMITS, highest_rates
-from experiments.bench.trial import WORKLOADS, Sender, Workload, run_trial
-from experiments.sweeps.rows import Row, measure_rows
-from planner.install.data_plane_program import PROGRAMS
-from switch.program.source_hashes import check_sources
-from switch.targets import TARGETS, Target
+from inakit.experiments.bench.chain import Bench
+from inakit.experiments.bench.lossless_rate import LOSS_LIMITS, highest_rates
+from inakit.experiments.bench.trial import WORKLOADS, Sender, Workload, run_trial
+from inakit.experiments.sweeps.rows import Row, measure_rows
+from inakit.planner.install.data_plane_program import PROGRAMS
+from inakit.switch.program.source_hashes import check_sources
+from inakit.switch.targets import TARGETS, Target
 
 CHAIN_LENGTHS = (1, 5, 15, 45)
 

@@ -13,15 +13,15 @@ from statistics import mean, median
 from rich.console import Console
 from rich.table import Table
 
-from experiments.bench.seeds import measure_seeds
-from planner.core.method import Options
-from planner.core.plan import Plan
-from planner.core.problem import Job, Problem
-from planner.registry import METHODS
-from topo.fabric.clos import fat_tree, leaf_spine
-from topo.fabric.fabric import Fabric
-from topo.fabric.variations import with_capacity, with_ina, with_pipelines
-from traffic.wire.frames import FRAGMENT
+from inakit.experiments.bench.seeds import measure_seeds
+from inakit.planner.core.method import Options
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Job, Problem
+from inakit.planner.registry import METHODS
+from inakit.topo.fabric.clos import fat_tree, leaf_spine
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.variations import with_capacity, with_ina, with_pipelines
+from inakit.traffic.wire.frames import FRAGMENT
 
 CAPACITY_BPS = 100e9
 PIPELINES = 4

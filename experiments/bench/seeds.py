@@ -9,7 +9,7 @@ from typing import Generic, Protocol, TypeVar
 from rich.console import Console
 from rich.table import Table
 
-from experiments.sweeps.rows import Row, measure_rows
+from inakit.experiments.sweeps.rows import Row, measure_rows
 
 
 class Named(Protocol):

@@ -10,15 +10,15 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
-from experiments.bench.seeds import measure_seeds
-from experiments.papers.aro.efficiency import large
-from experiments.papers.aro.setting import MJMT, SJMT, AroSetting
-from planner.core.method import Options
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from planner.methods.aro.published.model import MU
-from planner.registry import METHODS
-from topo.errors import SolverError
+from inakit.experiments.bench.seeds import measure_seeds
+from inakit.experiments.papers.aro.efficiency import large
+from inakit.experiments.papers.aro.setting import MJMT, SJMT, AroSetting
+from inakit.planner.core.method import Options
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.methods.aro.published.model import MU
+from inakit.planner.registry import METHODS
+from inakit.topo.errors import SolverError
 
 SOON_S = 2.0
 LITERAL_TIME_S, QUICK_LITERAL_TIME_S = 60.0, 10.0

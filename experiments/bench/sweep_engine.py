@@ -12,10 +12,10 @@ import joblib
 from rich.console import Console
 from rich.table import Table
 
-from experiments.sweeps.engines import Loky
-from experiments.sweeps.kept import Kept
-from experiments.sweeps.one_trial import Given, Row, Trial, key_of
-from experiments.sweeps.run_trials import run_trials
+from inakit.experiments.sweeps.engines import Loky
+from inakit.experiments.sweeps.kept import Kept
+from inakit.experiments.sweeps.one_trial import Given, Row, Trial, key_of
+from inakit.experiments.sweeps.run_trials import run_trials
 
 TRIALS, TRIAL_S = 1000, 0.010
 

@@ -7,9 +7,9 @@ from math import isnan, nan
 from rich.console import Console
 from rich.table import Table
 
-from experiments.bench.chain import WORKERS
-from experiments.bench.measure import Findings
-from traffic.wire.frames import FRAGMENT
+from inakit.experiments.bench.chain import WORKERS
+from inakit.experiments.bench.measure import Findings
+from inakit.traffic.wire.frames import FRAGMENT
 
 
 def print_findings(console: Console, findings: Findings) -> None:

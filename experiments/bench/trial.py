@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from experiments.bench.chain import FRAMES_PER_CALL, SLOTS, WORKERS, Bench
-from planner.install.data_plane_program import INA, INA_HW, DataPlaneProgram
-from topo.live.processors import on_endpoint_processor
-from traffic.sockets.sendmmsg import Messages, send_all
-from traffic.wire.frames import FRAGMENT, FRAME
-from traffic.wire.packet_format import UDP_PORT
+from inakit.experiments.bench.chain import FRAMES_PER_CALL, SLOTS, WORKERS, Bench
+from inakit.planner.install.data_plane_program import INA, INA_HW, DataPlaneProgram
+from inakit.topo.live.processors import on_endpoint_processor
+from inakit.traffic.sockets.sendmmsg import Messages, send_all
+from inakit.traffic.wire.frames import FRAGMENT, FRAME
+from inakit.traffic.wire.packet_format import UDP_PORT
 
 PLAIN_PORT = 9
 AGGREGATION = f"{FRAGMENT.values}-element aggregation"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import resource
 from dataclasses import dataclass
 
-from experiments.bench.virtual_time import Speed, bench_virtual
-from experiments.calibrate.curve import Curve, Quantity
-from planner.core.problem import Problem
-from topo.fabric.fabric import Fabric
+from inakit.experiments.bench.virtual_time import Speed, bench_virtual
+from inakit.experiments.calibrate.curve import Curve, Quantity
+from inakit.planner.core.problem import Problem
+from inakit.topo.fabric.fabric import Fabric
 
 
 @dataclass(frozen=True)

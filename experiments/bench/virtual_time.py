@@ -13,18 +13,18 @@ from dataclasses import dataclass, field
 
 from rich.table import Table
 
-from experiments.bench.measure import Measurement
-from experiments.bench.trial import WORKLOADS
-from experiments.run.planning import plan_to_run
-from experiments.run.run import Run, run_plan
-from experiments.run.scenario import FabricChoice, JobChoice, build_problem
-from experiments.worlds.virtual import LiveVirtualNetwork, VirtualWorld
-from experiments.worlds.world import Wiring
-from planner.core.problem import Problem
-from switch.entries import Entries
-from topo.errors import RunError
-from topo.fabric.fabric import Fabric
-from traffic.sockets.ports import IntArray, Outgoing
+from inakit.experiments.bench.measure import Measurement
+from inakit.experiments.bench.trial import WORKLOADS
+from inakit.experiments.run.planning import plan_to_run
+from inakit.experiments.run.run import Run, run_plan
+from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from inakit.experiments.worlds.virtual import LiveVirtualNetwork, VirtualWorld
+from inakit.experiments.worlds.world import Wiring
+from inakit.planner.core.problem import Problem
+from inakit.switch.entries import Entries
+from inakit.topo.errors import RunError
+from inakit.topo.fabric.fabric import Fabric
+from inakit.traffic.sockets.ports import IntArray, Outgoing
 
 K, WORKERS, CAPACITY = 8, 127, "100G"
 GRADIENT_BYTES, ITERATIONS = 548_000, 3

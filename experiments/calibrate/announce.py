@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 from rich.console import Console
 
-from experiments.calibrate.cache import default_file, load_capacities, this_machine
-from experiments.calibrate.capacity import forecast, hosts_at_work, nearest, planned_load
-from planner.core.evaluate import evaluate
-from planner.core.plan import Plan
-from planner.core.problem import Problem
+from inakit.experiments.calibrate.cache import default_file, load_capacities, this_machine
+from inakit.experiments.calibrate.capacity import forecast, hosts_at_work, nearest, planned_load
+from inakit.planner.core.evaluate import evaluate
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
 
 HINT = "not known whether this machine carries these rates: run `inakit calibrate` once to find out"
 

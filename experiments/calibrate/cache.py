@@ -17,9 +17,9 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
-from experiments.calibrate.capacity import Capacity
-from topo.errors import writing
-from topo.live.control_groups import quotas
+from inakit.experiments.calibrate.capacity import Capacity
+from inakit.topo.errors import writing
+from inakit.topo.live.control_groups import quotas
 
 FILE_VERSION = 2
 

@@ -1,6 +1,6 @@
 """How much load a plan puts on this machine's processors, and how much they are known to carry.
 
-The endpoints have one processor, and the switches share the others (`topo.live.processors`). A calibration says
+The endpoints have one processor, and the switches share the others (`inakit.topo.live.processors`). A calibration says
 how many packets per second both handled at the highest rate that stayed VALID, and how busy that kept them. The
 processor time per packet follows. It holds for about as many hosts as the calibration had: with many hosts each
 has few packets at a time, and an endpoint's packet costs more.
@@ -12,8 +12,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from planner.core.evaluate import Prediction
-from planner.core.problem import Problem
+from inakit.planner.core.evaluate import Prediction
+from inakit.planner.core.problem import Problem
 
 
 @dataclass(frozen=True)

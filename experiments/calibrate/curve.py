@@ -13,10 +13,10 @@ from typing import Any, Generic, TypeVar
 from matplotlib.figure import Figure
 from rich.table import Table
 
-from experiments.calibrate.limit import Calibration
-from experiments.run.printed.tables import NARROW
-from topo.errors import writing
-from topo.files.csv_table import write_csv
+from inakit.experiments.calibrate.limit import Calibration
+from inakit.experiments.run.printed.tables import NARROW
+from inakit.topo.errors import writing
+from inakit.topo.files.csv_table import write_csv
 
 T = TypeVar("T")
 

@@ -8,18 +8,18 @@ from datetime import UTC, datetime
 from rich.console import Console
 from rich.markup import escape
 
-from experiments.calibrate.cache import default_file, load_capacities, save_capacity, this_machine
-from experiments.calibrate.capacity import Capacity, Load, Use, hosts_at_work, nearest, planned_load
-from experiments.calibrate.memory import memory_bytes
-from experiments.calibrate.rate_search import highest_rate
-from experiments.calibrate.trials import Trial, TrialNetwork
-from experiments.run.printed.progress import working
-from experiments.run.printed.report import VERDICT_STYLES
-from planner.core.evaluate import evaluate
-from topo.errors import MachineError
-from topo.fabric.fabric import Fabric
-from topo.live.processors import switch_processors
-from traffic.measure.verdict import VALID
+from inakit.experiments.calibrate.cache import default_file, load_capacities, save_capacity, this_machine
+from inakit.experiments.calibrate.capacity import Capacity, Load, Use, hosts_at_work, nearest, planned_load
+from inakit.experiments.calibrate.memory import memory_bytes
+from inakit.experiments.calibrate.rate_search import highest_rate
+from inakit.experiments.calibrate.trials import Trial, TrialNetwork
+from inakit.experiments.run.printed.progress import working
+from inakit.experiments.run.printed.report import VERDICT_STYLES
+from inakit.planner.core.evaluate import evaluate
+from inakit.topo.errors import MachineError
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.live.processors import switch_processors
+from inakit.traffic.measure.verdict import VALID
 
 A_GUESS = Capacity("", 1, Load(1e5, 2e5), Use(1.0, 1.0), "")
 """The capacity that the search assumes for a machine without a calibration: it decides only the first trial."""

@@ -13,19 +13,19 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
-from experiments.calibrate.cache import Fit, default_file, load_fits, save_fit, this_machine
-from experiments.calibrate.capacity import hosts_at_work, planned_load
-from experiments.calibrate.trials import Trial, TrialNetwork
-from experiments.run.printed.progress import working
-from experiments.worlds.emulated import EmulatedWorld
-from planner.core.evaluate import evaluate
-from planner.core.plan import Plan
-from planner.core.policies import DEFAULT_POLICY
-from planner.core.problem import Problem
-from planner.trees.headroom import as_run
-from planner.trees.under_policy import with_policy
-from topo.errors import MachineError, PlanError
-from traffic.measure.verdict import VALID
+from inakit.experiments.calibrate.cache import Fit, default_file, load_fits, save_fit, this_machine
+from inakit.experiments.calibrate.capacity import hosts_at_work, planned_load
+from inakit.experiments.calibrate.trials import Trial, TrialNetwork
+from inakit.experiments.run.printed.progress import working
+from inakit.experiments.worlds.emulated import EmulatedWorld
+from inakit.planner.core.evaluate import evaluate
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.policies import DEFAULT_POLICY
+from inakit.planner.core.problem import Problem
+from inakit.planner.trees.headroom import as_run
+from inakit.planner.trees.under_policy import with_policy
+from inakit.topo.errors import MachineError, PlanError
+from inakit.traffic.measure.verdict import VALID
 
 MARGIN = 1.5
 """A rate is taken if the machine carried so many times that rate: the load of other programs comes and goes."""

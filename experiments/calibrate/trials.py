@@ -11,24 +11,24 @@ from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Self
 
-from experiments.calibrate.capacity import Load, Use, planned_load
-from experiments.run.dilation import options_for
-from experiments.run.run import Run, carry_out
-from experiments.worlds.emulated import EmulatedWorld
-from experiments.worlds.world import Wiring
-from planner.core.collectives.collective_times import foresee
-from planner.core.evaluate import evaluate
-from planner.core.fragment_ranges import fragment_ranges
-from planner.core.plan import Plan
-from planner.core.problem import Job, Problem
-from planner.install.plan_entries import entries
-from topo.errors import RunError
-from topo.fabric.optical_links import patch_panel
-from topo.fabric.variations import with_scale
-from topo.live.processors import endpoint_processor
-from traffic.measure.contention import processor_causes
-from traffic.measure.counters.kernel_counters import CpuTime, processor_times
-from traffic.measure.verdict import OVERLOADED, Limits
+from inakit.experiments.calibrate.capacity import Load, Use, planned_load
+from inakit.experiments.run.dilation import options_for
+from inakit.experiments.run.run import Run, carry_out
+from inakit.experiments.worlds.emulated import EmulatedWorld
+from inakit.experiments.worlds.world import Wiring
+from inakit.planner.core.collectives.collective_times import foresee
+from inakit.planner.core.evaluate import evaluate
+from inakit.planner.core.fragment_ranges import fragment_ranges
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Job, Problem
+from inakit.planner.install.plan_entries import entries
+from inakit.topo.errors import RunError
+from inakit.topo.fabric.optical_links import patch_panel
+from inakit.topo.fabric.variations import with_scale
+from inakit.topo.live.processors import endpoint_processor
+from inakit.traffic.measure.contention import processor_causes
+from inakit.traffic.measure.counters.kernel_counters import CpuTime, processor_times
+from inakit.traffic.measure.verdict import OVERLOADED, Limits
 
 RUN_S = 2.5
 """How many seconds the gradients of one trial take at the planned rate."""

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.table import Table
 
-from experiments.calibrate.limit import rates, words_of
-from experiments.calibrate.trials import Trial, TrialNetwork
-from experiments.run.printed.report import without_names
-from experiments.run.printed.tables import NARROW
-from experiments.sweeps.rows import Row, measure_rows
-from traffic.measure.verdict import OVERLOADED, VALID
+from inakit.experiments.calibrate.limit import rates, words_of
+from inakit.experiments.calibrate.trials import Trial, TrialNetwork
+from inakit.experiments.run.printed.report import without_names
+from inakit.experiments.run.printed.tables import NARROW
+from inakit.experiments.sweeps.rows import Row, measure_rows
+from inakit.traffic.measure.verdict import OVERLOADED, VALID
 
 LIGHT, HEAVY = 0.7, (1.5, 2.0, 4.0)
 """The rates of the runs, as multiples of the calibrated rate: the machine carries the light one only."""

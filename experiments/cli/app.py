@@ -1,6 +1,6 @@
-"""The `inakit` command, composed of subcommands, each of which is a file of `experiments.cli.commands`.
+"""The `inakit` command, composed of subcommands, each of which is a file of `inakit.experiments.cli.commands`.
 
-`experiments.cli.main` runs it, and turns errors and signals into messages and exit codes.
+`inakit.experiments.cli.main` runs it, and turns errors and signals into messages and exit codes.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from experiments.cli.commands import (
+from inakit.experiments.cli.commands import (
     agree,
     bench,
     calibrate,
@@ -39,8 +39,8 @@ from experiments.cli.commands import (
     train,
     validate,
 )
-from experiments.cli.options import with_groups
-from topo.errors import InputError
+from inakit.experiments.cli.options import with_groups
+from inakit.topo.errors import InputError
 
 COMMANDS = (
     emulate.emulate,

@@ -9,20 +9,20 @@ from pathlib import Path
 
 from rich.console import Console
 
-from experiments.bench.virtual_curve import SIMULATED, Simulated, simulate
-from experiments.calibrate.curve import CALIBRATED, Curve, T, curve_table, write_curve
-from experiments.calibrate.limit import Calibration, find_limit, print_calibration
-from experiments.calibrate.trials import TrialNetwork
-from experiments.calibrate.verification import verify
-from experiments.run.planning import plan_to_run, print_headroom
-from experiments.run.printed.progress import working
-from experiments.run.record import check_results, make_new_folder, stamp
-from experiments.run.scenario import FabricChoice, JobChoice, build_problem, parse_scale
-from experiments.sweeps.rows import Row, measure_rows
-from experiments.worlds.auto import print_choice
-from experiments.worlds.emulated import emulated_world
-from experiments.worlds.virtual import VirtualWorld
-from topo.errors import InputError
+from inakit.experiments.bench.virtual_curve import SIMULATED, Simulated, simulate
+from inakit.experiments.calibrate.curve import CALIBRATED, Curve, T, curve_table, write_curve
+from inakit.experiments.calibrate.limit import Calibration, find_limit, print_calibration
+from inakit.experiments.calibrate.trials import TrialNetwork
+from inakit.experiments.calibrate.verification import verify
+from inakit.experiments.run.planning import plan_to_run, print_headroom
+from inakit.experiments.run.printed.progress import working
+from inakit.experiments.run.record import check_results, make_new_folder, stamp
+from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem, parse_scale
+from inakit.experiments.sweeps.rows import Row, measure_rows
+from inakit.experiments.worlds.auto import print_choice
+from inakit.experiments.worlds.emulated import emulated_world
+from inakit.experiments.worlds.virtual import VirtualWorld
+from inakit.topo.errors import InputError
 
 
 @dataclass(frozen=True)

@@ -6,16 +6,16 @@ from pathlib import Path
 
 from rich.console import Console
 
-from experiments.run.planning import draw_fabric, print_plan, write_plan
-from experiments.run.printed.progress import working
-from planner.core.design import Design
-from planner.core.method import Options
-from planner.core.problem import Job
-from planner.methods.atro.bound import most_workers_bound
-from planner.methods.atro.cluster import Cluster
-from planner.methods.atro.method import design
-from planner.trees.headroom import as_run
-from traffic.wire.frames import FRAGMENT
+from inakit.experiments.run.planning import draw_fabric, print_plan, write_plan
+from inakit.experiments.run.printed.progress import working
+from inakit.planner.core.design import Design
+from inakit.planner.core.method import Options
+from inakit.planner.core.problem import Job
+from inakit.planner.methods.atro.bound import most_workers_bound
+from inakit.planner.methods.atro.cluster import Cluster
+from inakit.planner.methods.atro.method import design
+from inakit.planner.trees.headroom import as_run
+from inakit.traffic.wire.frames import FRAGMENT
 
 
 def run_design(cluster: Cluster, job: Job, options: Options, output: Path | None, console: Console) -> Design:

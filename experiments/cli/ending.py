@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from experiments.cli.surroundings import FAILED, covering_others
-from topo.errors import InakitError, output_error, system_error
-from topo.live.signals import ENDING, code_of, ignore_signals, signals_unwind
-from topo.ownership import give, given_to_owners
+from inakit.experiments.cli.surroundings import FAILED, covering_others
+from inakit.topo.errors import InakitError, output_error, system_error
+from inakit.topo.live.signals import ENDING, code_of, ignore_signals, signals_unwind
+from inakit.topo.ownership import give, given_to_owners
 
 DEBUG = "INAKIT_DEBUG"
 OUT_OF_MEMORY = (
@@ -31,7 +31,7 @@ def run_to_its_end() -> None:
     logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it warns of a cache of its own that nobody needs
     with given_to_owners(), signals_unwind():
         try:
-            from experiments.cli.app import app  # noqa: PLC0415, a signal may already come while the program loads
+            from inakit.experiments.cli.app import app  # noqa: PLC0415, a signal may already come while the program loads
 
             app()
         except (KeyboardInterrupt, SystemExit) as ended:

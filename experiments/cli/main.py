@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from experiments.cli.surroundings import FAILED, covering_others, obstacle, settle_streams
+from inakit.experiments.cli.surroundings import FAILED, covering_others, obstacle, settle_streams
 
 
 def main() -> None:
@@ -17,7 +17,7 @@ def main() -> None:
     if (line := obstacle()) is not None:
         stop(line)
     try:
-        from experiments.cli.ending import run_to_its_end  # noqa: PLC0415, what it imports may be in the way
+        from inakit.experiments.cli.ending import run_to_its_end  # noqa: PLC0415, what it imports may be in the way
     except (ImportError, AttributeError):
         if (line := covering_others()) is None:
             raise

@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from experiments.run.scenario import DEFAULT_GRADIENT_BYTES, FabricChoice, JobChoice, parse_scale
-from planner.core.method import AFTERWARDS
-from planner.core.policies import POLICIES
-from planner.core.problem import Problem
-from planner.install.data_plane_program import INA
-from topo.files.chip_profiles import PROFILES
-from traffic.measure.verdict import VALID
+from inakit.experiments.run.scenario import DEFAULT_GRADIENT_BYTES, FabricChoice, JobChoice, parse_scale
+from inakit.planner.core.method import AFTERWARDS
+from inakit.planner.core.policies import POLICIES
+from inakit.planner.core.problem import Problem
+from inakit.planner.install.data_plane_program import INA
+from inakit.topo.files.chip_profiles import PROFILES
+from inakit.traffic.measure.verdict import VALID
 
 if TYPE_CHECKING:
-    from experiments.faults.fault_plan import FaultPlan
+    from inakit.experiments.faults.fault_plan import FaultPlan
 
 Scale = Annotated[str, typer.Option(help="emulate every rate of the fabric at this scale: 1/5000")]
 Gradient = Annotated[
@@ -204,7 +204,7 @@ class RunOptions:
 
     def fault_plan(self, problem: Problem) -> FaultPlan | None:
         """The faults that `--faults` describes for a problem; None without a file. Raises `InputError`."""
-        from experiments.faults.faults_file import load_faults  # noqa: PLC0415
+        from inakit.experiments.faults.faults_file import load_faults  # noqa: PLC0415
 
         return None if self.faults is None else load_faults(self.faults, problem)
 

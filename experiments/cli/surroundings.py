@@ -1,6 +1,6 @@
 """What surrounds the command, seen to before any module of the kit is imported: it imports none of them itself.
 
-A module of the user's own that has the name of one of the kit's (`traffic.py` on PYTHONPATH), output that is closed or
+A module of the user's own that has the name of one of Python's (`random.py` on PYTHONPATH), output that is closed or
 takes ASCII only, a folder that is gone: each is said in a line, or is got round.
 """
 
@@ -11,11 +11,9 @@ import io
 import os
 import sys
 from importlib.machinery import PathFinder
-from importlib.util import find_spec
 from pathlib import Path
 
 FAILED = 2
-PACKAGES = ("experiments", "planner", "switch", "topo", "traffic")
 PLAIN = {"→": ">", "←": "<", "↑": "^", "↓": "v", "×": "x", "µ": "u", "…": "~", "≤": "<=", "Σ": "S"}
 """What stands for a character of the kit's output where it cannot be printed."""
 
@@ -51,18 +49,7 @@ def obstacle() -> str | None:
         os.getcwd()  # noqa: PTH109, `Path.cwd` is the same
     except OSError:
         return "the folder in which this command was started is gone: cd to one that is there"
-    return next((line for name in PACKAGES if (line := covered(name)) is not None), None)
-
-
-def covered(name: str) -> str | None:
-    """A line about the module that Python finds in the place of the kit's package `name`; None if it finds that.
-
-    Another checkout of the kit may be found, which has all its packages side by side.
-    """
-    spec = find_spec(name)
-    if spec is None or spec.origin is None or all((Path(spec.origin).parents[1] / each).is_dir() for each in PACKAGES):
-        return None
-    return in_the_way(Path(spec.origin), name, "inakit's")
+    return None
 
 
 def covering_others() -> str | None:
@@ -71,7 +58,7 @@ def covering_others() -> str | None:
     others = [each for each in sys.path if os.path.realpath(each or os.curdir) not in folders]
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
-        if "." in name or name in PACKAGES or not file:
+        if "." in name or not file:
             continue
         if {os.path.realpath(each) for each in Path(file).parents[:2]}.isdisjoint(folders):
             continue

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 
 from rich.console import Console
 
-from experiments.calibrate.capacity import rounded_down
-from experiments.calibrate.rate_probe import fastest_bps, fit, kept_rate
-from experiments.faults.fault_plan import FaultPlan
-from experiments.worlds.auto import AUTO
-from experiments.worlds.emulated import EmulatedWorld
-from planner.core.plan import Plan
-from planner.core.problem import Job, Problem
-from switch.targets import TARGETS
-from topo.fabric.variations import with_scale
+from inakit.experiments.calibrate.capacity import rounded_down
+from inakit.experiments.calibrate.rate_probe import fastest_bps, fit, kept_rate
+from inakit.experiments.faults.fault_plan import FaultPlan
+from inakit.experiments.worlds.auto import AUTO
+from inakit.experiments.worlds.emulated import EmulatedWorld
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Job, Problem
+from inakit.switch.targets import TARGETS
+from inakit.topo.fabric.variations import with_scale
 
 LEAST_FRAGMENTS = 20
 """No gradient is cut below so many fragments: with fewer, latency and not the rate would decide the time."""

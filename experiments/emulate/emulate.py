@@ -9,8 +9,8 @@ from typing import Any
 
 from rich.console import Console
 
-from experiments.calibrate.announce import announce
-from experiments.emulate.defaults import (
+from inakit.experiments.calibrate.announce import announce
+from inakit.experiments.emulate.defaults import (
     NOTHING_FREE,
     Free,
     choose_rates,
@@ -18,38 +18,38 @@ from experiments.emulate.defaults import (
     problem_at,
     rate_to_try,
 )
-from experiments.faults.fault_plan import FaultPlan, check_mode
-from experiments.inspect.capture import Place, warn_of_losses
-from experiments.report.write import report_beside
-from experiments.run.observe.sampling import AUTO, Sampling, check_observation
-from experiments.run.outcome import Outcome, planned_figures
-from experiments.run.pace import Pace, TooSlowError, planned_progress
-from experiments.run.planning import make_plan, print_headroom, write_plan
-from experiments.run.printed.chip_costs import chip_cost
-from experiments.run.printed.progress import Report, bar, working
-from experiments.run.printed.report import print_report
-from experiments.run.record import RunFolder, RunRecord, check_results
-from experiments.run.run import MODES, Run, check_features, run_plan
-from experiments.worlds.auto import print_choice
-from experiments.worlds.emulated import EmulatedWorld
-from experiments.worlds.registry import find_world
-from experiments.worlds.world import World
-from planner.core.evaluate import evaluate
-from planner.core.method import AFTERWARDS, Options
-from planner.core.plan import Plan
-from planner.core.policies import policy_of
-from planner.core.problem import Problem
-from planner.install.data_plane_program import find_program
-from planner.registry import METHODS, find_method
-from planner.replan import replan_beside
-from planner.trees.headroom import as_run
-from planner.trees.under_policy import with_policy
-from topo.errors import InputError, unknown_name
-from topo.fabric.circuits import Interconnect
-from topo.fabric.optical_links import patch_panel
-from topo.files.fabric_records import document_of
-from traffic.endpoints.gradient import Gradients
-from traffic.measure.verdict import OVERLOADED, worst_of
+from inakit.experiments.faults.fault_plan import FaultPlan, check_mode
+from inakit.experiments.inspect.capture import Place, warn_of_losses
+from inakit.experiments.report.write import report_beside
+from inakit.experiments.run.observe.sampling import AUTO, Sampling, check_observation
+from inakit.experiments.run.outcome import Outcome, planned_figures
+from inakit.experiments.run.pace import Pace, TooSlowError, planned_progress
+from inakit.experiments.run.planning import make_plan, print_headroom, write_plan
+from inakit.experiments.run.printed.chip_costs import chip_cost
+from inakit.experiments.run.printed.progress import Report, bar, working
+from inakit.experiments.run.printed.report import print_report
+from inakit.experiments.run.record import RunFolder, RunRecord, check_results
+from inakit.experiments.run.run import MODES, Run, check_features, run_plan
+from inakit.experiments.worlds.auto import print_choice
+from inakit.experiments.worlds.emulated import EmulatedWorld
+from inakit.experiments.worlds.registry import find_world
+from inakit.experiments.worlds.world import World
+from inakit.planner.core.evaluate import evaluate
+from inakit.planner.core.method import AFTERWARDS, Options
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.policies import policy_of
+from inakit.planner.core.problem import Problem
+from inakit.planner.install.data_plane_program import find_program
+from inakit.planner.registry import METHODS, find_method
+from inakit.planner.replan import replan_beside
+from inakit.planner.trees.headroom import as_run
+from inakit.planner.trees.under_policy import with_policy
+from inakit.topo.errors import InputError, unknown_name
+from inakit.topo.fabric.circuits import Interconnect
+from inakit.topo.fabric.optical_links import patch_panel
+from inakit.topo.files.fabric_records import document_of
+from inakit.traffic.endpoints.gradient import Gradients
+from inakit.traffic.measure.verdict import OVERLOADED, worst_of
 
 
 @dataclass(frozen=True)
@@ -315,7 +315,7 @@ def measure(
 def draw(name: str, outcome: Outcome, folder: RunFolder, fabric: str) -> None:
     """Draw the series of a run that was observed."""
     if outcome.observed is not None:
-        from experiments.run.observe.picture import draw_series  # noqa: PLC0415, matplotlib takes a second
+        from inakit.experiments.run.observe.picture import draw_series  # noqa: PLC0415, matplotlib takes a second
 
         started_s = [iteration.started_s for iteration in outcome.measured.iterations]
         draw_series(f"{name} on {fabric}", outcome.observed, folder.path / name / "series.png", started_s)

@@ -10,15 +10,15 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from experiments.emulate.defaults import Free
-from experiments.emulate.emulate import Emulation, check, prepared, run
-from experiments.run.printed.report import verdict
-from experiments.run.printed.tables import NARROW, NamedTable
-from experiments.run.scenario import FabricChoice, JobChoice, build_problem
-from planner.core.method import AFTERWARDS
-from planner.core.problem import Problem
-from topo.errors import unknown_name
-from traffic.measure.verdict import worst_of
+from inakit.experiments.emulate.defaults import Free
+from inakit.experiments.emulate.emulate import Emulation, check, prepared, run
+from inakit.experiments.run.printed.report import verdict
+from inakit.experiments.run.printed.tables import NARROW, NamedTable
+from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from inakit.planner.core.method import AFTERWARDS
+from inakit.planner.core.problem import Problem
+from inakit.topo.errors import unknown_name
+from inakit.traffic.measure.verdict import worst_of
 
 
 @dataclass(frozen=True)

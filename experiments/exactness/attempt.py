@@ -9,25 +9,25 @@ from dataclasses import dataclass, field
 
 import psutil
 
-from experiments.exactness.conditions import CONDITIONS, HEAVY
-from experiments.exactness.networks import case
-from experiments.exactness.scales import scale_of
-from experiments.run.outcome import Outcome, switch_events
-from experiments.run.run import Run, run_plan
-from experiments.worlds.registry import WORLDS
-from planner.core.problem import Problem
-from planner.install.data_plane_program import INA, DataPlaneProgram
-from topo.errors import MachineError, RunError
-from traffic.endpoints.gradient import RandomGradients
-from traffic.wire.frames import FRAGMENT
-from traffic.wire.packet_format import Event
+from inakit.experiments.exactness.conditions import CONDITIONS, HEAVY
+from inakit.experiments.exactness.networks import case
+from inakit.experiments.exactness.scales import scale_of
+from inakit.experiments.run.outcome import Outcome, switch_events
+from inakit.experiments.run.run import Run, run_plan
+from inakit.experiments.worlds.registry import WORLDS
+from inakit.planner.core.problem import Problem
+from inakit.planner.install.data_plane_program import INA, DataPlaneProgram
+from inakit.topo.errors import MachineError, RunError
+from inakit.traffic.endpoints.gradient import RandomGradients
+from inakit.traffic.wire.frames import FRAGMENT
+from inakit.traffic.wire.packet_format import Event
 
 GRADIENTS = RandomGradients(1)
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One combination to be tried. `switch` is the name of a world of `experiments.worlds.registry`."""
+    """One combination to be tried. `switch` is the name of a world of `inakit.experiments.worlds.registry`."""
 
     policy: str
     levels: int

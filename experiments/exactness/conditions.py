@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from experiments.exactness.networks import SERVER
-from experiments.faults.fault_plan import Event, FaultPlan, Moment
-from planner.install.fault_entries import LinkFaults
-from topo.fabric.fabric import Fabric
+from inakit.experiments.exactness.networks import SERVER
+from inakit.experiments.faults.fault_plan import Event, FaultPlan, Moment
+from inakit.planner.install.fault_entries import LinkFaults
+from inakit.topo.fabric.fabric import Fabric
 
 Events = Callable[[Fabric, float], tuple[Event, ...]]
 """A function that gives the events for a fabric whose workers, without faults, send for this many seconds."""

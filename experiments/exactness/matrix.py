@@ -16,12 +16,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from experiments.exactness.attempt import Cell, Tried, attempt, weight
-from experiments.exactness.conditions import CONDITIONS
-from experiments.sweeps.rows import Row, measure_rows
-from planner.core.policies import POLICIES
-from planner.install.data_plane_program import INA, DataPlaneProgram
-from topo.errors import InputError, unknown_name
+from inakit.experiments.exactness.attempt import Cell, Tried, attempt, weight
+from inakit.experiments.exactness.conditions import CONDITIONS
+from inakit.experiments.sweeps.rows import Row, measure_rows
+from inakit.planner.core.policies import POLICIES
+from inakit.planner.install.data_plane_program import INA, DataPlaneProgram
+from inakit.topo.errors import InputError, unknown_name
 
 LEVELS = (1, 2, 3)
 COMPARED = "no loss", "1 % loss"

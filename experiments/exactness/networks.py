@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard
-from planner.core.problem import Job, Problem
-from planner.core.solving import SolverOutcome
-from planner.trees.under_policy import with_policy
-from topo.fabric.fabric import Fabric, Host, Link, Switch
-from traffic.wire.frames import FRAGMENT
+from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard
+from inakit.planner.core.problem import Job, Problem
+from inakit.planner.core.solving import SolverOutcome
+from inakit.planner.trees.under_policy import with_policy
+from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch
+from inakit.traffic.wire.frames import FRAGMENT
 
 FANOUT, SERVER = 2, "ps"
 CAPACITY = 10

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from experiments.worlds.auto import AUTO, worlds_here
-from experiments.worlds.registry import find_world
-from traffic.endpoints.worker_options import WorkerOptions
-from traffic.runs.closed_loop import TICK_S, ReliableOptions
+from inakit.experiments.worlds.auto import AUTO, worlds_here
+from inakit.experiments.worlds.registry import find_world
+from inakit.traffic.endpoints.worker_options import WorkerOptions
+from inakit.traffic.runs.closed_loop import TICK_S, ReliableOptions
 
 STALL_S = 120.0
 """A run fails after this many seconds without a result, which is longer than a pause of 5 s or heavy loss takes."""

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from planner.install.background_entries import Flow
-from planner.install.fault_entries import Faults
-from topo.errors import InputError
-from traffic.faults.endpoint_faults import Stragglers
-from traffic.faults.hostile import Attack
+from inakit.planner.install.background_entries import Flow
+from inakit.planner.install.fault_entries import Faults
+from inakit.topo.errors import InputError
+from inakit.traffic.faults.endpoint_faults import Stragglers
+from inakit.traffic.faults.hostile import Attack
 
 if TYPE_CHECKING:
-    from traffic.runs.closed_loop import ClosedLoop
+    from inakit.traffic.runs.closed_loop import ClosedLoop
 
 Link = tuple[str, str]
 """One direction of a link: from a node to a neighbour."""

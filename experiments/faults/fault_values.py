@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable
 from math import inf
 from typing import Any
 
-from experiments.faults.fault_plan import Link
-from planner.core.problem import Problem
-from topo.errors import InputError, unknown_name
-from topo.files import quantities
-from topo.files.reader import of_type
+from inakit.experiments.faults.fault_plan import Link
+from inakit.planner.core.problem import Problem
+from inakit.topo.errors import InputError, unknown_name
+from inakit.topo.files import quantities
+from inakit.topo.files.reader import of_type
 
 SHARE = "a share from 0 to 1, or such as 5%"
 TIME = "a time in seconds that is not negative, or such as 500ms"

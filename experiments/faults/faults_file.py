@@ -29,8 +29,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from experiments.faults.fault_plan import Event, FaultPlan, Link, Moment
-from experiments.faults.fault_values import (
+from inakit.experiments.faults.fault_plan import Event, FaultPlan, Link, Moment
+from inakit.experiments.faults.fault_values import (
     FRAME,
     LINK,
     SHARE,
@@ -46,15 +46,15 @@ from experiments.faults.fault_values import (
     version,
     whole,
 )
-from planner.core.problem import Problem
-from planner.install.background_entries import Flow
-from planner.install.fault_entries import Faults, LinkFaults
-from topo.errors import InputError
-from topo.files.quantities import RATE, lasting, rate
-from topo.files.reader import FileKind, Section, of_type, read_file
-from traffic.faults.attacks import ATTACKS
-from traffic.faults.endpoint_faults import Stragglers
-from traffic.faults.hostile import Attack, possible_attacks
+from inakit.planner.core.problem import Problem
+from inakit.planner.install.background_entries import Flow
+from inakit.planner.install.fault_entries import Faults, LinkFaults
+from inakit.topo.errors import InputError
+from inakit.topo.files.quantities import RATE, lasting, rate
+from inakit.topo.files.reader import FileKind, Section, of_type, read_file
+from inakit.traffic.faults.attacks import ATTACKS
+from inakit.traffic.faults.endpoint_faults import Stragglers
+from inakit.traffic.faults.hostile import Attack, possible_attacks
 
 HOST = "the name of a host"
 

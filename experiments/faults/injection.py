@@ -12,25 +12,25 @@ from math import inf
 from types import TracebackType
 from typing import Any, Self
 
-from experiments.faults.fault_plan import Event, FaultPlan, Link
-from experiments.worlds.world import Beside, LiveNetwork
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from planner.install.background_entries import Flow, background_routes, flow_links, with_background
-from planner.install.fault_entries import doubled_by_hosts, with_faults
-from switch.entries import Entries, SwitchEntries
-from topo.errors import RunError
-from traffic.collectives.layout import lay_out_plan
-from traffic.endpoints.streams import StreamLayout
-from traffic.faults.background import background_traffic
-from traffic.faults.endpoint_faults import FaultyPorts, with_shares
-from traffic.faults.hostile import hostile_traffic
-from traffic.measure.counters.snapshots import difference
-from traffic.measure.fidelity import Excuses, dropped_by_queues
-from traffic.measure.monitor import Monitor
-from traffic.runs.closed_loop import ClosedLoop
-from traffic.sockets.ports import Ports, RepeatedFrames
-from traffic.wire.packet_format import Event as PacketEvent
+from inakit.experiments.faults.fault_plan import Event, FaultPlan, Link
+from inakit.experiments.worlds.world import Beside, LiveNetwork
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.install.background_entries import Flow, background_routes, flow_links, with_background
+from inakit.planner.install.fault_entries import doubled_by_hosts, with_faults
+from inakit.switch.entries import Entries, SwitchEntries
+from inakit.topo.errors import RunError
+from inakit.traffic.collectives.layout import lay_out_plan
+from inakit.traffic.endpoints.streams import StreamLayout
+from inakit.traffic.faults.background import background_traffic
+from inakit.traffic.faults.endpoint_faults import FaultyPorts, with_shares
+from inakit.traffic.faults.hostile import hostile_traffic
+from inakit.traffic.measure.counters.snapshots import difference
+from inakit.traffic.measure.fidelity import Excuses, dropped_by_queues
+from inakit.traffic.measure.monitor import Monitor
+from inakit.traffic.runs.closed_loop import ClosedLoop
+from inakit.traffic.sockets.ports import Ports, RepeatedFrames
+from inakit.traffic.wire.packet_format import Event as PacketEvent
 
 
 def faulty_entries(problem: Problem, plan: Plan, installed: Entries, faults: FaultPlan) -> Entries:

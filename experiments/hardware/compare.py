@@ -9,20 +9,20 @@ from pathlib import Path
 
 from rich.console import Console
 
-from experiments.hardware.handover import chip_entries
-from experiments.inspect.contents import short
-from experiments.inspect.dump import call, group_line, key_texts
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from planner.install.data_plane_program import INA_HW, DataPlaneProgram
-from planner.install.plan_entries import entries
-from switch.entries import Entries, MulticastGroup, SwitchEntries, TableEntry
-from switch.handover.differences import Difference, differences
-from switch.handover.dumps import is_of_bfrt, load_dump
-from switch.handover.parts import Part
-from switch.program.program import Program
-from switch.program.read import read_program
-from topo.errors import InputError, unknown_name
+from inakit.experiments.hardware.handover import chip_entries
+from inakit.experiments.inspect.contents import short
+from inakit.experiments.inspect.dump import call, group_line, key_texts
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.install.data_plane_program import INA_HW, DataPlaneProgram
+from inakit.planner.install.plan_entries import entries
+from inakit.switch.entries import Entries, MulticastGroup, SwitchEntries, TableEntry
+from inakit.switch.handover.differences import Difference, differences
+from inakit.switch.handover.dumps import is_of_bfrt, load_dump
+from inakit.switch.handover.parts import Part
+from inakit.switch.program.program import Program
+from inakit.switch.program.read import read_program
+from inakit.topo.errors import InputError, unknown_name
 
 SHOWN = 20
 """The most differences of a switch that are shown; further ones are counted."""
@@ -50,8 +50,8 @@ class Source:
                 f"{switch}: '{self.place}' is no file: expected a dump of the switch, or the address of its P4Runtime "
                 "server as HOST:PORT or HOST:PORT/DEVICE"
             )
-        from switch.handover.p4runtime_read import read_switch  # noqa: PLC0415, needs gRPC
-        from switch.handover.p4runtime_text import load_schema  # noqa: PLC0415
+        from inakit.switch.handover.p4runtime_read import read_switch  # noqa: PLC0415, needs gRPC
+        from inakit.switch.handover.p4runtime_text import load_schema  # noqa: PLC0415
 
         return read_switch(address, int(device or 0), load_schema(program), switch)
 

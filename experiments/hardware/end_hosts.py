@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
 
-from planner.core.files import FILE, to_json
-from planner.core.fragment_ranges import fragment_ranges
-from planner.core.plan import ROOT_LABEL, AggregationTree, Plan, Shard
-from planner.core.policies import policy_of
-from planner.core.problem import Problem
-from topo.errors import writing
-from topo.fabric.addresses import addresses
-from topo.files.reader import read_file
-from topo.files.validation import validate
+from inakit.planner.core.files import FILE, to_json
+from inakit.planner.core.fragment_ranges import fragment_ranges
+from inakit.planner.core.plan import ROOT_LABEL, AggregationTree, Plan, Shard
+from inakit.planner.core.policies import policy_of
+from inakit.planner.core.problem import Problem
+from inakit.topo.errors import writing
+from inakit.topo.fabric.addresses import addresses
+from inakit.topo.files.reader import read_file
+from inakit.topo.files.validation import validate
 
 
 @dataclass(frozen=True)

@@ -12,18 +12,18 @@ from dataclasses import dataclass, replace
 from rich.console import Console
 from rich.table import Table
 
-from experiments.hardware.compiled.recorded import Recorded
-from experiments.hardware.compiled.resources import Resources
-from planner.core.evaluate import evaluate
-from planner.core.limits.used_limits import RECIRCULATION, UsedLimit, used_bitmaps, used_summing
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from planner.install.plan_entries import entries
-from switch.entries import SwitchEntries
-from topo.errors import InputError
-from topo.fabric.chips import VALUES_PER_PACKET, Chip
-from topo.fabric.fabric import Fabric
-from topo.fabric.variations import with_chip_as_wired
+from inakit.experiments.hardware.compiled.recorded import Recorded
+from inakit.experiments.hardware.compiled.resources import Resources
+from inakit.planner.core.evaluate import evaluate
+from inakit.planner.core.limits.used_limits import RECIRCULATION, UsedLimit, used_bitmaps, used_summing
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.install.plan_entries import entries
+from inakit.switch.entries import SwitchEntries
+from inakit.topo.errors import InputError
+from inakit.topo.fabric.chips import VALUES_PER_PACKET, Chip
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.variations import with_chip_as_wired
 
 SLOTS, ENTRIES, GROUPS, MEMORY = "slots", "table entries", "multicast groups", "memory of the sums"
 TOLERANCE = 1e-9

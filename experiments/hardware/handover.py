@@ -8,19 +8,19 @@ from pathlib import Path
 from shutil import copyfile
 from urllib.parse import quote
 
-from experiments.hardware.end_hosts import end_hosts, save_end_hosts
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from planner.install.data_plane_program import INA, INA_HW, DataPlaneProgram
-from planner.install.plan_entries import entries
-from planner.install.program import PIPELINE
-from switch.entries import Entries
-from switch.handover.bfrt import documents
-from switch.handover.bfrt_schema import check_documents, load_schema
-from switch.handover.bfrt_scripts import add_script, dump_script, lines, remove_script
-from switch.program.read import read_program
-from topo.errors import PlanError, writing
-from topo.fabric.fabric import Fabric
+from inakit.experiments.hardware.end_hosts import end_hosts, save_end_hosts
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.install.data_plane_program import INA, INA_HW, DataPlaneProgram
+from inakit.planner.install.plan_entries import entries
+from inakit.planner.install.program import PIPELINE
+from inakit.switch.entries import Entries
+from inakit.switch.handover.bfrt import documents
+from inakit.switch.handover.bfrt_schema import check_documents, load_schema
+from inakit.switch.handover.bfrt_scripts import add_script, dump_script, lines, remove_script
+from inakit.switch.program.read import read_program
+from inakit.topo.errors import PlanError, writing
+from inakit.topo.fabric.fabric import Fabric
 
 BFRT, P4RUNTIME, HOSTS = "bfrt", "p4runtime", "hosts"
 """The folders in that of a plan."""
@@ -95,7 +95,7 @@ def misplaced(fabric: Fabric) -> Iterator[str]:
 
 def write_p4runtime(folder: Path, installed: Entries, program: Path) -> None:
     """Write for each switch the requests that add and remove its entries, and the P4Info."""
-    from switch.handover import p4runtime_text as text  # noqa: PLC0415, protobuf takes time to load
+    from inakit.switch.handover import p4runtime_text as text  # noqa: PLC0415, protobuf takes time to load
 
     info = text.load_schema(program)
     with writing(folder):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from planner.core.check import check
-from planner.core.files import load_jobs, load_plan
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from topo.errors import InputError
-from topo.files.fabrics import load_fabric
-from traffic.wire.frames import FRAGMENT
+from inakit.planner.core.check import check
+from inakit.planner.core.files import load_jobs, load_plan
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.topo.errors import InputError
+from inakit.topo.files.fabrics import load_fabric
+from inakit.traffic.wire.frames import FRAGMENT
 
 
 def load_plan_folder(folder: Path) -> tuple[Problem, Plan]:

@@ -25,11 +25,11 @@ from typing import Protocol, Self
 
 from rich.console import Console
 
-from topo.errors import InputError, MachineError, RunError, as_root, unknown_name, writing
-from topo.fabric.fabric import Fabric
-from topo.live.ledger import Ledger
-from topo.live.running import RunningNetwork
-from topo.live.signals import interrupts_held, signals_unwind
+from inakit.topo.errors import InputError, MachineError, RunError, as_root, unknown_name, writing
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.live.ledger import Ledger
+from inakit.topo.live.running import RunningNetwork
+from inakit.topo.live.signals import interrupts_held, signals_unwind
 
 BUFFER_KIB = 8192
 START_S = 10.0
@@ -204,7 +204,7 @@ def capture_to(
 
 def telling(console: Console, file: Path) -> Callable[[], None]:
     """A function that prints the packets which have come into the file since it was last called."""
-    from experiments.inspect.decoded import Decoded  # noqa: PLC0415, scapy takes long to import
+    from inakit.experiments.inspect.decoded import Decoded  # noqa: PLC0415, scapy takes long to import
 
     decoded = Decoded(file)
 
@@ -257,7 +257,7 @@ def places_of(fabric: Fabric, switch: str, colon: str, port: str) -> list[Place]
 
 
 class Capturable(Protocol):
-    """A running network of this process (`topo.live.network.Network`)."""
+    """A running network of this process (`inakit.topo.live.network.Network`)."""
 
     @property
     def ledger(self) -> Ledger:

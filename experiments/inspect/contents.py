@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from switch.entries import MulticastGroup, TableEntry
-from switch.handle import program_of
-from switch.program.program import Program
-from switch.running_switch import SwitchView
-from switch.targets import TARGETS
-from topo.errors import MachineError, as_root, unknown_name
-from topo.live.running import SwitchFacts
+from inakit.switch.entries import MulticastGroup, TableEntry
+from inakit.switch.handle import program_of
+from inakit.switch.program.program import Program
+from inakit.switch.running_switch import SwitchView
+from inakit.switch.targets import TARGETS
+from inakit.topo.errors import MachineError, as_root, unknown_name
+from inakit.topo.live.running import SwitchFacts
 
 Values = NDArray[np.uint64]
 

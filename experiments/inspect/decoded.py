@@ -8,7 +8,7 @@ from pathlib import Path
 from scapy.packet import Packet
 from scapy.utils import PcapReader
 
-from traffic.wire import scapy_layers
+from inakit.traffic.wire import scapy_layers
 
 LAYERS = (scapy_layers.INA, scapy_layers.Values)
 """What scapy knows by them."""

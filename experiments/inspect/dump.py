@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from experiments.inspect.contents import Contents, Selection, Values, as_document, attach, read, short
-from planner.install.program import EVENTS, LOST, RECEIVED, REPLICATED, SENT, SLOT_BITMAP
-from switch.entries import MulticastGroup, TableEntry
-from switch.program.pipelines import Table
-from switch.program.program import Program
-from topo.live.running import RunningNetwork, SwitchFacts
-from traffic.wire.packet_format import Event
+from inakit.experiments.inspect.contents import Contents, Selection, Values, as_document, attach, read, short
+from inakit.planner.install.program import EVENTS, LOST, RECEIVED, REPLICATED, SENT, SLOT_BITMAP
+from inakit.switch.entries import MulticastGroup, TableEntry
+from inakit.switch.program.pipelines import Table
+from inakit.switch.program.program import Program
+from inakit.topo.live.running import RunningNetwork, SwitchFacts
+from inakit.traffic.wire.packet_format import Event
 
 ROWS = 20
 """The most elements that are shown of several registers together."""

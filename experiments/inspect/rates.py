@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-from topo.live.running import PortFacts, RunningNetwork
-from traffic.measure.counters.kernel_counters import CpuTime, InterfaceCounters, interfaces, processor_times
-from traffic.measure.counters.queue_drops import QueueReader
-from traffic.sockets.backlog import backlog_drops
+from inakit.topo.live.running import PortFacts, RunningNetwork
+from inakit.traffic.measure.counters.kernel_counters import CpuTime, InterfaceCounters, interfaces, processor_times
+from inakit.traffic.measure.counters.queue_drops import QueueReader
+from inakit.traffic.sockets.backlog import backlog_drops
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from itertools import zip_longest
 
 from rich.text import Text
 
-from experiments.inspect.rates import LinkRate, ProcessorRate, Rates, SwitchRate
-from topo.live.running import RunningNetwork
-from traffic.measure.verdict import Limits
+from inakit.experiments.inspect.rates import LinkRate, ProcessorRate, Rates, SwitchRate
+from inakit.topo.live.running import RunningNetwork
+from inakit.traffic.measure.verdict import Limits
 
 FULL_LOAD = 0.95
 """From this load on a link is highlighted."""

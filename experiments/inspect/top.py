@@ -10,10 +10,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.live import Live
 
-from experiments.inspect.rates import Sampler, rates
-from experiments.inspect.screen import HEAD_LINES, screen, widths_of, widths_within
-from topo.errors import InputError, MachineError, as_root
-from topo.live.running import RunningNetwork, find_network, running_networks
+from inakit.experiments.inspect.rates import Sampler, rates
+from inakit.experiments.inspect.screen import HEAD_LINES, screen, widths_of, widths_within
+from inakit.topo.errors import InputError, MachineError, as_root
+from inakit.topo.live.running import RunningNetwork, find_network, running_networks
 
 LEAST_INTERVAL_S = 0.1
 NICENESS = 10

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from experiments.labs.registry import LABS, lab_folder, lab_named
-from topo.errors import InputError, writing
+from inakit.experiments.labs.registry import LABS, lab_folder, lab_named
+from inakit.topo.errors import InputError, writing
 
 LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.pyc", ".pytest_cache")
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from experiments.labs.course import forward
-from experiments.labs.course import sum as sum_lab
-from experiments.labs.course.switch_lab import SwitchLab
-from experiments.labs.grading.grade import Lab
-from experiments.labs.loss.lab import LossLab
-from experiments.labs.measure.lab import MeasureLab
-from experiments.labs.plan.lab import PlanLab
-from experiments.labs.pool.lab import PoolLab
-from experiments.labs.tree.lab import TreeLab
-from topo.errors import InputError, unknown_name
+from inakit.experiments.labs.course import forward
+from inakit.experiments.labs.course import sum as sum_lab
+from inakit.experiments.labs.course.switch_lab import SwitchLab
+from inakit.experiments.labs.grading.grade import Lab
+from inakit.experiments.labs.loss.lab import LossLab
+from inakit.experiments.labs.measure.lab import MeasureLab
+from inakit.experiments.labs.plan.lab import PlanLab
+from inakit.experiments.labs.pool.lab import PoolLab
+from inakit.experiments.labs.tree.lab import TreeLab
+from inakit.topo.errors import InputError, unknown_name
 
 IN_ORDER: tuple[Lab, ...] = (
     SwitchLab("1-forward", "A router: the tools", "3 to 5", "forward", forward.ITEMS),

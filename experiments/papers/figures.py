@@ -12,10 +12,10 @@ from importlib import import_module
 
 from rich.console import Console
 
-from experiments.papers.common.figure import Figure, Request
-from experiments.sweeps.one_trial import tried
-from topo.errors import InputError, unknown_name
-from traffic.measure.verdict import Verdict, worst_of
+from inakit.experiments.papers.common.figure import Figure, Request
+from inakit.experiments.sweeps.one_trial import tried
+from inakit.topo.errors import InputError, unknown_name
+from inakit.traffic.measure.verdict import Verdict, worst_of
 
 
 def module(name: str, function: str = "run", *given: str) -> Callable[[Console, Request], str]:
@@ -25,7 +25,7 @@ def module(name: str, function: str = "run", *given: str) -> Callable[[Console, 
     """
 
     def run(console: Console, request: Request) -> str:
-        verdict: str = getattr(import_module(f"experiments.papers.{name}"), function)(*given, console, request)
+        verdict: str = getattr(import_module(f"inakit.experiments.papers.{name}"), function)(*given, console, request)
         return verdict
 
     return run

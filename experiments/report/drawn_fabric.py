@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from experiments.report.document import FabricView, LinkView, NodeView
-from topo.fabric.circuits import INTERCONNECT
-from topo.fabric.fabric import Fabric, Link, Switch
-from topo.picture.positions import NodePositions
+from inakit.experiments.report.document import FabricView, LinkView, NodeView
+from inakit.topo.fabric.circuits import INTERCONNECT
+from inakit.topo.fabric.fabric import Fabric, Link, Switch
+from inakit.topo.picture.positions import NodePositions
 
 DirectedLink = tuple[str, str]
 

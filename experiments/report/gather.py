@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from experiments.report.document import (
+from inakit.experiments.report.document import (
     AggregatorView,
     Document,
     Figure,
@@ -18,11 +18,11 @@ from experiments.report.document import (
     SwitchView,
     TreeView,
 )
-from experiments.report.drawn_fabric import DrawnFabric
-from experiments.report.link_loads import carried, hops_of, loads_view
-from experiments.report.over_time import circuits_of, events_of, iterations_of, series_of, used_of
-from experiments.report.run_folder import ReadFolder, open_folder
-from experiments.run.printed.report import (
+from inakit.experiments.report.drawn_fabric import DrawnFabric
+from inakit.experiments.report.link_loads import carried, hops_of, loads_view
+from inakit.experiments.report.over_time import circuits_of, events_of, iterations_of, series_of, used_of
+from inakit.experiments.report.run_folder import ReadFolder, open_folder
+from inakit.experiments.run.printed.report import (
     NO_RESULTS,
     OVERLOAD,
     collision_lines,
@@ -30,12 +30,12 @@ from experiments.run.printed.report import (
     replay_lines,
     stranger_lines,
 )
-from experiments.styles.method_styles import styles_of
-from planner.core.evaluate import evaluate, tree_loads
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from topo.errors import InputError
-from traffic.measure.verdict import VALID
+from inakit.experiments.styles.method_styles import styles_of
+from inakit.planner.core.evaluate import evaluate, tree_loads
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.topo.errors import InputError
+from inakit.traffic.measure.verdict import VALID
 
 WHOLE_RUN = (
     *("sending_rate_bps", "ps_ingress_bytes", "communication_time_s", "aggregation_ratio"),

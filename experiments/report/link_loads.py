@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from experiments.report.document import IterationView, LoadsView
-from experiments.report.drawn_fabric import DirectedLink, DrawnFabric
-from experiments.report.run_folder import Table
-from planner.core.evaluate import TreeLoad, evaluate, tree_loads
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from planner.trees.headroom import RESULTS_RETURN
+from inakit.experiments.report.document import IterationView, LoadsView
+from inakit.experiments.report.drawn_fabric import DirectedLink, DrawnFabric
+from inakit.experiments.report.run_folder import Table
+from inakit.planner.core.evaluate import TreeLoad, evaluate, tree_loads
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.trees.headroom import RESULTS_RETURN
 
 
 @dataclass(frozen=True)

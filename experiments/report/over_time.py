@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.report.document import CircuitView, EventView, IterationView, PartView, SeriesView, UsedView
-from experiments.report.drawn_fabric import DrawnFabric
-from experiments.report.run_folder import Table
+from inakit.experiments.report.document import CircuitView, EventView, IterationView, PartView, SeriesView, UsedView
+from inakit.experiments.report.drawn_fabric import DrawnFabric
+from inakit.experiments.report.run_folder import Table
 
 FloatArray = NDArray[np.float64]
 

@@ -15,8 +15,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from string import Template
 
-from experiments.report.document import Document
-from topo.errors import MachineError
+from inakit.experiments.report.document import Document
+from inakit.topo.errors import MachineError
 
 FOLDER = Path(__file__).with_name("template")
 SCRIPTS = (

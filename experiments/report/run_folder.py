@@ -11,18 +11,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from experiments.run.record import RECORD_VERSION
-from planner.core.files import FILE as JOBS_FILE
-from planner.core.files import JobsFile, load_plan
-from planner.core.plan import Plan
-from planner.core.problem import Job, Problem
-from topo.errors import InputError
-from topo.fabric.fabric import Fabric
-from topo.files.fabric_records import FabricRecord, fabric_of
-from topo.files.fabrics import YAML, load_fabric
-from topo.files.reader import ParsedFile
-from topo.files.validation import validate
-from traffic.wire.frames import FRAGMENT
+from inakit.experiments.run.record import RECORD_VERSION
+from inakit.planner.core.files import FILE as JOBS_FILE
+from inakit.planner.core.files import JobsFile, load_plan
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Job, Problem
+from inakit.topo.errors import InputError
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.files.fabric_records import FabricRecord, fabric_of
+from inakit.topo.files.fabrics import YAML, load_fabric
+from inakit.topo.files.reader import ParsedFile
+from inakit.topo.files.validation import validate
+from inakit.traffic.wire.frames import FRAGMENT
 
 RECORD = "run.json"
 PARTS = ("version", "verdict", "reasons", "switch", "mode", "seed", "fabric", "planners", "configuration")

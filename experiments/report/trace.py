@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Any
 
-from experiments.report.document import FabricView, PlannerView, RunView
+from inakit.experiments.report.document import FabricView, PlannerView, RunView
 
 US_PER_S = 1e6
 Event = dict[str, Any]

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from experiments.report.document import Document
-from experiments.report.gather import document_of
-from experiments.report.page import page_of
-from experiments.report.trace import trace_of
-from topo.errors import InakitError, writing
+from inakit.experiments.report.document import Document
+from inakit.experiments.report.gather import document_of
+from inakit.experiments.report.page import page_of
+from inakit.experiments.report.trace import trace_of
+from inakit.topo.errors import InakitError, writing
 
 PAGE, TRACE = "report.html", "trace.json"
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planner.core.problem import Job, Problem
-from topo.fabric.variations import with_scale
-from traffic.measure.measured import Iteration, Measured
-from traffic.runs.closed_loop import ReliableOptions
+from inakit.planner.core.problem import Job, Problem
+from inakit.topo.fabric.variations import with_scale
+from inakit.traffic.measure.measured import Iteration, Measured
+from inakit.traffic.runs.closed_loop import ReliableOptions
 
 
 def slowed_problem(problem: Problem, scale: float) -> Problem:

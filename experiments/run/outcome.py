@@ -6,28 +6,28 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from experiments.inspect.capture import Counts
-from experiments.run.observe.observed import Observed
-from experiments.run.pace import Pace
-from experiments.run.printed.bandwidths import bandwidth_figures
-from experiments.run.record import RunFolder
-from experiments.worlds.world import LiveNetwork
-from planner.core.evaluate import Prediction, evaluate
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from traffic.measure.comparison import Figures, Pair, measured_by_job, paired, planned_by_job
-from traffic.measure.counters.link_load import link_rows
-from traffic.measure.counters.snapshots import difference
-from traffic.measure.fidelity import Excuses, judge, turned_away
-from traffic.measure.link_totals import ends_of_interfaces, link_totals
-from traffic.measure.measured import Measured
-from traffic.measure.monitor import Monitor
-from traffic.measure.off_plan import off_plan
-from traffic.measure.processors.part_seconds import part_series
-from traffic.measure.switch_aggregation import gradient_bytes_on_links, measured_aggregation
-from traffic.measure.verdict import Verdict
-from traffic.wire.frames import FRAGMENT
-from traffic.wire.packet_format import Event
+from inakit.experiments.inspect.capture import Counts
+from inakit.experiments.run.observe.observed import Observed
+from inakit.experiments.run.pace import Pace
+from inakit.experiments.run.printed.bandwidths import bandwidth_figures
+from inakit.experiments.run.record import RunFolder
+from inakit.experiments.worlds.world import LiveNetwork
+from inakit.planner.core.evaluate import Prediction, evaluate
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.traffic.measure.comparison import Figures, Pair, measured_by_job, paired, planned_by_job
+from inakit.traffic.measure.counters.link_load import link_rows
+from inakit.traffic.measure.counters.snapshots import difference
+from inakit.traffic.measure.fidelity import Excuses, judge, turned_away
+from inakit.traffic.measure.link_totals import ends_of_interfaces, link_totals
+from inakit.traffic.measure.measured import Measured
+from inakit.traffic.measure.monitor import Monitor
+from inakit.traffic.measure.off_plan import off_plan
+from inakit.traffic.measure.processors.part_seconds import part_series
+from inakit.traffic.measure.switch_aggregation import gradient_bytes_on_links, measured_aggregation
+from inakit.traffic.measure.verdict import Verdict
+from inakit.traffic.wire.frames import FRAGMENT
+from inakit.traffic.wire.packet_format import Event
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Outcome:
     the network took to set up. `faults`: what was injected, as `run.json` has it. `pairs`: planned beside measured
     figures, for every job and in total. `observed`: series of links and times of fragments, of a run that was observed.
     `circuits`: which circuits existed when, as `run.json` has it, of a run that changed them.
-    `bandwidth`: what `experiments.run.printed.bandwidths` says of the run.
+    `bandwidth`: what `inakit.experiments.run.printed.bandwidths` says of the run.
     """
 
     measured: Measured

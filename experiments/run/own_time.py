@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from experiments.run.dilation import slowed_options
-from planner.core.evaluate import evaluate
-from planner.core.fragment_ranges import fragment_ranges
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from topo.fabric.fabric import QUEUE_PACKETS
-from traffic.endpoints.streams import Bounds, in_flight
-from traffic.runs.closed_loop import ReliableOptions
-from traffic.runs.replay import ReplayOptions
+from inakit.experiments.run.dilation import slowed_options
+from inakit.planner.core.evaluate import evaluate
+from inakit.planner.core.fragment_ranges import fragment_ranges
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.topo.fabric.fabric import QUEUE_PACKETS
+from inakit.traffic.endpoints.streams import Bounds, in_flight
+from inakit.traffic.runs.closed_loop import ReliableOptions
+from inakit.traffic.runs.replay import ReplayOptions
 
 MADE_FOR_BPS = 20e6
 """The endpoints' times are made for links of this rate; on faster ones they are shorter in proportion."""

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from planner.core.evaluate import Prediction
-from planner.core.problem import Job, Problem
-from topo.errors import InakitError
-from traffic.measure.verdict import Cause
-from traffic.runs.closed_loop import Progress
+from inakit.planner.core.evaluate import Prediction
+from inakit.planner.core.problem import Job, Problem
+from inakit.topo.errors import InakitError
+from inakit.traffic.measure.verdict import Cause
+from inakit.traffic.runs.closed_loop import Progress
 
 WINDOW_S = 6.0
 """A run must be too slow over so many seconds: other work that takes the machine for a moment is over sooner."""
@@ -69,7 +69,7 @@ def of_job(job: Job, prediction: Prediction, weight: float) -> PlannedProgress:
 
 
 class Watching(Protocol):
-    """What can tell during a run whether it is overloaded, as `traffic.measure.monitor.Monitor` can."""
+    """What can tell during a run whether it is overloaded, as `inakit.traffic.measure.monitor.Monitor` can."""
 
     def overloaded_so_far(self) -> tuple[Cause, ...]:
         """Why the run is clearly overloaded already; empty as long as that is not clear."""

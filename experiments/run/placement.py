@@ -9,14 +9,14 @@ from statistics import fmean
 from rich.console import Console
 from rich.table import Table
 
-from experiments.run.scenario import FabricChoice
-from planner.core.files import save_jobs
-from planner.placement.policies import find_policy
-from planner.placement.queue import PlacedJob, load_queue
-from planner.placement.simulate import InaOptions, place_queue
-from topo.errors import InputError, writing
-from topo.files.csv_table import write_csv
-from traffic.wire.frames import FRAGMENT
+from inakit.experiments.run.scenario import FabricChoice
+from inakit.planner.core.files import save_jobs
+from inakit.planner.placement.policies import find_policy
+from inakit.planner.placement.queue import PlacedJob, load_queue
+from inakit.planner.placement.simulate import InaOptions, place_queue
+from inakit.topo.errors import InputError, writing
+from inakit.topo.files.csv_table import write_csv
+from inakit.traffic.wire.frames import FRAGMENT
 
 COLUMNS = ("job", "arrival_s", "start_s", "end_s", "ina_s", "workers", "servers")
 

@@ -8,23 +8,23 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from experiments.run.printed.tables import NamedTable
-from planner.core.check import check
-from planner.core.collectives.collective_trees import trees_of
-from planner.core.evaluate import Prediction, evaluate
-from planner.core.files import load_jobs, load_plan, save_entries, save_jobs, save_plan
-from planner.core.method import AFTERWARDS, Options
-from planner.core.plan import AggregationTree, Plan
-from planner.core.problem import Problem
-from planner.core.solving import SolverOutcome
-from planner.install.plan_entries import check_limits, entries, many_copies
-from planner.registry import find_method
-from planner.trees.headroom import RESULTS_RETURN, AsRun, as_run
-from switch.entries import Entries
-from topo.errors import writing
-from topo.fabric.fabric import Fabric
-from topo.files.fabrics import load_fabric, save_fabric
-from traffic.wire.frames import FRAGMENT
+from inakit.experiments.run.printed.tables import NamedTable
+from inakit.planner.core.check import check
+from inakit.planner.core.collectives.collective_trees import trees_of
+from inakit.planner.core.evaluate import Prediction, evaluate
+from inakit.planner.core.files import load_jobs, load_plan, save_entries, save_jobs, save_plan
+from inakit.planner.core.method import AFTERWARDS, Options
+from inakit.planner.core.plan import AggregationTree, Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.core.solving import SolverOutcome
+from inakit.planner.install.plan_entries import check_limits, entries, many_copies
+from inakit.planner.registry import find_method
+from inakit.planner.trees.headroom import RESULTS_RETURN, AsRun, as_run
+from inakit.switch.entries import Entries
+from inakit.topo.errors import writing
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.files.fabrics import load_fabric, save_fabric
+from inakit.traffic.wire.frames import FRAGMENT
 
 BUSIEST_LINKS = 5
 ALL_JOBS = "several jobs: the slowest worker's rate, PS ingress of all together, the slowest job's time"
@@ -174,7 +174,7 @@ def write_plan(folder: Path, problem: Problem, plan: Plan, installed: Entries | 
 
 def draw_fabric(fabric: Fabric, problem: Problem | None, plan: Plan | None, output: Path) -> list[Path]:
     """Draw the fabric as PNG and SVG, with a plan also trees and link loads, and save it as YAML; returns the paths."""
-    from topo.picture.draw import draw  # noqa: PLC0415, matplotlib takes a second
+    from inakit.topo.picture.draw import draw  # noqa: PLC0415, matplotlib takes a second
 
     paths = [output.with_suffix(suffix) for suffix in (".png", ".svg")]
     with writing(output.parent):

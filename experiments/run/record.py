@@ -27,9 +27,9 @@ from typing import IO, Any
 
 import psutil
 
-from topo.errors import OutputError, writing
-from topo.live.signals import interrupts_held
-from traffic.measure.verdict import Verdict
+from inakit.topo.errors import OutputError, writing
+from inakit.topo.live.signals import interrupts_held
+from inakit.traffic.measure.verdict import Verdict
 
 RECORD_VERSION = 1
 LIBRARIES = ("inakit", "numpy", "pulp", "highspy", "networkx", "scapy", "pyroute2", "psutil")

@@ -4,7 +4,7 @@
     outcome = run_plan(run, find_world("fast"))
 
 Every command that runs a plan does it here: emulate, train, exactness, calibrate, schedules of circuits and the figures
-of the papers. The worlds are those of `experiments.worlds`.
+of the papers. The worlds are those of `inakit.experiments.worlds`.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from experiments.faults.fault_plan import FaultPlan
-from experiments.faults.injection import Injection, Scene, faulty_entries
-from experiments.inspect.capture import Place
-from experiments.run.dilation import options_for
-from experiments.run.observe.observed import observed
-from experiments.run.observe.sampling import check_observation
-from experiments.run.outcome import Outcome, watch
-from experiments.run.own_time import in_own_time, replay_in_own_time
-from experiments.run.pace import Pace
-from experiments.run.printed.progress import Report, Stage, unseen
-from experiments.worlds.observation import Observation
-from experiments.worlds.world import Feature, LiveNetwork, Wiring, World
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from planner.install.plan_entries import entries, many_copies
-from switch.entries import Entries
-from topo.errors import InputError, PlanError
-from topo.fabric.circuits import Interconnect
-from topo.fabric.fabric import Fabric
-from traffic.endpoints.gradient import Gradients
-from traffic.measure.fidelity import Excuses
-from traffic.measure.measured import Measured
-from traffic.runs.closed_loop import Interference, ReliableOptions, run_reliable
-from traffic.runs.replay import ReplayOptions, run_replay
+from inakit.experiments.faults.fault_plan import FaultPlan
+from inakit.experiments.faults.injection import Injection, Scene, faulty_entries
+from inakit.experiments.inspect.capture import Place
+from inakit.experiments.run.dilation import options_for
+from inakit.experiments.run.observe.observed import observed
+from inakit.experiments.run.observe.sampling import check_observation
+from inakit.experiments.run.outcome import Outcome, watch
+from inakit.experiments.run.own_time import in_own_time, replay_in_own_time
+from inakit.experiments.run.pace import Pace
+from inakit.experiments.run.printed.progress import Report, Stage, unseen
+from inakit.experiments.worlds.observation import Observation
+from inakit.experiments.worlds.world import Feature, LiveNetwork, Wiring, World
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.install.plan_entries import entries, many_copies
+from inakit.switch.entries import Entries
+from inakit.topo.errors import InputError, PlanError
+from inakit.topo.fabric.circuits import Interconnect
+from inakit.topo.fabric.fabric import Fabric
+from inakit.traffic.endpoints.gradient import Gradients
+from inakit.traffic.measure.fidelity import Excuses
+from inakit.traffic.measure.measured import Measured
+from inakit.traffic.runs.closed_loop import Interference, ReliableOptions, run_reliable
+from inakit.traffic.runs.replay import ReplayOptions, run_replay
 
 Leader = Callable[[LiveNetwork], AbstractContextManager[Interference]]
 """Makes the `Interference` of a run in a network. Its context begins with the run and ends with it."""

@@ -12,15 +12,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from planner.core.files import load_jobs
-from planner.core.models import BYTES_PER_PARAMETER, find_model
-from planner.core.problem import Job, Problem
-from planner.trees.unfolding import unfold
-from topo.errors import InputError
-from topo.fabric.clos import DEFAULT_CAPACITY_BPS
-from topo.fabric.fabric import Fabric
-from topo.fabric.generators import FABRICS, named_fabric
-from topo.fabric.variations import (
+from inakit.planner.core.files import load_jobs
+from inakit.planner.core.models import BYTES_PER_PARAMETER, find_model
+from inakit.planner.core.problem import Job, Problem
+from inakit.planner.trees.unfolding import unfold
+from inakit.topo.errors import InputError
+from inakit.topo.fabric.clos import DEFAULT_CAPACITY_BPS
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.generators import FABRICS, named_fabric
+from inakit.topo.fabric.variations import (
     with_aggregators,
     with_capacities,
     with_capacity,
@@ -29,10 +29,10 @@ from topo.fabric.variations import (
     with_pipelines,
     with_scale,
 )
-from topo.files.chip_profiles import find_chip
-from topo.files.fabrics import FABRIC_SUFFIXES, load_fabric
-from topo.files.quantities import parse_rate
-from traffic.wire.frames import FRAGMENT
+from inakit.topo.files.chip_profiles import find_chip
+from inakit.topo.files.fabrics import FABRIC_SUFFIXES, load_fabric
+from inakit.topo.files.quantities import parse_rate
+from inakit.traffic.wire.frames import FRAGMENT
 
 DEFAULT_GRADIENT_BYTES = 548_000
 """VGG19's 548 MB, scaled down a thousand times as InArt does (section 5.3.1)."""
@@ -167,7 +167,7 @@ class JobChoice:
 
     The parameter servers are the first `servers` hosts whose names begin with "ps"; on a fabric without such names
     `servers` hosts are drawn by the seed. Of the other hosts `workers` are drawn. `model` is one of
-    `planner.core.models`.
+    `inakit.planner.core.models`.
     """
 
     file: Path | None = None

@@ -18,27 +18,27 @@ from typing import Any
 
 import numpy as np
 
-from experiments.run.observe.sampling import AUTO
-from experiments.run.outcome import Outcome
-from experiments.run.run import Run, run_plan
-from experiments.worlds.world import Beside, LiveNetwork, World
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from planner.install.circuit_entries import CircuitEntries, Rates
-from planner.install.plan_entries import entries
-from planner.methods.p4inc_aoi.network import interconnect_of, pairs_of, plan_of, problem_of
-from planner.methods.p4inc_aoi.problem.schedule import Schedule, Slot
-from planner.methods.p4inc_aoi.problem.system import Scheduling
-from switch.entries import SwitchEntries
-from topo.fabric.circuits import INTERCONNECT, Circuit, Interconnect
-from traffic.endpoints.streams import StreamLayout, in_flight
-from traffic.endpoints.worker_options import WorkerOptions
-from traffic.measure.fidelity import Excuses
-from traffic.measure.measured import Measured
-from traffic.runs.closed_loop import ClosedLoop, Progress, ReliableOptions
-from traffic.runs.loop import JobState
-from traffic.sockets.ports import Ports
-from traffic.wire.frames import FRAGMENT
+from inakit.experiments.run.observe.sampling import AUTO
+from inakit.experiments.run.outcome import Outcome
+from inakit.experiments.run.run import Run, run_plan
+from inakit.experiments.worlds.world import Beside, LiveNetwork, World
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.install.circuit_entries import CircuitEntries, Rates
+from inakit.planner.install.plan_entries import entries
+from inakit.planner.methods.p4inc_aoi.network import interconnect_of, pairs_of, plan_of, problem_of
+from inakit.planner.methods.p4inc_aoi.problem.schedule import Schedule, Slot
+from inakit.planner.methods.p4inc_aoi.problem.system import Scheduling
+from inakit.switch.entries import SwitchEntries
+from inakit.topo.fabric.circuits import INTERCONNECT, Circuit, Interconnect
+from inakit.traffic.endpoints.streams import StreamLayout, in_flight
+from inakit.traffic.endpoints.worker_options import WorkerOptions
+from inakit.traffic.measure.fidelity import Excuses
+from inakit.traffic.measure.measured import Measured
+from inakit.traffic.runs.closed_loop import ClosedLoop, Progress, ReliableOptions
+from inakit.traffic.runs.loop import JobState
+from inakit.traffic.sockets.ports import Ports
+from inakit.traffic.wire.frames import FRAGMENT
 
 EXCUSES = Excuses(rates=True, astray=frozenset({INTERCONNECT}))
 """Workers send at the slots' rates, not the plan's. Packets that wait at a changing circuit reach another unit."""
@@ -94,7 +94,7 @@ class Course:
 class CourseOutcome:
     """What was measured of a course.
 
-    - `jct_s`: completion times by job, as `planner.methods.p4inc_aoi.problem.schedule.Figures` defines them
+    - `jct_s`: completion times by job, as `inakit.planner.methods.p4inc_aoi.problem.schedule.Figures` defines them
     - `connections`: how many connections were set up anew
     - `lost`: how many packets came to a dark port of the circuit switch
     - `behind_s`: how many seconds slots waited for late jobs, in all
@@ -108,7 +108,7 @@ class CourseOutcome:
 
 
 class Conductor:
-    """Leads a run through the slots of a course, as its `traffic.runs.closed_loop.Interference`."""
+    """Leads a run through the slots of a course, as its `inakit.traffic.runs.closed_loop.Interference`."""
 
     beside: Beside
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import fields
 from pathlib import Path
 
-from planner.core.problem import Job, Problem
-from topo.errors import InputError, writing
-from topo.files.fabrics import flow
+from inakit.planner.core.problem import Job, Problem
+from inakit.topo.errors import InputError, writing
+from inakit.topo.files.fabrics import flow
 
 COMMENTS = {
     "number": "1 to 65535; without it, the job's place in this list",
@@ -24,7 +24,7 @@ COMMENTS = {
 
 
 def jobs_text(problem: Problem, topo: str) -> str:
-    """The problem's jobs as commented YAML, which `planner.core.files.load_jobs` reads back as equal jobs."""
+    """The problem's jobs as commented YAML, which `inakit.planner.core.files.load_jobs` reads back as equal jobs."""
     lines = [
         f"# Jobs on fabric '{problem.fabric.name}'. Plan them: inakit plan --topo {topo} --jobs THIS_FILE",
         "# More jobs are more items of the list. docs/files.md describes the format.",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from experiments.papers.common.estimates import CONFIDENCE, Estimate
+from inakit.experiments.papers.common.estimates import CONFIDENCE, Estimate
 
 INTERVAL = "95 % interval (bootstrap)"
 RESAMPLES = 10_000

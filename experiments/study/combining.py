@@ -10,7 +10,7 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from topo.errors import InputError
+from inakit.topo.errors import InputError
 
 ALL, SIDE_BY_SIDE = "all", "side by side"
 COMBINE = "all, side by side, or a sample of 40"

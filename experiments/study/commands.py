@@ -7,10 +7,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from experiments.study.setting import KEYS
-from experiments.study.study import Study, kept_in, run_study
-from experiments.study.study_file import load_study
-from experiments.study.summary import (
+from inakit.experiments.study.setting import KEYS
+from inakit.experiments.study.study import Study, kept_in, run_study
+from inakit.experiments.study.study_file import load_study
+from inakit.experiments.study.summary import (
     DEFAULT_SHOWN,
     Left,
     baseline,
@@ -19,7 +19,7 @@ from experiments.study.summary import (
     groups_of,
     labelled,
 )
-from experiments.study.summary_tables import (
+from inakit.experiments.study.summary_tables import (
     differences_sheet,
     groups_sheet,
     terminal_table,
@@ -27,13 +27,13 @@ from experiments.study.summary_tables import (
     write_groups,
     write_latex,
 )
-from experiments.study.table import ASIDE, FIGURES, TABLE, Row, occasion_of, rows_of, write_tables
-from experiments.sweeps.engines import find_engine
-from experiments.sweeps.kept import Finished, Kept
-from experiments.sweeps.one_trial import Trial
-from topo.errors import InputError, unknown_name
-from topo.live.signals import interrupts_held
-from traffic.measure.verdict import VALID
+from inakit.experiments.study.table import ASIDE, FIGURES, TABLE, Row, occasion_of, rows_of, write_tables
+from inakit.experiments.sweeps.engines import find_engine
+from inakit.experiments.sweeps.kept import Finished, Kept
+from inakit.experiments.sweeps.one_trial import Trial
+from inakit.topo.errors import InputError, unknown_name
+from inakit.topo.live.signals import interrupts_held
+from inakit.traffic.measure.verdict import VALID
 
 ALL, FAILED = "all", "failed"
 
@@ -154,7 +154,7 @@ def draw_figures(study: Study, rows: Sequence[Row], results: Path, console: Cons
     """Draw the figures that the file asks for. Raises `InakitError`."""
     if not study.figures:
         return
-    from experiments.study.study_figures import draw  # noqa: PLC0415, matplotlib takes a second
+    from inakit.experiments.study.study_figures import draw  # noqa: PLC0415, matplotlib takes a second
 
     for number, asked in enumerate(study.figures, start=1):
         path = study.folder(results) / f"figure-{number}-{asked.y}-over-{asked.x}.pdf"

@@ -8,15 +8,15 @@ from typing import Any
 
 from rich.console import Console
 
-from experiments.emulate.emulate import Emulation, ended_early, make_plans, measure
-from experiments.faults.faults_file import load_faults
-from experiments.run.outcome import planned_figures
-from experiments.run.pace import TooSlowError
-from experiments.run.run import Run
-from experiments.study.setting import PLANS_ONLY, Setting
-from experiments.worlds.registry import find_world
-from planner.core.evaluate import evaluate
-from planner.core.plan import Plan
+from inakit.experiments.emulate.emulate import Emulation, ended_early, make_plans, measure
+from inakit.experiments.faults.faults_file import load_faults
+from inakit.experiments.run.outcome import planned_figures
+from inakit.experiments.run.pace import TooSlowError
+from inakit.experiments.run.run import Run
+from inakit.experiments.study.setting import PLANS_ONLY, Setting
+from inakit.experiments.worlds.registry import find_world
+from inakit.planner.core.evaluate import evaluate
+from inakit.planner.core.plan import Plan
 
 COMPARED = (
     "sending_rate_bps",

@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, StrictStr
 
-from experiments.run.scenario import FabricChoice, JobChoice, build_problem
-from planner.core.method import AFTERWARDS
-from planner.core.problem import Problem
-from topo.files.quantities import RATE, SIZE, Rate, Size, Whole
-from topo.files.validation import Record
+from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from inakit.planner.core.method import AFTERWARDS
+from inakit.planner.core.problem import Problem
+from inakit.topo.files.quantities import RATE, SIZE, Rate, Size, Whole
+from inakit.topo.files.validation import Record
 
 PLANS_ONLY = "none"
 """The world of a study that plans and runs nothing."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from experiments.study.setting import Setting
-from topo.errors import InputError, writing
+from inakit.experiments.study.setting import Setting
+from inakit.topo.errors import InputError, writing
 
 BEGINNING = """\
 # A study. Run it: inakit study run THIS_FILE. Look at it: inakit study show THIS_FILE. docs/studies.md describes it.

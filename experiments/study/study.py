@@ -10,17 +10,17 @@ from typing import Any
 
 from rich.console import Console
 
-from experiments.study.combining import Block, combined
-from experiments.study.measuring import measure_setting
-from experiments.study.setting import PLANS_ONLY, Setting
-from experiments.sweeps.code_version import ROOT, code_version
-from experiments.sweeps.engines import Engine
-from experiments.sweeps.kept import Finished, Kept
-from experiments.sweeps.one_trial import Trial, key_of
-from experiments.sweeps.run_trials import run_trials
-from experiments.worlds.registry import is_virtual
-from planner.own_planners import OwnMethod
-from planner.registry import find_method
+from inakit.experiments.study.combining import Block, combined
+from inakit.experiments.study.measuring import measure_setting
+from inakit.experiments.study.setting import PLANS_ONLY, Setting
+from inakit.experiments.sweeps.code_version import ROOT, code_version
+from inakit.experiments.sweeps.engines import Engine
+from inakit.experiments.sweeps.kept import Finished, Kept
+from inakit.experiments.sweeps.one_trial import Trial, key_of
+from inakit.experiments.sweeps.run_trials import run_trials
+from inakit.experiments.worlds.registry import is_virtual
+from inakit.planner.own_planners import OwnMethod
+from inakit.planner.registry import find_method
 
 FOLDER, KEPT = "studies", "kept"
 PLANNING = (

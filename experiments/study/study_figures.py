@@ -13,17 +13,17 @@ from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
-from experiments.papers.common.drawing import draw_panel
-from experiments.papers.common.estimates import MISSING, Estimate
-from experiments.papers.common.legend import legend
-from experiments.papers.common.panels import BARS, Panel
-from experiments.study.bootstrap import INTERVAL, bootstrapped
-from experiments.study.study import FigureAsked
-from experiments.study.summary import column_of, grouped, value_of
-from experiments.study.summary_tables import Unit, name, title_of, unit_of
-from experiments.study.table import Row
-from experiments.styles.method_styles import styles_of
-from topo.errors import InputError, writing
+from inakit.experiments.papers.common.drawing import draw_panel
+from inakit.experiments.papers.common.estimates import MISSING, Estimate
+from inakit.experiments.papers.common.legend import legend
+from inakit.experiments.papers.common.panels import BARS, Panel
+from inakit.experiments.study.bootstrap import INTERVAL, bootstrapped
+from inakit.experiments.study.study import FigureAsked
+from inakit.experiments.study.summary import column_of, grouped, value_of
+from inakit.experiments.study.summary_tables import Unit, name, title_of, unit_of
+from inakit.experiments.study.table import Row
+from inakit.experiments.styles.method_styles import styles_of
+from inakit.topo.errors import InputError, writing
 
 WIDTHS_INCHES = {"column": 3.5, "page": 7.16}
 """The widths of a column and of a page with two columns, as IEEE's papers have them."""

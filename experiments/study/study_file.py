@@ -23,18 +23,18 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import BeforeValidator, Field, StrictStr, create_model
 
-from experiments.run.run import MODES
-from experiments.study.combining import ALL, COMBINE, Block
-from experiments.study.setting import KEYS, PLANS_ONLY, Setting
-from experiments.study.study import FigureAsked, Study
-from experiments.study.table import ASIDE, FIGURES
-from experiments.worlds.registry import WORLDS
-from planner.core.policies import policy_of
-from planner.registry import find_method
-from topo.errors import InputError, unknown_name
-from topo.files.quantities import Whole
-from topo.files.reader import FileKind, ParsedFile, Place, read_file
-from topo.files.validation import Record, validate
+from inakit.experiments.run.run import MODES
+from inakit.experiments.study.combining import ALL, COMBINE, Block
+from inakit.experiments.study.setting import KEYS, PLANS_ONLY, Setting
+from inakit.experiments.study.study import FigureAsked, Study
+from inakit.experiments.study.table import ASIDE, FIGURES
+from inakit.experiments.worlds.registry import WORLDS
+from inakit.planner.core.policies import policy_of
+from inakit.planner.registry import find_method
+from inakit.topo.errors import InputError, unknown_name
+from inakit.topo.files.quantities import Whole
+from inakit.topo.files.reader import FileKind, ParsedFile, Place, read_file
+from inakit.topo.files.validation import Record, validate
 
 FILE = FileKind("study file", max_bytes=1 << 20, tells_lines=True)
 RANGE = re.compile(r"([0-9]+)\.\.([0-9]+)(?: by ([1-9][0-9]*))?")

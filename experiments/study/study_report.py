@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.report.document import Document
-from experiments.report.gather import made_by
-from experiments.report.write import PAGE, write_page
-from experiments.study.bootstrap import bootstrapped
-from experiments.study.commands import tables
-from experiments.study.setting import KEYS
-from experiments.study.study import FigureAsked
-from experiments.study.study_file import load_study
-from experiments.study.summary import (
+from inakit.experiments.report.document import Document
+from inakit.experiments.report.gather import made_by
+from inakit.experiments.report.write import PAGE, write_page
+from inakit.experiments.study.bootstrap import bootstrapped
+from inakit.experiments.study.commands import tables
+from inakit.experiments.study.setting import KEYS
+from inakit.experiments.study.study import FigureAsked
+from inakit.experiments.study.study_file import load_study
+from inakit.experiments.study.summary import (
     DEFAULT_SHOWN,
     baseline,
     column_of,
@@ -26,10 +26,10 @@ from experiments.study.summary import (
     labelled,
     value_of,
 )
-from experiments.study.summary_tables import name
-from experiments.study.table import TABLE, UNITS, Row
-from experiments.styles.method_styles import styles_of
-from topo.errors import InputError
+from inakit.experiments.study.summary_tables import name
+from inakit.experiments.study.table import TABLE, UNITS, Row
+from inakit.experiments.styles.method_styles import styles_of
+from inakit.topo.errors import InputError
 
 FILES = (".yml", ".yaml")
 

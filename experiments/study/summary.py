@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from experiments.papers.common.estimates import Estimate
-from experiments.study.bootstrap import bootstrapped
-from experiments.study.measuring import COMPARED
-from experiments.study.setting import KEYS, PLANS_ONLY
-from experiments.study.table import Row
-from topo.errors import InputError
-from traffic.measure.verdict import VALID
+from inakit.experiments.papers.common.estimates import Estimate
+from inakit.experiments.study.bootstrap import bootstrapped
+from inakit.experiments.study.measuring import COMPARED
+from inakit.experiments.study.setting import KEYS, PLANS_ONLY
+from inakit.experiments.study.table import Row
+from inakit.topo.errors import InputError
+from inakit.traffic.measure.verdict import VALID
 
 DEFAULT_SHOWN = ("sending_rate_bps", "ps_ingress_bytes", "communication_time_s")
 

@@ -10,13 +10,13 @@ from typing import Any
 
 from rich.table import Table
 
-from experiments.papers.common.estimates import Estimate
-from experiments.run.printed.tables import NARROW, NamedTable
-from experiments.study.bootstrap import INTERVAL
-from experiments.study.summary import Difference, Group
-from experiments.styles.method_styles import paper_name
-from topo.errors import writing
-from topo.files.csv_table import write_csv
+from inakit.experiments.papers.common.estimates import Estimate
+from inakit.experiments.run.printed.tables import NARROW, NamedTable
+from inakit.experiments.study.bootstrap import INTERVAL
+from inakit.experiments.study.summary import Difference, Group
+from inakit.experiments.styles.method_styles import paper_name
+from inakit.topo.errors import writing
+from inakit.topo.files.csv_table import write_csv
 
 UNITS = {
     "_bps": ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")),

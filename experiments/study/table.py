@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments.study.measuring import COMPARED, MEASURED, PLANNED
-from experiments.study.setting import KEYS
-from experiments.sweeps.kept import Finished
-from experiments.sweeps.one_trial import Trial
-from topo.errors import writing
+from inakit.experiments.study.measuring import COMPARED, MEASURED, PLANNED
+from inakit.experiments.study.setting import KEYS
+from inakit.experiments.sweeps.kept import Finished
+from inakit.experiments.sweeps.one_trial import Trial
+from inakit.topo.errors import writing
 
 if TYPE_CHECKING:
     import pyarrow

@@ -15,9 +15,9 @@ from typing import Any, Protocol
 
 import joblib
 
-from experiments.sweeps.kept import Finished, Kept
-from experiments.sweeps.one_trial import Trial, carry_out, now
-from topo.errors import InputError, MachineError, RunError, unknown_name
+from inakit.experiments.sweeps.kept import Finished, Kept
+from inakit.experiments.sweeps.one_trial import Trial, carry_out, now
+from inakit.topo.errors import InputError, MachineError, RunError, unknown_name
 
 DIED = "its worker process died twice while it ran this: it crashed, or was killed, perhaps for lack of memory"
 RENEWED = "A worker stopped while some jobs were given to the executor"

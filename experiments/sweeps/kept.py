@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from topo.errors import writing
+from inakit.topo.errors import writing
 
 DRAFT = ".running"
 

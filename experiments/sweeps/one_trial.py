@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from experiments.sweeps.kept import Finished, Kept
-from experiments.sweeps.machine_lock import one_at_a_time
-from topo.errors import InakitError, OutputError, output_error
+from inakit.experiments.sweeps.kept import Finished, Kept
+from inakit.experiments.sweeps.machine_lock import one_at_a_time
+from inakit.topo.errors import InakitError, OutputError, output_error
 
 Given = Mapping[str, Any]
 """What a trial is given, in JSON's types."""

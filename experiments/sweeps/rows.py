@@ -11,9 +11,9 @@ from typing import Generic, TypeVar
 from rich.console import Console
 from rich.markup import escape
 
-from experiments.run.printed.progress import working
-from experiments.sweeps.one_trial import Found, tried
-from topo.live.signals import interrupts_held
+from inakit.experiments.run.printed.progress import working
+from inakit.experiments.sweeps.one_trial import Found, tried
+from inakit.topo.live.signals import interrupts_held
 
 Asked = TypeVar("Asked")
 Shown = TypeVar("Shown")

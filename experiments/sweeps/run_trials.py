@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from experiments.sweeps.engines import Engine, surviving
-from experiments.sweeps.kept import Finished, Kept
-from experiments.sweeps.one_trial import Trial
-from experiments.sweeps.time_left import countdown
+from inakit.experiments.sweeps.engines import Engine, surviving
+from inakit.experiments.sweeps.kept import Finished, Kept
+from inakit.experiments.sweeps.one_trial import Trial
+from inakit.experiments.sweeps.time_left import countdown
 
 
 def run_trials(

@@ -10,9 +10,9 @@ from statistics import fmean
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from experiments.run.printed.progress import Lines
-from experiments.sweeps.kept import Finished
-from experiments.sweeps.one_trial import Trial
+from inakit.experiments.run.printed.progress import Lines
+from inakit.experiments.sweeps.kept import Finished
+from inakit.experiments.sweeps.one_trial import Trial
 
 
 class TimeLeft:

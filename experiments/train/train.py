@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from rich.console import Console
 
-from experiments.emulate.emulate import (
+from inakit.experiments.emulate.emulate import (
     Emulation,
     check,
     conclude,
@@ -23,19 +23,19 @@ from experiments.emulate.emulate import (
     prepared,
     runs_of,
 )
-from experiments.run.outcome import Outcome
-from experiments.run.pace import TooSlowError
-from experiments.run.printed.progress import working
-from experiments.run.record import RunFolder, RunRecord
-from experiments.train.training_curves import Curve, curve_of
-from experiments.train.training_report import training_table, write_curves
-from planner.core.problem import Problem
-from topo.errors import InputError, unknown_name
-from traffic.endpoints.gradient import Learner
-from traffic.measure.measured import Measured
-from traffic.measure.verdict import Verdict
-from traffic.training.parallel import DataParallel, Mean, float_mean, rounded_mean, train_alone
-from traffic.training.training_task import History, Recipe, TrainingTask
+from inakit.experiments.run.outcome import Outcome
+from inakit.experiments.run.pace import TooSlowError
+from inakit.experiments.run.printed.progress import working
+from inakit.experiments.run.record import RunFolder, RunRecord
+from inakit.experiments.train.training_curves import Curve, curve_of
+from inakit.experiments.train.training_report import training_table, write_curves
+from inakit.planner.core.problem import Problem
+from inakit.topo.errors import InputError, unknown_name
+from inakit.traffic.endpoints.gradient import Learner
+from inakit.traffic.measure.measured import Measured
+from inakit.traffic.measure.verdict import Verdict
+from inakit.traffic.training.parallel import DataParallel, Mean, float_mean, rounded_mean, train_alone
+from inakit.traffic.training.training_task import History, Recipe, TrainingTask
 
 ALONE = "one process"
 TICKS_S = 0.016
@@ -68,7 +68,7 @@ def numpy_framework() -> Framework:
 
 def torch_framework() -> Framework:
     """PyTorch, a process per worker. Raises `MachineError` where it is not installed."""
-    from traffic.training.ddp import TorchRanks, train_alone_in_torch  # noqa: PLC0415
+    from inakit.traffic.training.ddp import TorchRanks, train_alone_in_torch  # noqa: PLC0415
 
     return Framework(TorchRanks, train_alone_in_torch)
 

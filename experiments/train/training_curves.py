@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from traffic.measure.measured import Measured
-from traffic.sockets.ports import FloatArray
-from traffic.training.training_task import History, TrainingTask
+from inakit.traffic.measure.measured import Measured
+from inakit.traffic.sockets.ports import FloatArray
+from inakit.traffic.training.training_task import History, TrainingTask
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.styles.method_styles import styles_of
-from experiments.train.training_curves import Curve
+from inakit.experiments.styles.method_styles import styles_of
+from inakit.experiments.train.training_curves import Curve
 
 GREY = "#9AA5B1"
 

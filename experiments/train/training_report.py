@@ -7,12 +7,12 @@ from typing import Any
 
 from rich.table import Table
 
-from experiments.run.printed.report import exactness, verdict
-from experiments.run.printed.tables import NARROW, NamedTable
-from experiments.run.record import RunFolder
-from experiments.train.training_curves import Curve
-from topo.errors import writing
-from traffic.training.training_task import TrainingTask
+from inakit.experiments.run.printed.report import exactness, verdict
+from inakit.experiments.run.printed.tables import NARROW, NamedTable
+from inakit.experiments.run.record import RunFolder
+from inakit.experiments.train.training_curves import Curve
+from inakit.topo.errors import writing
+from inakit.traffic.training.training_task import TrainingTask
 
 COLUMNS = ("epoch", "ended_s", "time_s", "samples_per_s", "communication_share", "loss", "accuracy")
 
@@ -62,7 +62,7 @@ def cells(row: Mapping[str, float | None]) -> Iterator[str]:
 
 def write_curves(folder: RunFolder, curves: Sequence[Curve]) -> None:
     """Write `training.csv` for every planner and for one process, and `training.png`."""
-    from experiments.train.training_plot import draw_training  # noqa: PLC0415, matplotlib takes a second
+    from inakit.experiments.train.training_plot import draw_training  # noqa: PLC0415, matplotlib takes a second
 
     for curve in curves:
         table = [[row[name] for name in COLUMNS] for row in rows(curve)]

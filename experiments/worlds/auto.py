@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from experiments.worlds.emulated import EmulatedWorld
-from experiments.worlds.virtual import VirtualWorld
-from switch.targets import TARGETS
+from inakit.experiments.worlds.emulated import EmulatedWorld
+from inakit.experiments.worlds.virtual import VirtualWorld
+from inakit.switch.targets import TARGETS
 
 AUTO = "auto"
 OTHERS = {

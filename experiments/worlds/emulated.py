@@ -11,27 +11,27 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from experiments.inspect.capture import Counts, Place, capturing, check_tcpdump
-from experiments.worlds.observation import Noted, Observation
-from experiments.worlds.threads import Threads
-from experiments.worlds.world import Feature, Wiring
-from planner.install.data_plane_program import INA, DataPlaneProgram
-from planner.install.program import RECEIVED
-from switch.circuit_switch import CircuitSwitch, circuit_class
-from switch.entries import Entries
-from switch.targets import TARGETS, Target, choose_target
-from topo.errors import MachineError
-from topo.fabric.circuits import Interconnect
-from topo.fabric.fabric import QUEUE_PACKETS, Fabric
-from topo.live.needs import check_fabric, check_machine, missing_for_networks
-from topo.live.network import Network, check_latencies
-from traffic.faults.repetition import repeating
-from traffic.measure.counters.snapshots import Watched
-from traffic.measure.monitor import Monitor
-from traffic.runs.closed_loop import on_sockets
-from traffic.runs.replayer import Replayer, with_tcpreplay
-from traffic.sockets.ports import HostPort, Ports, RepeatedFrames, host_ports
-from traffic.sockets.tcpreplay import check_tcpreplay
+from inakit.experiments.inspect.capture import Counts, Place, capturing, check_tcpdump
+from inakit.experiments.worlds.observation import Noted, Observation
+from inakit.experiments.worlds.threads import Threads
+from inakit.experiments.worlds.world import Feature, Wiring
+from inakit.planner.install.data_plane_program import INA, DataPlaneProgram
+from inakit.planner.install.program import RECEIVED
+from inakit.switch.circuit_switch import CircuitSwitch, circuit_class
+from inakit.switch.entries import Entries
+from inakit.switch.targets import TARGETS, Target, choose_target
+from inakit.topo.errors import MachineError
+from inakit.topo.fabric.circuits import Interconnect
+from inakit.topo.fabric.fabric import QUEUE_PACKETS, Fabric
+from inakit.topo.live.needs import check_fabric, check_machine, missing_for_networks
+from inakit.topo.live.network import Network, check_latencies
+from inakit.traffic.faults.repetition import repeating
+from inakit.traffic.measure.counters.snapshots import Watched
+from inakit.traffic.measure.monitor import Monitor
+from inakit.traffic.runs.closed_loop import on_sockets
+from inakit.traffic.runs.replayer import Replayer, with_tcpreplay
+from inakit.traffic.sockets.ports import HostPort, Ports, RepeatedFrames, host_ports
+from inakit.traffic.sockets.tcpreplay import check_tcpreplay
 
 BUILDING = 0.9
 """About this share of the set-up time goes into nodes and links, the rest into table entries."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from topo.virtual.hops import Hops
-from topo.virtual.series import Series
+from inakit.topo.virtual.hops import Hops
+from inakit.topo.virtual.series import Series
 
 
 @dataclass(frozen=True)

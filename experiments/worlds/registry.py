@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from experiments.worlds.auto import AUTO, worlds_here
-from experiments.worlds.emulated import EmulatedWorld
-from experiments.worlds.virtual import VirtualWorld
-from experiments.worlds.world import World
-from planner.install.data_plane_program import INA, DataPlaneProgram
-from topo.errors import unknown_name
+from inakit.experiments.worlds.auto import AUTO, worlds_here
+from inakit.experiments.worlds.emulated import EmulatedWorld
+from inakit.experiments.worlds.virtual import VirtualWorld
+from inakit.experiments.worlds.world import World
+from inakit.planner.install.data_plane_program import INA, DataPlaneProgram
+from inakit.topo.errors import unknown_name
 
 WORLDS: dict[str, Callable[..., World]] = {
     "virtual": VirtualWorld,

@@ -17,36 +17,36 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.inspect.capture import Counts, Place
-from experiments.worlds.observation import Noted, Observation
-from experiments.worlds.virtual_beside import Ends, Inline
-from experiments.worlds.virtual_captures import capturing
-from experiments.worlds.virtual_monitor import CountedNetwork, CountingMonitor, port_name
-from experiments.worlds.virtual_recirculation import recirculations
-from experiments.worlds.virtual_senders import VirtualReplayer, repeating
-from experiments.worlds.world import Endpoints, Feature, Wiring
-from planner.install.data_plane_program import INA, DataPlaneProgram
-from switch.circuit_switch import CIRCUIT_PROGRAM, CircuitSwitch
-from switch.entries import Entries
-from switch.fast.load.in_process_switch import InProcessSwitch
-from switch.program.read import read_program
-from switch.program.source_hashes import check_sources
-from topo.c_library import LIBRARY, check_compiler
-from topo.errors import RunError
-from topo.fabric.addresses import addresses
-from topo.fabric.circuits import INTERCONNECT
-from topo.fabric.fabric import QUEUE_PACKETS, Fabric
-from topo.virtual.engine import PS_PER_NS, PS_PER_S, Engine
-from topo.virtual.hops import Following, Hops
-from topo.virtual.network import VirtualNetwork
-from topo.virtual.series import Series
-from traffic.measure.counters.kernel_counters import InterfaceCounters
-from traffic.measure.monitor import Monitor
-from traffic.runs.replayer import Replayer
-from traffic.sockets.ports import FloatArray, HostPort, IntArray, Outgoing, Packets, RepeatedFrames
-from traffic.sockets.socket_filter import INA_FILTER
-from traffic.wire.frames import BARE_FRAME, FRAME, head_of, offset_of
-from traffic.wire.packet_format import Kind
+from inakit.experiments.inspect.capture import Counts, Place
+from inakit.experiments.worlds.observation import Noted, Observation
+from inakit.experiments.worlds.virtual_beside import Ends, Inline
+from inakit.experiments.worlds.virtual_captures import capturing
+from inakit.experiments.worlds.virtual_monitor import CountedNetwork, CountingMonitor, port_name
+from inakit.experiments.worlds.virtual_recirculation import recirculations
+from inakit.experiments.worlds.virtual_senders import VirtualReplayer, repeating
+from inakit.experiments.worlds.world import Endpoints, Feature, Wiring
+from inakit.planner.install.data_plane_program import INA, DataPlaneProgram
+from inakit.switch.circuit_switch import CIRCUIT_PROGRAM, CircuitSwitch
+from inakit.switch.entries import Entries
+from inakit.switch.fast.load.in_process_switch import InProcessSwitch
+from inakit.switch.program.read import read_program
+from inakit.switch.program.source_hashes import check_sources
+from inakit.topo.c_library import LIBRARY, check_compiler
+from inakit.topo.errors import RunError
+from inakit.topo.fabric.addresses import addresses
+from inakit.topo.fabric.circuits import INTERCONNECT
+from inakit.topo.fabric.fabric import QUEUE_PACKETS, Fabric
+from inakit.topo.virtual.engine import PS_PER_NS, PS_PER_S, Engine
+from inakit.topo.virtual.hops import Following, Hops
+from inakit.topo.virtual.network import VirtualNetwork
+from inakit.topo.virtual.series import Series
+from inakit.traffic.measure.counters.kernel_counters import InterfaceCounters
+from inakit.traffic.measure.monitor import Monitor
+from inakit.traffic.runs.replayer import Replayer
+from inakit.traffic.sockets.ports import FloatArray, HostPort, IntArray, Outgoing, Packets, RepeatedFrames
+from inakit.traffic.sockets.socket_filter import INA_FILTER
+from inakit.traffic.wire.frames import BARE_FRAME, FRAME, head_of, offset_of
+from inakit.traffic.wire.packet_format import Kind
 
 LONGEST_WAIT_S, LAST_PS = 3600, (1 << 63) - 1
 

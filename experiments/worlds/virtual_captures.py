@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from experiments.inspect.capture import Counts, Place, file_of
-from topo.fabric.fabric import Fabric
-from topo.virtual.network import VirtualNetwork
-from topo.virtual.taps import Tap
+from inakit.experiments.inspect.capture import Counts, Place, file_of
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.virtual.network import VirtualNetwork
+from inakit.topo.virtual.taps import Tap
 
 
 @contextmanager

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Protocol, Self
 
-from switch.fast.load.in_process_switch import InProcessSwitch
-from topo.fabric.fabric import Link
-from traffic.measure.counters.kernel_counters import InterfaceCounters
-from traffic.measure.counters.snapshots import Snapshot, Watched, switch_counters
-from traffic.measure.monitor import Monitor
-from traffic.measure.processors.processor_seconds import Second
-from traffic.measure.verdict import Cause, Limits
-from traffic.sockets.ports import HostPort
+from inakit.switch.fast.load.in_process_switch import InProcessSwitch
+from inakit.topo.fabric.fabric import Link
+from inakit.traffic.measure.counters.kernel_counters import InterfaceCounters
+from inakit.traffic.measure.counters.snapshots import Snapshot, Watched, switch_counters
+from inakit.traffic.measure.monitor import Monitor
+from inakit.traffic.measure.processors.processor_seconds import Second
+from inakit.traffic.measure.verdict import Cause, Limits
+from inakit.traffic.sockets.ports import HostPort
 
 
 class Counted(Protocol):

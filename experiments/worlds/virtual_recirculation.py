@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from planner.install.program import AGGREGATION
-from switch.entries import Entries, TableEntry
-from topo.fabric.fabric import Fabric
-from topo.virtual.recirculation import Recirculation
-from traffic.sockets.socket_filter import INA_FILTER
-from traffic.wire.frames import BARE_FRAME, offset_of
-from traffic.wire.packet_format import Flag, Kind
+from inakit.planner.install.program import AGGREGATION
+from inakit.switch.entries import Entries, TableEntry
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.virtual.recirculation import Recirculation
+from inakit.traffic.sockets.socket_filter import INA_FILTER
+from inakit.traffic.wire.frames import BARE_FRAME, offset_of
+from inakit.traffic.wire.packet_format import Flag, Kind
 
 NOT_SUMMED = Flag.DIRECT | Flag.PARTIAL | Flag.OVERFLOW
 """Packets with one of these flags pass an aggregator as they are."""

@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from topo.virtual.engine import PS_PER_S, Engine
-from topo.virtual.network import VirtualNetwork
-from topo.virtual.sources import Source, as_rows
-from traffic.runs.gradient_pcap import frames_of_pcap
-from traffic.runs.replayer import Recording, Senders
-from traffic.sockets.packet_sockets import SEND_BUFFER_FRAMES
-from traffic.sockets.ports import HostPort, Ports, RepeatedFrames
+from inakit.topo.virtual.engine import PS_PER_S, Engine
+from inakit.topo.virtual.network import VirtualNetwork
+from inakit.topo.virtual.sources import Source, as_rows
+from inakit.traffic.runs.gradient_pcap import frames_of_pcap
+from inakit.traffic.runs.replayer import Recording, Senders
+from inakit.traffic.sockets.packet_sockets import SEND_BUFFER_FRAMES
+from inakit.traffic.sockets.ports import HostPort, Ports, RepeatedFrames
 
 DRAIN_S = 2.0
 """What is still under way when traffic ends has at most so long to arrive, in seconds."""

@@ -1,7 +1,7 @@
 """What every world offers: a network that is up, whose hosts send and receive and whose switches run the P4 program.
 
 A new world is one file beside this one, with a class that has the members of `World`, and one line in
-`experiments.worlds.registry`.
+`inakit.experiments.worlds.registry`.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
-from experiments.inspect.capture import Counts, Place
-from experiments.worlds.observation import Noted, Observation
-from planner.install.data_plane_program import DataPlaneProgram
-from switch.circuit_switch import CircuitSwitch
-from switch.entries import Entries
-from switch.running_switch import RunningSwitch
-from topo.fabric.circuits import Interconnect
-from topo.fabric.fabric import Fabric
-from traffic.measure.monitor import Monitor
-from traffic.runs.replayer import Replayer
-from traffic.sockets.ports import HostPort, Ports, RepeatedFrames
+from inakit.experiments.inspect.capture import Counts, Place
+from inakit.experiments.worlds.observation import Noted, Observation
+from inakit.planner.install.data_plane_program import DataPlaneProgram
+from inakit.switch.circuit_switch import CircuitSwitch
+from inakit.switch.entries import Entries
+from inakit.switch.running_switch import RunningSwitch
+from inakit.topo.fabric.circuits import Interconnect
+from inakit.topo.fabric.fabric import Fabric
+from inakit.traffic.measure.monitor import Monitor
+from inakit.traffic.runs.replayer import Replayer
+from inakit.traffic.sockets.ports import HostPort, Ports, RepeatedFrames
 
 Endpoints = AbstractContextManager[tuple[Ports, Executor]]
 """A context in which the ports of hosts are open; the executor runs what may take long beside them."""

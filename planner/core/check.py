@@ -40,12 +40,12 @@ from collections.abc import Iterator
 from itertools import combinations, pairwise
 from math import ceil, inf, isclose, isfinite
 
-from planner.core.collectives.check_collectives import busiest_step, check_collective
-from planner.core.plan import MOST_BITS, AggregationTree, Aggregator, Branch, Plan, Shard
-from planner.core.policies import policy_of
-from planner.core.problem import Problem
-from topo.errors import PlanError
-from topo.fabric.fabric import Switch
+from inakit.planner.core.collectives.check_collectives import busiest_step, check_collective
+from inakit.planner.core.plan import MOST_BITS, AggregationTree, Aggregator, Branch, Plan, Shard
+from inakit.planner.core.policies import policy_of
+from inakit.planner.core.problem import Problem
+from inakit.topo.errors import PlanError
+from inakit.topo.fabric.fabric import Switch
 
 TOLERANCE = 1e-9
 MOST_LABELS = 65535

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from topo.fabric.fabric import Fabric
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.topo.fabric.fabric import Fabric
 
 
 @dataclass(frozen=True)

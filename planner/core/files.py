@@ -20,12 +20,12 @@ from urllib.parse import quote
 
 from pydantic import TypeAdapter
 
-from planner.core.plan import Plan
-from planner.core.problem import Job
-from switch.entries import Entries
-from topo.errors import InputError, writing
-from topo.files.reader import FileKind, read_file
-from topo.files.validation import validate
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Job
+from inakit.switch.entries import Entries
+from inakit.topo.errors import InputError, writing
+from inakit.topo.files.reader import FileKind, read_file
+from inakit.topo.files.validation import validate
 
 FILE = FileKind("file of jobs or plans", max_bytes=64 << 20)
 START = "; `inakit jobs` writes a file to begin with"

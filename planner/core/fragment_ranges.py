@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
-from planner.core.plan import Plan
-from planner.core.problem import Problem
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
 
 
 def fragment_ranges(problem: Problem, plan: Plan) -> dict[tuple[int, int], range]:

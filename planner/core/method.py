@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Generic, TypeVar
 
-from planner.core.check import check
-from planner.core.limits.slots import DEFAULT_WINDOW
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from planner.core.rates.closed_loop import in_closed_loop
-from planner.core.solving import SolverOptions
-from topo.errors import InputError, PlanError, unknown_name
+from inakit.planner.core.check import check
+from inakit.planner.core.limits.slots import DEFAULT_WINDOW
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.core.rates.closed_loop import in_closed_loop
+from inakit.planner.core.solving import SolverOptions
+from inakit.topo.errors import InputError, PlanError, unknown_name
 
 AFTERWARDS, ROUTED, PLANNED = "afterwards", "routed", "planned"
 HEADROOM = {

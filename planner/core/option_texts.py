@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any, get_args, get_type_hints
 
-from planner.core.method import Method, Options
-from topo.errors import InputError, unknown_name
+from inakit.planner.core.method import Method, Options
+from inakit.topo.errors import InputError, unknown_name
 
 NUMBERS: dict[type, str] = {int: "a whole number", float: "a number"}
 """The types that a text can be read as, beside plain text."""

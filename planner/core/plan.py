@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from planner.core.collectives.collective import Collective
-from planner.core.policies import DEFAULT_POLICY, policy_of
-from planner.core.solving import SolverOutcome
+from inakit.planner.core.collectives.collective import Collective
+from inakit.planner.core.policies import DEFAULT_POLICY, policy_of
+from inakit.planner.core.solving import SolverOutcome
 
 ROOT_LABEL = 0
 
@@ -55,11 +55,12 @@ class AggregationTree:
     """One tree towards one root: a PS, or a switch whose aggregator has the label 0.
 
     `workers[label]` is the host of a worker's label. Every label but the root's has one branch. `policy` is a name of
-    `planner.core.policies`; among fragments that may preempt each other the one of higher `priority` does. `fallback`
-    leads from a root that is a switch to the PS that stands by for it. `results` says by which of its branches' links
-    each node gets the results, where that is planned: node by node its `result_parents`. With `whole_children` an
-    aggregator sums what its children send and nothing that stands for a part of one. `workers_counted`: sums say how
-    many workers are in them, where the data-plane program can count. The last two are not part of a plan's file.
+    `inakit.planner.core.policies`; among fragments that may preempt each other the one of higher `priority` does.
+    `fallback` leads from a root that is a switch to the PS that stands by for it. `results` says by which of its
+    branches' links each node gets the results, where that is planned: node by node its `result_parents`. With
+    `whole_children` an aggregator sums what its children send and nothing that stands for a part of one.
+    `workers_counted`: sums say how many workers are in them, where the data-plane program can count. The last two are
+    not part of a plan's file.
     """
 
     number: int

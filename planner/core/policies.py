@@ -1,14 +1,14 @@
 """What a tree's aggregators do with their slots: one policy for each protocol of the papers.
 
-A policy becomes table entries, nothing else: `planner.install.plan_entries` writes its bits into the entry of every
-child, and workers compute slots and windows from the rest.
+A policy becomes table entries, nothing else: `inakit.planner.install.plan_entries` writes its bits into the entry of
+every child, and workers compute slots and windows from the rest.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from topo.errors import unknown_name
+from inakit.topo.errors import unknown_name
 
 
 @dataclass(frozen=True)

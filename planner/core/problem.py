@@ -6,10 +6,10 @@ from collections import Counter
 from dataclasses import dataclass
 from math import inf
 
-from planner.core.models import find_model
-from topo.errors import InputError
-from topo.fabric.fabric import Fabric
-from topo.files.quantities import Duration, Size, Whole
+from inakit.planner.core.models import find_model
+from inakit.topo.errors import InputError
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.files.quantities import Duration, Size, Whole
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class FragmentFormat:
 class Job:
     """A data-parallel training job. Job numbers count from 1; `weight` is ARO's beta_s.
 
-    `model` is a table of `planner.core.models` and says what layers the gradient consists of: they divide the gradient
-    in proportion to their sizes. Without a model the gradient is of one piece.
+    `model` is a table of `inakit.planner.core.models` and says what layers the gradient consists of: they divide the
+    gradient in proportion to their sizes. Without a model the gradient is of one piece.
     """
 
     number: Whole

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from planner.install.plan_entries import Routes, add_route, plan_routes, route_rows, unicast_path
-from switch.entries import Entries, SwitchEntries, TableEntry
-from topo.errors import InputError
-from topo.fabric.up_down import up_down_paths
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.install.plan_entries import Routes, add_route, plan_routes, route_rows, unicast_path
+from inakit.switch.entries import Entries, SwitchEntries, TableEntry
+from inakit.topo.errors import InputError
+from inakit.topo.fabric.up_down import up_down_paths
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """A plan's entries on optical ports: by which port a unit sends to another depends on the circuits of the moment.
 
-`planner.install.plan_entries` makes entries for a fabric in which every two units that may come to be joined have a
-link. Here the ports of those links become the optical ports of an interconnect, and change with its circuits.
+`inakit.planner.install.plan_entries` makes entries for a fabric in which every two units that may come to be joined
+have a link. Here the ports of those links become the optical ports of an interconnect, and change with its circuits.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from planner.install.program import ADMISSION, FORWARD, PIPELINE, RESULTS, SEND
-from switch.entries import Entries, MulticastGroup, SwitchEntries, TableEntry
-from topo.errors import PlanError
-from topo.fabric.circuits import Circuit, Interconnect
-from topo.fabric.fabric import Fabric
+from inakit.planner.install.program import ADMISSION, FORWARD, PIPELINE, RESULTS, SEND
+from inakit.switch.entries import Entries, MulticastGroup, SwitchEntries, TableEntry
+from inakit.topo.errors import PlanError
+from inakit.topo.fabric.circuits import Circuit, Interconnect
+from inakit.topo.fabric.fabric import Fabric
 
 Lines = dict[str, list[int]]
 """By peer, the ports of a unit that have a circuit to it."""

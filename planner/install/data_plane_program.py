@@ -3,8 +3,9 @@
     program = find_program("ina_hw")
     plan = program.fitted(plan)
 
-Both programs have the tables, actions and counters of `planner.install.program`, so that the same entries go into
-either. `ina` does all that the papers ask for. `ina_hw` does what a chip can: one access to each register per packet.
+Both programs have the tables, actions and counters of `inakit.planner.install.program`, so that the same entries go
+into either. `ina` does all that the papers ask for. `ina_hw` does what a chip can: one access to each register per
+packet.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from planner.core.plan import AggregationTree, Plan
-from planner.core.policies import POLICIES, policy_of
-from planner.install.program import BITMAP_BITS
-from topo.errors import PlanError, unknown_name
-from topo.fabric.chips import VALUES_PER_PACKET, Chip
+from inakit.planner.core.plan import AggregationTree, Plan
+from inakit.planner.core.policies import POLICIES, policy_of
+from inakit.planner.install.program import BITMAP_BITS
+from inakit.topo.errors import PlanError, unknown_name
+from inakit.topo.fabric.chips import VALUES_PER_PACKET, Chip
 
 BUILD = Path(__file__).resolve().parents[2] / "p4" / "build"
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from itertools import count
 from random import Random
 
-from planner.install import program
-from switch.entries import Entries, MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
-from topo.errors import InputError
-from topo.fabric.fabric import Fabric
+from inakit.planner.install import program
+from inakit.switch.entries import Entries, MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
+from inakit.topo.errors import InputError
+from inakit.topo.fabric.fabric import Fabric
 
 LARGEST = (1 << 32) - 1
 ORIGINAL, COPY = 0, 2

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from planner.core.problem import Problem
-from planner.install import program
-from switch.entries import TableEntry
-from topo.fabric.fabric import QUEUE_PACKETS
+from inakit.planner.core.problem import Problem
+from inakit.planner.install import program
+from inakit.switch.entries import TableEntry
+from inakit.topo.fabric.fabric import QUEUE_PACKETS
 
 LONG_QUEUE = QUEUE_PACKETS // 4
 """The packets that wait in a long queue: more than the bursts of paced workers, and far from those that are dropped."""

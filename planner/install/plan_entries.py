@@ -10,18 +10,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from planner.core.check import check
-from planner.core.collectives.collective_trees import trees_of
-from planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Plan
-from planner.core.policies import SlotPolicy, policy_of
-from planner.core.problem import Problem
-from planner.install import program
-from planner.install.mark_entries import mark_entries
-from planner.install.program import COPIES, KIND_GRADIENT, KIND_NOTICE, KIND_RESULT, PORTS, SLOTS_PER_PIPELINE
-from switch.entries import Entries, MulticastGroup, SwitchEntries, TableEntry
-from topo.errors import PlanError
-from topo.fabric.addresses import addresses
-from topo.fabric.fabric import Fabric, Switch
+from inakit.planner.core.check import check
+from inakit.planner.core.collectives.collective_trees import trees_of
+from inakit.planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Plan
+from inakit.planner.core.policies import SlotPolicy, policy_of
+from inakit.planner.core.problem import Problem
+from inakit.planner.install import program
+from inakit.planner.install.mark_entries import mark_entries
+from inakit.planner.install.program import COPIES, KIND_GRADIENT, KIND_NOTICE, KIND_RESULT, PORTS, SLOTS_PER_PIPELINE
+from inakit.switch.entries import Entries, MulticastGroup, SwitchEntries, TableEntry
+from inakit.topo.errors import PlanError
+from inakit.topo.fabric.addresses import addresses
+from inakit.topo.fabric.fabric import Fabric, Switch
 
 Row = tuple[str, TableEntry]
 """A switch's name and an entry of it."""

@@ -1,8 +1,8 @@
 """What planners know of `p4/ina.p4`: its constants, and the full names of its tables, actions, registers and counters.
 
 Constants have the names that they have in the P4 source. The format of packets is not here:
-`traffic.wire.packet_format` reads it from the program itself. Whoever names a part of the program in Python takes the
-name from here.
+`inakit.traffic.wire.packet_format` reads it from the program itself. Whoever names a part of the program in Python
+takes the name from here.
 """
 
 from __future__ import annotations

@@ -13,17 +13,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import floor, inf
 
-from planner.core.limits.slots import assign_slots
-from planner.core.method import Options
-from planner.core.plan import AggregationTree, Plan, Shard
-from planner.core.problem import Job, Problem
-from planner.core.rates.loads import equal_rate_bps
-from planner.core.solving import SolverOutcome
-from planner.trees.from_paths import plan_from_paths
-from planner.trees.summed_once import SplitTask, Way, entrance, split_equally, tree_of
-from planner.trees.unfolding import Path, unreachable
-from topo.fabric.fabric import Fabric
-from topo.fabric.up_down import up_down_paths
+from inakit.planner.core.limits.slots import assign_slots
+from inakit.planner.core.method import Options
+from inakit.planner.core.plan import AggregationTree, Plan, Shard
+from inakit.planner.core.problem import Job, Problem
+from inakit.planner.core.rates.loads import equal_rate_bps
+from inakit.planner.core.solving import SolverOutcome
+from inakit.planner.trees.from_paths import plan_from_paths
+from inakit.planner.trees.summed_once import SplitTask, Way, entrance, split_equally, tree_of
+from inakit.planner.trees.unfolding import Path, unreachable
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.up_down import up_down_paths
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import pairwise
 
-from planner.core.limits.switch_limits import Inp
-from planner.core.method import Options
-from planner.core.plan import Plan
-from planner.core.problem import Job, Problem
-from planner.trees.from_paths import inps, plan_from_paths
-from planner.trees.unfolding import DirectedLink, Path, unfold, unreachable
-from topo.fabric.fabric import Fabric
+from inakit.planner.core.limits.switch_limits import Inp
+from inakit.planner.core.method import Options
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Job, Problem
+from inakit.planner.trees.from_paths import inps, plan_from_paths
+from inakit.planner.trees.unfolding import DirectedLink, Path, unfold, unreachable
+from inakit.topo.fabric.fabric import Fabric
 
 Loads = Counter[DirectedLink]
 """The flows that have chosen a link. The PS's own link is not counted, since no flow can avoid it."""

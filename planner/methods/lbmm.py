@@ -11,13 +11,13 @@ from collections.abc import Iterable, Mapping
 from heapq import heapify, heappop, heapreplace
 from itertools import pairwise
 
-from planner.core.method import Options
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from planner.trees.from_paths import plan_from_paths
-from planner.trees.unfolding import DirectedLink, Path, unreachable
-from topo.fabric.fabric import Fabric
-from topo.fabric.up_down import up_down_paths
+from inakit.planner.core.method import Options
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.trees.from_paths import plan_from_paths
+from inakit.planner.trees.unfolding import DirectedLink, Path, unreachable
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.up_down import up_down_paths
 
 Flow = tuple[int, str, str]
 """A job's number, a worker, a PS."""

@@ -16,17 +16,17 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from planner.core.limits.slots import assign_slots
-from planner.core.method import Options
-from planner.core.plan import AggregationTree, Plan, Shard
-from planner.core.problem import Job, Problem
-from planner.core.rates.loads import sending_rate_bps
-from planner.core.solving import SolverOutcome
-from planner.methods.ecmp import Loads, greedy_paths
-from planner.trees.from_paths import tree_from_paths
-from planner.trees.unfolding import Path, unfold
-from topo.errors import InputError
-from topo.fabric.fabric import Fabric
+from inakit.planner.core.limits.slots import assign_slots
+from inakit.planner.core.method import Options
+from inakit.planner.core.plan import AggregationTree, Plan, Shard
+from inakit.planner.core.problem import Job, Problem
+from inakit.planner.core.rates.loads import sending_rate_bps
+from inakit.planner.core.solving import SolverOutcome
+from inakit.planner.methods.ecmp import Loads, greedy_paths
+from inakit.planner.trees.from_paths import tree_from_paths
+from inakit.planner.trees.unfolding import Path, unfold
+from inakit.topo.errors import InputError
+from inakit.topo.fabric.fabric import Fabric
 
 POLICY = "panama"
 """The slot policy: shadow copies, and congestion control by marks."""

@@ -12,11 +12,11 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from math import inf
 
-from planner.core.design import Design
-from planner.core.plan import Plan
-from planner.core.problem import Job, Problem
-from planner.trees.overlay import Overlay, OverlayOptions, aggregating, plan_of, single_task
-from topo.fabric.fabric import Fabric
+from inakit.planner.core.design import Design
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Job, Problem
+from inakit.planner.trees.overlay import Overlay, OverlayOptions, aggregating, plan_of, single_task
+from inakit.topo.fabric.fabric import Fabric
 
 Cost = Callable[[Collection[str]], float]
 """The cost in hops of the tree that passes these aggregators."""

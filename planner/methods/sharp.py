@@ -16,15 +16,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from planner.core.method import Options
-from planner.core.plan import ROOT_LABEL, AggregationTree, Plan
-from planner.core.problem import Job, Problem
-from planner.trees.equal_rate import plan_at_equal_rate
-from planner.trees.from_paths import tree_from_paths
-from planner.trees.static import static_path, static_paths
-from planner.trees.under_policy import rooted_in_network
-from planner.trees.unfolding import Path, unfold
-from topo.fabric.fabric import Fabric
+from inakit.planner.core.method import Options
+from inakit.planner.core.plan import ROOT_LABEL, AggregationTree, Plan
+from inakit.planner.core.problem import Job, Problem
+from inakit.planner.trees.equal_rate import plan_at_equal_rate
+from inakit.planner.trees.from_paths import tree_from_paths
+from inakit.planner.trees.static import static_path, static_paths
+from inakit.planner.trees.under_policy import rooted_in_network
+from inakit.planner.trees.unfolding import Path, unfold
+from inakit.topo.fabric.fabric import Fabric
 
 POLICY = "switchml"
 """The slot policy of a root that answers by itself: a segment with two versions, of which one keeps the last sums."""

@@ -13,12 +13,12 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
 
-from planner.core.design import Design
-from planner.core.plan import Plan
-from planner.core.problem import Job, Problem
-from planner.trees.overlay import Overlay, OverlayOptions, aggregating, plan_of, single_task
-from planner.trees.unfolding import Path
-from topo.fabric.variations import with_ina
+from inakit.planner.core.design import Design
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Job, Problem
+from inakit.planner.trees.overlay import Overlay, OverlayOptions, aggregating, plan_of, single_task
+from inakit.planner.trees.unfolding import Path
+from inakit.topo.fabric.variations import with_ina
 
 GUESS = 7919
 """Added to the seed, so that the paths by which SPAR judges are drawn apart from those that are taken."""

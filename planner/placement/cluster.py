@@ -11,11 +11,11 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.placement.queue import QueuedJob
-from planner.trees.static import static_path
-from planner.trees.unfolding import Path, Unfolded, unfold
-from topo.errors import InputError
-from topo.fabric.fabric import Fabric
+from inakit.planner.placement.queue import QueuedJob
+from inakit.planner.trees.static import static_path
+from inakit.planner.trees.unfolding import Path, Unfolded, unfold
+from inakit.topo.errors import InputError
+from inakit.topo.fabric.fabric import Fabric
 
 
 @dataclass(frozen=True)

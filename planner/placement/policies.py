@@ -22,11 +22,11 @@ from math import inf
 
 import numpy as np
 
-from planner.placement.cluster import Block, Cluster
-from planner.placement.queue import QueuedJob
-from planner.placement.steady_state import Running
-from planner.solvers.min_plus import Numbers, min_plus
-from topo.errors import unknown_name
+from inakit.planner.placement.cluster import Block, Cluster
+from inakit.planner.placement.queue import QueuedJob
+from inakit.planner.placement.steady_state import Running
+from inakit.planner.solvers.min_plus import Numbers, min_plus
+from inakit.topo.errors import unknown_name
 
 Busy = Numbers
 """The part of every link's capacity that jobs use, by its place in `Cluster.places`."""

@@ -15,11 +15,11 @@ from math import inf
 from pathlib import Path
 from typing import Literal
 
-from planner.core.problem import Job
-from topo.errors import InputError
-from topo.files.quantities import Duration, Size, Whole
-from topo.files.reader import FileKind, read_file
-from topo.files.validation import validate
+from inakit.planner.core.problem import Job
+from inakit.topo.errors import InputError
+from inakit.topo.files.quantities import Duration, Size, Whole
+from inakit.topo.files.reader import FileKind, read_file
+from inakit.topo.files.validation import validate
 
 FILE = FileKind("file of queued jobs", max_bytes=64 << 20)
 

@@ -13,13 +13,13 @@ from math import inf
 
 import numpy as np
 
-from planner.core.problem import FragmentFormat
-from planner.placement.cluster import Cluster, check_queue
-from planner.placement.policies import Policy, grant
-from planner.placement.queue import PlacedJob, QueuedJob
-from planner.placement.steady_state import Running, settle
-from topo.errors import InputError
-from topo.fabric.fabric import Fabric
+from inakit.planner.core.problem import FragmentFormat
+from inakit.planner.placement.cluster import Cluster, check_queue
+from inakit.planner.placement.policies import Policy, grant
+from inakit.planner.placement.queue import PlacedJob, QueuedJob
+from inakit.planner.placement.steady_state import Running, settle
+from inakit.topo.errors import InputError
+from inakit.topo.fabric.fabric import Fabric
 
 
 @dataclass(frozen=True)

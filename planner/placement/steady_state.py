@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.core.problem import FragmentFormat
-from planner.placement.cluster import Cluster, JobTree
-from planner.placement.queue import QueuedJob
+from inakit.planner.core.problem import FragmentFormat
+from inakit.planner.placement.cluster import Cluster, JobTree
+from inakit.planner.placement.queue import QueuedJob
 
 ROUNDS = 2
 """How often rates and the summed parts of jobs are computed from one another."""

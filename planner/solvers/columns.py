@@ -13,8 +13,8 @@ from math import inf
 import highspy
 import numpy as np
 
-from planner.solvers.highs import Highs
-from topo.errors import SolverError
+from inakit.planner.solvers.highs import Highs
+from inakit.topo.errors import SolverError
 
 Term = tuple[float, int]
 """A coefficient, and the column of its variable."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import highspy
 
-from planner.solvers.interruptible import interruptible
+from inakit.planner.solvers.interruptible import interruptible
 
 TOLERANCE = 1e-7
 """How far rows may be off. By HiGHS's own 1e-6 a bound is off by as much as counts as proven (`PROVEN_GAP`)."""

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import wait
 from typing import TypeVar
 
-from topo.lasting_thread import lasting_thread
+from inakit.topo.lasting_thread import lasting_thread
 
 T = TypeVar("T")
 

@@ -16,9 +16,9 @@ from typing import Any
 import pulp
 from pulp.apis.coin_api import pulp_cbc_path
 
-from planner.core.solving import ERROR, FEASIBLE, INFEASIBLE, OPTIMAL, SolverOptions, SolverOutcome
-from planner.solvers.highs import Highs
-from topo.errors import MachineError, SolverError, unknown_name
+from inakit.planner.core.solving import ERROR, FEASIBLE, INFEASIBLE, OPTIMAL, SolverOptions, SolverOutcome
+from inakit.planner.solvers.highs import Highs
+from inakit.topo.errors import MachineError, SolverError, unknown_name
 
 PROVEN_GAP = 1e-6
 """A relative gap below it is rounding: the solution is optimal."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planner.core.limits.slots import DEFAULT_WINDOW, assign_slots
-from planner.core.plan import AggregationTree, Plan, Shard
-from planner.core.problem import Problem
-from planner.core.rates.loads import equal_rate_bps
-from planner.core.solving import SolverOutcome
+from inakit.planner.core.limits.slots import DEFAULT_WINDOW, assign_slots
+from inakit.planner.core.plan import AggregationTree, Plan, Shard
+from inakit.planner.core.problem import Problem
+from inakit.planner.core.rates.loads import equal_rate_bps
+from inakit.planner.core.solving import SolverOutcome
 
 HEURISTIC = SolverOutcome("heuristic", 0.0)
 

@@ -12,16 +12,16 @@ from dataclasses import replace
 from itertools import count
 from typing import NamedTuple
 
-from planner.core.limits.slots import DEFAULT_WINDOW, assign_slots
-from planner.core.limits.switch_limits import Inp, most_children
-from planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Branch, Plan, Shard
-from planner.core.problem import Job, Problem
-from planner.core.rates.loads import sending_rate_bps
-from planner.core.solving import SolverOutcome
-from planner.trees.unfolding import Path
-from topo.errors import InputError
-from topo.fabric.fabric import Fabric
-from topo.fabric.up_down import is_path
+from inakit.planner.core.limits.slots import DEFAULT_WINDOW, assign_slots
+from inakit.planner.core.limits.switch_limits import Inp, most_children
+from inakit.planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Branch, Plan, Shard
+from inakit.planner.core.problem import Job, Problem
+from inakit.planner.core.rates.loads import sending_rate_bps
+from inakit.planner.core.solving import SolverOutcome
+from inakit.planner.trees.unfolding import Path
+from inakit.topo.errors import InputError
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.up_down import is_path
 
 
 def sums_of(flows: int, children: int) -> int:

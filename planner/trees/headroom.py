@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from planner.core.evaluate import DirectedLink, TreeLoad, evaluate, tree_loads
-from planner.core.limits.used_limits import UsedLimit, used_windows
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from topo.errors import unknown_name
+from inakit.planner.core.evaluate import DirectedLink, TreeLoad, evaluate, tree_loads
+from inakit.planner.core.limits.used_limits import UsedLimit, used_windows
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.topo.errors import unknown_name
 
 RESULTS_RETURN = {"reliable": True, "replay": False}
 """By the mode of a run, whether results flow back while gradients still come."""

@@ -13,15 +13,15 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from math import inf
 
-from planner.core.limits.switch_limits import Inp
-from planner.core.method import Options
-from planner.core.plan import MOST_BITS, ROOT_LABEL, AggregationTree, Aggregator, Branch, Plan
-from planner.core.problem import Job, Problem
-from planner.trees.equal_rate import plan_at_equal_rate
-from planner.trees.unfolding import Path, unreachable
-from topo.errors import InputError
-from topo.fabric.fabric import Fabric
-from topo.fabric.up_down import Move, hops_to, up_down_paths
+from inakit.planner.core.limits.switch_limits import Inp
+from inakit.planner.core.method import Options
+from inakit.planner.core.plan import MOST_BITS, ROOT_LABEL, AggregationTree, Aggregator, Branch, Plan
+from inakit.planner.core.problem import Job, Problem
+from inakit.planner.trees.equal_rate import plan_at_equal_rate
+from inakit.planner.trees.unfolding import Path, unreachable
+from inakit.topo.errors import InputError
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.up_down import Move, hops_to, up_down_paths
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from planner.trees.unfolding import Path, Unfolded, unreachable
+from inakit.planner.trees.unfolding import Path, Unfolded, unreachable
 
 
 def static_paths(unfolded: Unfolded, workers: Iterable[str], turn: int = 0) -> list[Path]:

@@ -1,7 +1,7 @@
 """Flows that are summed at most once: each on its way to its PS at one input pipeline (INP), or at none.
 
-This is InArt's rule. `planner.trees.from_paths` merges all that enters an aggregating INP; here a flow may pass an INP
-that sums others of its tree. The sum of an INP goes on as one flow, and no INP sums it again.
+This is InArt's rule. `inakit.planner.trees.from_paths` merges all that enters an aggregating INP; here a flow may pass
+an INP that sums others of its tree. The sum of an INP goes on as one flow, and no INP sums it again.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from planner.core.limits.switch_limits import Inp, most_children
-from planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Branch
-from planner.core.problem import Job, Problem
-from planner.trees.from_paths import Summing
-from planner.trees.unfolding import Path, Unfolded, unfold, unreachable
-from topo.fabric.fabric import Fabric
+from inakit.planner.core.limits.switch_limits import Inp, most_children
+from inakit.planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Branch
+from inakit.planner.core.problem import Job, Problem
+from inakit.planner.trees.from_paths import Summing
+from inakit.planner.trees.unfolding import Path, Unfolded, unfold, unreachable
+from inakit.topo.fabric.fabric import Fabric
 
 
 @dataclass(frozen=True)

@@ -7,17 +7,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from planner.core.limits.slots import assign_slots
-from planner.core.limits.switch_limits import most_children
-from planner.core.plan import ROOT_LABEL, AggregationTree, Branch, Plan
-from planner.core.policies import policy_of
-from planner.core.problem import Problem
-from topo.errors import PlanError
-from topo.fabric.fabric import Fabric
+from inakit.planner.core.limits.slots import assign_slots
+from inakit.planner.core.limits.switch_limits import most_children
+from inakit.planner.core.plan import ROOT_LABEL, AggregationTree, Branch, Plan
+from inakit.planner.core.policies import policy_of
+from inakit.planner.core.problem import Problem
+from inakit.topo.errors import PlanError
+from inakit.topo.fabric.fabric import Fabric
 
 
 def with_policy(problem: Problem, plan: Plan, name: str) -> Plan:
-    """The plan with slots by a policy of `planner.core.policies`.
+    """The plan with slots by a policy of `inakit.planner.core.policies`.
 
     Raises `InputError` for an unknown name and `PlanError` for a tree that cannot have its root in the network.
     """

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import inf
 
-from topo.errors import InputError
-from topo.fabric.fabric import Fabric
-from topo.fabric.up_down import Move, move
+from inakit.topo.errors import InputError
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.up_down import Move, move
 
 Path = tuple[str, ...]
 DirectedLink = tuple[str, str]

@@ -17,11 +17,11 @@ from bm_runtime.standard.ttypes import (
 from numpy.typing import NDArray
 from sswitch_runtime.ttypes import InvalidMirroringOperation, MirroringSessionConfig
 
-from switch.bmv2.runtime import CONTEXT, Runtime, pipeline, refused, write_call
-from switch.bmv2.thrift_values import in_bytes, key_of, values
-from switch.control.data_plane import Digest, Rates
-from switch.control.entry_check import action_call, default_call, profile_calls
-from switch.entries import (
+from inakit.switch.bmv2.runtime import CONTEXT, Runtime, pipeline, refused, write_call
+from inakit.switch.bmv2.thrift_values import in_bytes, key_of, values
+from inakit.switch.control.data_plane import Digest, Rates
+from inakit.switch.control.entry_check import action_call, default_call, profile_calls
+from inakit.switch.entries import (
     DefaultAction,
     Entry,
     MeterRates,
@@ -33,8 +33,8 @@ from switch.entries import (
     TableEntry,
     ValueSetMember,
 )
-from switch.program.calculations import CRC_CUSTOM, CrcParameters
-from topo.errors import UnsupportedError
+from inakit.switch.program.calculations import CRC_CUSTOM, CrcParameters
+from inakit.topo.errors import UnsupportedError
 
 
 class Bmv2DataPlane:

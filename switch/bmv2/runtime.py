@@ -30,9 +30,9 @@ from sswitch_runtime import SimpleSwitch
 from sswitch_runtime.ttypes import MirroringSessionConfig
 from thrift.Thrift import TApplicationException
 
-from switch.bmv2.thrift_values import in_bytes, key_of, values
-from switch.control.entry_check import action_call, check_entries, default_call, profile_calls
-from switch.entries import (
+from inakit.switch.bmv2.thrift_values import in_bytes, key_of, values
+from inakit.switch.control.entry_check import action_call, check_entries, default_call, profile_calls
+from inakit.switch.entries import (
     DefaultAction,
     MeterRates,
     MulticastGroup,
@@ -42,11 +42,11 @@ from switch.entries import (
     TableEntry,
     group_of_nodes,
 )
-from switch.handle import Handle
-from switch.program.actions import ActionCall
-from switch.program.program import Program
-from switch.program.read import read_program
-from topo.errors import InputError, RunError, UnsupportedError
+from inakit.switch.handle import Handle
+from inakit.switch.program.actions import ActionCall
+from inakit.switch.program.program import Program
+from inakit.switch.program.read import read_program
+from inakit.topo.errors import InputError, RunError, UnsupportedError
 
 CONTEXT = 0
 CALLS_IN_FLIGHT = 128

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from topo.errors import MachineError, RunError, writing
+from inakit.topo.errors import MachineError, RunError, writing
 
 START_TIMEOUT_S = 30.0
 DEATH_TIMEOUT_S = 5.0

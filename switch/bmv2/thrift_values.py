@@ -12,10 +12,10 @@ from bm_runtime.standard.ttypes import (
     BmMatchParamValid,
 )
 
-from switch.entries import KeyPart, Lpm, ProfileEntry, Range, TableEntry, Ternary
-from switch.program.actions import ActionCall
-from switch.program.pipelines import MatchKey
-from switch.program.program import Program
+from inakit.switch.entries import KeyPart, Lpm, ProfileEntry, Range, TableEntry, Ternary
+from inakit.switch.program.actions import ActionCall
+from inakit.switch.program.pipelines import MatchKey
+from inakit.switch.program.program import Program
 
 
 def key_of(program: Program, entry: TableEntry | ProfileEntry) -> list[BmMatchParam]:

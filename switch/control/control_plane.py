@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from switch.control.requests.ageing import AgeingControl
-from switch.control.requests.arrays import ArrayControl
-from switch.control.requests.calculations import CalculationControl
-from switch.control.requests.learning import LearningControl
-from switch.control.requests.profiles import profiles_of
-from switch.control.requests.replication import ReplicationControl
-from switch.control.requests.request import locked
+from inakit.switch.control.requests.ageing import AgeingControl
+from inakit.switch.control.requests.arrays import ArrayControl
+from inakit.switch.control.requests.calculations import CalculationControl
+from inakit.switch.control.requests.learning import LearningControl
+from inakit.switch.control.requests.profiles import profiles_of
+from inakit.switch.control.requests.replication import ReplicationControl
+from inakit.switch.control.requests.request import locked
 
 
 class ControlPlane(ArrayControl, AgeingControl, ReplicationControl, LearningControl, CalculationControl):

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from switch.entries import (
+from inakit.switch.entries import (
     DefaultAction,
     Entry,
     MeterRates,
@@ -17,8 +17,8 @@ from switch.entries import (
     ProfileDefault,
     ValueSetMember,
 )
-from switch.program.calculations import CrcParameters
-from switch.program.program import Program
+from inakit.switch.program.calculations import CrcParameters
+from inakit.switch.program.program import Program
 
 Rates = tuple[tuple[float, int], ...]
 """(units per microsecond, burst) of a meter's cell, the lowest rate first; empty: every packet is green."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from switch.control.match_rules import KEY_TYPES, by_priority
-from switch.entries import (
+from inakit.switch.control.match_rules import KEY_TYPES, by_priority
+from inakit.switch.entries import (
     REPLICA,
     DefaultAction,
     KeyPart,
@@ -21,11 +21,11 @@ from switch.entries import (
     Ternary,
     ValueSetMember,
 )
-from switch.program.actions import Action, ActionCall
-from switch.program.pipelines import MatchKey, Table
-from switch.program.program import Program
-from switch.program.v1model import PORTS
-from topo.errors import InputError, unknown_name
+from inakit.switch.program.actions import Action, ActionCall
+from inakit.switch.program.pipelines import MatchKey, Table
+from inakit.switch.program.program import Program
+from inakit.switch.program.v1model import PORTS
+from inakit.topo.errors import InputError, unknown_name
 
 MAX_GROUP = 65535
 MAX_REPLICA = 65535

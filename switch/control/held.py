@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from switch.entries import Entry
+from inakit.switch.entries import Entry
 
 
 @dataclass(frozen=True)

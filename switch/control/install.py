@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from switch.control.control_plane import ControlPlane
-from switch.control.entry_check import check_entries
-from switch.entries import DefaultAction, MeterRates, MulticastGroup, ProfileEntry, SwitchEntries
+from inakit.switch.control.control_plane import ControlPlane
+from inakit.switch.control.entry_check import check_entries
+from inakit.switch.entries import DefaultAction, MeterRates, MulticastGroup, ProfileEntry, SwitchEntries
 
 
 def install(control: ControlPlane, entries: SwitchEntries) -> None:

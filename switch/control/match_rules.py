@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from switch.entries import KeyPart, Lpm, Range, Ternary
-from switch.program.pipelines import MatchKey, Table
+from inakit.switch.entries import KeyPart, Lpm, Range, Ternary
+from inakit.switch.program.pipelines import MatchKey, Table
 
 KEY_TYPES: dict[str, type] = {
     "exact": int,

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from switch.control.data_plane import Digest, Rates
-from switch.control.match_rules import Identity, identity_of
-from switch.entries import (
+from inakit.switch.control.data_plane import Digest, Rates
+from inakit.switch.control.match_rules import Identity, identity_of
+from inakit.switch.entries import (
     DefaultAction,
     Entry,
     MeterRates,
@@ -23,9 +23,9 @@ from switch.entries import (
     ValueSetMember,
     group_of_nodes,
 )
-from switch.program.calculations import CrcParameters
-from switch.program.program import Program
-from topo.errors import InputError
+from inakit.switch.program.calculations import CrcParameters
+from inakit.switch.program.program import Program
+from inakit.topo.errors import InputError
 
 Place = tuple[str, Identity]
 """A table, and what no two of its entries share."""

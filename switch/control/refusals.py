@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from topo.errors import InputError
+from inakit.topo.errors import InputError
 
 
 class RefusalKind(StrEnum):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from topo.errors import InputError, unknown_name
+from inakit.topo.errors import InputError, unknown_name
 
 
 def whole_name(what: str, name: str, known: Iterable[str]) -> str:

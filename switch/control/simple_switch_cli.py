@@ -10,15 +10,15 @@ import difflib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from switch.control.commands import arrays, profiles, queues, replication, tables
-from switch.control.commands.command import CommandedSwitch
-from switch.control.commands.skipped import REFUSED, SKIPPED
-from switch.control.control_plane import ControlPlane
-from switch.control.recorded_entries import RecordedEntries
-from switch.entries import SwitchEntries
-from switch.program.program import Program
-from topo.errors import InputError, unknown_name
-from topo.files.reader import FileKind, read_text
+from inakit.switch.control.commands import arrays, profiles, queues, replication, tables
+from inakit.switch.control.commands.command import CommandedSwitch
+from inakit.switch.control.commands.skipped import REFUSED, SKIPPED
+from inakit.switch.control.control_plane import ControlPlane
+from inakit.switch.control.recorded_entries import RecordedEntries
+from inakit.switch.entries import SwitchEntries
+from inakit.switch.program.program import Program
+from inakit.topo.errors import InputError, unknown_name
+from inakit.topo.files.reader import FileKind, read_text
 
 COMMANDS = tables.COMMANDS | profiles.COMMANDS | replication.COMMANDS | arrays.COMMANDS | queues.COMMANDS
 COMMENTS = ("#", "//")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from switch.control.control_plane import ControlPlane
-from switch.control.data_plane import DataPlane
-from switch.control.requests.held_tables import HeldTable
-from switch.entries import DefaultAction, MeterRates, ValueSetMember
+from inakit.switch.control.control_plane import ControlPlane
+from inakit.switch.control.data_plane import DataPlane
+from inakit.switch.control.requests.held_tables import HeldTable
+from inakit.switch.entries import DefaultAction, MeterRates, ValueSetMember
 
 
 def transfer(control: ControlPlane, to: DataPlane) -> None:

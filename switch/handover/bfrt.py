@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from switch.control.match_rules import by_priority
-from switch.entries import (
+from inakit.switch.control.match_rules import by_priority
+from inakit.switch.entries import (
     KeyPart,
     Lpm,
     MulticastGroup,
@@ -20,10 +20,10 @@ from switch.entries import (
     Ternary,
     group_of_nodes,
 )
-from switch.handover.parts import in_order
-from switch.program.pipelines import Table
-from switch.program.program import Program
-from topo.errors import InputError
+from inakit.switch.handover.parts import in_order
+from inakit.switch.program.pipelines import Table
+from inakit.switch.program.program import Program
+from inakit.topo.errors import InputError
 
 PIPE = "pipe."
 """What the names of a program's tables begin with."""

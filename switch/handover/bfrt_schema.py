@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from switch.handover.bfrt import PIPE, Document
-from topo.errors import InputError, unknown_name
+from inakit.switch.handover.bfrt import PIPE, Document
+from inakit.topo.errors import InputError, unknown_name
 
 BITS = {"uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64, "bool": 1}
 """The bits of the schema's types that do not give a width."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Sequence
 
-from switch.handover.bfrt import GROUP, NODE, PIPE, Document
-from switch.program.program import Program
+from inakit.switch.handover.bfrt import GROUP, NODE, PIPE, Document
+from inakit.switch.program.program import Program
 
 FIND = """\
     node = bfrt if name.startswith("$") else getattr(bfrt, PROGRAM)

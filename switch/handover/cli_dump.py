@@ -8,10 +8,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from switch.entries import KeyPart, Lpm, MulticastGroup, Range, SwitchEntries, TableEntry, Ternary, group_of_nodes
-from switch.program.pipelines import Table
-from switch.program.program import Program
-from topo.errors import InputError
+from inakit.switch.entries import (
+    KeyPart,
+    Lpm,
+    MulticastGroup,
+    Range,
+    SwitchEntries,
+    TableEntry,
+    Ternary,
+    group_of_nodes,
+)
+from inakit.switch.program.pipelines import Table
+from inakit.switch.program.program import Program
+from inakit.topo.errors import InputError
 
 MARK = "TABLE ENTRIES"
 """What each dump of a table begins with."""

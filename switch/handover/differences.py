@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from switch.control.match_rules import identity_of
-from switch.entries import MulticastGroup, SwitchEntries, TableEntry
-from switch.handover.parts import Part
-from switch.program.program import Program
+from inakit.switch.control.match_rules import identity_of
+from inakit.switch.entries import MulticastGroup, SwitchEntries, TableEntry
+from inakit.switch.handover.parts import Part
+from inakit.switch.program.program import Program
 
 Key = TypeVar("Key")
 Held = TypeVar("Held", TableEntry, MulticastGroup)

@@ -15,12 +15,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from switch.control.entry_check import check_entries
-from switch.entries import MulticastGroup, SwitchEntries, TableEntry
-from switch.handover import bfrt, cli_dump
-from switch.program.program import Program
-from switch.program.read import read_program
-from topo.errors import InputError
+from inakit.switch.control.entry_check import check_entries
+from inakit.switch.entries import MulticastGroup, SwitchEntries, TableEntry
+from inakit.switch.handover import bfrt, cli_dump
+from inakit.switch.program.program import Program
+from inakit.switch.program.read import read_program
+from inakit.topo.errors import InputError
 
 FORMATS = (
     "P4Runtime's text, the output of simple_switch_CLI's table_dump, BF-Runtime's JSON, or `inakit dump SWITCH --json`"
@@ -55,7 +55,7 @@ def read_dump(text: str, program: Path, switch: str) -> SwitchEntries:
         return cli_dump.read_dump(read_program(program), text, switch)
     if text.lstrip()[0] in "[{":
         return of_json(text, read_program(program), switch)
-    from switch.handover.p4runtime_text import load_schema, read_text  # noqa: PLC0415, needs protobuf
+    from inakit.switch.handover.p4runtime_text import load_schema, read_text  # noqa: PLC0415, needs protobuf
 
     return read_text(load_schema(program), text, switch)
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import grpc
 
-from switch.entries import SwitchEntries
-from switch.handover.p4runtime_text import GROUP, entries_of
-from switch.server.p4runtime.protocol.messages import Message, v1
-from switch.server.p4runtime.schema.schema import Schema
-from topo.errors import MachineError
+from inakit.switch.entries import SwitchEntries
+from inakit.switch.handover.p4runtime_text import GROUP, entries_of
+from inakit.switch.server.p4runtime.protocol.messages import Message, v1
+from inakit.switch.server.p4runtime.schema.schema import Schema
+from inakit.topo.errors import MachineError
 
 TIMEOUT_S = 30.0
 LARGEST = 256 << 20

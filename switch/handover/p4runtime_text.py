@@ -12,17 +12,17 @@ from pathlib import Path
 
 from google.protobuf import text_format
 
-from switch.entries import MulticastGroup, SwitchEntries, TableEntry, group_of_nodes
-from switch.handover.parts import Part, in_order
-from switch.program.read import read_program
-from switch.server.p4runtime.entities.container import Kind
-from switch.server.p4runtime.entities.tables import inverted
-from switch.server.p4runtime.protocol.messages import Message, config, v1
-from switch.server.p4runtime.schema.calls import call_message, read_call
-from switch.server.p4runtime.schema.matches import matches_of, read_key
-from switch.server.p4runtime.schema.read import read_schema
-from switch.server.p4runtime.schema.schema import Schema, TableSchema
-from topo.errors import InputError
+from inakit.switch.entries import MulticastGroup, SwitchEntries, TableEntry, group_of_nodes
+from inakit.switch.handover.parts import Part, in_order
+from inakit.switch.program.read import read_program
+from inakit.switch.server.p4runtime.entities.container import Kind
+from inakit.switch.server.p4runtime.entities.tables import inverted
+from inakit.switch.server.p4runtime.protocol.messages import Message, config, v1
+from inakit.switch.server.p4runtime.schema.calls import call_message, read_call
+from inakit.switch.server.p4runtime.schema.matches import matches_of, read_key
+from inakit.switch.server.p4runtime.schema.read import read_schema
+from inakit.switch.server.p4runtime.schema.schema import Schema, TableSchema
+from inakit.topo.errors import InputError
 
 P4INFO = ".p4info.txt"
 """What the name of a program's P4Info ends in, in place of `.json`."""

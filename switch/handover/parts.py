@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import fields
 
-from switch.entries import MulticastGroup, SwitchEntries, TableEntry
-from topo.errors import UnsupportedError
+from inakit.switch.entries import MulticastGroup, SwitchEntries, TableEntry
+from inakit.topo.errors import UnsupportedError
 
 HANDED_OVER = ("switch", "tables", "groups")
 

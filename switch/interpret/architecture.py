@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections import deque
 
-from switch.entries import MirrorSession, MulticastGroup
-from switch.interpret.parser.deparser import deparser_of
-from switch.interpret.parser.parser import parser_of
-from switch.interpret.pipelines.pipelines import pipeline_of
-from switch.interpret.state.context import Context
-from switch.interpret.state.packets.packet import NO_SESSION, Packet
-from switch.interpret.state.packets.standard_metadata import Standard
-from switch.program.headers import Field
-from switch.program.malformed import MALFORMED
-from switch.program.v1model import EGRESS_CLONE, INGRESS_CLONE, NORMAL, RECIRCULATED, REPLICATED, RESUBMITTED
-from topo.errors import RunError
+from inakit.switch.entries import MirrorSession, MulticastGroup
+from inakit.switch.interpret.parser.deparser import deparser_of
+from inakit.switch.interpret.parser.parser import parser_of
+from inakit.switch.interpret.pipelines.pipelines import pipeline_of
+from inakit.switch.interpret.state.context import Context
+from inakit.switch.interpret.state.packets.packet import NO_SESSION, Packet
+from inakit.switch.interpret.state.packets.standard_metadata import Standard
+from inakit.switch.program.headers import Field
+from inakit.switch.program.malformed import MALFORMED
+from inakit.switch.program.v1model import EGRESS_CLONE, INGRESS_CLONE, NORMAL, RECIRCULATED, REPLICATED, RESUBMITTED
+from inakit.topo.errors import RunError
 
 MAX_PASSES = 4096
 """A packet that, with its copies, makes more passes through the switch is in a loop."""

@@ -10,18 +10,18 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from switch.control.data_plane import Digest
-from switch.entries import MulticastGroup, SwitchEntries, TableEntry, group_of_nodes
-from switch.interpret.architecture import SimpleSwitch
-from switch.interpret.state.context import Context
-from switch.interpret.state.live_state import LiveState
-from switch.interpret.state.packets.packet import PacketPlaces
-from switch.interpret.state.packets.trace import Trace, TraceLines
-from switch.interpret.state.switch_state import Clock
-from switch.interpret.state.tables.table_state import Installed
-from switch.interpret.state.target import Target
-from switch.program.malformed import MALFORMED, not_p4c
-from switch.program.program import Program
+from inakit.switch.control.data_plane import Digest
+from inakit.switch.entries import MulticastGroup, SwitchEntries, TableEntry, group_of_nodes
+from inakit.switch.interpret.architecture import SimpleSwitch
+from inakit.switch.interpret.state.context import Context
+from inakit.switch.interpret.state.live_state import LiveState
+from inakit.switch.interpret.state.packets.packet import PacketPlaces
+from inakit.switch.interpret.state.packets.trace import Trace, TraceLines
+from inakit.switch.interpret.state.switch_state import Clock
+from inakit.switch.interpret.state.tables.table_state import Installed
+from inakit.switch.interpret.state.target import Target
+from inakit.switch.program.malformed import MALFORMED, not_p4c
+from inakit.switch.program.program import Program
 
 Packets = list[tuple[int, bytes]]
 

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from topo.errors import InputError, MachineError
+from inakit.topo.errors import InputError, MachineError
 
 COMPILER = "p4c-bm2-ss"
 

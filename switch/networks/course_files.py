@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from switch.networks import p4app, tutorials
-from switch.networks.network_plan import NetworkPlan
-from switch.networks.port_numbers import with_interfaces
-from topo.errors import InputError
-from topo.files.reader import FileKind, read_file
+from inakit.switch.networks import p4app, tutorials
+from inakit.switch.networks.network_plan import NetworkPlan
+from inakit.switch.networks.port_numbers import with_interfaces
+from inakit.topo.errors import InputError
+from inakit.topo.files.reader import FileKind, read_file
 
 NETWORK = FileKind("network file", max_bytes=16 << 20)
 OTHERS = {

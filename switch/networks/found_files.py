@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from topo.errors import InputError
+from inakit.topo.errors import InputError
 
 
 def find_file(name: str, beside: Path) -> Path:

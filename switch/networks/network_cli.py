@@ -6,8 +6,8 @@ import shlex
 
 from mininet.cli import CLI
 
-from switch.networks.running_network import RunningNetwork
-from topo.errors import InakitError
+from inakit.switch.networks.running_network import RunningNetwork
+from inakit.topo.errors import InakitError
 
 
 class NetworkCli(CLI):  # type: ignore[misc]

@@ -14,11 +14,18 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from switch.control.entry_files.part import told, unread
-from switch.networks.found_files import find_file, find_program
-from switch.networks.network_plan import LinkEnd, NetworkPlan, PlannedHost, PlannedLink, PlannedSwitch
-from switch.networks.p4app_records import AUTOMATIC, HostRecord, LinkRecord, P4AppRecord, SwitchRecord, TopologyRecord
-from switch.networks.p4utils_addresses import (
+from inakit.switch.control.entry_files.part import told, unread
+from inakit.switch.networks.found_files import find_file, find_program
+from inakit.switch.networks.network_plan import LinkEnd, NetworkPlan, PlannedHost, PlannedLink, PlannedSwitch
+from inakit.switch.networks.p4app_records import (
+    AUTOMATIC,
+    HostRecord,
+    LinkRecord,
+    P4AppRecord,
+    SwitchRecord,
+    TopologyRecord,
+)
+from inakit.switch.networks.p4utils_addresses import (
     PREFIX,
     STRATEGIES,
     Addresses,
@@ -28,11 +35,11 @@ from switch.networks.p4utils_addresses import (
     places,
     switch_numbers,
 )
-from switch.networks.parts import with_prefix
-from switch.networks.port_numbers import PortNumbers
-from topo.errors import unknown_name
-from topo.files.reader import ParsedFile
-from topo.files.validation import validate
+from inakit.switch.networks.parts import with_prefix
+from inakit.switch.networks.port_numbers import PortNumbers
+from inakit.topo.errors import unknown_name
+from inakit.topo.files.reader import ParsedFile
+from inakit.topo.files.validation import validate
 
 BRIDGE = "sw-cpu"
 """The node at which the other ends of CPU ports are; a controller sends and sniffs there."""

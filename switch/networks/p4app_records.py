@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, StrictStr
 
-from switch.control.entry_files.part import Flag, Number, Part
-from switch.networks.parts import Address, Amount, Delay, Gateway, Mac, address
+from inakit.switch.control.entry_files.part import Flag, Number, Part
+from inakit.switch.networks.parts import Address, Amount, Delay, Gateway, Mac, address
 
 AUTOMATIC = "auto"
 

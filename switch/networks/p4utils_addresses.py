@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_interface
 
-from switch.networks.parts import with_prefix
-from topo.errors import InputError
+from inakit.switch.networks.parts import with_prefix
+from inakit.topo.errors import InputError
 
 PREFIX = 24
 """The bits of a subnet that p4-utils takes for an address without a prefix."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from switch.networks.network_plan import LinkEnd, NetworkPlan
+from inakit.switch.networks.network_plan import LinkEnd, NetworkPlan
 
 MOST_PORTS = 1 << 16
 TAKEN_BY_LINUX = re.compile(r"[A-Za-z0-9_.-]{1,15}")

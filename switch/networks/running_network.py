@@ -10,17 +10,17 @@ from pathlib import Path
 from random import randbytes
 from typing import TYPE_CHECKING, Any
 
-from switch.networks.compiled_programs import compiled
-from switch.networks.network_plan import LinkEnd, NetworkPlan, PlannedHost, PlannedSwitch
-from topo.errors import InputError, MachineError
-from topo.live.ledger import Ledger, clean_dead_runs, interface_names
-from topo.live.needs import check_machine, check_programs
-from topo.live.signals import interrupts_held
+from inakit.switch.networks.compiled_programs import compiled
+from inakit.switch.networks.network_plan import LinkEnd, NetworkPlan, PlannedHost, PlannedSwitch
+from inakit.topo.errors import InputError, MachineError
+from inakit.topo.live.ledger import Ledger, clean_dead_runs, interface_names
+from inakit.topo.live.needs import check_machine, check_programs
+from inakit.topo.live.signals import interrupts_held
 
 if TYPE_CHECKING:
     from mininet.net import Mininet
 
-    from switch.networks.served_node import ServedNode
+    from inakit.switch.networks.served_node import ServedNode
 
 THRIFT_PORT = 9090
 GRPC_PORT = 9559
@@ -107,7 +107,7 @@ class RunningNetwork:
 
     def add_nodes(self, programs: dict[str, Path], scratch: Path) -> None:
         """Add hosts and switches. Switches publish their notifications in the folder `scratch`."""
-        from switch.networks.served_node import Bystander, CourseHost, ServedNode  # noqa: PLC0415, needs Mininet
+        from inakit.switch.networks.served_node import Bystander, CourseHost, ServedNode  # noqa: PLC0415, needs Mininet
 
         for name in self.plan.bystanders:
             self.net.addSwitch(name, cls=Bystander, dpid="f" * 16)

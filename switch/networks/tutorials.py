@@ -13,14 +13,14 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, StrictStr
 
-from switch.control.entry_files.part import Number, Part, told, unread
-from switch.control.entry_files.runtime_json import program_named_by
-from switch.networks.found_files import find_file, find_program
-from switch.networks.network_plan import LinkEnd, NetworkPlan, PlannedHost, PlannedLink, PlannedSwitch
-from switch.networks.parts import Address, Mac, amount, delay, with_prefix
-from switch.networks.port_numbers import PortNumbers
-from topo.files.reader import ParsedFile
-from topo.files.validation import validate
+from inakit.switch.control.entry_files.part import Number, Part, told, unread
+from inakit.switch.control.entry_files.runtime_json import program_named_by
+from inakit.switch.networks.found_files import find_file, find_program
+from inakit.switch.networks.network_plan import LinkEnd, NetworkPlan, PlannedHost, PlannedLink, PlannedSwitch
+from inakit.switch.networks.parts import Address, Mac, amount, delay, with_prefix
+from inakit.switch.networks.port_numbers import PortNumbers
+from inakit.topo.files.reader import ParsedFile
+from inakit.topo.files.validation import validate
 
 PORT = re.compile(r"(?P<switch>.+)-p(?P<port>\d+)")
 LINK = '["h1", "s1-p1"] or ["s1-p3", "s2-p1", DELAY, BANDWIDTH]'

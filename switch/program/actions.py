@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from switch.program.calculations import Calculation
-from switch.program.expressions import Expression
-from switch.program.externs import Counter, Extern, Meter, Register
-from switch.program.source import Source
+from inakit.switch.program.calculations import Calculation
+from inakit.switch.program.expressions import Expression
+from inakit.switch.program.externs import Counter, Extern, Meter, Register
+from inakit.switch.program.source import Source
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from switch.program.expressions import Expression, HeaderReference
-from switch.program.headers import Field
-from switch.program.source import Source
+from inakit.switch.program.expressions import Expression, HeaderReference
+from inakit.switch.program.headers import Field
+from inakit.switch.program.source import Source
 
 
 @dataclass(frozen=True)

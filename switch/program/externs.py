@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from switch.program.calculations import Calculation
-from switch.program.headers import Field
-from switch.program.source import Source
+from inakit.switch.program.calculations import Calculation
+from inakit.switch.program.headers import Field
+from inakit.switch.program.source import Source
 
 
 @dataclass(frozen=True)

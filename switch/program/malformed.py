@@ -11,7 +11,7 @@ from functools import cache
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from topo.errors import InputError
+from inakit.topo.errors import InputError
 
 MALFORMED = (ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, TypeError, ValueError)
 """What is raised for a program that names what it does not declare, or gives a statement what it does not take."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from switch.program.actions import Primitive
-from switch.program.expressions import LastField, Lookahead, Unknown
-from switch.program.headers import Field
+from inakit.switch.program.actions import Primitive
+from inakit.switch.program.expressions import LastField, Lookahead, Unknown
+from inakit.switch.program.headers import Field
 
 
 @dataclass(frozen=True)

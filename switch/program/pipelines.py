@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from switch.entries import KeyPart
-from switch.program.actions import Action, ActionCall
-from switch.program.expressions import Expression, Unknown, Validity
-from switch.program.headers import Field
-from switch.program.source import Source
-from topo.errors import unknown_name
+from inakit.switch.entries import KeyPart
+from inakit.switch.program.actions import Action, ActionCall
+from inakit.switch.program.expressions import Expression, Unknown, Validity
+from inakit.switch.program.headers import Field
+from inakit.switch.program.source import Source
+from inakit.topo.errors import unknown_name
 
 
 @dataclass(frozen=True)

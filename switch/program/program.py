@@ -9,15 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from switch.program.actions import Action, Primitive
-from switch.program.calculations import Calculation, Checksum, FieldList
-from switch.program.expressions import Unknown
-from switch.program.externs import ActionProfile, Counter, DirectCounter, Extern, Meter, Register, ValueSet
-from switch.program.headers import Field, Header, Stack, Union, UnionStack
-from switch.program.parser import Parser
-from switch.program.pipelines import Pipeline, Table
-from switch.program.v1model import INTRINSIC, STANDARD_METADATA
-from topo.errors import InputError, unknown_name
+from inakit.switch.program.actions import Action, Primitive
+from inakit.switch.program.calculations import Calculation, Checksum, FieldList
+from inakit.switch.program.expressions import Unknown
+from inakit.switch.program.externs import ActionProfile, Counter, DirectCounter, Extern, Meter, Register, ValueSet
+from inakit.switch.program.headers import Field, Header, Stack, Union, UnionStack
+from inakit.switch.program.parser import Parser
+from inakit.switch.program.pipelines import Pipeline, Table
+from inakit.switch.program.v1model import INTRINSIC, STANDARD_METADATA
+from inakit.topo.errors import InputError, unknown_name
 
 NEVER_APPLIED = "p4c leaves out a table that the program never applies"
 """Why a program may lack a table that its source has, for messages."""

@@ -6,12 +6,12 @@ import json
 from functools import lru_cache
 from pathlib import Path
 
-from switch.program.bmv2_json.document import read_document
-from switch.program.bmv2_json.source_info import Json
-from switch.program.malformed import MALFORMED, check_types
-from switch.program.program import Program
-from switch.program.source_hashes import check_sources, not_json
-from topo.errors import InputError
+from inakit.switch.program.bmv2_json.document import read_document
+from inakit.switch.program.bmv2_json.source_info import Json
+from inakit.switch.program.malformed import MALFORMED, check_types
+from inakit.switch.program.program import Program
+from inakit.switch.program.source_hashes import check_sources, not_json
+from inakit.topo.errors import InputError
 
 
 def read_program(path: Path) -> Program:

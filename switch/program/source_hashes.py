@@ -11,7 +11,7 @@ import json
 import shutil
 from pathlib import Path
 
-from topo.errors import InputError
+from inakit.topo.errors import InputError
 
 COMPILER = "p4c-bm2-ss"
 WHERE_FROM = (

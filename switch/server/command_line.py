@@ -8,10 +8,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NoReturn
 
-from switch.control.requests.replication import ReplicationRoom
-from switch.program.v1model import DROP_PORT, PORTS
-from switch.server.options import GRPC_ADDRESS, THRIFT_PORT, LogOptions, Options, Tls
-from topo.errors import InputError
+from inakit.switch.control.requests.replication import ReplicationRoom
+from inakit.switch.program.v1model import DROP_PORT, PORTS
+from inakit.switch.server.options import GRPC_ADDRESS, THRIFT_PORT, LogOptions, Options, Tls
+from inakit.topo.errors import InputError
 
 LEVELS = ("trace", "debug", "info", "warn", "error", "off")
 BEHAVES_AS = "1.15.0"

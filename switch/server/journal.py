@@ -7,8 +7,8 @@ import sys
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
-from switch.server.options import LogOptions
-from topo.errors import writing
+from inakit.switch.server.options import LogOptions
+from inakit.topo.errors import writing
 
 TRACE = 5
 LEVELS = {

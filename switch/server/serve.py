@@ -10,19 +10,19 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Protocol
 
-from switch.server.command_line import read_options
-from switch.server.journal import Journal
-from switch.server.options import Options
-from switch.server.served_switch import ServedSwitch
-from switch.targets import load
-from topo.errors import InakitError, InputError, MachineError
-from topo.live.signals import ENDING
-from topo.ownership import given_to_owners
+from inakit.switch.server.command_line import read_options
+from inakit.switch.server.journal import Journal
+from inakit.switch.server.options import Options
+from inakit.switch.server.served_switch import ServedSwitch
+from inakit.switch.targets import load
+from inakit.topo.errors import InakitError, InputError, MachineError
+from inakit.topo.live.signals import ENDING
+from inakit.topo.ownership import given_to_owners
 
 FAILED = 1
 """The exit code of a switch that cannot start, as BMv2's."""
-THRIFT = "switch.server.thrift.server:ThriftServer"
-P4RUNTIME = "switch.server.p4runtime.server:P4RuntimeServer"
+THRIFT = "inakit.switch.server.thrift.server:ThriftServer"
+P4RUNTIME = "inakit.switch.server.p4runtime.server:P4RuntimeServer"
 INSTALL = "pip install 'inakit[server]'"
 
 

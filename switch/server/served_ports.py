@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from threading import RLock
 
-from switch.control.refusals import RefusalKind, Refused
-from switch.server.engines.engine import Engine
-from switch.server.journal import Journal
-from topo.errors import InakitError
+from inakit.switch.control.refusals import RefusalKind, Refused
+from inakit.switch.server.engines.engine import Engine
+from inakit.switch.server.journal import Journal
+from inakit.topo.errors import InakitError
 
 ToController = Callable[[bytes], None]
 

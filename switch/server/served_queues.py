@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from switch.control.refusals import RefusalKind, Refused
-from switch.server.engines.engine import Engine
-from topo.errors import UnsupportedError
+from inakit.switch.control.refusals import RefusalKind, Refused
+from inakit.switch.server.engines.engine import Engine
+from inakit.topo.errors import UnsupportedError
 
 
 class QueueRequest(NamedTuple):

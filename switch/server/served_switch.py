@@ -8,24 +8,24 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from threading import Event, RLock, Thread
 
-from switch.control.control_plane import ControlPlane
-from switch.control.refusals import RefusalKind, Refused
-from switch.control.requests.ageing import Expired
-from switch.control.requests.learning import DigestBatch
-from switch.control.transfer import brought, transfer
-from switch.interpret.interpreted_switch import InterpretedSwitch, clock_from_now
-from switch.interpret.state.target import Target
-from switch.program.program import Program
-from switch.program.read import parse_program
-from switch.server.engines.choice import choose
-from switch.server.engines.engine import Engine
-from switch.server.engines.interpreted_engine import InterpretedEngine
-from switch.server.journal import Journal
-from switch.server.options import Options
-from switch.server.ports.pcap_files import PcapFiles
-from switch.server.served_ports import ServedPorts
-from switch.server.served_queues import ServedQueues
-from topo.errors import InakitError, UnsupportedError
+from inakit.switch.control.control_plane import ControlPlane
+from inakit.switch.control.refusals import RefusalKind, Refused
+from inakit.switch.control.requests.ageing import Expired
+from inakit.switch.control.requests.learning import DigestBatch
+from inakit.switch.control.transfer import brought, transfer
+from inakit.switch.interpret.interpreted_switch import InterpretedSwitch, clock_from_now
+from inakit.switch.interpret.state.target import Target
+from inakit.switch.program.program import Program
+from inakit.switch.program.read import parse_program
+from inakit.switch.server.engines.choice import choose
+from inakit.switch.server.engines.engine import Engine
+from inakit.switch.server.engines.interpreted_engine import InterpretedEngine
+from inakit.switch.server.journal import Journal
+from inakit.switch.server.options import Options
+from inakit.switch.server.ports.pcap_files import PcapFiles
+from inakit.switch.server.served_ports import ServedPorts
+from inakit.switch.server.served_queues import ServedQueues
+from inakit.topo.errors import InakitError, UnsupportedError
 
 DIGESTS_EVERY_S = 0.01
 SWEEP_EVERY_S = 1.0
@@ -165,7 +165,7 @@ class ServedSwitch:
         choice = choose(program, self.options)
         why = choice.why
         if choice.compiled is not None:
-            from switch.server.engines.kernel_engine import KernelEngine  # noqa: PLC0415, needs libbpf
+            from inakit.switch.server.engines.kernel_engine import KernelEngine  # noqa: PLC0415, needs libbpf
 
             try:
                 engine = KernelEngine(choice.compiled, self.turn, self.options.cpu_port, self.ports.to_cpu, self.pcaps)

@@ -7,12 +7,13 @@ import os
 import sys
 from pathlib import Path
 
-from topo.c_library import cache_directory
-from topo.errors import writing
+from inakit.topo.c_library import cache_directory
+from inakit.topo.errors import writing
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).parents[3]
+"""The folder that has the package `inakit`."""
 NAMES = ("simple_switch", "simple_switch_grpc")
-"""The programs of the folder, each the name of a function of `switch.server.serve`."""
+"""The programs of the folder, each the name of a function of `inakit.switch.server.serve`."""
 
 
 def make_shim() -> Path:
@@ -28,7 +29,7 @@ def make_shim() -> Path:
 def program_text(name: str) -> str:
     """A program that runs a switch with the Python that runs now."""
     lines = (f"#!{sys.executable}", "import sys", f"sys.path.insert(0, {str(ROOT)!r})")
-    return "\n".join((*lines, f"from switch.server.serve import {name}", f"{name}()", ""))
+    return "\n".join((*lines, f"from inakit.switch.server.serve import {name}", f"{name}()", ""))
 
 
 def put(path: Path, text: str) -> None:

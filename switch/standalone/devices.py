@@ -19,16 +19,16 @@ from typing import Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from switch.control.control_plane import ControlPlane
-from switch.control.data_plane import DataPlane
-from switch.entries import SwitchEntries
-from switch.fast.tables.running_table import Clock
-from switch.interpret.interpreted_switch import InterpretedSwitch, clock_from_now
-from switch.program.read import read_program
-from switch.standalone.either_switch import EitherSwitch
-from switch.standalone.interfaces import Wires, open_wires
-from switch.targets import choose_target
-from topo.errors import unknown_name
+from inakit.switch.control.control_plane import ControlPlane
+from inakit.switch.control.data_plane import DataPlane
+from inakit.switch.entries import SwitchEntries
+from inakit.switch.fast.tables.running_table import Clock
+from inakit.switch.interpret.interpreted_switch import InterpretedSwitch, clock_from_now
+from inakit.switch.program.read import read_program
+from inakit.switch.standalone.either_switch import EitherSwitch
+from inakit.switch.standalone.interfaces import Wires, open_wires
+from inakit.switch.targets import choose_target
+from inakit.topo.errors import unknown_name
 
 QUIET_S = 0.05
 """A switch on interfaces has done everything when nothing has left it for so long."""
@@ -208,7 +208,7 @@ def traced(program: Path, ports: Iterable[int], clock: Clock) -> Iterator[Device
 @contextmanager
 def in_kernel(program: Path, ports: Iterable[int], clock: Clock) -> Iterator[Device]:  # noqa: ARG001, the kernel has one
     """The compiled program in the kernel, on interfaces; needs root."""
-    from switch.fast.load.kernel.kernel_switch import KernelSwitch, compile_program  # noqa: PLC0415, needs libbpf
+    from inakit.switch.fast.load.kernel.kernel_switch import KernelSwitch, compile_program  # noqa: PLC0415, needs libbpf
 
     choose_target("fast")
     compiled = compile_program(read_program(program))
@@ -229,9 +229,9 @@ def in_bmv2(program: Path, ports: Iterable[int], clock: Clock) -> Iterator[Devic
     read_program(program)  # its errors say what is wrong with a file; simple_switch would only refuse it
     from thrift.Thrift import TException  # noqa: PLC0415, only where BMv2 is
 
-    from switch.bmv2.bmv2_data_plane import Bmv2DataPlane  # noqa: PLC0415
-    from switch.bmv2.runtime import Runtime  # noqa: PLC0415
-    from switch.bmv2.simple_switch_process import SimpleSwitchProcess, free_port  # noqa: PLC0415
+    from inakit.switch.bmv2.bmv2_data_plane import Bmv2DataPlane  # noqa: PLC0415
+    from inakit.switch.bmv2.runtime import Runtime  # noqa: PLC0415
+    from inakit.switch.bmv2.simple_switch_process import SimpleSwitchProcess, free_port  # noqa: PLC0415
 
     with open_wires(ports) as wires, tempfile.TemporaryDirectory(prefix="inakit-") as folder:
         control_port = free_port()

@@ -10,15 +10,15 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from switch.control.control_plane import ControlPlane
-from switch.control.data_plane import DataPlane
-from switch.control.transfer import transfer
-from switch.entries import MulticastGroup, SwitchEntries, TableEntry
-from switch.fast.load.in_process_switch import InProcessSwitch
-from switch.fast.tables.running_table import Clock
-from switch.interpret.interpreted_switch import InterpretedSwitch, Traced, clock_from_now
-from switch.program.program import Program
-from topo.errors import MachineError, RunError, UnsupportedError
+from inakit.switch.control.control_plane import ControlPlane
+from inakit.switch.control.data_plane import DataPlane
+from inakit.switch.control.transfer import transfer
+from inakit.switch.entries import MulticastGroup, SwitchEntries, TableEntry
+from inakit.switch.fast.load.in_process_switch import InProcessSwitch
+from inakit.switch.fast.tables.running_table import Clock
+from inakit.switch.interpret.interpreted_switch import InterpretedSwitch, Traced, clock_from_now
+from inakit.switch.program.program import Program
+from inakit.topo.errors import MachineError, RunError, UnsupportedError
 
 Packets = list[tuple[int, bytes]]
 Inner = InProcessSwitch | InterpretedSwitch

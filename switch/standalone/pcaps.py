@@ -16,12 +16,12 @@ from typing import Any
 from scapy.error import Scapy_Exception
 from scapy.utils import RawPcapNgReader, RawPcapReader, RawPcapWriter
 
-from switch.control.entry_files.read_entries import read_entries
-from switch.entries import SwitchEntries
-from switch.program.read import read_program
-from switch.program.v1model import DROP_PORT
-from switch.standalone.devices import Device, open_device
-from topo.errors import InputError, writing
+from inakit.switch.control.entry_files.read_entries import read_entries
+from inakit.switch.entries import SwitchEntries
+from inakit.switch.program.read import read_program
+from inakit.switch.program.v1model import DROP_PORT
+from inakit.switch.standalone.devices import Device, open_device
+from inakit.topo.errors import InputError, writing
 
 ETHERNET = 1
 PORTS = range(DROP_PORT)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from switch.stf.script import Expect, Line, SendPacket
+from inakit.switch.stf.script import Expect, Line, SendPacket
 
 
 def differences(script: Sequence[Line], received: dict[int, list[bytes]]) -> list[str]:

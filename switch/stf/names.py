@@ -7,11 +7,11 @@ those that match exactly are 0.
 
 from __future__ import annotations
 
-from switch.control.entry_files.program_names import ProgramNames, anything, value_of
-from switch.control.match_rules import by_priority
-from switch.entries import DefaultAction, KeyPart, Lpm, Range, TableEntry, Ternary
-from switch.program.pipelines import MatchKey
-from switch.stf.script import Add, SetDefault
+from inakit.switch.control.entry_files.program_names import ProgramNames, anything, value_of
+from inakit.switch.control.match_rules import by_priority
+from inakit.switch.entries import DefaultAction, KeyPart, Lpm, Range, TableEntry, Ternary
+from inakit.switch.program.pipelines import MatchKey
+from inakit.switch.stf.script import Add, SetDefault
 
 LOWEST_PRIORITY = 10000
 """BMv2's number for STF's priority 0: in BMv2 the lowest number wins, in STF the highest."""

@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from switch.control.short_names import whole_name
-from switch.control.simple_switch_cli import CommandReader
-from switch.entries import SwitchEntries
-from switch.program.program import Program
-from switch.program.read import read_program
-from switch.standalone.devices import Device, open_device
-from switch.stf.differences import differences
-from switch.stf.names import StfNames
-from switch.stf.script import Add, Expect, Line, SendPacket, SetDefault, SwitchCommand
-from topo.errors import InputError, UnsupportedError
+from inakit.switch.control.short_names import whole_name
+from inakit.switch.control.simple_switch_cli import CommandReader
+from inakit.switch.entries import SwitchEntries
+from inakit.switch.program.program import Program
+from inakit.switch.program.read import read_program
+from inakit.switch.standalone.devices import Device, open_device
+from inakit.switch.stf.differences import differences
+from inakit.switch.stf.names import StfNames
+from inakit.switch.stf.script import Add, Expect, Line, SendPacket, SetDefault, SwitchCommand
+from inakit.topo.errors import InputError, UnsupportedError
 
 
 class StfVerdict(StrEnum):

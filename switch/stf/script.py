@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from switch.program.v1model import DROP_PORT
-from topo.errors import InputError
-from topo.files.reader import FileKind, read_text
+from inakit.switch.program.v1model import DROP_PORT
+from inakit.topo.errors import InputError
+from inakit.topo.files.reader import FileKind, read_text
 
 HEX = re.compile(r"(?:[0-9A-F]{2})*")
 PATTERN = re.compile(r"[0-9A-F*]*")

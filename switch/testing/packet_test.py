@@ -7,19 +7,19 @@ from os import PathLike
 from pathlib import Path
 from typing import SupportsBytes
 
-from switch.control.commands.command import CommandedSwitch
-from switch.control.entry_files.read_entries import fill_switch
-from switch.control.install import add_group, install, set_rates
-from switch.control.short_names import whole_name
-from switch.control.simple_switch_cli import run_command
-from switch.entries import MeterRates, MirrorSession, MulticastGroup, SwitchEntries
-from switch.program.program import NEVER_APPLIED, Program
-from switch.standalone.devices import Device
-from switch.stf.differences import mismatch, spaced
-from switch.stf.names import StfNames
-from switch.stf.script import parse_expect
-from switch.testing.tested_table import TestedTable
-from topo.errors import InputError, unknown_name
+from inakit.switch.control.commands.command import CommandedSwitch
+from inakit.switch.control.entry_files.read_entries import fill_switch
+from inakit.switch.control.install import add_group, install, set_rates
+from inakit.switch.control.short_names import whole_name
+from inakit.switch.control.simple_switch_cli import run_command
+from inakit.switch.entries import MeterRates, MirrorSession, MulticastGroup, SwitchEntries
+from inakit.switch.program.program import NEVER_APPLIED, Program
+from inakit.switch.standalone.devices import Device
+from inakit.switch.stf.differences import mismatch, spaced
+from inakit.switch.stf.names import StfNames
+from inakit.switch.stf.script import parse_expect
+from inakit.switch.testing.tested_table import TestedTable
+from inakit.topo.errors import InputError, unknown_name
 
 
 class PacketTest:

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping
 from random import Random
 from types import MappingProxyType
 
-from switch.control.match_rules import by_priority
-from switch.entries import KeyPart, Lpm, Range, SwitchEntries, TableEntry, Ternary
-from switch.program.actions import ActionParameter
-from switch.program.pipelines import MatchKey, Table
-from switch.program.program import Program
+from inakit.switch.control.match_rules import by_priority
+from inakit.switch.entries import KeyPart, Lpm, Range, SwitchEntries, TableEntry, Ternary
+from inakit.switch.program.actions import ActionParameter
+from inakit.switch.program.pipelines import MatchKey, Table
+from inakit.switch.program.program import Program
 
 PORTS = range(5)
 """The ports of switches that get random entries and packets."""

@@ -11,16 +11,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from random import Random
 
-from switch.control.entry_check import numbers_of
-from switch.entries import SwitchEntries
-from switch.program.actions import Primitive
-from switch.program.expressions import Expression, HeaderReference, Lookahead, StackReference
-from switch.program.headers import Field, Header
-from switch.program.parser import ParserState, Transition
-from switch.program.program import Program
-from switch.standalone.interfaces import LEAST_FRAME, MOST_FRAME
-from switch.testing.random_entries import PORTS, random_entries, random_number
-from topo.errors import InputError
+from inakit.switch.control.entry_check import numbers_of
+from inakit.switch.entries import SwitchEntries
+from inakit.switch.program.actions import Primitive
+from inakit.switch.program.expressions import Expression, HeaderReference, Lookahead, StackReference
+from inakit.switch.program.headers import Field, Header
+from inakit.switch.program.parser import ParserState, Transition
+from inakit.switch.program.program import Program
+from inakit.switch.standalone.interfaces import LEAST_FRAME, MOST_FRAME
+from inakit.switch.testing.random_entries import PORTS, random_entries, random_number
+from inakit.topo.errors import InputError
 
 MAX_STATES = 64
 MAX_TRIES = 1000

@@ -15,15 +15,15 @@ from pathlib import Path
 from random import Random
 from types import MappingProxyType
 
-from switch.control.entry_files.read_entries import read_entries
-from switch.control.short_names import whole_name
-from switch.program.program import Program
-from switch.program.read import read_program
-from switch.standalone.devices import open_device
-from switch.testing.random_entries import PORTS
-from switch.testing.random_packets import Draw
-from switch.testing.trials import Batch, Contest, Trial, Unlike, comes_again
-from topo.errors import unknown_name
+from inakit.switch.control.entry_files.read_entries import read_entries
+from inakit.switch.control.short_names import whole_name
+from inakit.switch.program.program import Program
+from inakit.switch.program.read import read_program
+from inakit.switch.standalone.devices import open_device
+from inakit.switch.testing.random_entries import PORTS
+from inakit.switch.testing.random_packets import Draw
+from inakit.switch.testing.trials import Batch, Contest, Trial, Unlike, comes_again
+from inakit.topo.errors import unknown_name
 
 BATCH = 32
 """So many packets are given to a target at once, all at one port: BMv2 takes those of several ports in any order."""

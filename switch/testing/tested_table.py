@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from switch.control.control_plane import ControlPlane
-from switch.entries import TableEntry
-from switch.stf.names import StfNames
-from switch.stf.script import Add, SetDefault
+from inakit.switch.control.control_plane import ControlPlane
+from inakit.switch.entries import TableEntry
+from inakit.switch.stf.names import StfNames
+from inakit.switch.stf.script import Add, SetDefault
 
 Key = Mapping[str, object]
 

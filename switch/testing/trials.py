@@ -7,11 +7,11 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from switch.entries import SwitchEntries
-from switch.program.program import Program
-from switch.standalone.devices import Device
-from switch.stf.differences import spaced
-from switch.testing.random_entries import PORTS
+from inakit.switch.entries import SwitchEntries
+from inakit.switch.program.program import Program
+from inakit.switch.standalone.devices import Device
+from inakit.switch.stf.differences import spaced
+from inakit.switch.testing.random_entries import PORTS
 
 Batch = tuple[int, list[bytes]]
 """A port, and packets that arrive there."""

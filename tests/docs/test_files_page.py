@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from experiments.faults.faults_file import load_faults
-from planner.core.files import load_jobs
-from planner.core.problem import Job, Problem
-from planner.registry import METHODS
-from topo.files.chip_profiles import ChipRecord, find_chip
-from topo.files.fabric_records import LinkRecord, SwitchRecord
-from topo.files.fabrics import load_fabric
-from traffic.wire.frames import FRAGMENT
+from inakit.experiments.faults.faults_file import load_faults
+from inakit.planner.core.files import load_jobs
+from inakit.planner.core.problem import Job, Problem
+from inakit.planner.registry import METHODS
+from inakit.topo.files.chip_profiles import ChipRecord, find_chip
+from inakit.topo.files.fabric_records import LinkRecord, SwitchRecord
+from inakit.topo.files.fabrics import load_fabric
+from inakit.traffic.wire.frames import FRAGMENT
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "files.md"
 

@@ -10,7 +10,7 @@ from command_lines import OutdatedError, check, words
 from pages import PAGES, ROOT, Command, commands, files_of
 from typer.testing import CliRunner
 
-from experiments.cli.app import app
+from inakit.experiments.cli.app import app
 
 QUICK = ("plan", "topo", "jobs", "planners", "check", "design", "dissector", "switch")
 """Commands of `inakit` that need no root and take a second or two; those of them that stand in blocks are run."""
@@ -92,7 +92,7 @@ def test_pages_have_commands() -> None:
         ("sudo make emulate TOPOLOGY=fattree", "TOPOLOGY"),
         ("make doc", "doc"),
         (".venv/bin/pytest tests/planer", "tests/planer"),
-        ("python -m switch.feature", "switch.feature"),
+        ("python -m inakit.switch.feature", "inakit.switch.feature"),
         ("inakitt plan", "inakitt"),
         ("sudo inakit top", "sudo .venv/bin/inakit"),
     ],

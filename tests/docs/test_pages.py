@@ -12,11 +12,11 @@ import pytest
 from pages import PAGES, ROOT, SPAN, blocks
 from typer.testing import CliRunner
 
-from experiments.cli.app import app
-from experiments.faults import faults_file
-from planner.core.policies import POLICIES
-from planner.registry import METHODS, OWN
-from traffic.faults.attacks import ATTACKS
+from inakit.experiments.cli.app import app
+from inakit.experiments.faults import faults_file
+from inakit.planner.core.policies import POLICIES
+from inakit.planner.registry import METHODS, OWN
+from inakit.traffic.faults.attacks import ATTACKS
 
 DOCS = ROOT / "docs"
 FOLDERS = ("p4", "topo", "switch", "planner", "traffic", "experiments", "tests", "docs", "vagrant")

@@ -15,16 +15,16 @@ import numpy as np
 import pytest
 from driven_network import count, driven_network, pass_on, send_from
 
-from experiments.worlds.virtual import host_ports_of
-from planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard
-from planner.core.problem import Job, Problem
-from planner.core.solving import SolverOutcome
-from planner.install.plan_entries import entries
-from planner.install.program import SENT
-from topo.fabric.fabric import Fabric, Host, Link, Switch
-from traffic.sockets.ports import HostPort
-from traffic.wire.frames import FRAGMENT, Frames, new_frames
-from traffic.wire.packet_format import Event, Kind
+from inakit.experiments.worlds.virtual import host_ports_of
+from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard
+from inakit.planner.core.problem import Job, Problem
+from inakit.planner.core.solving import SolverOutcome
+from inakit.planner.install.plan_entries import entries
+from inakit.planner.install.program import SENT
+from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch
+from inakit.traffic.sockets.ports import HostPort
+from inakit.traffic.wire.frames import FRAGMENT, Frames, new_frames
+from inakit.traffic.wire.packet_format import Event, Kind
 
 WORKERS = {1: "w1", 2: "w2", 3: "w3", 4: "w4"}
 SWITCHES = ("s1", "s2", "s3")
@@ -109,11 +109,11 @@ def in_virtual_time(problem: Problem, plan: Plan, place: Mapping[int, tuple[int,
 
 
 def in_kernel(problem: Problem, plan: Plan, place: Mapping[int, tuple[int, int]]) -> Transfers:
-    from switch.targets import choose_target  # noqa: PLC0415
-    from topo.live.namespaces import network_namespace  # noqa: PLC0415
-    from topo.live.network import Network  # noqa: PLC0415
-    from traffic.sockets.packet_sockets import open_sink  # noqa: PLC0415
-    from traffic.sockets.ports import host_ports  # noqa: PLC0415
+    from inakit.switch.targets import choose_target  # noqa: PLC0415
+    from inakit.topo.live.namespaces import network_namespace  # noqa: PLC0415
+    from inakit.topo.live.network import Network  # noqa: PLC0415
+    from inakit.traffic.sockets.packet_sockets import open_sink  # noqa: PLC0415
+    from inakit.traffic.sockets.ports import host_ports  # noqa: PLC0415
 
     with Network(problem.fabric, choose_target("fast").node_class()) as network:
         for name, switch in network.switches.items():

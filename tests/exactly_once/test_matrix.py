@@ -13,19 +13,19 @@ from mutation import Mutation, mutant, one_more, unassigned
 from rich.console import Console
 from tiers import long_unless
 
-from experiments.exactness.attempt import GRADIENTS, Cell, Tried, attempt, failure_of
-from experiments.exactness.conditions import CONDITIONS
-from experiments.exactness.matrix import LONG, cells, matrix_table, shared_out
-from experiments.exactness.networks import case
-from experiments.exactness.scales import chosen_worlds
-from experiments.faults.fault_plan import Event, FaultPlan, Moment
-from experiments.run.planning import plan_to_run
-from experiments.run.run import Run, run_plan
-from experiments.run.scenario import FabricChoice, JobChoice, build_problem
-from experiments.worlds.virtual import VirtualWorld
-from planner.core.policies import POLICIES
-from planner.install.data_plane_program import INA, INA_HW
-from topo.errors import InputError, MachineError
+from inakit.experiments.exactness.attempt import GRADIENTS, Cell, Tried, attempt, failure_of
+from inakit.experiments.exactness.conditions import CONDITIONS
+from inakit.experiments.exactness.matrix import LONG, cells, matrix_table, shared_out
+from inakit.experiments.exactness.networks import case
+from inakit.experiments.exactness.scales import chosen_worlds
+from inakit.experiments.faults.fault_plan import Event, FaultPlan, Moment
+from inakit.experiments.run.planning import plan_to_run
+from inakit.experiments.run.run import Run, run_plan
+from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from inakit.experiments.worlds.virtual import VirtualWorld
+from inakit.planner.core.policies import POLICIES
+from inakit.planner.install.data_plane_program import INA, INA_HW
+from inakit.topo.errors import InputError, MachineError
 
 ONE_WORKER_TOO_MANY = one_more("add", "meta.slot_workers =")
 ONE_VALUE_UNCHANGED = unassigned("add", "values", "v3")
@@ -75,7 +75,7 @@ def test_a_run_that_is_over_too_early_shows_nothing() -> None:
 
 @pytest.mark.compiler
 def test_a_run_without_end_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("experiments.exactness.scales.STALL_S", 0.5)
+    monkeypatch.setattr("inakit.experiments.exactness.scales.STALL_S", 0.5)
     tried = attempt(Cell("goat", 1, "worker paused"), 100)
     assert not tried.exact
     assert "stalled: no result for 0.5 s" in tried.failure

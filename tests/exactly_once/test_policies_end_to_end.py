@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from tiers import long_unless
 
-from experiments.exactness.attempt import Cell, attempt
-from experiments.exactness.conditions import CONDITIONS
-from experiments.exactness.matrix import LEVELS, cells
-from planner.core.policies import POLICIES
-from topo.errors import InputError
+from inakit.experiments.exactness.attempt import Cell, attempt
+from inakit.experiments.exactness.conditions import CONDITIONS
+from inakit.experiments.exactness.matrix import LEVELS, cells
+from inakit.planner.core.policies import POLICIES
+from inakit.topo.errors import InputError
 
 pytestmark = pytest.mark.compiler
 

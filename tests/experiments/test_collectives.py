@@ -9,24 +9,24 @@ import pytest
 from tiers import long_unless
 from tolerance import assert_within
 
-from experiments.faults.fault_plan import FaultPlan
-from experiments.run.outcome import Outcome
-from experiments.run.run import Run, run_plan
-from experiments.worlds.registry import find_world
-from planner.core.evaluate import evaluate
-from planner.core.problem import Job, Problem
-from planner.install.background_entries import Flow
-from planner.install.fault_entries import LinkFaults
-from planner.registry import METHODS
-from topo.errors import PlanError
-from topo.fabric.clos import fat_tree, leaf_spine
-from topo.fabric.fabric import Fabric
-from topo.fabric.variations import with_delay
-from traffic.endpoints.gradient import RandomGradients
-from traffic.faults.endpoint_faults import Stragglers
-from traffic.runs.closed_loop import ReliableOptions
-from traffic.runs.collective_loop import CollectiveLoop
-from traffic.wire.frames import FRAGMENT
+from inakit.experiments.faults.fault_plan import FaultPlan
+from inakit.experiments.run.outcome import Outcome
+from inakit.experiments.run.run import Run, run_plan
+from inakit.experiments.worlds.registry import find_world
+from inakit.planner.core.evaluate import evaluate
+from inakit.planner.core.problem import Job, Problem
+from inakit.planner.install.background_entries import Flow
+from inakit.planner.install.fault_entries import LinkFaults
+from inakit.planner.registry import METHODS
+from inakit.topo.errors import PlanError
+from inakit.topo.fabric.clos import fat_tree, leaf_spine
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.variations import with_delay
+from inakit.traffic.endpoints.gradient import RandomGradients
+from inakit.traffic.faults.endpoint_faults import Stragglers
+from inakit.traffic.runs.closed_loop import ReliableOptions
+from inakit.traffic.runs.collective_loop import CollectiveLoop
+from inakit.traffic.wire.frames import FRAGMENT
 
 pytestmark = pytest.mark.compiler
 
@@ -181,7 +181,7 @@ def test_replay_has_no_collectives() -> None:
 
 def test_a_wrong_sum_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """A rank that adds a term twice is told by name."""
-    from traffic.collectives.memory import CollectiveMemory  # noqa: PLC0415
+    from inakit.traffic.collectives.memory import CollectiveMemory  # noqa: PLC0415
 
     sums = CollectiveMemory.sums
     monkeypatch.setattr(CollectiveMemory, "sums", lambda *args: sums(*args) + (args[2] == 1))

@@ -6,17 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from experiments.faults.fault_plan import FaultPlan
-from experiments.run.outcome import Outcome
-from experiments.run.run import Run, run_plan
-from experiments.worlds.registry import find_world
-from planner.core.plan import Plan
-from planner.core.problem import Job, Problem
-from planner.install.background_entries import Flow
-from planner.install.fault_entries import LinkFaults
-from planner.registry import METHODS
-from topo.fabric.clos import leaf_spine
-from traffic.wire.frames import FRAGMENT
+from inakit.experiments.faults.fault_plan import FaultPlan
+from inakit.experiments.run.outcome import Outcome
+from inakit.experiments.run.run import Run, run_plan
+from inakit.experiments.worlds.registry import find_world
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Job, Problem
+from inakit.planner.install.background_entries import Flow
+from inakit.planner.install.fault_entries import LinkFaults
+from inakit.planner.registry import METHODS
+from inakit.topo.fabric.clos import leaf_spine
+from inakit.traffic.wire.frames import FRAGMENT
 
 pytestmark = pytest.mark.compiler
 

@@ -14,29 +14,29 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from experiments.agreement.agree import run_agreement
-from experiments.agreement.combinations import Combination
-from experiments.agreement.comparison import Compared, Extent
-from experiments.calibrate.capacity import Load, Use
-from experiments.calibrate.limit import Calibration
-from experiments.calibrate.trials import Trial
-from experiments.calibrate.verification import verify
-from experiments.cli.app import app
-from experiments.cli.calibrate_fabric import Command, run_curve
-from experiments.exactness.attempt import Cell, Tried
-from experiments.exactness.matrix import cells, run_matrix
-from experiments.labs.grading.grade import Request
-from experiments.labs.grading.item import Grade, Graded
-from experiments.labs.plan import leaderboard as board
-from experiments.labs.registry import COURSE, LABS
-from experiments.labs.report.classes import ClassRequest, grade_class
-from experiments.papers.common.figure import Figure
-from experiments.papers.common.figure import Request as FigureRequest
-from experiments.papers.figures import FIGURES, run_simulated
-from experiments.run.scenario import FabricChoice, JobChoice, build_problem
-from experiments.study.commands import run_file
-from experiments.worlds.virtual import VirtualWorld
-from topo.errors import InakitError, MachineError, RunError
+from inakit.experiments.agreement.agree import run_agreement
+from inakit.experiments.agreement.combinations import Combination
+from inakit.experiments.agreement.comparison import Compared, Extent
+from inakit.experiments.calibrate.capacity import Load, Use
+from inakit.experiments.calibrate.limit import Calibration
+from inakit.experiments.calibrate.trials import Trial
+from inakit.experiments.calibrate.verification import verify
+from inakit.experiments.cli.app import app
+from inakit.experiments.cli.calibrate_fabric import Command, run_curve
+from inakit.experiments.exactness.attempt import Cell, Tried
+from inakit.experiments.exactness.matrix import cells, run_matrix
+from inakit.experiments.labs.grading.grade import Request
+from inakit.experiments.labs.grading.item import Grade, Graded
+from inakit.experiments.labs.plan import leaderboard as board
+from inakit.experiments.labs.registry import COURSE, LABS
+from inakit.experiments.labs.report.classes import ClassRequest, grade_class
+from inakit.experiments.papers.common.figure import Figure
+from inakit.experiments.papers.common.figure import Request as FigureRequest
+from inakit.experiments.papers.figures import FIGURES, run_simulated
+from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from inakit.experiments.study.commands import run_file
+from inakit.experiments.worlds.virtual import VirtualWorld
+from inakit.topo.errors import InakitError, MachineError, RunError
 
 ENDINGS = [KeyboardInterrupt, SystemExit]
 DIED = RunError("switch 's1' died")
@@ -80,7 +80,7 @@ def exact(cell: Cell, *_: object) -> Tried:
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_the_matrix_of_what_was_tried_is_printed(monkeypatch: pytest.MonkeyPatch, ending: type[BaseException]) -> None:
-    monkeypatch.setattr("experiments.exactness.matrix.attempt", Ended(exact, ending()))
+    monkeypatch.setattr("inakit.experiments.exactness.matrix.attempt", Ended(exact, ending()))
     screen = Screen()
     with pytest.raises(ending):
         run_matrix(CELLS, 100, screen)
@@ -92,7 +92,7 @@ def test_the_matrix_of_what_was_tried_is_printed(monkeypatch: pytest.MonkeyPatch
 def test_a_cell_that_cannot_be_tried_has_failed_and_others_are_tried(
     monkeypatch: pytest.MonkeyPatch, error: InakitError
 ) -> None:
-    monkeypatch.setattr("experiments.exactness.matrix.attempt", Ended(exact, error))
+    monkeypatch.setattr("inakit.experiments.exactness.matrix.attempt", Ended(exact, error))
     screen = Screen()
     found = run_matrix(CELLS, 100, screen)
     assert [tried.exact for tried in found] == [True, True, False, True]
@@ -121,7 +121,7 @@ def rows_kept(results: Path) -> list[tuple[str, str]]:
 def test_what_was_compared_is_printed_and_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: type[BaseException]
 ) -> None:
-    monkeypatch.setattr("experiments.agreement.agree.compare", Ended(agreeing, ending()))
+    monkeypatch.setattr("inakit.experiments.agreement.agree.compare", Ended(agreeing, ending()))
     screen = Screen()
     with pytest.raises(ending):
         run_agreement(COMBINATIONS, (VirtualWorld(), VirtualWorld()), Extent(), tmp_path, screen)
@@ -130,7 +130,7 @@ def test_what_was_compared_is_printed_and_kept(
 
 
 def test_a_comparison_that_breaks_is_a_row_and_no_agreement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("experiments.agreement.agree.compare", Ended(agreeing, MachineError("no memory")))
+    monkeypatch.setattr("inakit.experiments.agreement.agree.compare", Ended(agreeing, MachineError("no memory")))
     screen = Screen()
     found = run_agreement(COMBINATIONS, (VirtualWorld(), VirtualWorld()), Extent(), tmp_path, screen)
     assert rows_kept(tmp_path) == [("lbmm", "VALID"), ("aro", "VALID"), ("atp", "FAILED"), ("ecmp", "VALID")]
@@ -180,7 +180,7 @@ def calibration(command: Command, _: Console) -> Calibration:
 def test_the_curve_of_the_sizes_that_were_measured_is_printed_and_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ended: BaseException
 ) -> None:
-    monkeypatch.setattr("experiments.cli.calibrate_fabric.calibrated", Ended(calibration, ended, at=(2,)))
+    monkeypatch.setattr("inakit.experiments.cli.calibrate_fabric.calibrated", Ended(calibration, ended, at=(2,)))
     screen, command = Screen(), Command(FabricChoice(), JobChoice(), "aro", "fast", 0)
     if isinstance(ended, InakitError):
         assert run_curve(command, "2,4", tmp_path, screen) == 1
@@ -223,8 +223,8 @@ def class_of(folder: Path, monkeypatch: pytest.MonkeyPatch, raised: BaseExceptio
     """The grading of four students, of whom the third's ends so; and its table."""
     for student in ("ann", "bob", "cid", "dan"):
         (folder / "handed" / student).mkdir(parents=True)
-    monkeypatch.setattr("experiments.labs.report.classes.ProcessPoolExecutor", Pool)
-    monkeypatch.setattr("experiments.labs.report.classes.grade", Ended(graded, raised))
+    monkeypatch.setattr("inakit.experiments.labs.report.classes.ProcessPoolExecutor", Pool)
+    monkeypatch.setattr("inakit.experiments.labs.report.classes.grade", Ended(graded, raised))
     table = folder / "grades.csv"
     lab = LABS["2-sum"]
     return grade_class(ClassRequest(lab, COURSE / lab.name, folder / "handed", "0", False, table, None, 1)), table
@@ -257,7 +257,7 @@ def test_the_planners_that_were_measured_are_ranked(
 ) -> None:
     for student in ("ann", "bob", "cid"):
         (tmp_path / student).mkdir()
-    monkeypatch.setattr("experiments.labs.plan.networks.for_the_board", lambda _: [])
+    monkeypatch.setattr("inakit.experiments.labs.plan.networks.for_the_board", lambda _: [])
     monkeypatch.setattr(board, "entry_of", Ended(lambda student, *_: board.Entry(student, (0.5,)), ending()))
     shown: list[board.Entry] = []
     with pytest.raises(ending):
@@ -266,7 +266,9 @@ def test_the_planners_that_were_measured_are_ranked(
 
 
 def test_a_mutant_that_breaks_the_grader_is_bad_and_the_others_are_graded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("experiments.labs.teacher.trial.grade", Ended(graded, ValueError("a fault of ours"), at=(1,)))
+    monkeypatch.setattr(
+        "inakit.experiments.labs.teacher.trial.grade", Ended(graded, ValueError("a fault of ours"), at=(1,))
+    )
     answer = CliRunner().invoke(app, ["labs", "mutants", "1-forward"])
     first, second, *_ = answer.output.splitlines()
     assert "BAD solution" in first and "not graded: ValueError: a fault of ours" in first
@@ -304,7 +306,7 @@ def test_a_study_that_is_ended_has_the_table_of_what_is_done(
 ) -> None:
     file = tmp_path / "small.yml"
     file.write_text(STUDY)
-    monkeypatch.setattr("experiments.sweeps.run_trials.keep_here", Ended(lambda *_: None, ending()))
+    monkeypatch.setattr("inakit.experiments.sweeps.run_trials.keep_here", Ended(lambda *_: None, ending()))
     screen = Screen()
     with pytest.raises(ending) as ended:
         run_file(file, "loky", 1, "", tmp_path, screen)

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from experiments.run.placement import place_and_print
-from experiments.run.scenario import FabricChoice
-from planner.core.files import load_jobs
-from planner.placement.simulate import InaOptions
-from topo.errors import InputError
+from inakit.experiments.run.placement import place_and_print
+from inakit.experiments.run.scenario import FabricChoice
+from inakit.planner.core.files import load_jobs
+from inakit.planner.placement.simulate import InaOptions
+from inakit.topo.errors import InputError
 
 QUEUE = """
 version: 1

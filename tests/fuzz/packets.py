@@ -18,14 +18,14 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from switch.control.simple_switch_cli import read_commands
-from switch.entries import SwitchEntries
-from switch.fast.compile.generate import GeneratedC, generate
-from switch.fast.load.build import LIBRARY
-from switch.fast.load.state.shared_state import SwitchState
-from switch.program.program import Program
-from switch.program.read import read_program
-from switch.testing.random_packets import Draw
+from inakit.switch.control.simple_switch_cli import read_commands
+from inakit.switch.entries import SwitchEntries
+from inakit.switch.fast.compile.generate import GeneratedC, generate
+from inakit.switch.fast.load.build import LIBRARY
+from inakit.switch.fast.load.state.shared_state import SwitchState
+from inakit.switch.program.program import Program
+from inakit.switch.program.read import read_program
+from inakit.switch.testing.random_packets import Draw
 
 HERE = Path(__file__).parent
 OPTIONS = ("-O1", "-g", "-w", "-fno-strict-aliasing", "-fno-omit-frame-pointer", "-fno-sanitize-recover=all")

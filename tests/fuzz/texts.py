@@ -19,14 +19,14 @@ from typing import Any
 import atheris
 
 with atheris.instrument_imports(include=["switch"]):
-    from switch.control.simple_switch_cli import read_commands
-    from switch.entries import SwitchEntries
-    from switch.fast.compile.generate import generate
-    from switch.interpret.interpreted_switch import InterpretedSwitch
-    from switch.program.read import parse_program, read_program
-    from switch.stf.names import StfNames
-    from switch.stf.script import Add, SetDefault, parse_script
-    from topo.errors import InakitError
+    from inakit.switch.control.simple_switch_cli import read_commands
+    from inakit.switch.entries import SwitchEntries
+    from inakit.switch.fast.compile.generate import generate
+    from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
+    from inakit.switch.program.read import parse_program, read_program
+    from inakit.switch.stf.names import StfNames
+    from inakit.switch.stf.script import Add, SetDefault, parse_script
+    from inakit.topo.errors import InakitError
 
 PROGRAMS = Path(__file__).parents[1] / "stf" / "programs"
 PACKETS = (b"", b"\x00", bytes(range(64)), b"\xff" * 100)

@@ -13,19 +13,19 @@ import pytest
 from attacked_network import AttackedNetwork, exact_by_job, run
 from two_jobs import AT, two_jobs
 
-from planner.core.plan import ROOT_LABEL, Plan
-from planner.core.policies import POLICIES
-from planner.core.problem import Problem
-from planner.install.program import ADMISSION, ADMIT
-from switch.entries import SwitchEntries, TableEntry
-from topo.errors import RunError
-from traffic.endpoints.gradient import RandomGradients
-from traffic.endpoints.streams import lay_out
-from traffic.faults.attacks import ATTACKS, DISGUISES, Knowledge, forge, on_wire, spoof
-from traffic.faults.hostile import Attack, possible_attacks
-from traffic.sockets.socket_filter import INA_FILTER, JUMP_ANY_BIT
-from traffic.wire.frames import FRAME
-from traffic.wire.packet_format import Event, Kind
+from inakit.planner.core.plan import ROOT_LABEL, Plan
+from inakit.planner.core.policies import POLICIES
+from inakit.planner.core.problem import Problem
+from inakit.planner.install.program import ADMISSION, ADMIT
+from inakit.switch.entries import SwitchEntries, TableEntry
+from inakit.topo.errors import RunError
+from inakit.traffic.endpoints.gradient import RandomGradients
+from inakit.traffic.endpoints.streams import lay_out
+from inakit.traffic.faults.attacks import ATTACKS, DISGUISES, Knowledge, forge, on_wire, spoof
+from inakit.traffic.faults.hostile import Attack, possible_attacks
+from inakit.traffic.sockets.socket_filter import INA_FILTER, JUMP_ANY_BIT
+from inakit.traffic.wire.frames import FRAME
+from inakit.traffic.wire.packet_format import Event, Kind
 
 pytestmark = pytest.mark.compiler
 

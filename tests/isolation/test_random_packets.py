@@ -11,17 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from two_jobs import AT, SERVERS, SLOTS, SUMS, WORKERS, two_jobs
 
-from planner.core.plan import ROOT_LABEL
-from planner.core.policies import POLICIES
-from planner.install.program import IPV4_ROUTE, SEND
-from switch.entries import SwitchEntries, TableEntry
-from switch.fast.load.in_process_switch import InProcessSwitch
-from switch.program.read import read_program
-from topo.fabric.addresses import addresses
-from traffic.faults.attacks import on_wire
-from traffic.sockets.socket_filter import INA_FILTER
-from traffic.wire.frames import BARE_FRAME, FRAME, Frames, new_frames, offset_of
-from traffic.wire.packet_format import PROGRAM, Kind
+from inakit.planner.core.plan import ROOT_LABEL
+from inakit.planner.core.policies import POLICIES
+from inakit.planner.install.program import IPV4_ROUTE, SEND
+from inakit.switch.entries import SwitchEntries, TableEntry
+from inakit.switch.fast.load.in_process_switch import InProcessSwitch
+from inakit.switch.program.read import read_program
+from inakit.topo.fabric.addresses import addresses
+from inakit.traffic.faults.attacks import on_wire
+from inakit.traffic.sockets.socket_filter import INA_FILTER
+from inakit.traffic.wire.frames import BARE_FRAME, FRAME, Frames, new_frames, offset_of
+from inakit.traffic.wire.packet_format import PROGRAM, Kind
 
 pytestmark = pytest.mark.compiler
 

@@ -10,10 +10,10 @@ from rich.console import Console
 from tolerance import not_of_a_busy_machine
 from two_jobs import two_jobs
 
-from experiments.emulate.emulate import Emulation, run
-from experiments.faults.fault_plan import FaultPlan
-from planner.core.policies import POLICIES
-from traffic.faults.hostile import Attack, possible_attacks
+from inakit.experiments.emulate.emulate import Emulation, run
+from inakit.experiments.faults.fault_plan import FaultPlan
+from inakit.planner.core.policies import POLICIES
+from inakit.traffic.faults.hostile import Attack, possible_attacks
 
 SHORT = ("goat", "atp", "shadow-copy")
 """The policies of the short form."""

@@ -10,13 +10,13 @@ import pytest
 from attacked_network import Filter, passes
 from two_jobs import two_jobs
 
-from experiments.worlds.virtual import host_ports_of
-from topo.virtual.engine import Engine
-from topo.virtual.sources import as_rows
-from traffic.endpoints.streams import lay_out
-from traffic.faults.attacks import ATTACKS, DISGUISES, Knowledge, forge, on_wire, spoof
-from traffic.sockets.socket_filter import INA_FILTER, LOAD_LENGTH, RETURN
-from traffic.wire.frames import FRAME
+from inakit.experiments.worlds.virtual import host_ports_of
+from inakit.topo.virtual.engine import Engine
+from inakit.topo.virtual.sources import as_rows
+from inakit.traffic.endpoints.streams import lay_out
+from inakit.traffic.faults.attacks import ATTACKS, DISGUISES, Knowledge, forge, on_wire, spoof
+from inakit.traffic.sockets.socket_filter import INA_FILTER, LOAD_LENGTH, RETURN
+from inakit.traffic.wire.frames import FRAME
 
 pytestmark = pytest.mark.compiler
 

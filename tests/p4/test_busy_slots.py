@@ -9,8 +9,8 @@ from scenario_packets import columns, events, gradient, run, values_of
 from scenarios import example_entries
 from sequences import PacketSwitch
 
-from switch.entries import RegisterPreset
-from traffic.wire.packet_format import Event, Flag
+from inakit.switch.entries import RegisterPreset
+from inakit.traffic.wire.packet_format import Event, Flag
 
 pytest_plugins = ["switches"]
 

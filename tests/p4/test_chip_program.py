@@ -17,13 +17,13 @@ from scenarios import ROOT_PORT, example_entries
 from sequences import PacketSwitch, Seen, Step
 from strategies import Case, cases
 
-from planner.install.data_plane_program import INA_HW
-from planner.install.program import AGGREGATION, ARRIVAL_FAULTY, ARRIVING
-from switch.entries import SwitchEntries, TableEntry
-from switch.interpret.interpreted_switch import InterpretedSwitch
-from switch.program.read import read_program
-from traffic.endpoints.wrong_sums import NOT_COUNTED
-from traffic.wire.packet_format import TERMINAL, Event, Flag, Kind
+from inakit.planner.install.data_plane_program import INA_HW
+from inakit.planner.install.program import AGGREGATION, ARRIVAL_FAULTY, ARRIVING
+from inakit.switch.entries import SwitchEntries, TableEntry
+from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
+from inakit.switch.program.read import read_program
+from inakit.traffic.endpoints.wrong_sums import NOT_COUNTED
+from inakit.traffic.wire.packet_format import TERMINAL, Event, Flag, Kind
 
 pytestmark = pytest.mark.compiler
 

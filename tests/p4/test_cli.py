@@ -12,7 +12,7 @@ from scenario_packets import gradient, result
 from scenarios import ROOT_PORT, example_entries
 from sequences import with_last_packets
 
-from switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
+from inakit.switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
 
 TOOL = shutil.which("simple_switch_CLI")
 pytestmark = [

@@ -8,7 +8,7 @@ from recorded import FILE, Corpus, program_fingerprint, read_corpus
 from recording_json import REGISTERS
 from sequences import PacketSwitch
 
-from traffic.wire.packet_format import Event
+from inakit.traffic.wire.packet_format import Event
 
 pytest_plugins = ["switches"]
 

@@ -11,7 +11,7 @@ from reduction import reduced
 from sequences import PacketSwitch
 from strategies import Case, cases
 
-from traffic.wire.packet_format import Event
+from inakit.traffic.wire.packet_format import Event
 
 pytest_plugins = ["switches"]
 pytestmark = pytest.mark.root

@@ -8,9 +8,9 @@ from scenario_packets import columns, gradient, packet, result
 from scenarios import ROOT_PORT, example_entries, worker_ip
 from sequences import Seen, Step
 
-from switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
-from switch.program.read import read_program
-from traffic.wire.packet_format import PROGRAM, TERMINAL, Event, Kind
+from inakit.switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
+from inakit.switch.program.read import read_program
+from inakit.traffic.wire.packet_format import PROGRAM, TERMINAL, Event, Kind
 
 ALWAYS, HALF, NEVER = 2**32 - 1, 2**31, 0
 ARRIVAL_DRAWS, DEPARTURE_DRAWS = "InaIngress.arrival.draws", "InaEgress.departure.draws"

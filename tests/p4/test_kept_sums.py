@@ -8,7 +8,7 @@ from scenario_packets import columns, events, first_value, gradient, ports_of, r
 from scenarios import ROOT_PORT, SERVER_IP, SLOTS, worker_ip
 from sequences import PacketSwitch, Step
 
-from traffic.wire.packet_format import Event, Flag, Kind
+from inakit.traffic.wire.packet_format import Event, Flag, Kind
 
 pytest_plugins = ["switches"]
 

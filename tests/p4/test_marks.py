@@ -9,8 +9,8 @@ from scenario_packets import columns, gradient, result, run
 from scenarios import MARKED, ROOT_PORT
 from sequences import PacketSwitch
 
-from traffic.wire.frames import FRAME
-from traffic.wire.packet_format import Flag, Kind
+from inakit.traffic.wire.frames import FRAME
+from inakit.traffic.wire.packet_format import Flag, Kind
 
 pytest_plugins = ["switches"]
 

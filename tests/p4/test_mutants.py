@@ -16,8 +16,8 @@ from reduction import changes_of, reduced
 from strategies import Case
 from tiers import long_unless
 
-from switch.program.read import read_program
-from traffic.wire.packet_format import PROGRAM
+from inakit.switch.program.read import read_program
+from inakit.traffic.wire.packet_format import PROGRAM
 
 
 def notices(mutate: Mutation, folder: Path) -> bool:

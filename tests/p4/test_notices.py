@@ -8,7 +8,7 @@ from scenario_packets import columns, events, first_value, gradient, run
 from scenarios import worker_ip
 from sequences import PacketSwitch
 
-from traffic.wire.packet_format import Event, Flag, Kind
+from inakit.traffic.wire.packet_format import Event, Flag, Kind
 
 pytest_plugins = ["switches"]
 

@@ -7,7 +7,7 @@ from scenario_packets import columns, events, first_value, gradient, result, run
 from scenarios import ROOT_PORT
 from sequences import PacketSwitch, Step
 
-from traffic.wire.packet_format import Event, Flag
+from inakit.traffic.wire.packet_format import Event, Flag
 
 pytest_plugins = ["switches"]
 

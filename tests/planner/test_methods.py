@@ -7,18 +7,18 @@ from dataclasses import replace
 import pytest
 from planner_cases import first_is_server, single
 
-from planner.core.method import Options
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from planner.methods.aro.method import AroOptions
-from planner.methods.atp import AtpOptions
-from planner.registry import METHODS, find_method
-from planner.trees.from_paths import plan_from_paths
-from topo.errors import InputError
-from topo.fabric.clos import fat_tree, leaf_spine
-from topo.fabric.fabric import Fabric
-from topo.fabric.generators import aro_figure1, aro_figure3a, inart_testbed, pipelines_trap
-from topo.fabric.variations import with_ina
+from inakit.planner.core.method import Options
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.methods.aro.method import AroOptions
+from inakit.planner.methods.atp import AtpOptions
+from inakit.planner.registry import METHODS, find_method
+from inakit.planner.trees.from_paths import plan_from_paths
+from inakit.topo.errors import InputError
+from inakit.topo.fabric.clos import fat_tree, leaf_spine
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.generators import aro_figure1, aro_figure3a, inart_testbed, pipelines_trap
+from inakit.topo.fabric.variations import with_ina
 
 UNIT = 20e6
 ARO_WORKERS = ("w0", "w1", "w2", "w3", "w4")

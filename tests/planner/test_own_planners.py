@@ -11,17 +11,17 @@ from pathlib import Path
 import pytest
 from planner_cases import first_is_server
 
-import planner.own
-from planner.core.method import Options
-from planner.own_planners import Own, own_methods
-from planner.registry import METHODS
-from topo.errors import InakitError, InputError, PlanError
-from topo.fabric.clos import leaf_spine
+import inakit.planner.own
+from inakit.planner.core.method import Options
+from inakit.planner.own_planners import Own, own_methods
+from inakit.planner.registry import METHODS
+from inakit.topo.errors import InakitError, InputError, PlanError
+from inakit.topo.fabric.clos import leaf_spine
 
-HEAD = """from planner.core.method import Method, Options
-from planner.methods.ecmp import plan_random
-from planner.core.plan import Plan
-from planner.core.solving import SolverOutcome
+HEAD = """from inakit.planner.core.method import Method, Options
+from inakit.planner.methods.ecmp import plan_random
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.solving import SolverOutcome
 """
 METHOD = "METHOD = Method('mine', Options, plan)\n"
 GOOD = HEAD + "METHOD = Method('draws', Options, plan_random)\n"
@@ -32,8 +32,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder in the place of `planner/own`."""
     own = tmp_path / "planner" / "own"
     own.mkdir(parents=True)
-    monkeypatch.setattr(planner.own, "__path__", [str(own)])
-    loaded = {name: module for name, module in sys.modules.items() if not name.startswith("planner.own.")}
+    monkeypatch.setattr(inakit.planner.own, "__path__", [str(own)])
+    loaded = {name: module for name, module in sys.modules.items() if not name.startswith("inakit.planner.own.")}
     monkeypatch.setattr(sys, "modules", loaded)
     return own
 
@@ -122,24 +122,27 @@ def test_what_a_planner_does_wrong_is_its_error(text: str, error: type[InakitErr
 
 
 def test_commands_list_a_broken_planner_refuse_it_and_run_the_others(tmp_path: Path) -> None:
-    root = Path(planner.own.__file__).parents[2]
+    root = Path(inakit.planner.own.__file__).parents[2]
+    package = tmp_path / "inakit"
+    package.mkdir()
+    (package / "__init__.py").touch()
     for name in ("topo", "switch", "traffic", "experiments", "p4"):
-        (tmp_path / name).symlink_to(root / name)
-    shutil.copytree(root / "planner", tmp_path / "planner", ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "planner" / "own" / "mine.py").write_text("import numpyy\n")
+        (package / name).symlink_to(root / name)
+    shutil.copytree(root / "planner", package / "planner", ignore=shutil.ignore_patterns("__pycache__"))
+    (package / "planner" / "own" / "mine.py").write_text("import numpyy\n")
 
-    def inakit(*arguments: str) -> subprocess.CompletedProcess[str]:
+    def command(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-c", "from experiments.cli.main import main; main()", *arguments],
+            [sys.executable, "-c", "from inakit.experiments.cli.main import main; main()", *arguments],
             cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(tmp_path)},
             capture_output=True, text=True, timeout=60, check=False,
         )  # fmt: skip
 
     error = "planner/own/mine.py line 1: ModuleNotFoundError: No module named 'numpyy'"
     listed, used, other = (
-        inakit("planners"),
-        inakit("plan", "--planner", "aro,mine"),
-        inakit("plan", "--planner", "atp"),
+        command("planners"),
+        command("plan", "--planner", "aro,mine"),
+        command("plan", "--planner", "atp"),
     )
     assert f"mine             CANNOT BE USED: {error}\n" in listed.stdout
     assert (used.returncode, used.stdout, used.stderr) == (2, "", f"inakit: {error}\n")

@@ -15,27 +15,31 @@ from pathlib import Path
 import pytest
 from planner_cases import first_is_server, job
 
-import planner.own
-from planner.core.check import check
-from planner.core.evaluate import evaluate
-from planner.core.method import Method, Options
-from planner.core.problem import Problem
-from planner.own_planners import own_methods
-from planner.registry import METHODS
-from topo.fabric.clos import fat_tree, leaf_spine
-from topo.fabric.variations import with_ina, with_pipelines
+import inakit.planner.own
+from inakit.planner.core.check import check
+from inakit.planner.core.evaluate import evaluate
+from inakit.planner.core.method import Method, Options
+from inakit.planner.core.problem import Problem
+from inakit.planner.own_planners import own_methods
+from inakit.planner.registry import METHODS
+from inakit.topo.fabric.clos import fat_tree, leaf_spine
+from inakit.topo.fabric.variations import with_ina, with_pipelines
 
 NAME = "racks-in-turn"
-ROOT = Path(planner.own.__file__).parents[2]
-OWN = "planner.own"
+ROOT = Path(inakit.planner.own.__file__).parents[2]
+OWN = "inakit.planner.own"
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the project with the README's planner in the one file that it names."""
     copy = tmp_path_factory.mktemp("project")
+    (copy / "inakit").mkdir()
+    (copy / "inakit" / "__init__.py").touch()
+    (copy / "inakit" / "planner").symlink_to("../planner")
+    (copy / "p4").symlink_to(ROOT / "p4")
     for folder in ("topo", "switch", "traffic", "experiments", "p4"):
-        (copy / folder).symlink_to(ROOT / folder)
+        (copy / "inakit" / folder).symlink_to(ROOT / folder)
     shutil.copytree(ROOT / "planner", copy / "planner", ignore=shutil.ignore_patterns("__pycache__"))
     text = (ROOT / "planner" / "README.md").read_text()
     (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
@@ -47,7 +51,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def found(project: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], dict[str, Method[Options]]]:
     """A function that loads the planners of the copy's `planner/own` in this process."""
-    monkeypatch.setattr(planner.own, "__path__", [str(project / "planner" / "own")])
+    monkeypatch.setattr(inakit.planner.own, "__path__", [str(project / "planner" / "own")])
     monkeypatch.setattr(sys, "modules", {name: module for name, module in sys.modules.items() if OWN + "." not in name})
     return lambda: own_methods().methods
 
@@ -68,8 +72,8 @@ def run(project: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def inakit(project: Path, *arguments: str) -> str:
-    return run(project, "-c", "from experiments.cli.main import main; main()", *arguments)
+def command(project: Path, *arguments: str) -> str:
+    return run(project, "-c", "from inakit.experiments.cli.main import main; main()", *arguments)
 
 
 def problems() -> list[Problem]:
@@ -97,22 +101,22 @@ def test_its_plans_are_checked_and_predicted(found: Callable[[], dict[str, Metho
 
 
 def test_the_command_line_lists_and_compares_it(project: Path, tmp_path: Path) -> None:
-    assert NAME in inakit(project, "planners")
-    listed = inakit(project, "plan", "--topo", "fattree", "--planner", f"aro,random,{NAME}", "--output", str(tmp_path))
+    assert NAME in command(project, "planners")
+    listed = command(project, "plan", "--topo", "fattree", "--planner", f"aro,random,{NAME}", "--output", str(tmp_path))
     assert [name for name in ("aro", "random", NAME) if re.search(rf"^│ {name} ", listed, re.MULTILINE)] == [
         "aro",
         "random",
         NAME,
     ]
     own = tmp_path / NAME
-    assert "valid" in inakit(project, "check", str(own / "plan.json"), str(own / "fabric.yml"), str(own / "jobs.yml"))
+    assert "valid" in command(project, "check", str(own / "plan.json"), str(own / "fabric.yml"), str(own / "jobs.yml"))
 
 
 def test_the_papers_figures_have_it(project: Path) -> None:
     script = (
         "import json\n"
-        "from experiments.papers.aro.schemes import compared, measure\n"
-        "from experiments.papers.aro.setting import AroSetting\n"
+        "from inakit.experiments.papers.aro.schemes import compared, measure\n"
+        "from inakit.experiments.papers.aro.setting import AroSetting\n"
         "setting = AroSetting(workers=8, leaves=4, share=0.5)\n"
         "print(json.dumps({name: measure(setting.trial(scheme=name, seed=0))['least_bps'] for name in compared()}))"
     )

@@ -10,12 +10,12 @@ import pytest
 from single_targets import EVERYWHERE, PROGRAMS
 from typer.testing import CliRunner
 
-from experiments.cli.app import app
-from switch.program.read import read_program
-from switch.stf.names import StfNames
-from switch.stf.play import StfVerdict, play
-from switch.stf.script import Add, parse_script, read_script
-from topo.errors import InputError
+from inakit.experiments.cli.app import app
+from inakit.switch.program.read import read_program
+from inakit.switch.stf.names import StfNames
+from inakit.switch.stf.play import StfVerdict, play
+from inakit.switch.stf.script import Add, parse_script, read_script
+from inakit.topo.errors import InputError
 
 TESTS = sorted(path.stem for path in PROGRAMS.glob("*.stf"))
 

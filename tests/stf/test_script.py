@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from switch.stf.script import (
+from inakit.switch.stf.script import (
     Add,
     Expect,
     SendPacket,
@@ -19,7 +19,7 @@ from switch.stf.script import (
     parse_script,
     read_script,
 )
-from topo.errors import InputError
+from inakit.topo.errors import InputError
 
 MEANING: dict[str, Statement] = {
     "add t 5 h.f:0x1 act(a:1, b:0x2)": Add("t", 5, (("h.f", "0x1"),), "act", (("a", "1"), ("b", "0x2"))),

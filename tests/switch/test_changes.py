@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from ina_by_hand import entry, ina_program, ipv4_packet
 
-from switch.circuit_switch import CIRCUIT_PROGRAM, TABLE
-from switch.entries import SwitchEntries, TableEntry
-from switch.fast.load.in_process_switch import InProcessSwitch
-from switch.program.read import read_program
-from switch.targets import choose_target
-from topo.errors import InputError
-from topo.fabric.generators import named_fabric
-from topo.live.network import Network
+from inakit.switch.circuit_switch import CIRCUIT_PROGRAM, TABLE
+from inakit.switch.entries import SwitchEntries, TableEntry
+from inakit.switch.fast.load.in_process_switch import InProcessSwitch
+from inakit.switch.program.read import read_program
+from inakit.switch.targets import choose_target
+from inakit.topo.errors import InputError
+from inakit.topo.fabric.generators import named_fabric
+from inakit.topo.live.network import Network
 
 MANY = 5000
 """More than stand in front of a hash table: some are behind others."""

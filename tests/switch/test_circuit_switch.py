@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from planner.install.circuit_entries import CircuitEntries
-from switch.circuit_switch import CIRCUIT_PROGRAM, TABLE, CircuitSwitch, circuit_class
-from switch.entries import Entries, SwitchEntries, TableEntry
-from switch.targets import choose_target
-from switch.testing.target_comparison import compare
-from topo.errors import FabricError
-from topo.fabric.circuits import Circuit, circuit
-from topo.fabric.generators import units
-from topo.fabric.optical_links import optical_ports
-from topo.live.netlink import inside
-from topo.live.network import Network
+from inakit.planner.install.circuit_entries import CircuitEntries
+from inakit.switch.circuit_switch import CIRCUIT_PROGRAM, TABLE, CircuitSwitch, circuit_class
+from inakit.switch.entries import Entries, SwitchEntries, TableEntry
+from inakit.switch.targets import choose_target
+from inakit.switch.testing.target_comparison import compare
+from inakit.topo.errors import FabricError
+from inakit.topo.fabric.circuits import Circuit, circuit
+from inakit.topo.fabric.generators import units
+from inakit.topo.fabric.optical_links import optical_ports
+from inakit.topo.live.netlink import inside
+from inakit.topo.live.network import Network
 
 pytestmark = pytest.mark.root
 

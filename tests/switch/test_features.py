@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from switch.fast.compile.actions.actions import PRIMITIVES as COMPILED_PRIMITIVES
-from switch.fast.compile.expressions.operators import OPERATORS as COMPILED_OPERATORS
-from switch.fast.compile.parser.parser import PARSER_OPERATIONS as COMPILED_PARSER_OPERATIONS
-from switch.features import markdown
-from switch.interpret.actions.actions import HANDLERS, JUMPING
-from switch.interpret.expressions.operators import OPERATORS
-from switch.interpret.parser.parser_operations import PARSER_OPERATIONS
+from inakit.switch.fast.compile.actions.actions import PRIMITIVES as COMPILED_PRIMITIVES
+from inakit.switch.fast.compile.expressions.operators import OPERATORS as COMPILED_OPERATORS
+from inakit.switch.fast.compile.parser.parser import PARSER_OPERATIONS as COMPILED_PARSER_OPERATIONS
+from inakit.switch.features import markdown
+from inakit.switch.interpret.actions.actions import HANDLERS, JUMPING
+from inakit.switch.interpret.expressions.operators import OPERATORS
+from inakit.switch.interpret.parser.parser_operations import PARSER_OPERATIONS
 
 README = Path(__file__).resolve().parents[2] / "switch" / "README.md"
 
 
 def test_the_readme_has_the_table_that_the_code_prints() -> None:
-    assert markdown() in README.read_text(), "put in what `python -m switch.features` prints"
+    assert markdown() in README.read_text(), "put in what `python -m inakit.switch.features` prints"
 
 
 def test_whatever_is_compiled_is_interpreted_too() -> None:

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from small_programs import PROGRAMS, packet
 
-from switch.fast.load.in_process_switch import InProcessSwitch
-from switch.interpret.interpreted_switch import InterpretedSwitch
-from switch.program.program import Program
-from switch.program.read import program_of
-from topo.errors import RunError, UnsupportedError
+from inakit.switch.fast.load.in_process_switch import InProcessSwitch
+from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
+from inakit.switch.program.program import Program
+from inakit.switch.program.read import program_of
+from inakit.topo.errors import RunError, UnsupportedError
 
 Json = Any
 KINDS = pytest.mark.parametrize("kind", [InterpretedSwitch, pytest.param(InProcessSwitch, marks=pytest.mark.compiler)])

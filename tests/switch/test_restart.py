@@ -9,13 +9,13 @@ from errno import ENOBUFS
 import pytest
 from ina_by_hand import ina_program, small_tree
 
-from switch.entries import RegisterPreset, SwitchEntries, TableEntry
-from switch.fast.load.in_process_switch import InProcessSwitch
-from switch.targets import choose_target
-from topo.fabric.generators import named_fabric
-from topo.live.namespaces import network_namespace
-from topo.live.network import Network, RunningHost
-from traffic.wire.frames import BARE_FRAME, new_frames
+from inakit.switch.entries import RegisterPreset, SwitchEntries, TableEntry
+from inakit.switch.fast.load.in_process_switch import InProcessSwitch
+from inakit.switch.targets import choose_target
+from inakit.topo.fabric.generators import named_fabric
+from inakit.topo.live.namespaces import network_namespace
+from inakit.topo.live.network import Network, RunningHost
+from inakit.traffic.wire.frames import BARE_FRAME, new_frames
 
 PRESETS = (RegisterPreset("InaIngress.sum7", 4095, 9), RegisterPreset("InaIngress.arrival.draws", 3, 5))
 PATIENCE_S, QUIET_S = 10.0, 0.3

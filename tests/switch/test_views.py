@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 from ina_by_hand import CONTROL, entry, ina_program, small_tree
 
-from switch.entries import MulticastGroup, RegisterPreset, SwitchEntries
-from switch.fast.load.in_process_switch import InProcessSwitch
-from switch.handle import Handle, program_of
-from switch.running_switch import PROGRAM, SwitchView
-from switch.targets import TARGETS, choose_target
-from topo.errors import InputError, RunError
-from topo.fabric.generators import named_fabric
-from topo.live.network import Network
+from inakit.switch.entries import MulticastGroup, RegisterPreset, SwitchEntries
+from inakit.switch.fast.load.in_process_switch import InProcessSwitch
+from inakit.switch.handle import Handle, program_of
+from inakit.switch.running_switch import PROGRAM, SwitchView
+from inakit.switch.targets import TARGETS, choose_target
+from inakit.topo.errors import InputError, RunError
+from inakit.topo.fabric.generators import named_fabric
+from inakit.topo.live.network import Network
 
 NETWORK_TARGETS = (
     pytest.param("fast", marks=pytest.mark.root),
@@ -31,8 +31,8 @@ LARGE = entry("aggregation", (7, 65535, 65535, 65534), "aggregate", 1 << 63, 2**
 PRESETS = (RegisterPreset(f"{CONTROL}.sum0", 4095, 2**32 - 1), RegisterPreset(f"{CONTROL}.slot_bitmap", 5, 2**62))
 OTHER_PROCESS = """
 import json, sys
-from switch.handle import program_of
-from switch.targets import TARGETS
+from inakit.switch.handle import program_of
+from inakit.switch.targets import TARGETS
 handle, tables = json.loads(sys.argv[1]), json.loads(sys.argv[2])
 view = TARGETS[handle["target"]].attach(handle, program_of(handle))
 print(json.dumps({

@@ -25,12 +25,12 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from switch.control.entry_files.read_entries import read_entries
-from switch.program.program import Program
-from switch.program.read import read_program
-from switch.testing.random_packets import Draw
-from switch.testing.target_comparison import Outcome, compare
-from topo.errors import InakitError, InputError, RunError, UnsupportedError
+from inakit.switch.control.entry_files.read_entries import read_entries
+from inakit.switch.program.program import Program
+from inakit.switch.program.read import read_program
+from inakit.switch.testing.random_packets import Draw
+from inakit.switch.testing.target_comparison import Outcome, compare
+from inakit.topo.errors import InakitError, InputError, RunError, UnsupportedError
 
 KERNEL, INTERPRETED, NOWHERE = "kernel", "interpreted", "nowhere"
 FAILED, REFUSED, NOT_COMPILED = "FAILED", "refused", "not compiled"

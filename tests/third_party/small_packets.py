@@ -17,9 +17,9 @@ import sys
 import time
 from pathlib import Path
 
-from switch.fast.load.build import EBPF
-from switch.fast.load.kernel.libbpf import BpfObject, library, must
-from topo.c_library import build
+from inakit.switch.fast.load.build import EBPF
+from inakit.switch.fast.load.kernel.libbpf import BpfObject, library, must
+from inakit.topo.c_library import build
 
 LIVE_FRAMES = 2  # BPF_F_TEST_XDP_LIVE_FRAMES
 BATCH = 64

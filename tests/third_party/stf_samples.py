@@ -20,9 +20,9 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from switch.stf.play import Result, StfVerdict, play
-from switch.stf.script import read_script
-from topo.errors import InakitError
+from inakit.switch.stf.play import Result, StfVerdict, play
+from inakit.switch.stf.script import read_script
+from inakit.topo.errors import InakitError
 
 
 def samples(folder: Path, only: Sequence[str]) -> Iterator[Path]:

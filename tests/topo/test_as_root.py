@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from topo.errors import as_root
+from inakit.topo.errors import as_root
 
 
 def test_the_program_is_named_by_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

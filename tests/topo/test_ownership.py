@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from topo.live.signals import code_of
+from inakit.topo.live.signals import code_of
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: nobody else can give files away")
 
@@ -35,8 +35,8 @@ from pathlib import Path
 sys.path.insert(0, {str(KIT)!r})
 def app():
 {"".join(f"    {line}{chr(10)}" for line in body.splitlines())}
-sys.modules["experiments.cli.app"] = types.SimpleNamespace(app=app)
-from experiments.cli.main import main
+sys.modules["inakit.experiments.cli.app"] = types.SimpleNamespace(app=app)
+from inakit.experiments.cli.main import main
 main()"""
     return subprocess.run([sys.executable, "-c", app], cwd=at, env=os.environ | environment, check=False).returncode
 
@@ -83,7 +83,7 @@ def test_what_was_there_keeps_its_owner(home: Path) -> None:
     ],
 )
 def test_a_command_that_fails_or_is_interrupted_has_given_it_away(ending: str, code: int, home: Path) -> None:
-    body = f'import threading, time\nfrom topo.errors import MachineError\nPath("made").mkdir()\n{ending}'
+    body = f'import threading, time\nfrom inakit.topo.errors import MachineError\nPath("made").mkdir()\n{ending}'
     assert run(body, home) == code
     assert owners(home) == users("made")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from topo.errors import FabricError
-from topo.fabric.fabric import Fabric
+from inakit.topo.errors import FabricError
+from inakit.topo.fabric.fabric import Fabric
 
 NETWORK = 10 << 24
 PREFIX_LENGTH = 8

@@ -1,7 +1,7 @@
 """What a switch's chip allows an aggregator to do, as immutable data.
 
-A chip changes nothing by itself. Planners plan within its limits, `planner.core.check` holds plans to them, and worlds
-give each pipeline its recirculation bandwidth. Profiles are read by `topo.files.chip_profiles`.
+A chip changes nothing by itself. Planners plan within its limits, `inakit.planner.core.check` holds plans to them, and
+worlds give each pipeline its recirculation bandwidth. Profiles are read by `inakit.topo.files.chip_profiles`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from topo.errors import FabricError
+from inakit.topo.errors import FabricError
 
 VALUES_PER_PACKET = 64
 """The values of an INA packet, as `p4/ina.p4` has them."""

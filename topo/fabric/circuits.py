@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 
-from topo.errors import FabricError, unknown_name
+from inakit.topo.errors import FabricError, unknown_name
 
 INTERCONNECT = "aoi"
 """The name of the circuit switch, as a node of a network."""

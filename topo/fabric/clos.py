@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from topo.errors import FabricError
-from topo.fabric.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
+from inakit.topo.errors import FabricError
+from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
 
 DEFAULT_CAPACITY_BPS = 20e6
 

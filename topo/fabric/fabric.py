@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from topo.errors import FabricError
-from topo.fabric.chips import ROUNDING, Chip
+from inakit.topo.errors import FabricError
+from inakit.topo.fabric.chips import ROUNDING, Chip
 
 MAX_PIPELINES = 8
 QUEUE_PACKETS = 400

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from topo.errors import unknown_name
-from topo.fabric.clos import (
+from inakit.topo.errors import unknown_name
+from inakit.topo.fabric.clos import (
     DEFAULT_CAPACITY_BPS,
     Cable,
     fat_tree,
@@ -20,9 +20,9 @@ from topo.fabric.clos import (
     require_positive,
     wire,
 )
-from topo.fabric.fabric import Fabric
-from topo.fabric.rails import rail_pods
-from topo.fabric.variations import (
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.rails import rail_pods
+from inakit.topo.fabric.variations import (
     with_aggregators,
     with_capacities,
     with_capacity,
@@ -147,7 +147,7 @@ def units(
 
     Units are joined by optical links of `port_bps`, that is by circuits that never change. Each unit has at most
     `ports` of them, to the nearest units on a ring first: 2 make a ring, and by default every two units are joined.
-    `topo.fabric.optical_links` gives them an interconnect, whose circuits change.
+    `inakit.topo.fabric.optical_links` gives them an interconnect, whose circuits change.
     """
     require_positive(units=units, servers=servers, ports=1 if ports is None else ports)
     require_few_links(units * (servers + (units - 1 if ports is None else min(ports, units - 1)) // 2))

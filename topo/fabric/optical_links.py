@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from topo.errors import FabricError, unknown_name
-from topo.fabric.circuits import INTERCONNECT, Fibre, Interconnect, circuit
-from topo.fabric.fabric import Fabric, Link, Switch
+from inakit.topo.errors import FabricError, unknown_name
+from inakit.topo.fabric.circuits import INTERCONNECT, Fibre, Interconnect, circuit
+from inakit.topo.fabric.fabric import Fabric, Link, Switch
 
 
 def patch_panel(fabric: Fabric, reconfiguration_s: float = 0.0) -> Interconnect:

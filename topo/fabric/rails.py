@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from topo.fabric.clos import DEFAULT_CAPACITY_BPS, Cable, require_few_links, require_positive, wire
-from topo.fabric.fabric import Fabric
+from inakit.topo.fabric.clos import DEFAULT_CAPACITY_BPS, Cable, require_few_links, require_positive, wire
+from inakit.topo.fabric.fabric import Fabric
 
 NVLINK_SHARE = 9
 """A GPU's NVLink over its NIC: 3.6 Tbit/s a direction over 400 Gbit/s, as in a DGX H100."""

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from itertools import pairwise
 
-from topo.errors import FabricError, unknown_name
-from topo.fabric.fabric import Fabric
+from inakit.topo.errors import FabricError, unknown_name
+from inakit.topo.fabric.fabric import Fabric
 
 Path = tuple[str, ...]
 

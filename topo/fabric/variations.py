@@ -9,9 +9,9 @@ import random
 from collections.abc import Collection
 from dataclasses import replace
 
-from topo.errors import FabricError, unknown_name
-from topo.fabric.chips import Chip
-from topo.fabric.fabric import Fabric, contiguous_pipelines
+from inakit.topo.errors import FabricError, unknown_name
+from inakit.topo.fabric.chips import Chip
+from inakit.topo.fabric.fabric import Fabric, contiguous_pipelines
 
 
 def with_name(fabric: Fabric, name: str) -> Fabric:

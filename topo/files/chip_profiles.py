@@ -23,11 +23,11 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, StrictStr
 
-from topo.errors import FabricError, unknown_name
-from topo.fabric.chips import Chip
-from topo.files.quantities import RATE, Rate, Whole, rate, rate_text, whole
-from topo.files.reader import FileKind, ParsedFile, read_file
-from topo.files.validation import Record, validate
+from inakit.topo.errors import FabricError, unknown_name
+from inakit.topo.fabric.chips import Chip
+from inakit.topo.files.quantities import RATE, Rate, Whole, rate, rate_text, whole
+from inakit.topo.files.reader import FileKind, ParsedFile, read_file
+from inakit.topo.files.validation import Record, validate
 
 PROFILES = {path.stem: path for path in sorted((Path(__file__).parent / "chips").glob("*.yml"))}
 """The profiles of the kit, by the chip's name."""

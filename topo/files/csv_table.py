@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from topo.errors import writing
+from inakit.topo.errors import writing
 
 
 def write_csv(path: Path, headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

@@ -26,12 +26,12 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, StrictStr
 
-from topo.errors import FabricError
-from topo.fabric.chips import Chip
-from topo.fabric.fabric import MAX_PIPELINES, Fabric, Host, Link, Switch, contiguous_pipelines, port_rates_bps
-from topo.files.chip_profiles import PROFILES, ChipRecord, chip_document, chip_of, find_chip, profile
-from topo.files.quantities import DURATION, RATE, Duration, Flag, Rate, Whole, rate_text, whole
-from topo.files.validation import Record
+from inakit.topo.errors import FabricError
+from inakit.topo.fabric.chips import Chip
+from inakit.topo.fabric.fabric import MAX_PIPELINES, Fabric, Host, Link, Switch, contiguous_pipelines, port_rates_bps
+from inakit.topo.files.chip_profiles import PROFILES, ChipRecord, chip_document, chip_of, find_chip, profile
+from inakit.topo.files.quantities import DURATION, RATE, Duration, Flag, Rate, Whole, rate_text, whole
+from inakit.topo.files.validation import Record
 
 
 def pipelines_number(value: object) -> object:

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import yaml
 
-from topo.errors import FabricError, writing
-from topo.fabric.clos import DEFAULT_CAPACITY_BPS
-from topo.fabric.fabric import Fabric
-from topo.files.fabric_records import FabricRecord, document_of, fabric_of
-from topo.files.graph_xml import parsed
-from topo.files.graphml import Reading
-from topo.files.network_cards import told, with_network_cards
-from topo.files.reader import FileKind, ParsedFile, read_file, read_text
-from topo.files.validation import validate
+from inakit.topo.errors import FabricError, writing
+from inakit.topo.fabric.clos import DEFAULT_CAPACITY_BPS
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.files.fabric_records import FabricRecord, document_of, fabric_of
+from inakit.topo.files.graph_xml import parsed
+from inakit.topo.files.graphml import Reading
+from inakit.topo.files.network_cards import told, with_network_cards
+from inakit.topo.files.reader import FileKind, ParsedFile, read_file, read_text
+from inakit.topo.files.validation import validate
 
 MAX_FILE_BYTES = 8 << 20
 YAML = FileKind("fabric file", MAX_FILE_BYTES, error=FabricError, tells_lines=True)
@@ -67,7 +67,7 @@ def flow(value: object) -> str:
 
 
 def load_yaml(path: Path, tell: Callable[[str], None] = lambda _: None) -> Fabric:
-    """The fabric of a file in YAML or JSON; `topo.files.fabric_records` shows what it may say. Raises `FabricError`."""
+    """The fabric of a file in YAML or JSON, of which `fabric_records` shows what it may say. Raises `FabricError`."""
     return described(read_file(path, YAML), tell)
 
 
@@ -90,7 +90,7 @@ def load_graphml(
     capacity_bps: float = DEFAULT_CAPACITY_BPS,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Fabric:
-    """The fabric of a GraphML file, as `topo.files.graphml` reads it, after telling what was assumed.
+    """The fabric of a GraphML file, as `inakit.topo.files.graphml` reads it, after telling what was assumed.
 
     In a graph without hosts each switch gets `hosts_per_switch`. Links have `capacity_bps` where the file says nothing
     of any capacity. Raises `FabricError`.

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from itertools import count
 
-from topo.fabric.fabric import LONGEST_NAME, NAME
+from inakit.topo.fabric.fabric import LONGEST_NAME, NAME
 
 EXAMPLES = 3
 """So many of the new names are told; the fabric's picture and its YAML file have all."""

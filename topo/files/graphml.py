@@ -14,9 +14,9 @@ from contextlib import suppress
 from statistics import median_low
 from typing import TYPE_CHECKING, Any
 
-from topo.files.fabric_records import LinkRecord, SwitchRecord
-from topo.files.graph_names import FreshNames
-from topo.files.quantities import RATE_UNITS, rate, rate_text, whole
+from inakit.topo.files.fabric_records import LinkRecord, SwitchRecord
+from inakit.topo.files.graph_names import FreshNames
+from inakit.topo.files.quantities import RATE_UNITS, rate, rate_text, whole
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -7,9 +7,9 @@ they have descended. The host's link to its card carries what all of its links c
 
 from __future__ import annotations
 
-from topo.errors import FabricError
-from topo.files.fabric_records import FabricRecord, LinkRecord, SwitchRecord
-from topo.files.graph_names import FreshNames
+from inakit.topo.errors import FabricError
+from inakit.topo.files.fabric_records import FabricRecord, LinkRecord, SwitchRecord
+from inakit.topo.files.graph_names import FreshNames
 
 CARD = "{host}-nic"
 

@@ -1,7 +1,7 @@
 """Quantities as people write them, for every file: '20M' is 20e6 bit/s, '50us' is 50e-6 s, '64k' is 64,000 bytes.
 
 Bare numbers are bit/s, seconds and bytes. The functions take a value of YAML or JSON and raise `ValueError`. The types
-below them are for the fields of records and dataclasses that `topo.files.validation` reads.
+below them are for the fields of records and dataclasses that `inakit.topo.files.validation` reads.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator
 
-from topo.errors import InputError
+from inakit.topo.errors import InputError
 
 RATE_UNITS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 """Unit to factor, for rates in bit/s."""

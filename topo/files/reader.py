@@ -5,9 +5,10 @@ Whoever reads a file gets a whole value, or one error with the file, the place i
     fabric.yml line 6: links[0].capacity: '20X': expected a rate in bit/s greater than 0, such as 20M or 100G
 
 A file is read in two steps. `read_file` gives its plain lists and dictionaries as a `ParsedFile`, which makes all error
-messages. Then either `topo.files.validation` turns the whole document into a value of a declared type (fabrics, jobs,
-plans), or a `Section` takes it key by key, for a file whose names must be looked up elsewhere (faults name links of a
-fabric). What only programs write is not read here: BMv2 JSON by `switch.program.read`, and states of running networks.
+messages. Then either `inakit.topo.files.validation` turns the whole document into a value of a declared type (fabrics,
+jobs, plans), or a `Section` takes it key by key, for a file whose names must be looked up elsewhere (faults name links
+of a fabric). What only programs write is not read here: BMv2 JSON by `inakit.switch.program.read`, and states of
+running networks.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any, TypeVar
 
 import yaml
 
-from topo.errors import InputError
+from inakit.topo.errors import InputError
 
 Value = TypeVar("Value")
 Convert = Callable[[Any], Value]

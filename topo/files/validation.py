@@ -16,8 +16,8 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from topo.errors import InputError
-from topo.files.reader import ParsedFile, Place, nearest_name, nearest_or_all
+from inakit.topo.errors import InputError
+from inakit.topo.files.reader import ParsedFile, Place, nearest_name, nearest_or_all
 
 Model = TypeVar("Model")
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from topo.live.ledger import Ledger
+from inakit.topo.live.ledger import Ledger
 
 EXPEDITED = Path("/sys/kernel/rcu_expedited")
 

@@ -26,7 +26,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from topo.errors import MachineError, as_root
+from inakit.topo.errors import MachineError, as_root
 
 ROOT = Path("/run/inakit")
 ID_ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"

@@ -20,13 +20,13 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
-from topo.errors import MachineError, as_root
-from topo.fabric.fabric import Fabric
-from topo.live.control_groups import free_processes
-from topo.live.ledger import ROOT
-from topo.live.namespaces import new_namespace
-from topo.live.netlink import End, create_pair, index_of, inside, set_up, silence
-from topo.live.shaping import shape
+from inakit.topo.errors import MachineError, as_root
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.live.control_groups import free_processes
+from inakit.topo.live.ledger import ROOT
+from inakit.topo.live.namespaces import new_namespace
+from inakit.topo.live.netlink import End, create_pair, index_of, inside, set_up, silence
+from inakit.topo.live.shaping import shape
 
 CAPABILITIES = {"CAP_NET_ADMIN": 12, "CAP_NET_RAW": 13, "CAP_SYS_ADMIN": 21, "CAP_BPF": 39}
 """Numbers of the kernel's capabilities (capabilities(7))."""

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from topo.fabric.addresses import Address
-from topo.live.namespaces import entered
+from inakit.topo.fabric.addresses import Address
+from inakit.topo.live.namespaces import entered
 
 if TYPE_CHECKING:
     from pyroute2 import IPRoute

@@ -6,12 +6,12 @@
 The switch class is a `mininet.node.Switch` and is constructed as `switch_class(name, fabric_switch=...,
 ledger=..., run_dir=..., dpid=..., inNamespace=False)`. Its ports have the numbers of the fabric; it
 attaches to `self.intfs[port]` in `start(controllers)` and detaches in `stop(deleteIntfs)`. If it has a method
-`handle()`, what that gives is passed on to other processes (`topo.live.running`).
+`handle()`, what that gives is passed on to other processes (`inakit.topo.live.running`).
 
-With an interconnect (`topo.fabric.circuits`) optical ports are joined to one more switch, which `circuit_class` makes
-and which is not among `switches`; an optical link of the fabric then exists only while there is a circuit for it.
+With an interconnect (`inakit.topo.fabric.circuits`) optical ports are joined to one more switch, which `circuit_class`
+makes and which is not among `switches`; an optical link of the fabric then exists only while there is a circuit for it.
 
-Leaving the block, by whatever way, removes everything; see `topo.live.ledger` for what happens after `kill -9`.
+Leaving the block, by whatever way, removes everything; see `inakit.topo.live.ledger` for what happens after `kill -9`.
 
 Mininet is imported when a network is built, so that this module can be imported without it.
 """
@@ -30,19 +30,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from topo.errors import FabricError
-from topo.fabric.addresses import PREFIX_LENGTH, Address, addresses
-from topo.fabric.circuits import INTERCONNECT, Interconnect
-from topo.fabric.fabric import QUEUE_PACKETS, Fabric, Link, Switch
-from topo.fabric.optical_links import cables, with_ports
-from topo.live.grace_periods import GracePeriods
-from topo.live.ledger import Ledger, clean_dead_runs
-from topo.live.needs import check_fabric, check_machine
-from topo.live.netlink import add_neighbors, index_of, inside, interface_name, set_up
-from topo.live.processors import endpoint_processor, steer_packets, switch_processors
-from topo.live.running import HostFacts, PortFacts, RunningNetwork, SwitchFacts, announced, write_facts
-from topo.live.shaping import set_rate
-from topo.live.signals import interrupts_held, signals_unwind
+from inakit.topo.errors import FabricError
+from inakit.topo.fabric.addresses import PREFIX_LENGTH, Address, addresses
+from inakit.topo.fabric.circuits import INTERCONNECT, Interconnect
+from inakit.topo.fabric.fabric import QUEUE_PACKETS, Fabric, Link, Switch
+from inakit.topo.fabric.optical_links import cables, with_ports
+from inakit.topo.live.grace_periods import GracePeriods
+from inakit.topo.live.ledger import Ledger, clean_dead_runs
+from inakit.topo.live.needs import check_fabric, check_machine
+from inakit.topo.live.netlink import add_neighbors, index_of, inside, interface_name, set_up
+from inakit.topo.live.processors import endpoint_processor, steer_packets, switch_processors
+from inakit.topo.live.running import HostFacts, PortFacts, RunningNetwork, SwitchFacts, announced, write_facts
+from inakit.topo.live.shaping import set_rate
+from inakit.topo.live.signals import interrupts_held, signals_unwind
 
 if TYPE_CHECKING:
     from mininet.net import Mininet
@@ -339,7 +339,7 @@ def empty_mininet() -> Mininet:
     """A Mininet without nodes, made without its `init`, which would change limits of the whole machine."""
     from mininet.net import Mininet  # noqa: PLC0415
 
-    from topo.live.wires import FabricHost, FabricLink  # noqa: PLC0415
+    from inakit.topo.live.wires import FabricHost, FabricLink  # noqa: PLC0415
 
     initialised, Mininet.inited = Mininet.inited, True
     try:

@@ -20,7 +20,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from topo.live.control_groups import PROC, has_quota
+from inakit.topo.live.control_groups import PROC, has_quota
 
 BESIDE_PRIORITY, ENDPOINTS_PRIORITY, SOFTIRQ_PRIORITY = 1, 2, 3
 """The lowest priorities of the real-time class SCHED_RR. Other threads of this process come after the endpoints'

@@ -2,8 +2,8 @@
 
 The kernel hands a packet from a sender's system call to the switches on the same processor unless told otherwise, so
 that the sender would do the switches' work. So the endpoints have the first processor to themselves, and the
-switches share the others: `switch.fast.load.kernel.switch_cpu` gives each of them one. `topo.live.priority` says which
-thread goes first on a processor that other work wants, too.
+switches share the others: `inakit.switch.fast.load.kernel.switch_cpu` gives each of them one.
+`inakit.topo.live.priority` says which thread goes first on a processor that other work wants, too.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from topo.live.priority import ahead_of_others
+from inakit.topo.live.priority import ahead_of_others
 
 
 def switch_processors() -> list[int]:

@@ -14,8 +14,8 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from topo.errors import InputError, RunError, unknown_name, writing
-from topo.live import ledger
+from inakit.topo.errors import InputError, RunError, unknown_name, writing
+from inakit.topo.live import ledger
 
 FILE = "network.json"
 

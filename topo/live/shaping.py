@@ -6,7 +6,7 @@ import errno
 import math
 from typing import TYPE_CHECKING
 
-from topo.errors import MachineError
+from inakit.topo.errors import MachineError
 
 if TYPE_CHECKING:
     from pyroute2 import IPRoute

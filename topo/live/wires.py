@@ -11,9 +11,9 @@ from typing import Any
 from mininet.link import TCIntf, TCLink
 from mininet.node import Host
 
-from topo.errors import MachineError
-from topo.live.netlink import End, create_pair, index_of, inside, set_address, set_up, silence
-from topo.live.shaping import let_pass, remove_shaping, shape
+from inakit.topo.errors import MachineError
+from inakit.topo.live.netlink import End, create_pair, index_of, inside, set_address, set_up, silence
+from inakit.topo.live.shaping import let_pass, remove_shaping, shape
 
 DELAY_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 

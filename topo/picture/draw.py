@@ -16,10 +16,10 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import FancyBboxPatch, Patch, Rectangle
 from matplotlib.text import Text
 
-from topo.errors import InputError, writing
-from topo.fabric.fabric import Fabric
-from topo.picture.labels import Labels, along
-from topo.picture.positions import SWITCH_HEIGHT, NodePositions, Point
+from inakit.topo.errors import InputError, writing
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.picture.labels import Labels, along
+from inakit.topo.picture.positions import SWITCH_HEIGHT, NodePositions, Point
 
 TREE_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A5195", "#4B4B4B")
 INK, PAPER, CABLE, COMMON = "#20262E", "#FFFFFF", "#C9D1DA", "#E4E8EC"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 
-from topo.fabric.fabric import Fabric
+from inakit.topo.fabric.fabric import Fabric
 
 ROW_HEIGHT = 2.2
 HOST_ROW_HEIGHT = 2.0

@@ -18,10 +18,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from topo.c_library import LIBRARY, build
-from topo.virtual.hops import HOP, HOPS, Hops
-from topo.virtual.recirculation import INSTRUCTION, RECIRCULATION, Recirculation
-from topo.virtual.series import SAMPLE, SERIES, Series
+from inakit.topo.c_library import LIBRARY, build
+from inakit.topo.virtual.hops import HOP, HOPS, Hops
+from inakit.topo.virtual.recirculation import INSTRUCTION, RECIRCULATION, Recirculation
+from inakit.topo.virtual.series import SAMPLE, SERIES, Series
 
 PS_PER_S = 10**12
 PS_PER_NS = 1000
@@ -168,7 +168,7 @@ class Engine:
         self.kept.extend(kept)
 
     def set_filter(self, nodes: Sequence[int], program: Sequence[tuple[int, int, int, int]]) -> None:
-        """Let hosts hear only what a program of classic BPF accepts, as `traffic.sockets.socket_filter` makes them."""
+        """Let hosts hear only what a program of classic BPF accepts, such as those of `socket_filter.py`."""
         lines = np.array(list(program), INSTRUCTION)
         self.nodes["filter"][list(nodes)] = lines.ctypes.data
         self.kept.append(lines)

@@ -7,11 +7,11 @@ from typing import Protocol
 
 import numpy as np
 
-from topo.fabric.circuits import INTERCONNECT, Interconnect
-from topo.fabric.fabric import Fabric, Switch
-from topo.fabric.optical_links import cables
-from topo.virtual.engine import PS_PER_S, Engine
-from topo.virtual.recirculation import Recirculation
+from inakit.topo.fabric.circuits import INTERCONNECT, Interconnect
+from inakit.topo.fabric.fabric import Fabric, Switch
+from inakit.topo.fabric.optical_links import cables
+from inakit.topo.virtual.engine import PS_PER_S, Engine
+from inakit.topo.virtual.recirculation import Recirculation
 
 End = tuple[str, int, float]
 """A node, its port, and the rate at which it sends there, in bit/s."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from topo.virtual.engine import PS_PER_S, SOURCE, Engine
+from inakit.topo.virtual.engine import PS_PER_S, SOURCE, Engine
 
 WITHOUT_END = (1 << 64) - 1
 """A number of frames that no source ever has sent."""

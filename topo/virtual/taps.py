@@ -14,8 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from topo.errors import writing
-from topo.virtual.network import VirtualNetwork
+from inakit.topo.errors import writing
+from inakit.topo.virtual.network import VirtualNetwork
 
 NANOSECONDS, VERSION, SNAPSHOT_BYTES, ETHERNET = 0xA1B23C4D, (2, 4), 1 << 18, 1
 """Of a pcap's header: the magic number of times in nanoseconds, and what tcpdump writes, too."""

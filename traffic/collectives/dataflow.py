@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from planner.core.collectives.collective import Collective
-from traffic.collectives.layout import CollectiveLayout
-from traffic.sockets.batches import before, ragged
-from traffic.sockets.ports import BoolArray, IntArray
+from inakit.planner.core.collectives.collective import Collective
+from inakit.traffic.collectives.layout import CollectiveLayout
+from inakit.traffic.sockets.batches import before, ragged
+from inakit.traffic.sockets.ports import BoolArray, IntArray
 
 NONE = -1
 

@@ -1,6 +1,6 @@
 """A plan's collectives as arrays: a stream for each connection, a tree for each rank that receives.
 
-The arrays are those of `traffic.endpoints.streams`, so that whatever works on streams works on connections too.
+The arrays are those of `inakit.traffic.endpoints.streams`, so that whatever works on streams works on connections too.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from itertools import accumulate
 
 import numpy as np
 
-from planner.core.collectives.collective import ACKNOWLEDGED_AT_ONCE, Collective, Connection
-from planner.core.collectives.collective_trees import label_of, tree_number, trees_of
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from traffic.endpoints.streams import (
+from inakit.planner.core.collectives.collective import ACKNOWLEDGED_AT_ONCE, Collective, Connection
+from inakit.planner.core.collectives.collective_trees import label_of, tree_number, trees_of
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.traffic.endpoints.streams import (
     Bounds,
     StreamLayout,
     Streams,
@@ -27,8 +27,8 @@ from traffic.endpoints.streams import (
     tree_arrays,
     tree_key,
 )
-from traffic.sockets.batches import before
-from traffic.sockets.ports import FloatArray, HostPort
+from inakit.traffic.sockets.batches import before
+from inakit.traffic.sockets.ports import FloatArray, HostPort
 
 LEAST_IN_FLIGHT = 4 * ACKNOWLEDGED_AT_ONCE
 """A connection may have at least so many fragments on the way: what is acknowledged at once is a small part of them."""

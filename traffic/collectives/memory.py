@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.core.problem import Job
-from traffic.collectives.dataflow import dataflow
-from traffic.collectives.layout import CollectiveLayout
-from traffic.endpoints.gradient import INT32, Gradients
-from traffic.endpoints.streams import TreePart
-from traffic.endpoints.worker_memory import WHOLE, padded
-from traffic.endpoints.wrong_sums import Held, wrong_sums
-from traffic.sockets.ports import BoolArray, IntArray
+from inakit.planner.core.problem import Job
+from inakit.traffic.collectives.dataflow import dataflow
+from inakit.traffic.collectives.layout import CollectiveLayout
+from inakit.traffic.endpoints.gradient import INT32, Gradients
+from inakit.traffic.endpoints.streams import TreePart
+from inakit.traffic.endpoints.worker_memory import WHOLE, padded
+from inakit.traffic.endpoints.wrong_sums import Held, wrong_sums
+from inakit.traffic.sockets.ports import BoolArray, IntArray
 
 
 class CollectiveMemory:
-    """Arrays over value rows and over rows of streams (see `traffic.collectives.dataflow`).
+    """Arrays over value rows and over rows of streams (see `inakit.traffic.collectives.dataflow`).
 
     By value row: `values` (value rows, values of a fragment), `missing`, how many terms have not come. They have 32
     bits where no sum can need more, else 64. By row of a stream: `parts`, which parts of it the receiver has

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from planner.core.collectives.collective_load import overlaps
-from traffic.collectives.dataflow import Dataflow
-from traffic.collectives.layout import CollectiveLayout
-from traffic.endpoints.sending.token_buckets import LEAST_DEPTH
-from traffic.endpoints.worker_options import WorkerOptions
-from traffic.sockets.ports import BoolArray, FloatArray, IntArray
+from inakit.planner.core.collectives.collective_load import overlaps
+from inakit.traffic.collectives.dataflow import Dataflow
+from inakit.traffic.collectives.layout import CollectiveLayout
+from inakit.traffic.endpoints.sending.token_buckets import LEAST_DEPTH
+from inakit.traffic.endpoints.worker_options import WorkerOptions
+from inakit.traffic.sockets.ports import BoolArray, FloatArray, IntArray
 
 
 class RankPace:

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from planner.core.collectives.collective import ACKNOWLEDGED_AT_ONCE
-from planner.core.plan import ROOT_LABEL
-from traffic.collectives.layout import CollectiveLayout
-from traffic.collectives.memory import CollectiveMemory
-from traffic.endpoints.packet_heads import answer_head
-from traffic.endpoints.stream_progress import StreamProgress
-from traffic.endpoints.worker_memory import WHOLE
-from traffic.endpoints.worker_options import WorkerOptions
-from traffic.sockets.batches import is_prefix, ragged
-from traffic.sockets.ports import BoolArray, IntArray, Outgoing, Packets
-from traffic.wire.frames import BARE_FRAME, Frames, pick
-from traffic.wire.packet_format import Flag, Kind
+from inakit.planner.core.collectives.collective import ACKNOWLEDGED_AT_ONCE
+from inakit.planner.core.plan import ROOT_LABEL
+from inakit.traffic.collectives.layout import CollectiveLayout
+from inakit.traffic.collectives.memory import CollectiveMemory
+from inakit.traffic.endpoints.packet_heads import answer_head
+from inakit.traffic.endpoints.stream_progress import StreamProgress
+from inakit.traffic.endpoints.worker_memory import WHOLE
+from inakit.traffic.endpoints.worker_options import WorkerOptions
+from inakit.traffic.sockets.batches import is_prefix, ragged
+from inakit.traffic.sockets.ports import BoolArray, IntArray, Outgoing, Packets
+from inakit.traffic.wire.frames import BARE_FRAME, Frames, pick
+from inakit.traffic.wire.packet_format import Flag, Kind
 
 OVERFLOW, RETRANSMITTED = int(Flag.OVERFLOW), int(Flag.RETRANSMITTED)
 BITS = 64

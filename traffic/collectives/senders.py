@@ -1,7 +1,7 @@
 """The sending ends of all connections: they send what their rank has, in the order of steps, until it is acknowledged.
 
-What is sent when, and when again, follows the rules of workers (`traffic.endpoints.worker`): windows, paces, timeouts
-A fragment waits besides until all its terms have come.
+What is sent when, and when again, follows the rules of workers (`inakit.traffic.endpoints.worker`): windows, paces,
+timeouts A fragment waits besides until all its terms have come.
 """
 
 from __future__ import annotations
@@ -9,23 +9,23 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from traffic.collectives.layout import CollectiveLayout
-from traffic.collectives.memory import CollectiveMemory
-from traffic.collectives.pace import RankPace, limits
-from traffic.endpoints.packet_heads import gradient_heads
-from traffic.endpoints.sending.retransmission import Retransmission
-from traffic.endpoints.sending.round_trips import RoundTrips
-from traffic.endpoints.sending.sendings import Batch, Sendings
-from traffic.endpoints.sending.token_buckets import TokenBuckets
-from traffic.endpoints.sending.window import Windows, fair_shares, least_windows, rules_of
-from traffic.endpoints.stream_progress import StreamProgress
-from traffic.endpoints.worker_counts import WorkerCounts
-from traffic.endpoints.worker_memory import WHOLE
-from traffic.endpoints.worker_options import WorkerOptions
-from traffic.sockets.batches import before, is_prefix, ragged
-from traffic.sockets.ports import BoolArray, FloatArray, IntArray, Outgoing, Packets
-from traffic.wire.frames import pick
-from traffic.wire.packet_format import Flag
+from inakit.traffic.collectives.layout import CollectiveLayout
+from inakit.traffic.collectives.memory import CollectiveMemory
+from inakit.traffic.collectives.pace import RankPace, limits
+from inakit.traffic.endpoints.packet_heads import gradient_heads
+from inakit.traffic.endpoints.sending.retransmission import Retransmission
+from inakit.traffic.endpoints.sending.round_trips import RoundTrips
+from inakit.traffic.endpoints.sending.sendings import Batch, Sendings
+from inakit.traffic.endpoints.sending.token_buckets import TokenBuckets
+from inakit.traffic.endpoints.sending.window import Windows, fair_shares, least_windows, rules_of
+from inakit.traffic.endpoints.stream_progress import StreamProgress
+from inakit.traffic.endpoints.worker_counts import WorkerCounts
+from inakit.traffic.endpoints.worker_memory import WHOLE
+from inakit.traffic.endpoints.worker_options import WorkerOptions
+from inakit.traffic.sockets.batches import before, is_prefix, ragged
+from inakit.traffic.sockets.ports import BoolArray, FloatArray, IntArray, Outgoing, Packets
+from inakit.traffic.wire.frames import pick
+from inakit.traffic.wire.packet_format import Flag
 
 OVERFLOW, RETRANSMITTED = int(Flag.OVERFLOW), int(Flag.RETRANSMITTED)
 BITS = np.arange(64, dtype=np.uint64)

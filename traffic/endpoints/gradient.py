@@ -15,8 +15,8 @@ from typing import Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.core.problem import Job
-from topo.errors import InputError
+from inakit.planner.core.problem import Job
+from inakit.topo.errors import InputError
 
 INT32 = np.iinfo(np.int32)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.core.plan import ROOT_LABEL
-from traffic.endpoints.streams import StreamLayout
-from traffic.sockets.ports import BoolArray, IntArray
-from traffic.wire.frames import Frames
-from traffic.wire.packet_format import Flag
+from inakit.planner.core.plan import ROOT_LABEL
+from inakit.traffic.endpoints.streams import StreamLayout
+from inakit.traffic.sockets.ports import BoolArray, IntArray
+from inakit.traffic.wire.frames import Frames
+from inakit.traffic.wire.packet_format import Flag
 
 PARTIAL = int(Flag.PARTIAL)
 

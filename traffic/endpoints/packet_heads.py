@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from planner.core.plan import ROOT_LABEL
-from planner.core.policies import policy_of
-from traffic.endpoints.streams import StreamLayout
-from traffic.sockets.ports import IntArray
-from traffic.wire.frames import BARE_FRAME, FRAME, Frames, head_of, new_frames
-from traffic.wire.packet_format import Flag, Kind
+from inakit.planner.core.plan import ROOT_LABEL
+from inakit.planner.core.policies import policy_of
+from inakit.traffic.endpoints.streams import StreamLayout
+from inakit.traffic.sockets.ports import IntArray
+from inakit.traffic.wire.frames import BARE_FRAME, FRAME, Frames, head_of, new_frames
+from inakit.traffic.wire.packet_format import Flag, Kind
 
 RESULTS_MAC, RESULTS_IPV4 = "01:00:5e:4e:41:01", "239.78.65.1"
 """What a result or a notice is addressed to when all workers of a tree are meant."""

@@ -15,15 +15,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.core.policies import policy_of
-from traffic.endpoints.membership import Membership
-from traffic.endpoints.packet_heads import AnswerHeads
-from traffic.endpoints.streams import StreamLayout
-from traffic.endpoints.wrong_sums import Miscounts, is_miscounted
-from traffic.sockets.batches import is_prefix
-from traffic.sockets.ports import BoolArray, IntArray, Outgoing, Packets
-from traffic.wire.frames import Frames, pick
-from traffic.wire.packet_format import Flag, Kind
+from inakit.planner.core.policies import policy_of
+from inakit.traffic.endpoints.membership import Membership
+from inakit.traffic.endpoints.packet_heads import AnswerHeads
+from inakit.traffic.endpoints.streams import StreamLayout
+from inakit.traffic.endpoints.wrong_sums import Miscounts, is_miscounted
+from inakit.traffic.sockets.batches import is_prefix
+from inakit.traffic.sockets.ports import BoolArray, IntArray, Outgoing, Packets
+from inakit.traffic.wire.frames import Frames, pick
+from inakit.traffic.wire.packet_format import Flag, Kind
 
 DIRECT, ECN, OVERFLOW = int(Flag.DIRECT), int(Flag.ECN), int(Flag.OVERFLOW)
 RETRANSMITTED = int(Flag.RETRANSMITTED)
@@ -49,7 +49,7 @@ ANSWER = np.dtype(
 
 
 class Servers:
-    """The sums of all trees, in arrays over rows, the fragments of all trees (see `traffic.endpoints.streams`).
+    """The sums of all trees, in arrays over rows, the fragments of all trees (see `inakit.traffic.endpoints.streams`).
 
     By row: `sums` (rows, values); `covered` (rows, workers of the largest job), the workers that a sum covers; `done`,
     whether that is all of them; `marked`, whether any of what it sums has met with congestion; `asked_at`, when workers

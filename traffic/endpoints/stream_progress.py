@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from traffic.endpoints.streams import StreamLayout
-from traffic.endpoints.worker_memory import WHOLE
-from traffic.sockets.batches import ragged
-from traffic.sockets.ports import IntArray
+from inakit.traffic.endpoints.streams import StreamLayout
+from inakit.traffic.endpoints.worker_memory import WHOLE
+from inakit.traffic.sockets.batches import ragged
+from inakit.traffic.sockets.ports import IntArray
 
 LOOK_AHEAD = 8
 """How many results `advance` looks at in its first NumPy step; each further one looks at four times as many."""

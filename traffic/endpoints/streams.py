@@ -14,13 +14,13 @@ from functools import cached_property
 
 import numpy as np
 
-from planner.core.fragment_ranges import fragment_ranges
-from planner.core.plan import AggregationTree, Plan
-from planner.core.policies import policy_of
-from planner.core.problem import FragmentFormat, Job, Problem
-from topo.errors import PlanError
-from traffic.sockets.batches import before, ragged
-from traffic.sockets.ports import BoolArray, FloatArray, HostPort, IntArray
+from inakit.planner.core.fragment_ranges import fragment_ranges
+from inakit.planner.core.plan import AggregationTree, Plan
+from inakit.planner.core.policies import policy_of
+from inakit.planner.core.problem import FragmentFormat, Job, Problem
+from inakit.topo.errors import PlanError
+from inakit.traffic.sockets.batches import before, ragged
+from inakit.traffic.sockets.ports import BoolArray, FloatArray, HostPort, IntArray
 
 IN_FLIGHT_S = 0.04
 """A stream may have the fragments of this much time, in seconds, on the way: those of many round trips, and still so

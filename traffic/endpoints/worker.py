@@ -1,6 +1,6 @@
 """All workers of a run: what they send and when, and what they make of results and notices.
 
-One object for all, over flat arrays (see `traffic.endpoints.streams`): a Python step costs the same for one
+One object for all, over flat arrays (see `inakit.traffic.endpoints.streams`): a Python step costs the same for one
 packet of one worker as for hundreds of packets of dozens of workers.
 """
 
@@ -8,22 +8,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from traffic.endpoints.packet_heads import gradient_heads, set_sequence
-from traffic.endpoints.sending.retransmission import Retransmission
-from traffic.endpoints.sending.round_trips import RoundTrips
-from traffic.endpoints.sending.sendings import Batch, Sendings
-from traffic.endpoints.sending.token_buckets import TokenBuckets
-from traffic.endpoints.sending.window import Windows, fair_shares, least_windows, rules_of
-from traffic.endpoints.stream_progress import StreamProgress
-from traffic.endpoints.streams import StreamLayout
-from traffic.endpoints.worker_counts import WorkerCounts
-from traffic.endpoints.worker_memory import WHOLE, WorkerMemory
-from traffic.endpoints.worker_options import WorkerOptions
-from traffic.endpoints.wrong_sums import is_miscounted
-from traffic.sockets.batches import is_prefix, ragged
-from traffic.sockets.ports import BoolArray, FloatArray, IntArray, Outgoing, Packets
-from traffic.wire.frames import pick
-from traffic.wire.packet_format import Flag, Kind
+from inakit.traffic.endpoints.packet_heads import gradient_heads, set_sequence
+from inakit.traffic.endpoints.sending.retransmission import Retransmission
+from inakit.traffic.endpoints.sending.round_trips import RoundTrips
+from inakit.traffic.endpoints.sending.sendings import Batch, Sendings
+from inakit.traffic.endpoints.sending.token_buckets import TokenBuckets
+from inakit.traffic.endpoints.sending.window import Windows, fair_shares, least_windows, rules_of
+from inakit.traffic.endpoints.stream_progress import StreamProgress
+from inakit.traffic.endpoints.streams import StreamLayout
+from inakit.traffic.endpoints.worker_counts import WorkerCounts
+from inakit.traffic.endpoints.worker_memory import WHOLE, WorkerMemory
+from inakit.traffic.endpoints.worker_options import WorkerOptions
+from inakit.traffic.endpoints.wrong_sums import is_miscounted
+from inakit.traffic.sockets.batches import is_prefix, ragged
+from inakit.traffic.sockets.ports import BoolArray, FloatArray, IntArray, Outgoing, Packets
+from inakit.traffic.wire.frames import pick
+from inakit.traffic.wire.packet_format import Flag, Kind
 
 ECN, OVERFLOW, RETRANSMITTED = (int(flag) for flag in (Flag.ECN, Flag.OVERFLOW, Flag.RETRANSMITTED))
 NOTICE, RESULT = int(Kind.NOTICE), int(Kind.RESULT)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from traffic.endpoints.streams import StreamLayout
-from traffic.endpoints.wrong_sums import Miscounts
-from traffic.sockets.ports import IntArray
+from inakit.traffic.endpoints.streams import StreamLayout
+from inakit.traffic.endpoints.wrong_sums import Miscounts
+from inakit.traffic.sockets.ports import IntArray
 
 
 class WorkerCounts:

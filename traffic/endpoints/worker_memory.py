@@ -12,11 +12,11 @@ from copy import deepcopy
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.core.problem import Job
-from traffic.endpoints.gradient import Gradients, HeldGradients, Parts, Piecewise
-from traffic.endpoints.streams import StreamLayout
-from traffic.endpoints.wrong_sums import Held, WrongSums
-from traffic.sockets.ports import BoolArray, IntArray
+from inakit.planner.core.problem import Job
+from inakit.traffic.endpoints.gradient import Gradients, HeldGradients, Parts, Piecewise
+from inakit.traffic.endpoints.streams import StreamLayout
+from inakit.traffic.endpoints.wrong_sums import Held, WrongSums
+from inakit.traffic.sockets.ports import BoolArray, IntArray
 
 WHOLE = 3
 """Both parts of a result are there: bit 0 for the low words, bit 1 for the high words."""

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.core.plan import ROOT_LABEL
-from traffic.endpoints.streams import StreamLayout, TreePart
-from traffic.sockets.ports import BoolArray, IntArray
-from traffic.wire.frames import Frames
+from inakit.planner.core.plan import ROOT_LABEL
+from inakit.traffic.endpoints.streams import StreamLayout, TreePart
+from inakit.traffic.sockets.ports import BoolArray, IntArray
+from inakit.traffic.wire.frames import Frames
 
 NAMED = 5
 """How many of the hosts with wrong sums are named."""

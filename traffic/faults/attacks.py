@@ -11,11 +11,11 @@ from random import Random
 
 import numpy as np
 
-from traffic.endpoints.gradient import RandomGradients
-from traffic.endpoints.packet_heads import AnswerHeads, gradient_heads, set_sequence
-from traffic.endpoints.streams import StreamLayout
-from traffic.wire.frames import BARE_FRAME, FRAGMENT, FRAME, Frames, mac_bytes, offset_of, pick
-from traffic.wire.packet_format import Flag, Kind
+from inakit.traffic.endpoints.gradient import RandomGradients
+from inakit.traffic.endpoints.packet_heads import AnswerHeads, gradient_heads, set_sequence
+from inakit.traffic.endpoints.streams import StreamLayout
+from inakit.traffic.wire.frames import BARE_FRAME, FRAGMENT, FRAME, Frames, mac_bytes, offset_of, pick
+from inakit.traffic.wire.packet_format import Flag, Kind
 
 DIFFERENT_FRAMES = 2000
 """Of how many different gradients of a worker a hostile host knows."""

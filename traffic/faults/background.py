@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from planner.install.background_entries import Flow
-from traffic.faults.repetition import DISCARD_PORT
-from traffic.sockets.ports import HostPort, RepeatedFrames
+from inakit.planner.install.background_entries import Flow
+from inakit.traffic.faults.repetition import DISCARD_PORT
+from inakit.traffic.sockets.ports import HostPort, RepeatedFrames
 
 HEADERS_BYTES = 14 + 20 + 8
 """Ethernet, IPv4 and UDP."""

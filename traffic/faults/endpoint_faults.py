@@ -13,10 +13,10 @@ from threading import Lock
 
 import numpy as np
 
-from planner.core.problem import Problem
-from traffic.endpoints.streams import StreamLayout
-from traffic.sockets.batches import is_prefix
-from traffic.sockets.ports import BoolArray, FloatArray, IntArray, Outgoing, Packets, Ports
+from inakit.planner.core.problem import Problem
+from inakit.traffic.endpoints.streams import StreamLayout
+from inakit.traffic.sockets.batches import is_prefix
+from inakit.traffic.sockets.ports import BoolArray, FloatArray, IntArray, Outgoing, Packets, Ports
 
 SLOWEST = 0.05
 """The least share of its planned rate that a straggler sends at."""

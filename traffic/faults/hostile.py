@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from planner.core.problem import Problem
-from topo.errors import InputError, unknown_name
-from traffic.endpoints.streams import StreamLayout
-from traffic.faults.attacks import ATTACKS, Knowledge
-from traffic.sockets.ports import HostPort, RepeatedFrames
+from inakit.planner.core.problem import Problem
+from inakit.topo.errors import InputError, unknown_name
+from inakit.traffic.endpoints.streams import StreamLayout
+from inakit.traffic.faults.attacks import ATTACKS, Knowledge
+from inakit.traffic.sockets.ports import HostPort, RepeatedFrames
 
 DIFFERENT_FRAMES = 2000
 """How many frames a hostile host sends over and over."""

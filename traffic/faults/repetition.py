@@ -9,11 +9,11 @@ from contextlib import ExitStack, contextmanager
 from math import ceil
 from pathlib import Path
 
-from topo.live.namespaces import network_namespace
-from traffic.measure.counters.kernel_counters import interfaces
-from traffic.sockets.packet_sockets import open_sink
-from traffic.sockets.ports import HostPort, RepeatedFrames
-from traffic.sockets.tcpreplay import check_tcpreplay, end, repeat_without_end
+from inakit.topo.live.namespaces import network_namespace
+from inakit.traffic.measure.counters.kernel_counters import interfaces
+from inakit.traffic.sockets.packet_sockets import open_sink
+from inakit.traffic.sockets.ports import HostPort, RepeatedFrames
+from inakit.traffic.sockets.tcpreplay import check_tcpreplay, end, repeat_without_end
 
 DISCARD_PORT = 9
 """UDP's port for what is to be thrown away."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 
-from topo.fabric.fabric import Fabric
-from traffic.measure.monitor import Monitor
+from inakit.topo.fabric.fabric import Fabric
+from inakit.traffic.measure.monitor import Monitor
 
 
 def algorithm_bandwidth_bps(gradient_bytes: int, seconds: float) -> float:

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import fsum
 
-from planner.core.evaluate import Prediction
-from traffic.measure.measured import Measured
+from inakit.planner.core.evaluate import Prediction
+from inakit.traffic.measure.measured import Measured
 
 TOTAL = "total"
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from traffic.measure.processors.processor_seconds import SCHEDSTAT, UNSEEN, Second
-from traffic.measure.verdict import Cause, Invariant, Limits
+from inakit.traffic.measure.processors.processor_seconds import SCHEDSTAT, UNSEEN, Second
+from inakit.traffic.measure.verdict import Cause, Invariant, Limits
 
 CLEAR_SECONDS, RECENT_SECONDS = 3, 10
 """While a run goes on, an overload is clear when so many of so many last seconds are bad. One or two are a hiccup."""

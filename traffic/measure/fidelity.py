@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from planner.core.plan import Plan
-from traffic.measure.contention import blame, processor_causes
-from traffic.measure.counters.snapshots import Snapshot, Watched, difference
-from traffic.measure.measured import Measured
-from traffic.measure.monitor import Monitor
-from traffic.measure.verdict import Invariant, Judgement, Limits, causes
-from traffic.wire.packet_format import TERMINAL, Event
+from inakit.planner.core.plan import Plan
+from inakit.traffic.measure.contention import blame, processor_causes
+from inakit.traffic.measure.counters.snapshots import Snapshot, Watched, difference
+from inakit.traffic.measure.measured import Measured
+from inakit.traffic.measure.monitor import Monitor
+from inakit.traffic.measure.verdict import Invariant, Judgement, Limits, causes
+from inakit.traffic.wire.packet_format import TERMINAL, Event
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from traffic.measure.counters.snapshots import Watched
-from traffic.measure.monitor import Monitor
+from inakit.traffic.measure.counters.snapshots import Watched
+from inakit.traffic.measure.monitor import Monitor
 
 DirectedLink = tuple[str, str]
 

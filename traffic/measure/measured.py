@@ -52,8 +52,8 @@ class Replayed:
 class Measured:
     """What traffic of one run measured.
 
-    Figures of several jobs have the definitions of `planner.core.evaluate.Prediction`: the rate of the slowest job, the
-    PS ingress of all, the time of the slowest. `of_job` gives those of one job.
+    Figures of several jobs have the definitions of `inakit.planner.core.evaluate.Prediction`: the rate of the slowest
+    job, the PS ingress of all, the time of the slowest. `of_job` gives those of one job.
 
     `late_s`: by worker, how many seconds' worth of its planned rate it did not send in time. `problems`: what went
     wrong at the endpoints, each with how often. `strangers`: packets that came to an endpoint which has no part in

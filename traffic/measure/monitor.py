@@ -9,13 +9,13 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Self
 
-from topo.live.priority import ahead_of_others
-from traffic.measure.contention import clear_overload
-from traffic.measure.counters.link_load import LinkSample
-from traffic.measure.counters.snapshots import Snapshot, Watched
-from traffic.measure.processors.processor_observer import Observer
-from traffic.measure.processors.processor_seconds import Second
-from traffic.measure.verdict import Cause, Limits
+from inakit.topo.live.priority import ahead_of_others
+from inakit.traffic.measure.contention import clear_overload
+from inakit.traffic.measure.counters.link_load import LinkSample
+from inakit.traffic.measure.counters.snapshots import Snapshot, Watched
+from inakit.traffic.measure.processors.processor_observer import Observer
+from inakit.traffic.measure.processors.processor_seconds import Second
+from inakit.traffic.measure.verdict import Cause, Limits
 
 QUIET_S, PATIENCE_S = 0.1, 3.0
 """For how many seconds no interface of a quiet network counts a packet, and how many are waited for that."""

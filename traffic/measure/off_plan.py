@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from planner.core.evaluate import JobPrediction, Prediction
-from planner.core.plan import Plan
-from traffic.measure.measured import Measured
+from inakit.planner.core.evaluate import JobPrediction, Prediction
+from inakit.planner.core.plan import Plan
+from inakit.traffic.measure.measured import Measured
 
 
 @dataclass(frozen=True)

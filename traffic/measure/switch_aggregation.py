@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from planner.core.evaluate import SwitchAggregation
-from traffic.measure.measured import Measured
-from traffic.wire.packet_format import Event
+from inakit.planner.core.evaluate import SwitchAggregation
+from inakit.traffic.measure.measured import Measured
+from inakit.traffic.wire.packet_format import Event
 
 
 def measured_aggregation(events: Mapping[int, int]) -> SwitchAggregation:

@@ -74,11 +74,11 @@ class Limits:
 
     How the waits were chosen: on a fat-tree with k = 4 at 20 Mbit/s, two processors, kernel 6.18. The endpoints waited
     for up to 5 % of a second, softirq threads for up to 4 %, in runs that were right to 2 %, alone and beside two hogs.
-    Beside two hogs of equal priority, but without going ahead of them (`topo.live.priority`), the endpoints waited for
-    46 to 65 %, and rates fell short by 39 to 48 %; at a fifth of the load and less they waited for 24 to 45 %, and
-    rates were right to 0.3 %. So 20 % lies between the two. What a hypervisor or a quota withholds is a wait of the
-    same kind. At 1.5 and 2 times the rate that a machine carries, waits are 2 to 9 %: that overload shows in `free`,
-    rates and paces.
+    Beside two hogs of equal priority, but without going ahead of them (`inakit.topo.live.priority`), the endpoints
+    waited for 46 to 65 %, and rates fell short by 39 to 48 %; at a fifth of the load and less they waited for 24 to
+    45 %, and rates were right to 0.3 %. So 20 % lies between the two. What a hypervisor or a quota withholds is a wait
+    of the same kind. At 1.5 and 2 times the rate that a machine carries, waits are 2 to 9 %: that overload shows in
+    `free`, rates and paces.
     """
 
     free: float = 0.05

@@ -7,20 +7,20 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from topo.live.processors import on_endpoint_processor
-from traffic.collectives.layout import CollectiveLayout, lay_out_plan
-from traffic.endpoints.gradient import Gradients, RandomGradients
-from traffic.endpoints.server import Servers
-from traffic.endpoints.streams import StreamLayout
-from traffic.endpoints.worker import Workers
-from traffic.endpoints.worker_memory import WorkerMemory
-from traffic.measure.measured import Measured
-from traffic.runs.collective_loop import CollectiveLoop
-from traffic.runs.loop import TICK_S, ClosedLoop, Interference, Progress, ReliableOptions
-from traffic.sockets.packet_sockets import SocketPorts
-from traffic.sockets.ports import HostPort, Ports
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.topo.live.processors import on_endpoint_processor
+from inakit.traffic.collectives.layout import CollectiveLayout, lay_out_plan
+from inakit.traffic.endpoints.gradient import Gradients, RandomGradients
+from inakit.traffic.endpoints.server import Servers
+from inakit.traffic.endpoints.streams import StreamLayout
+from inakit.traffic.endpoints.worker import Workers
+from inakit.traffic.endpoints.worker_memory import WorkerMemory
+from inakit.traffic.measure.measured import Measured
+from inakit.traffic.runs.collective_loop import CollectiveLoop
+from inakit.traffic.runs.loop import TICK_S, ClosedLoop, Interference, Progress, ReliableOptions
+from inakit.traffic.sockets.packet_sockets import SocketPorts
+from inakit.traffic.sockets.ports import HostPort, Ports
 
 __all__ = ["TICK_S", "ClosedLoop", "Interference", "Loop", "Progress", "ReliableOptions", "run_reliable"]
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from concurrent.futures import Executor
 from typing import ClassVar
 
-from traffic.collectives.layout import CollectiveLayout
-from traffic.collectives.memory import CollectiveMemory
-from traffic.collectives.receivers import Receivers
-from traffic.collectives.senders import Senders
-from traffic.endpoints.gradient import Gradients
-from traffic.endpoints.streams import StreamLayout
-from traffic.runs.loop import ClosedLoop, ReliableOptions
-from traffic.sockets.ports import IntArray, Ports
+from inakit.traffic.collectives.layout import CollectiveLayout
+from inakit.traffic.collectives.memory import CollectiveMemory
+from inakit.traffic.collectives.receivers import Receivers
+from inakit.traffic.collectives.senders import Senders
+from inakit.traffic.endpoints.gradient import Gradients
+from inakit.traffic.endpoints.streams import StreamLayout
+from inakit.traffic.runs.loop import ClosedLoop, ReliableOptions
+from inakit.traffic.sockets.ports import IntArray, Ports
 
 TICK_S = 0.002
 """How often ranks act in real time, in seconds. What a tree passes on waits for a step of every rank on its way: with

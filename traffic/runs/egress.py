@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from traffic.sockets.ports import HostPort, IntArray
+from inakit.traffic.sockets.ports import HostPort, IntArray
 
 
 @dataclass(frozen=True)

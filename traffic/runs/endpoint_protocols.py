@@ -7,11 +7,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.core.problem import Job
-from traffic.endpoints.gradient import Gradients
-from traffic.endpoints.stream_progress import StreamProgress
-from traffic.endpoints.worker_counts import WorkerCounts
-from traffic.sockets.ports import FloatArray, IntArray, Outgoing, Packets
+from inakit.planner.core.problem import Job
+from inakit.traffic.endpoints.gradient import Gradients
+from inakit.traffic.endpoints.stream_progress import StreamProgress
+from inakit.traffic.endpoints.worker_counts import WorkerCounts
+from inakit.traffic.sockets.ports import FloatArray, IntArray, Outgoing, Packets
 
 
 class Memory(Protocol):

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from topo.errors import writing
-from traffic.sockets.ports import FloatArray
-from traffic.wire.frames import BARE_FRAME, FRAGMENT
+from inakit.topo.errors import writing
+from inakit.traffic.sockets.ports import FloatArray
+from inakit.traffic.wire.frames import BARE_FRAME, FRAGMENT
 
 PACKET = np.dtype([("head", BARE_FRAME), ("values", ">i4", (FRAGMENT.values,))])
 HEADER_BYTES = 24

@@ -14,17 +14,17 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from planner.core.problem import Job
-from topo.errors import RunError
-from topo.live.signals import raise_if_lost
-from traffic.endpoints.gradient import Gradients, Learner
-from traffic.endpoints.server import ServerOptions
-from traffic.endpoints.streams import Bounds, StreamLayout
-from traffic.endpoints.worker_options import WorkerOptions
-from traffic.measure.measured import Iteration, Measured, rate_bps
-from traffic.runs.endpoint_protocols import Answering, Memory, Working
-from traffic.sockets.ports import IntArray, Outgoing, Ports
-from traffic.wire.packet_format import Kind
+from inakit.planner.core.problem import Job
+from inakit.topo.errors import RunError
+from inakit.topo.live.signals import raise_if_lost
+from inakit.traffic.endpoints.gradient import Gradients, Learner
+from inakit.traffic.endpoints.server import ServerOptions
+from inakit.traffic.endpoints.streams import Bounds, StreamLayout
+from inakit.traffic.endpoints.worker_options import WorkerOptions
+from inakit.traffic.measure.measured import Iteration, Measured, rate_bps
+from inakit.traffic.runs.endpoint_protocols import Answering, Memory, Working
+from inakit.traffic.sockets.ports import IntArray, Outgoing, Ports
+from inakit.traffic.wire.packet_format import Kind
 
 TICK_S = 0.004
 """How often workers and PSs act in real time, in seconds, unless a run has other options."""

@@ -15,25 +15,25 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.core.plan import Plan
-from planner.core.problem import Job, Problem
-from topo.errors import PlanError
-from topo.live.signals import raise_if_lost
-from traffic.endpoints.gradient import Gradients, RandomGradients
-from traffic.endpoints.packet_heads import gradient_heads, set_sequence
-from traffic.endpoints.server import Servers
-from traffic.endpoints.streams import StreamLayout, lay_out
-from traffic.endpoints.worker_memory import WorkerMemory
-from traffic.endpoints.wrong_sums import Held, wrong_sums
-from traffic.measure.measured import Iteration, Measured, Replayed
-from traffic.runs.closed_loop import Progress
-from traffic.runs.egress import Egress
-from traffic.runs.gradient_pcap import PACKET, write_pcap
-from traffic.runs.replayer import Replayer, Replaying, Senders, with_tcpreplay
-from traffic.sockets.batches import ragged
-from traffic.sockets.ports import FloatArray, HostPort, IntArray
-from traffic.wire.frames import Frames, pick
-from traffic.wire.packet_format import Kind
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Job, Problem
+from inakit.topo.errors import PlanError
+from inakit.topo.live.signals import raise_if_lost
+from inakit.traffic.endpoints.gradient import Gradients, RandomGradients
+from inakit.traffic.endpoints.packet_heads import gradient_heads, set_sequence
+from inakit.traffic.endpoints.server import Servers
+from inakit.traffic.endpoints.streams import StreamLayout, lay_out
+from inakit.traffic.endpoints.worker_memory import WorkerMemory
+from inakit.traffic.endpoints.wrong_sums import Held, wrong_sums
+from inakit.traffic.measure.measured import Iteration, Measured, Replayed
+from inakit.traffic.runs.closed_loop import Progress
+from inakit.traffic.runs.egress import Egress
+from inakit.traffic.runs.gradient_pcap import PACKET, write_pcap
+from inakit.traffic.runs.replayer import Replayer, Replaying, Senders, with_tcpreplay
+from inakit.traffic.sockets.batches import ragged
+from inakit.traffic.sockets.ports import FloatArray, HostPort, IntArray
+from inakit.traffic.wire.frames import Frames, pick
+from inakit.traffic.wire.packet_format import Kind
 
 
 @dataclass(frozen=True)
@@ -294,6 +294,6 @@ class Replay:
 
 def scapy_heads(layout: StreamLayout) -> Frames:
     """The heads of all streams as scapy builds them."""
-    from traffic.wire.scapy_layers import template_frames  # noqa: PLC0415, scapy takes long to import
+    from inakit.traffic.wire.scapy_layers import template_frames  # noqa: PLC0415, scapy takes long to import
 
     return gradient_heads(layout, template_frames)

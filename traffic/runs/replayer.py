@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from topo.live.priority import ahead_of_others
-from traffic.measure.counters.kernel_counters import interfaces
-from traffic.sockets.packet_sockets import SocketPorts
-from traffic.sockets.ports import HostPort, Ports
-from traffic.sockets.tcpreplay import Senders as TcpreplaySenders
-from traffic.sockets.tcpreplay import check_tcpreplay
+from inakit.topo.live.priority import ahead_of_others
+from inakit.traffic.measure.counters.kernel_counters import interfaces
+from inakit.traffic.sockets.packet_sockets import SocketPorts
+from inakit.traffic.sockets.ports import HostPort, Ports
+from inakit.traffic.sockets.tcpreplay import Senders as TcpreplaySenders
+from inakit.traffic.sockets.tcpreplay import check_tcpreplay
 
 Recording = tuple[HostPort, Path, float]
 """A host, the pcap that it is to send once, and at how many frames a second."""

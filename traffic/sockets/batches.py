@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from traffic.sockets.ports import BoolArray, IntArray
+from inakit.traffic.sockets.ports import BoolArray, IntArray
 
 
 def ragged(starts: IntArray, counts: IntArray) -> tuple[IntArray, IntArray]:

@@ -2,7 +2,7 @@
 
 Frames leave in batches: `sendmmsg` lets the kernel read NumPy arrays directly. They pass the host's own queueing
 discipline, as an application's would, so that its rate limit holds and a full queue refuses more. They arrive in rings
-(`traffic.sockets.rings`).
+(`inakit.traffic.sockets.rings`).
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from types import TracebackType
 
 import numpy as np
 
-from topo.errors import MachineError, RunError
-from topo.live.namespaces import network_namespace
-from traffic.sockets.backlog import Backlog
-from traffic.sockets.ports import FloatArray, HostPort, IntArray, Outgoing, Packets
-from traffic.sockets.rings import PACKET_STATISTICS, SOL_PACKET, ReceiveRings
-from traffic.sockets.sendmmsg import BATCH, Messages, Piece, in_turns, pieces, send_batch
-from traffic.sockets.socket_filter import ETH_P_IP, INA_FILTER, RETURN, attach_filter
-from traffic.wire.packet_format import UDP_PORT
+from inakit.topo.errors import MachineError, RunError
+from inakit.topo.live.namespaces import network_namespace
+from inakit.traffic.sockets.backlog import Backlog
+from inakit.traffic.sockets.ports import FloatArray, HostPort, IntArray, Outgoing, Packets
+from inakit.traffic.sockets.rings import PACKET_STATISTICS, SOL_PACKET, ReceiveRings
+from inakit.traffic.sockets.sendmmsg import BATCH, Messages, Piece, in_turns, pieces, send_batch
+from inakit.traffic.sockets.socket_filter import ETH_P_IP, INA_FILTER, RETURN, attach_filter
+from inakit.traffic.wire.packet_format import UDP_PORT
 
 SO_SNDBUFFORCE = 32
 

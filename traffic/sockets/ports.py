@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from traffic.wire.frames import Frames, pick
+from inakit.traffic.wire.frames import Frames, pick
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
@@ -28,7 +28,7 @@ class HostPort:
 
 
 def host_ports(running: Iterable[Any]) -> list[HostPort]:
-    """The ports of a running network's hosts (`topo.live.network.RunningHost`)."""
+    """The ports of a running network's hosts (`inakit.topo.live.network.RunningHost`)."""
     return [HostPort(h.name, h.pid, h.interface, h.address.mac_text, h.address.ipv4_text) for h in running]
 
 

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topo.errors import MachineError
-from traffic.sockets.batches import ragged
-from traffic.sockets.ports import IntArray
-from traffic.wire.frames import BARE_FRAME, FRAGMENT, Frames
+from inakit.topo.errors import MachineError
+from inakit.traffic.sockets.batches import ragged
+from inakit.traffic.sockets.ports import IntArray
+from inakit.traffic.wire.frames import BARE_FRAME, FRAGMENT, Frames
 
 SOL_PACKET = 263
 PACKET_RX_RING, PACKET_STATISTICS, PACKET_VERSION = 5, 6, 10

@@ -18,11 +18,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from topo.errors import RunError
-from traffic.sockets.backlog import AT_ONCE, PAUSE_S
-from traffic.sockets.ports import IntArray, Outgoing
-from traffic.wire.frames import BARE_FRAME, FRAME
-from traffic.wire.packet_format import Kind
+from inakit.topo.errors import RunError
+from inakit.traffic.sockets.backlog import AT_ONCE, PAUSE_S
+from inakit.traffic.sockets.ports import IntArray, Outgoing
+from inakit.traffic.wire.frames import BARE_FRAME, FRAME
+from inakit.traffic.wire.packet_format import Kind
 
 VALUES_BYTES = FRAME.itemsize - BARE_FRAME.itemsize
 BATCH = 8192

@@ -7,8 +7,8 @@ import socket
 import struct
 from collections.abc import Sequence
 
-from traffic.wire.frames import BARE_FRAME, FRAME, offset_of
-from traffic.wire.packet_format import UDP_PORT, Kind
+from inakit.traffic.wire.frames import BARE_FRAME, FRAME, offset_of
+from inakit.traffic.wire.packet_format import UDP_PORT, Kind
 
 ETH_P_IP = 0x0800
 FRAGMENT_OFFSET = 0x1FFF

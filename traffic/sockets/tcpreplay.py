@@ -10,10 +10,10 @@ from math import ceil
 from pathlib import Path
 from subprocess import DEVNULL, PIPE, Popen
 
-from topo.errors import MachineError, RunError
-from topo.live.namespaces import network_namespace
-from topo.live.priority import send_ahead
-from traffic.sockets.ports import HostPort
+from inakit.topo.errors import MachineError, RunError
+from inakit.topo.live.namespaces import network_namespace
+from inakit.topo.live.priority import send_ahead
+from inakit.traffic.sockets.ports import HostPort
 
 BURSTS_PER_S = 1000
 """tcpreplay sends a millisecond's packets at once: a packet costs it little more than a system call, but the sleep

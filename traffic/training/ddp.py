@@ -3,8 +3,8 @@
     model = DistributedDataParallel(module)
     model.register_comm_hook(Buckets(Member(address, rank, fixed_point)), sum_in_network)
 
-Beside it stands a process per worker that trains the same model as `traffic.training.parallel`, in 32-bit floats.
-Gloo, on the loopback, only gives the workers the same first parameters. Importing this needs PyTorch.
+Beside it stands a process per worker that trains the same model as `inakit.traffic.training.parallel`, in 32-bit
+floats. Gloo, on the loopback, only gives the workers the same first parameters. Importing this needs PyTorch.
 """
 
 import multiprocessing
@@ -19,13 +19,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.core.problem import Job
-from topo.errors import MachineError, RunError
-from traffic.sockets.ports import FloatArray
-from traffic.training.exchange import Exchange, Member
-from traffic.training.glyphs import Samples
-from traffic.training.parallel import Mean, rounded_mean
-from traffic.training.training_task import History, Recipe, TrainingTask
+from inakit.planner.core.problem import Job
+from inakit.topo.errors import MachineError, RunError
+from inakit.traffic.sockets.ports import FloatArray
+from inakit.traffic.training.exchange import Exchange, Member
+from inakit.traffic.training.glyphs import Samples
+from inakit.traffic.training.parallel import Mean, rounded_mean
+from inakit.traffic.training.training_task import History, Recipe, TrainingTask
 
 try:
     import torch
@@ -103,7 +103,7 @@ def optimizer_of(module: Any, recipe: Recipe) -> torch.optim.Optimizer:
 
 
 def train_alone_in_torch(task: TrainingTask, mean: Mean = rounded_mean) -> History:
-    """The training of `traffic.training.parallel.train_alone`, in PyTorch."""
+    """The training of `inakit.traffic.training.parallel.train_alone`, in PyTorch."""
     torch.set_num_threads(1)  # as the workers: sums of floats depend on their order
     module, history = module_of(task), History(task)
     optimizer = optimizer_of(module, task.recipe)
@@ -151,7 +151,7 @@ def train_rank(rank: int, recipe: Recipe, workers: int, address: str, folder: Pa
 
 
 class TorchRanks:
-    """A process per worker, behind an exchange (a `traffic.endpoints.gradient.Learner`). A context manager."""
+    """A process per worker, behind an exchange (a `inakit.traffic.endpoints.gradient.Learner`). A context manager."""
 
     def __init__(self, task: TrainingTask) -> None:
         self.task = task

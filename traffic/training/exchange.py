@@ -17,9 +17,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.core.problem import Job
-from topo.errors import RunError
-from traffic.endpoints.gradient import FixedPoint
+from inakit.planner.core.problem import Job
+from inakit.topo.errors import RunError
+from inakit.traffic.endpoints.gradient import FixedPoint
 
 NUMBER_BYTES = 4
 """The size of a worker's number, which is the first thing that its process sends."""
@@ -28,7 +28,7 @@ LOOK_S = 0.5
 
 
 class Exchange:
-    """The workers of one job that are processes (a `traffic.endpoints.gradient.Learner`). A context manager.
+    """The workers of one job that are processes (a `inakit.traffic.endpoints.gradient.Learner`). A context manager.
 
     While it waits it calls `check`, which may raise; after `patience_s` without a sign of a worker the run fails.
     """

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from traffic.sockets.ports import FloatArray, IntArray
+from inakit.traffic.sockets.ports import FloatArray, IntArray
 
 SIDE = 12
 """Width and height of a picture."""

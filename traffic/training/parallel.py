@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.core.problem import Job
-from traffic.endpoints.gradient import exact_sum
-from traffic.sockets.ports import FloatArray
-from traffic.training.training_task import History, TrainingTask
+from inakit.planner.core.problem import Job
+from inakit.traffic.endpoints.gradient import exact_sum
+from inakit.traffic.sockets.ports import FloatArray
+from inakit.traffic.training.training_task import History, TrainingTask
 
 
 class Replica:
@@ -32,7 +32,7 @@ class Replica:
 
 
 class DataParallel:
-    """All workers of one job (a `traffic.endpoints.gradient.Learner`), each with its own replica and its own data."""
+    """All workers of one job (a `Learner`), each with its own replica and its own data."""
 
     def __init__(self, task: TrainingTask) -> None:
         self.task = task

@@ -11,8 +11,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from traffic.sockets.ports import FloatArray
-from traffic.training.glyphs import Samples
+from inakit.traffic.sockets.ports import FloatArray
+from inakit.traffic.training.glyphs import Samples
 
 
 class Perceptron:

@@ -7,11 +7,11 @@ from math import inf
 
 import numpy as np
 
-from topo.errors import InputError
-from traffic.endpoints.gradient import FixedPoint
-from traffic.sockets.ports import FloatArray
-from traffic.training.glyphs import CLASSES, SIDE, Samples, draw_glyphs
-from traffic.training.perceptron import Perceptron
+from inakit.topo.errors import InputError
+from inakit.traffic.endpoints.gradient import FixedPoint
+from inakit.traffic.sockets.ports import FloatArray
+from inakit.traffic.training.glyphs import CLASSES, SIDE, Samples, draw_glyphs
+from inakit.traffic.training.perceptron import Perceptron
 
 TEST_SAMPLES = 512
 """How many samples, which training does not see, accuracy is measured on."""

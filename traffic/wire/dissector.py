@@ -1,13 +1,13 @@
 """Writes a Wireshark dissector (Lua) for INA packets, from the headers of the compiled P4 program.
 
-Use it with `python -m traffic.wire.dissector > ina.lua` and `wireshark -X lua_script:ina.lua`.
+Use it with `python -m inakit.traffic.wire.dissector > ina.lua` and `wireshark -X lua_script:ina.lua`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from traffic.wire.packet_format import TOLD, UDP_PORT, Field, Flag, Kind, header
+from inakit.traffic.wire.packet_format import TOLD, UDP_PORT, Field, Flag, Kind, header
 
 TEMPLATE = """\
 -- Wireshark dissector for in-network aggregation. Generated from the P4 program: do not edit.

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.core.problem import FragmentFormat
-from traffic.wire.packet_format import UDP_PORT, constant, header
+from inakit.planner.core.problem import FragmentFormat
+from inakit.traffic.wire.packet_format import UDP_PORT, constant, header
 
 Frames = NDArray[np.void]
 

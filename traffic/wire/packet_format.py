@@ -1,7 +1,7 @@
 """The packet format, read from the P4 program: its constants and its header fields.
 
 Headers come from the compiled program and constants from its source, so that the format is written down only there.
-`traffic.wire.frames` makes whole frames of it for NumPy, `traffic.wire.scapy_layers` has it for scapy.
+`inakit.traffic.wire.frames` makes whole frames of it for NumPy, `inakit.traffic.wire.scapy_layers` has it for scapy.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from topo.errors import InputError
+from inakit.topo.errors import InputError
 
 SOURCE = Path(__file__).resolve().parents[2] / "p4" / "ina.p4"
 PROGRAM = SOURCE.parent / "build" / "ina.json"

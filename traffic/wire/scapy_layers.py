@@ -15,8 +15,8 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, bind_layers
 
-from traffic.wire.frames import FRAME, Frames
-from traffic.wire.packet_format import TOLD, UDP_PORT, Field, Flag, Kind, constant, header
+from inakit.traffic.wire.frames import FRAME, Frames
+from inakit.traffic.wire.packet_format import TOLD, UDP_PORT, Field, Flag, Kind, constant, header
 
 FIELD_OF_BITS = {16: ShortField, 32: IntField, 64: LongField}
 SHOWN_VALUES = 4

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from experiments.cli.options import RESULTS, Results
-from experiments.run.printed.tables import Screen
+from inakit.experiments.cli.options import RESULTS, Results
+from inakit.experiments.run.printed.tables import Screen
 
 Emulated = Annotated[str, typer.Option("--switch", help="the world to compare with: fast, bmv2, auto")]
 Against = Annotated[str, typer.Option(help="the world that is to agree with it")]
@@ -30,10 +30,10 @@ def agree(
     results: Results = RESULTS,
 ) -> None:
     """Run the same plans emulated and in virtual time, and print how far rates, times and bytes differ."""
-    from experiments.agreement.agree import run_agreement  # noqa: PLC0415
-    from experiments.agreement.combinations import chosen  # noqa: PLC0415
-    from experiments.agreement.comparison import Extent  # noqa: PLC0415
-    from experiments.worlds.registry import find_world  # noqa: PLC0415
+    from inakit.experiments.agreement.agree import run_agreement  # noqa: PLC0415
+    from inakit.experiments.agreement.combinations import chosen  # noqa: PLC0415
+    from inakit.experiments.agreement.comparison import Extent  # noqa: PLC0415
+    from inakit.experiments.worlds.registry import find_world  # noqa: PLC0415
 
     combinations = chosen(only, short=short)
     worlds = find_world(switch), find_world(against)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from experiments.run.printed.tables import Screen
+from inakit.experiments.run.printed.tables import Screen
 
 OfPlanners = Annotated[bool, typer.Option("--planners", help="time ARO's planners instead; without root")]
 OfSweeps = Annotated[bool, typer.Option("--sweeps", help="time the engine of studies instead; without root")]
@@ -21,13 +21,13 @@ def bench(planners: OfPlanners = False, sweeps: OfSweeps = False, quick: Quick =
 
     Each result is printed when it is there. Exit code 1 where one failed, of which the others are not the worse.
     """
-    from experiments.bench.measure import lacking, run_bench, targets_here  # noqa: PLC0415
-    from experiments.bench.planners import bench_planners  # noqa: PLC0415
-    from experiments.bench.several_tasks import bench_several  # noqa: PLC0415
-    from experiments.bench.sweep_engine import bench_sweep, sweep_table  # noqa: PLC0415
-    from experiments.bench.tables import print_findings  # noqa: PLC0415
-    from experiments.bench.virtual_time import bench_virtual, datacentre, hops_table  # noqa: PLC0415
-    from experiments.run.printed.progress import working  # noqa: PLC0415
+    from inakit.experiments.bench.measure import lacking, run_bench, targets_here  # noqa: PLC0415
+    from inakit.experiments.bench.planners import bench_planners  # noqa: PLC0415
+    from inakit.experiments.bench.several_tasks import bench_several  # noqa: PLC0415
+    from inakit.experiments.bench.sweep_engine import bench_sweep, sweep_table  # noqa: PLC0415
+    from inakit.experiments.bench.tables import print_findings  # noqa: PLC0415
+    from inakit.experiments.bench.virtual_time import bench_virtual, datacentre, hops_table  # noqa: PLC0415
+    from inakit.experiments.run.printed.progress import working  # noqa: PLC0415
 
     console = Screen()
     if planners:

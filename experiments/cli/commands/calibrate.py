@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from experiments.cli.options import RESULTS, FabricOptions, JobsOptions, Results, Seed
-from experiments.run.printed.tables import Screen
+from inakit.experiments.cli.options import RESULTS, FabricOptions, JobsOptions, Results, Seed
+from inakit.experiments.run.printed.tables import Screen
 
 Planner = Annotated[str, typer.Option(help="a planner by name")]
 Curve = Annotated[str | None, typer.Option(help="fat-trees of these k, such as 4,6,8, with all hosts working")]
@@ -28,7 +28,7 @@ def calibrate(
     results: Results = RESULTS,
 ) -> None:
     """Find the highest link rate at which this machine carries a plan; `emulate` then warns of one that it cannot."""
-    from experiments.cli.calibrate_fabric import Command, run_calibrate, run_curve  # noqa: PLC0415
+    from inakit.experiments.cli.calibrate_fabric import Command, run_calibrate, run_curve  # noqa: PLC0415
 
     command = Command(fabric.choice(seed), job.choice(seed), planner, switch, seed)
     if curve is not None:

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from experiments.cli.options import Network, SwitchName
-from experiments.run.printed.tables import Screen
-from topo.live.running import find_network
+from inakit.experiments.cli.options import Network, SwitchName
+from inakit.experiments.run.printed.tables import Screen
+from inakit.topo.live.running import find_network
 
 Port = Annotated[int, typer.Argument(help="the number of one of its ports")]
 Output = Annotated[Path | None, typer.Option(help="a .pcap file")]
@@ -28,7 +28,7 @@ def capture(
     run: Network = None,
 ) -> None:
     """Capture what arrives and leaves at a port of a switch, until Ctrl-C or the end of the network."""
-    from experiments.inspect.capture import Limit, capture_to  # noqa: PLC0415
+    from inakit.experiments.inspect.capture import Limit, capture_to  # noqa: PLC0415
 
     limit = Limit(seconds, packets)
     capture_to(Screen(), find_network(run), (switch, port), output, limit, decode=print_packets)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from experiments.run.printed.tables import Screen
+from inakit.experiments.run.printed.tables import Screen
 
 PlanFile = Annotated[Path, typer.Argument(help="a plan.json")]
 FabricFile = Annotated[Path, typer.Argument(help="the fabric it is for: .yml or .graphml")]
@@ -16,7 +16,7 @@ JobsFile = Annotated[Path, typer.Argument(help="the jobs it is for: .yml")]
 
 def check(plan: PlanFile, fabric: FabricFile, jobs: JobsFile) -> None:
     """Check a plan against a fabric and jobs: every rule, with code that no planner shares."""
-    from experiments.run.planning import check_files  # noqa: PLC0415
+    from inakit.experiments.run.planning import check_files  # noqa: PLC0415
 
     check_files(plan, fabric, jobs)
     Screen().print(f"{plan}: valid", style="green", highlight=False)

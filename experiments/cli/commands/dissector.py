@@ -5,6 +5,6 @@ from __future__ import annotations
 
 def dissector() -> None:
     """Print a dissector of the packet format, for Wireshark's plugin folder."""
-    from traffic.wire.dissector import dissector as source  # noqa: PLC0415
+    from inakit.traffic.wire.dissector import dissector as source  # noqa: PLC0415
 
     print(source(), end="")

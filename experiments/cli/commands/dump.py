@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from experiments.cli.options import Network, SwitchName
-from experiments.run.printed.tables import Screen
-from topo.live.running import find_network
+from inakit.experiments.cli.options import Network, SwitchName
+from inakit.experiments.run.printed.tables import Screen
+from inakit.topo.live.running import find_network
 
 Table = Annotated[str | None, typer.Option(help="only this table, such as aggregation")]
 Register = Annotated[str | None, typer.Option(help="only this register, such as slot_bitmap")]
@@ -25,7 +25,7 @@ def dump(
     run: Network = None,
 ) -> None:
     """Show the tables, registers and counters of a switch while it works."""
-    from experiments.inspect.dump import dump as show  # noqa: PLC0415
+    from inakit.experiments.inspect.dump import dump as show  # noqa: PLC0415
 
     asked = {"table": table, "register": register, "counter": counter}
     show(Screen(), find_network(run), switch, asked, as_json=json)

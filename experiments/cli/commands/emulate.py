@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from experiments.cli.options import (
+from inakit.experiments.cli.options import (
     FabricOptions,
     Iterations,
     RunOptions,
@@ -14,13 +14,13 @@ from experiments.cli.options import (
     exit_code,
     split_names,
 )
-from experiments.run.printed.tables import Screen
-from experiments.run.scenario import FabricChoice, JobChoice, build_problem
-from topo.errors import InputError
+from inakit.experiments.run.printed.tables import Screen
+from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from inakit.topo.errors import InputError
 
 if TYPE_CHECKING:
-    from experiments.emulate.defaults import Free
-    from experiments.run.observe.sampling import Sampling
+    from inakit.experiments.emulate.defaults import Free
+    from inakit.experiments.run.observe.sampling import Sampling
 
 DEFAULT_PLANNERS = ("aro", "atp", "lbmm")
 
@@ -58,9 +58,9 @@ def emulate(
     series: Series = "",
 ) -> None:
     """Plan, build the network, send real gradients through it, and compare planned with measured."""
-    from experiments.emulate.emulate import Emulation  # noqa: PLC0415
-    from experiments.emulate.emulate import run as run_emulation  # noqa: PLC0415
-    from experiments.inspect.capture import capture_places  # noqa: PLC0415
+    from inakit.experiments.emulate.emulate import Emulation  # noqa: PLC0415
+    from inakit.experiments.emulate.emulate import run as run_emulation  # noqa: PLC0415
+    from inakit.experiments.inspect.capture import capture_places  # noqa: PLC0415
 
     names = None if planners is None else split_names(planners)
     if preset:
@@ -86,14 +86,14 @@ def emulate(
 
 def left_open(chosen: FabricChoice, jobs: JobChoice) -> Free:
     """What the user has not said of rates and gradients."""
-    from experiments.emulate.defaults import Free  # noqa: PLC0415
+    from inakit.experiments.emulate.defaults import Free  # noqa: PLC0415
 
     return Free(rates=not chosen.gives_rates, gradients=not jobs.gives_size)
 
 
 def sampling_of(series: str) -> Sampling:
     """What `--series` says of observing a run. Raises `InputError`."""
-    from experiments.run.observe.sampling import parse_sampling  # noqa: PLC0415
+    from inakit.experiments.run.observe.sampling import parse_sampling  # noqa: PLC0415
 
     return parse_sampling(series)
 
@@ -115,7 +115,7 @@ def emulate_preset(
     others: dict[str, object],
 ) -> int:
     """Run a paper's network and models, and return the exit code. Raises `InputError` where `others` have a value."""
-    from experiments.emulate.presets import PresetRun, run_preset  # noqa: PLC0415
+    from inakit.experiments.emulate.presets import PresetRun, run_preset  # noqa: PLC0415
 
     refuse_beside_preset(preset, run, others)
     chosen = fabric.choice(run.seed)

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from experiments.cli.options import Program, split_names
-from experiments.run.printed.tables import Screen
-from planner.install.data_plane_program import find_program
-from topo.errors import InputError
+from inakit.experiments.cli.options import Program, split_names
+from inakit.experiments.run.printed.tables import Screen
+from inakit.planner.install.data_plane_program import find_program
+from inakit.topo.errors import InputError
 
 Switches = Annotated[
     str,
@@ -37,10 +37,10 @@ def exactness(
     program: Program = "ina",
 ) -> None:
     """Test whether all sums are exact: every slot policy, over levels of aggregation, under loss and other faults."""
-    from experiments.exactness.conditions import CONDITIONS  # noqa: PLC0415
-    from experiments.exactness.matrix import LONG, cells, parse_levels, run_matrix, shared_out  # noqa: PLC0415
-    from experiments.exactness.scales import chosen_worlds  # noqa: PLC0415
-    from experiments.worlds.auto import AUTO, print_choice  # noqa: PLC0415
+    from inakit.experiments.exactness.conditions import CONDITIONS  # noqa: PLC0415
+    from inakit.experiments.exactness.matrix import LONG, cells, parse_levels, run_matrix, shared_out  # noqa: PLC0415
+    from inakit.experiments.exactness.scales import chosen_worlds  # noqa: PLC0415
+    from inakit.experiments.worlds.auto import AUTO, print_choice  # noqa: PLC0415
 
     names, chosen_program, console = split_names(switch) or ("virtual",), find_program(program), Screen()
     worlds = chosen_worlds(names)

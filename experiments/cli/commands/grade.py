@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from topo.errors import writing
+from inakit.topo.errors import writing
 
 if TYPE_CHECKING:
-    from experiments.labs.grading.grade import Request
-    from experiments.labs.grading.item import Grade
+    from inakit.experiments.labs.grading.grade import Request
+    from inakit.experiments.labs.grading.item import Grade
 
 STDOUT = Path("-")
 MISSED = 1
@@ -41,9 +41,9 @@ def grade(
 
     What students hand in runs in a sandbox, without root and without a network; the same seed gives the same result.
     """
-    from experiments.labs.grading.grade import Request  # noqa: PLC0415
-    from experiments.labs.registry import find_lab  # noqa: PLC0415
-    from experiments.labs.report.formats import FORMATS  # noqa: PLC0415
+    from inakit.experiments.labs.grading.grade import Request  # noqa: PLC0415
+    from inakit.experiments.labs.registry import find_lab  # noqa: PLC0415
+    from inakit.experiments.labs.report.formats import FORMATS  # noqa: PLC0415
 
     found = grade_of(Request(find_lab(lab), lab, submission, seed, target), emulate)
     wanted = {"json": json, "gradescope": gradescope, "classroom": classroom, "junit": junit}
@@ -58,8 +58,8 @@ def grade(
 
 def grade_of(request: Request, emulate: str | None) -> Grade:
     """The grade, with the run in Mininet if switches of a target are to be emulated."""
-    from experiments.labs.emulated.grading import check_emulation, with_emulation  # noqa: PLC0415
-    from experiments.labs.grading.grade import grade as graded  # noqa: PLC0415
+    from inakit.experiments.labs.emulated.grading import check_emulation, with_emulation  # noqa: PLC0415
+    from inakit.experiments.labs.grading.grade import grade as graded  # noqa: PLC0415
 
     if emulate is None:
         return graded(request)

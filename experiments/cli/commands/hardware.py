@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from experiments.cli.options import Program
-from experiments.run.printed.tables import Screen
-from planner.install.data_plane_program import find_program
+from inakit.experiments.cli.options import Program
+from inakit.experiments.run.printed.tables import Screen
+from inakit.planner.install.data_plane_program import find_program
 
 app = typer.Typer(
     help="From emulation to hardware: fit plans to chips, hand them over, compare switches.",
@@ -55,11 +55,11 @@ def fit(plan: PlanFolder, chip: OtherChip = None, compiled: Compiled = None) -> 
 
     Exit code 1 where it does not.
     """
-    from experiments.hardware.compiled.logs import read_resources  # noqa: PLC0415
-    from experiments.hardware.compiled.recorded import recorded  # noqa: PLC0415
-    from experiments.hardware.fit import chips_fit, print_fit, print_program, print_recorded  # noqa: PLC0415
-    from experiments.hardware.plan_folder import load_plan_folder  # noqa: PLC0415
-    from topo.files.chip_profiles import find_chip  # noqa: PLC0415
+    from inakit.experiments.hardware.compiled.logs import read_resources  # noqa: PLC0415
+    from inakit.experiments.hardware.compiled.recorded import recorded  # noqa: PLC0415
+    from inakit.experiments.hardware.fit import chips_fit, print_fit, print_program, print_recorded  # noqa: PLC0415
+    from inakit.experiments.hardware.plan_folder import load_plan_folder  # noqa: PLC0415
+    from inakit.topo.files.chip_profiles import find_chip  # noqa: PLC0415
 
     problem, made = load_plan_folder(plan)
     found = chips_fit(problem, made, None if chip is None else find_chip(chip))
@@ -81,8 +81,8 @@ def record(logs: Logs) -> None:
 
     The record, p4/build/ina_hw.resources.json, is written anew.
     """
-    from experiments.hardware.compiled.recorded import RECORD, record_logs  # noqa: PLC0415
-    from experiments.hardware.fit import print_program, provenance  # noqa: PLC0415
+    from inakit.experiments.hardware.compiled.recorded import RECORD, record_logs  # noqa: PLC0415
+    from inakit.experiments.hardware.fit import print_program, provenance  # noqa: PLC0415
 
     console = Screen()
     for each in record_logs(logs):
@@ -94,8 +94,8 @@ def record(logs: Logs) -> None:
 @app.command()
 def export(plan: PlanFolder, schema: Schema = None, program: Program = "ina") -> None:
     """Write the entries for BF-Runtime and P4Runtime, with their removal, and a file for each end host."""
-    from experiments.hardware.handover import BFRT, HOSTS, P4RUNTIME, write_handover  # noqa: PLC0415
-    from experiments.hardware.plan_folder import load_plan_folder  # noqa: PLC0415
+    from inakit.experiments.hardware.handover import BFRT, HOSTS, P4RUNTIME, write_handover  # noqa: PLC0415
+    from inakit.experiments.hardware.plan_folder import load_plan_folder  # noqa: PLC0415
 
     console, (problem, made) = Screen(), load_plan_folder(plan)
     for line in write_handover(plan, problem, made, program=find_program(program), schema=schema):
@@ -110,9 +110,9 @@ def diff(plan: PlanFolder, held: Held, program: Program = "ina") -> None:
 
     Exit code 1 where a switch differs.
     """
-    from experiments.hardware.compare import compare, print_differences, sources_of  # noqa: PLC0415
-    from experiments.hardware.plan_folder import load_plan_folder  # noqa: PLC0415
-    from planner.install.plan_entries import entries  # noqa: PLC0415
+    from inakit.experiments.hardware.compare import compare, print_differences, sources_of  # noqa: PLC0415
+    from inakit.experiments.hardware.plan_folder import load_plan_folder  # noqa: PLC0415
+    from inakit.planner.install.plan_entries import entries  # noqa: PLC0415
 
     (problem, made), used = load_plan_folder(plan), find_program(program)
     names = [each.switch for each in entries(problem, used.fitted(made)).switches]

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from experiments.cli.options import GradientOptions, Iterations, Seed, ShapeOptions
-from experiments.run.printed.tables import Screen
-from experiments.run.scenario import build_problem
+from inakit.experiments.cli.options import GradientOptions, Iterations, Seed, ShapeOptions
+from inakit.experiments.run.printed.tables import Screen
+from inakit.experiments.run.scenario import build_problem
 
 Output = Annotated[Path | None, typer.Option(help="a new .yml file; printed without it")]
 
@@ -22,7 +22,7 @@ def jobs(
     output: Output = None,
 ) -> None:
     """Write a file of jobs to begin with: the single job that is run without --jobs, every key explained."""
-    from experiments.run.starter_jobs import jobs_text, write_jobs  # noqa: PLC0415
+    from inakit.experiments.run.starter_jobs import jobs_text, write_jobs  # noqa: PLC0415
 
     problem = build_problem(fabric.choice(seed), job.sized(seed, iterations))
     if output is None:

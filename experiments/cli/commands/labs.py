@@ -16,7 +16,7 @@ LabName = Annotated[str, typer.Argument(help="a lab, such as 2-sum")]
 @app.command(name="list")
 def list_labs() -> None:
     """The labs, what students write, hours and points."""
-    from experiments.labs.registry import LABS  # noqa: PLC0415
+    from inakit.experiments.labs.registry import LABS  # noqa: PLC0415
 
     for lab in LABS.values():
         points = sum(item.points for item in lab.items)
@@ -29,7 +29,7 @@ def export(
     labs: Annotated[list[str] | None, typer.Option("--lab", help="only this lab (several times: these)")] = None,
 ) -> None:
     """Write what students get: tasks, figures, skeletons and the tests that they see; no solutions."""
-    from experiments.labs.export import export_labs  # noqa: PLC0415
+    from inakit.experiments.labs.export import export_labs  # noqa: PLC0415
 
     for path in export_labs(folder, labs or ()):
         print(f"wrote {path}")
@@ -46,8 +46,8 @@ def grade_class(
     jobs: Annotated[int, typer.Option(min=0, help="how many at a time; 0: one for each processor")] = 0,
 ) -> None:
     """Grade a whole class, several at a time, into one table."""
-    from experiments.labs.registry import find_lab  # noqa: PLC0415
-    from experiments.labs.report.classes import ClassRequest, grade_class  # noqa: PLC0415
+    from inakit.experiments.labs.registry import find_lab  # noqa: PLC0415
+    from inakit.experiments.labs.report.classes import ClassRequest, grade_class  # noqa: PLC0415
 
     for line in grade_class(ClassRequest(find_lab(lab), lab, folder, seed, per_student, table, reports, jobs)):
         print(line, flush=True)
@@ -62,9 +62,9 @@ def throughput(
     delay: Annotated[str, typer.Option(help="of each link in each direction, such as 25us")] = "25us",
 ) -> None:
     """Measure the throughput of a program over the size of its pool, in virtual time (lab 3)."""
-    from experiments.labs.pool.curve import curve_lines  # noqa: PLC0415
-    from experiments.labs.pool.star import Star  # noqa: PLC0415
-    from topo.files.quantities import parse_duration, parse_rate  # noqa: PLC0415
+    from inakit.experiments.labs.pool.curve import curve_lines  # noqa: PLC0415
+    from inakit.experiments.labs.pool.star import Star  # noqa: PLC0415
+    from inakit.topo.files.quantities import parse_duration, parse_rate  # noqa: PLC0415
 
     star = Star(workers, parse_rate(rate), parse_duration(delay))
     for line in curve_lines(program, star, slots or (1, 2, 4, 8, 16, 32, 64)):
@@ -80,9 +80,9 @@ def leaderboard(
     """Rank the planners of lab 6 on larger networks: the mean part of a bound that no plan exceeds."""
     from rich.console import Console  # noqa: PLC0415
 
-    from experiments.labs.plan.leaderboard import Entry, board_of, ranked  # noqa: PLC0415
-    from experiments.labs.plan.leaderboard import leaderboard as measured  # noqa: PLC0415
-    from topo.errors import writing  # noqa: PLC0415
+    from inakit.experiments.labs.plan.leaderboard import Entry, board_of, ranked  # noqa: PLC0415
+    from inakit.experiments.labs.plan.leaderboard import leaderboard as measured  # noqa: PLC0415
+    from inakit.topo.errors import writing  # noqa: PLC0415
 
     def show(entries: list[Entry]) -> None:
         for rank, entry in ranked(entries):
@@ -100,7 +100,7 @@ def fabric(
     folder: Annotated[Path, typer.Argument(help="the folder of lab 7")] = Path(),
 ) -> None:
     """Write fabric.yml, the fabric of a student in lab 7: every name has another one."""
-    from experiments.labs.measure.own_fabric import write_own_fabric  # noqa: PLC0415
+    from inakit.experiments.labs.measure.own_fabric import write_own_fabric  # noqa: PLC0415
 
     print(f"wrote {write_own_fabric(student, folder)}")
 
@@ -108,8 +108,8 @@ def fabric(
 @app.command(name="compile")
 def compile_lab(lab: LabName) -> None:
     """Compile a lab's solutions and wrong solutions, for machines without p4c."""
-    from experiments.labs.registry import lab_named, teacher_folder  # noqa: PLC0415
-    from experiments.labs.teacher.trial import compile_all  # noqa: PLC0415
+    from inakit.experiments.labs.registry import lab_named, teacher_folder  # noqa: PLC0415
+    from inakit.experiments.labs.teacher.trial import compile_all  # noqa: PLC0415
 
     print(f"{compile_all(teacher_folder(lab_named(lab).name))} programs")
 
@@ -117,9 +117,9 @@ def compile_lab(lab: LabName) -> None:
 @app.command()
 def mutants(lab: LabName, seed: Annotated[str, typer.Option(help="what the tests are drawn from")] = "0") -> None:
     """Grade a lab's solutions, and its wrong solutions: each has to lose its item and no other (exit code 1 if not)."""
-    from experiments.labs.registry import COURSE, lab_named, teacher_folder  # noqa: PLC0415
-    from experiments.labs.teacher.trial import trials_of  # noqa: PLC0415
-    from experiments.sweeps.one_trial import tried  # noqa: PLC0415
+    from inakit.experiments.labs.registry import COURSE, lab_named, teacher_folder  # noqa: PLC0415
+    from inakit.experiments.labs.teacher.trial import trials_of  # noqa: PLC0415
+    from inakit.experiments.sweeps.one_trial import tried  # noqa: PLC0415
 
     failed = 0
     known = lab_named(lab)

@@ -7,14 +7,22 @@ from typing import Annotated
 
 import typer
 
-from experiments.cli.options import FabricOptions, Headroom, PlanMode, Program, Seed, SizedJobsOptions, split_names
-from experiments.run.printed.tables import Screen
-from experiments.run.scenario import build_problem
-from planner.core.method import AFTERWARDS
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from planner.install.data_plane_program import DataPlaneProgram, find_program
-from planner.registry import find_method
+from inakit.experiments.cli.options import (
+    FabricOptions,
+    Headroom,
+    PlanMode,
+    Program,
+    Seed,
+    SizedJobsOptions,
+    split_names,
+)
+from inakit.experiments.run.printed.tables import Screen
+from inakit.experiments.run.scenario import build_problem
+from inakit.planner.core.method import AFTERWARDS
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.install.data_plane_program import DataPlaneProgram, find_program
+from inakit.planner.registry import find_method
 
 Planner = Annotated[str, typer.Option(help="by name; several, comma between, are compared")]
 Output = Annotated[
@@ -33,8 +41,8 @@ def plan(
     program: Program = "ina",
 ) -> None:
     """Plan without running: what the method decides, what to expect, and the table entries; or compare planners."""
-    from experiments.run.planning import plan_to_run, print_comparison, print_plan  # noqa: PLC0415
-    from experiments.run.printed.chip_costs import print_chip_costs  # noqa: PLC0415
+    from inakit.experiments.run.planning import plan_to_run, print_comparison, print_plan  # noqa: PLC0415
+    from inakit.experiments.run.printed.chip_costs import print_chip_costs  # noqa: PLC0415
 
     problem = build_problem(fabric.choice(seed), job.sized(seed, 1))
     names = split_names(planner) or (planner,)
@@ -53,8 +61,8 @@ def plan(
 
 def write(folder: Path, problem: Problem, plan: Plan, name: str, program: DataPlaneProgram) -> None:
     """Write a planner's plan with its entries and all that hardware takes, and print what could not be written."""
-    from experiments.hardware.handover import write_handover  # noqa: PLC0415
-    from experiments.run.planning import write_plan  # noqa: PLC0415
+    from inakit.experiments.hardware.handover import write_handover  # noqa: PLC0415
+    from inakit.experiments.run.planning import write_plan  # noqa: PLC0415
 
     write_plan(folder, problem, program.fitted(plan))
     for line in write_handover(folder, problem, plan, program=program):

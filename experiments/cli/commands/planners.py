@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.core.method import Method
-from planner.core.option_texts import own_options
-from planner.registry import BROKEN, METHODS, SCHEDULERS
+from inakit.planner.core.method import Method
+from inakit.planner.core.option_texts import own_options
+from inakit.planner.registry import BROKEN, METHODS, SCHEDULERS
 
 
 def planners() -> None:

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from experiments.cli.options import RESULTS, Results
-from experiments.run.printed.tables import Screen
-from topo.errors import InputError
+from inakit.experiments.cli.options import RESULTS, Results
+from inakit.experiments.run.printed.tables import Screen
+from inakit.topo.errors import InputError
 
 Paths = Annotated[
     list[Path],
@@ -24,8 +24,8 @@ COMPARISON = Path("comparison.html")
 
 def report(paths: Paths, output: Output = None, results: Results = RESULTS) -> None:
     """Write one page that shows a run, compares several, or shows a study. Any browser opens it, without a network."""
-    from experiments.report.write import write_comparison, write_report  # noqa: PLC0415
-    from experiments.study.study_report import is_study, report_study  # noqa: PLC0415
+    from inakit.experiments.report.write import write_comparison, write_report  # noqa: PLC0415
+    from inakit.experiments.study.study_report import is_study, report_study  # noqa: PLC0415
 
     if any(is_study(path) for path in paths):
         if len(paths) > 1:

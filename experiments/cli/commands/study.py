@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from experiments.cli.options import RESULTS, Results, split_names
-from experiments.run.printed.tables import Screen
+from inakit.experiments.cli.options import RESULTS, Results, split_names
+from inakit.experiments.run.printed.tables import Screen
 
 app = typer.Typer(help="Many runs by design: one table, summaries with intervals, figures.", no_args_is_help=True)
 
@@ -27,7 +27,7 @@ INCOMPLETE = 1
 @app.command()
 def new(file: Annotated[Path, typer.Argument(help="a new .yml file")] = Path("study.yml")) -> None:
     """Write a study file to begin with, every key explained."""
-    from experiments.study.starter import write_starter  # noqa: PLC0415
+    from inakit.experiments.study.starter import write_starter  # noqa: PLC0415
 
     write_starter(file)
     Screen().print(f"wrote {file}; run it: inakit study run {file}", highlight=False, soft_wrap=True)
@@ -38,7 +38,7 @@ def run(
     file: File, on: On = "loky", processes: Processes = None, again: Again = "", results: Results = RESULTS
 ) -> None:
     """Run what is not kept yet, and write the table. Exit code 1 where a run failed or is not VALID."""
-    from experiments.study.commands import run_file  # noqa: PLC0415
+    from inakit.experiments.study.commands import run_file  # noqa: PLC0415
 
     raise typer.Exit(0 if run_file(file, on, processes, again, results, Screen()) else INCOMPLETE)
 
@@ -52,6 +52,6 @@ def show(
     results: Results = RESULTS,
 ) -> None:
     """Print mean, median, 95 % interval and paired differences; write them as CSV and LaTeX, and the figures as PDF."""
-    from experiments.study.commands import show_file  # noqa: PLC0415
+    from inakit.experiments.study.commands import show_file  # noqa: PLC0415
 
     show_file(file, split_names(by), split_names(of), against, results, Screen())

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.progress import Progress
 
-from experiments.run.printed.tables import Screen
-from topo.errors import InputError
+from inakit.experiments.run.printed.tables import Screen
+from inakit.topo.errors import InputError
 
 if TYPE_CHECKING:
-    from switch.networks.running_network import RunningNetwork
-    from switch.testing.target_comparison import Comparison
+    from inakit.switch.networks.running_network import RunningNetwork
+    from inakit.switch.testing.target_comparison import Comparison
 
 app = typer.Typer(help="One switch on its own: packet in, packet out, without a network.", no_args_is_help=True)
 
@@ -38,8 +38,8 @@ def stf(
     ] = False,
 ) -> None:
     """Play a test: PASS (exit code 0), FAIL with the differences (1), or UNSUPPORTED with the reason (3)."""
-    from switch.stf.play import StfVerdict, play  # noqa: PLC0415, needs a compiler or BMv2
-    from switch.stf.script import read_script  # noqa: PLC0415
+    from inakit.switch.stf.play import StfVerdict, play  # noqa: PLC0415, needs a compiler or BMv2
+    from inakit.switch.stf.script import read_script  # noqa: PLC0415
 
     if trace and target != "fast":
         raise InputError(f"--trace with --target {target}: only the embedded switch in this process keeps a trace")
@@ -75,7 +75,7 @@ def compare(
 
     Exit code 1: DIFFERENT; 4: undecided, for packets were LOST, or one target is UNSTEADY (clocks, random numbers).
     """
-    from switch.testing.target_comparison import compare  # noqa: PLC0415
+    from inakit.switch.testing.target_comparison import compare  # noqa: PLC0415
 
     names = tuple(name.strip() for name in targets.split(","))
     if len(names) != 2:
@@ -93,7 +93,7 @@ def compare(
 
 def show(found: Comparison) -> None:
     """Print the outcome of a comparison; leave with an exit code unless it is `identical`."""
-    from switch.testing.target_comparison import WAYS_OUT, Outcome  # noqa: PLC0415
+    from inakit.switch.testing.target_comparison import WAYS_OUT, Outcome  # noqa: PLC0415
 
     console = Screen(highlight=False, markup=False, soft_wrap=True)
     if found.outcome is Outcome.IDENTICAL:
@@ -135,8 +135,8 @@ def ptf(
     kernel: Annotated[bool, typer.Option("--kernel", help="run the program in the kernel; needs root")] = False,
 ) -> None:
     """Run PTF's tests against a switch in PTF's own process, or in the kernel, without veths (exit code: PTF's)."""
-    from switch.testing.ptf.launch import run_ptf  # noqa: PLC0415
-    from switch.testing.ptf.platform import PtfOptions  # noqa: PLC0415
+    from inakit.switch.testing.ptf.launch import run_ptf  # noqa: PLC0415
+    from inakit.switch.testing.ptf.platform import PtfOptions  # noqa: PLC0415
 
     program_file, commands_file = (None if path is None else str(path.resolve()) for path in (program, commands))
     options = PtfOptions(program_file, commands_file, tuple(range(ports)), cpu_port, grpc, thrift_port, kernel)
@@ -154,7 +154,7 @@ def replay(
     target: Target = "fast",
 ) -> None:
     """Give a switch the packets of pcap files, in the order of their times; keep what leaves each port."""
-    from switch.standalone.pcaps import IN_REAL_TIME, parse_pcap, replay  # noqa: PLC0415
+    from inakit.switch.standalone.pcaps import IN_REAL_TIME, parse_pcap, replay  # noqa: PLC0415
 
     pcaps = dict(map(parse_pcap, given))
     if len(pcaps) < len(given):
@@ -184,8 +184,8 @@ def network(
     ] = False,
 ) -> None:
     """Start a course's network of hosts and P4 switches, filled as its files say, and open a command line."""
-    from switch.networks.course_files import read_network  # noqa: PLC0415
-    from switch.networks.running_network import Doors, RunningNetwork, check_mininet  # noqa: PLC0415
+    from inakit.switch.networks.course_files import read_network  # noqa: PLC0415
+    from inakit.switch.networks.running_network import Doors, RunningNetwork, check_mininet  # noqa: PLC0415
 
     check_mininet()
     plan = read_network(file, program)
@@ -203,7 +203,7 @@ def network(
 
 def talk(started: RunningNetwork, lines: Sequence[str]) -> None:
     """Give the network's command line these lines, or, without any, open it."""
-    from switch.networks.network_cli import NetworkCli  # noqa: PLC0415, needs Mininet
+    from inakit.switch.networks.network_cli import NetworkCli  # noqa: PLC0415, needs Mininet
 
     if not lines:
         NetworkCli(started)

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from experiments.cli.options import Network
-from experiments.run.printed.tables import Screen
+from inakit.experiments.cli.options import Network
+from inakit.experiments.run.printed.tables import Screen
 
 Interval = Annotated[float, typer.Option(help="seconds between two looks")]
 Once = Annotated[bool, typer.Option("--once", help="print one interval and end")]
@@ -15,6 +15,6 @@ Once = Annotated[bool, typer.Option("--once", help="print one interval and end")
 
 def top(interval: Interval = 1.0, once: Once = False, run: Network = None) -> None:
     """Watch a running network: rates of links and switches, drops, processors; the busiest first."""
-    from experiments.inspect.top import top as watch  # noqa: PLC0415
+    from inakit.experiments.inspect.top import top as watch  # noqa: PLC0415
 
     watch(Screen(), run, interval, once=once)

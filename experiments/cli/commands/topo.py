@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from experiments.cli.options import FabricOptions, JobsOptions, PlanMode, Seed
-from experiments.run.printed.tables import Screen
-from experiments.run.scenario import build_problem
+from inakit.experiments.cli.options import FabricOptions, JobsOptions, PlanMode, Seed
+from inakit.experiments.run.printed.tables import Screen
+from inakit.experiments.run.scenario import build_problem
 
 Planner = Annotated[str | None, typer.Option(help="draw this planner's trees and link loads too")]
 Output = Annotated[Path, typer.Option(help="name of the files; .png, .svg and .yml are added")]
@@ -25,7 +25,7 @@ def topo(
     output: Output = FABRIC,
 ) -> None:
     """Draw a fabric as PNG and SVG and, given a planner, its trees and link loads; save it as YAML."""
-    from experiments.run.planning import draw_fabric, plan_to_run, print_headroom  # noqa: PLC0415
+    from inakit.experiments.run.planning import draw_fabric, plan_to_run, print_headroom  # noqa: PLC0415
 
     choice = fabric.choice(seed)
     problem = made = None

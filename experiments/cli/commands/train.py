@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from experiments.cli.options import FabricOptions, RunOptions, TaskOptions, exit_code, split_names
-from experiments.run.printed.tables import Screen
-from experiments.run.scenario import build_problem
+from inakit.experiments.cli.options import FabricOptions, RunOptions, TaskOptions, exit_code, split_names
+from inakit.experiments.run.printed.tables import Screen
+from inakit.experiments.run.scenario import build_problem
 
 Planners = Annotated[str, typer.Option(help="by name, comma between; `inakit planners` lists them")]
 Epochs = Annotated[int, typer.Option(help="passes over the training data")]
@@ -30,10 +30,10 @@ def train(
     framework: FrameworkName = "numpy",
 ) -> None:
     """Train a small model through the emulated switches: time per epoch, throughput, loss and accuracy by planner."""
-    from experiments.emulate.defaults import Free  # noqa: PLC0415
-    from experiments.emulate.emulate import Emulation  # noqa: PLC0415
-    from experiments.train.train import run_training, training_problem  # noqa: PLC0415
-    from traffic.training.training_task import Recipe, parse_layers  # noqa: PLC0415
+    from inakit.experiments.emulate.defaults import Free  # noqa: PLC0415
+    from inakit.experiments.emulate.emulate import Emulation  # noqa: PLC0415
+    from inakit.experiments.train.train import run_training, training_problem  # noqa: PLC0415
+    from inakit.traffic.training.training_task import Recipe, parse_layers  # noqa: PLC0415
 
     chosen = fabric.choice(run.seed)
     recipe = Recipe(parse_layers(hidden), epochs, batch, seed=run.seed)

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from experiments.cli.options import RESULTS, Results
-from experiments.run.printed.tables import Screen
-from topo.errors import InputError
+from inakit.experiments.cli.options import RESULTS, Results
+from inakit.experiments.run.printed.tables import Screen
+from inakit.topo.errors import InputError
 
 SiteFile = Annotated[
     Path | None, typer.Argument(help="a site's file, which --starter writes", show_default=False, metavar="SITE.YML")
@@ -34,7 +34,7 @@ def validate(
 
     Exit code 0 where it holds, 1 where it does not. What is done is kept; after Ctrl-C the same command goes on.
     """
-    from experiments.hardware.validate.command import start, validate_file  # noqa: PLC0415
+    from inakit.experiments.hardware.validate.command import start, validate_file  # noqa: PLC0415
 
     if (site is None) == (starter is None):
         raise InputError("give a site's file; or --starter FOLDER, which writes one to begin with")

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from experiments.hardware.compiled.resources import Amount, Resources
-from topo.errors import InputError
-from topo.files.reader import FileKind, read_file
+from inakit.experiments.hardware.compiled.resources import Amount, Resources
+from inakit.topo.errors import InputError
+from inakit.topo.files.reader import FileKind, read_file
 
 LOG = FileKind("log of the chip's compiler", 256 * 2**20)
 CHIPS = {"tofino": "tofino1", "tofino2": "tofino2"}

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from experiments.hardware.compiled.logs import Document, log, read_manifest, read_resources
-from experiments.hardware.compiled.resources import Amount, Resources
-from planner.install.data_plane_program import BUILD, INA_HW
-from topo.errors import InputError
+from inakit.experiments.hardware.compiled.logs import Document, log, read_manifest, read_resources
+from inakit.experiments.hardware.compiled.resources import Amount, Resources
+from inakit.planner.install.data_plane_program import BUILD, INA_HW
+from inakit.topo.errors import InputError
 
 SOURCES = BUILD.parent / "ina_hw"
 RECORD = BUILD / "ina_hw.resources.json"

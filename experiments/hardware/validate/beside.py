@@ -6,16 +6,16 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from math import inf
 
-from experiments.hardware.validate.failures import for_jobs, linked
-from planner.core.check import check
-from planner.core.evaluate import Prediction, evaluate
-from planner.core.limits.slots import assign_slots
-from planner.core.limits.switch_limits import resource_bps
-from planner.core.plan import Plan
-from planner.core.problem import Job, Problem
-from planner.trees.headroom import as_run
-from topo.errors import InakitError
-from topo.fabric.fabric import Fabric, Link, Switch
+from inakit.experiments.hardware.validate.failures import for_jobs, linked
+from inakit.planner.core.check import check
+from inakit.planner.core.evaluate import Prediction, evaluate
+from inakit.planner.core.limits.slots import assign_slots
+from inakit.planner.core.limits.switch_limits import resource_bps
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Job, Problem
+from inakit.planner.trees.headroom import as_run
+from inakit.topo.errors import InakitError
+from inakit.topo.fabric.fabric import Fabric, Link, Switch
 
 ROUNDING = 1e-9
 """A rate so little below another counts as equal to it."""

@@ -8,17 +8,17 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from experiments.hardware.validate.document import document_of, verdict_document
-from experiments.hardware.validate.folder_lock import one_validation
-from experiments.hardware.validate.judge import HOLDS, PlannerResult, in_words
-from experiments.hardware.validate.site_file import load_site
-from experiments.hardware.validate.starter import write_starter
-from experiments.hardware.validate.validation import Validation, folder_of, validate_site
-from experiments.report.write import PAGE, write_page, write_text
-from experiments.run.printed.tables import NamedTable
-from experiments.study.study import kept_in
-from experiments.sweeps.engines import find_engine
-from topo.errors import MachineError
+from inakit.experiments.hardware.validate.document import document_of, verdict_document
+from inakit.experiments.hardware.validate.folder_lock import one_validation
+from inakit.experiments.hardware.validate.judge import HOLDS, PlannerResult, in_words
+from inakit.experiments.hardware.validate.site_file import load_site
+from inakit.experiments.hardware.validate.starter import write_starter
+from inakit.experiments.hardware.validate.validation import Validation, folder_of, validate_site
+from inakit.experiments.report.write import PAGE, write_page, write_text
+from inakit.experiments.run.printed.tables import NamedTable
+from inakit.experiments.study.study import kept_in
+from inakit.experiments.sweeps.engines import find_engine
+from inakit.topo.errors import MachineError
 
 VERDICT = "validation.json"
 SHOWN_REASONS, SHOWN_FAILURES = 8, 5

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from experiments.hardware.fit import ChipFit, amount
-from experiments.hardware.validate.judge import PlannerResult, Weathered
-from experiments.hardware.validate.validation import Validation
-from experiments.report.document import Document
-from experiments.report.gather import made_by
-from experiments.styles.method_styles import styles_of
+from inakit.experiments.hardware.fit import ChipFit, amount
+from inakit.experiments.hardware.validate.judge import PlannerResult, Weathered
+from inakit.experiments.hardware.validate.validation import Validation
+from inakit.experiments.report.document import Document
+from inakit.experiments.report.gather import made_by
+from inakit.experiments.styles.method_styles import styles_of
 
 VERSION = 1
 

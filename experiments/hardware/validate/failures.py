@@ -6,12 +6,12 @@ from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from experiments.hardware.validate.site import Withstand
-from planner.core.collectives.collective_trees import trees_of
-from planner.core.plan import AggregationTree, Plan
-from planner.core.problem import Job, Problem
-from topo.fabric.fabric import Fabric, Link, Switch
-from topo.fabric.up_down import Move, hops_to
+from inakit.experiments.hardware.validate.site import Withstand
+from inakit.planner.core.collectives.collective_trees import trees_of
+from inakit.planner.core.plan import AggregationTree, Plan
+from inakit.planner.core.problem import Job, Problem
+from inakit.topo.fabric.fabric import Fabric, Link, Switch
+from inakit.topo.fabric.up_down import Move, hops_to
 
 JobLinks = Mapping[int, frozenset[tuple[str, str]]]
 """By the number of a job, the links that its part of a plan uses."""
@@ -100,7 +100,7 @@ def why_lost(whole: Fabric, fabric: Fabric, job: Job, touched: bool) -> str:
 def links_of_jobs(plan: Plan) -> JobLinks:
     """By job, every link that its trees lead packets over: gradients, sums, results, and answers by address.
 
-    Answers by address take links of the trees: `planner.install.plan_entries` makes their routes of these.
+    Answers by address take links of the trees: `inakit.planner.install.plan_entries` makes their routes of these.
     """
     trees = [(shard.job, tree) for shard in plan.shards for tree in shard.trees]
     trees += [(each.job, tree) for each in plan.collectives for tree in trees_of(each)]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from topo.errors import RunError, writing
+from inakit.topo.errors import RunError, writing
 
 LOCK = ".validating"
 

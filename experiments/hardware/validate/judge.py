@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from experiments.hardware.fit import ChipFit
-from experiments.hardware.validate.failures import Failure
-from experiments.hardware.validate.prepared import NO_PLAN, NOTHING
-from experiments.hardware.validate.site import Margins, Site
-from planner.core.evaluate import Prediction
-from planner.install.data_plane_program import find_program
-from topo.fabric.fabric import Fabric
-from traffic.measure.verdict import VALID
+from inakit.experiments.hardware.fit import ChipFit
+from inakit.experiments.hardware.validate.failures import Failure
+from inakit.experiments.hardware.validate.prepared import NO_PLAN, NOTHING
+from inakit.experiments.hardware.validate.site import Margins, Site
+from inakit.planner.core.evaluate import Prediction
+from inakit.planner.install.data_plane_program import find_program
+from inakit.topo.fabric.fabric import Fabric
+from inakit.traffic.measure.verdict import VALID
 
 ROUNDING = 1e-9
 HOLDS, DOES_NOT_HOLD = "HOLDS", "DOES NOT HOLD"

@@ -10,7 +10,7 @@ import zlib
 
 from pydantic import TypeAdapter
 
-from planner.core.plan import Plan
+from inakit.planner.core.plan import Plan
 
 PLAN: TypeAdapter[Plan] = TypeAdapter(Plan)
 

@@ -6,19 +6,19 @@ import json
 from functools import lru_cache, partial
 from pathlib import Path
 
-from experiments.hardware.validate.beside import plan_beside
-from experiments.hardware.validate.failures import Failure, JobLinks, Remains, after, for_jobs, links_of_jobs
-from planner.core.files import load_jobs, load_plan, save_jobs, save_plan
-from planner.core.method import Options
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from planner.registry import find_method
-from planner.replan import SECOND_PHASES, replan
-from planner.trees.headroom import as_run
-from topo.errors import writing
-from topo.files.fabric_records import document_of
-from topo.files.fabrics import load_yaml
-from traffic.wire.frames import FRAGMENT
+from inakit.experiments.hardware.validate.beside import plan_beside
+from inakit.experiments.hardware.validate.failures import Failure, JobLinks, Remains, after, for_jobs, links_of_jobs
+from inakit.planner.core.files import load_jobs, load_plan, save_jobs, save_plan
+from inakit.planner.core.method import Options
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.registry import find_method
+from inakit.planner.replan import SECOND_PHASES, replan
+from inakit.planner.trees.headroom import as_run
+from inakit.topo.errors import writing
+from inakit.topo.files.fabric_records import document_of
+from inakit.topo.files.fabrics import load_yaml
+from inakit.traffic.wire.frames import FRAGMENT
 
 FABRIC, JOBS = "fabric.json", "jobs.json"
 """Files as JSON, of which every worker reads a large network in no time."""

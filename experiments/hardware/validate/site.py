@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from planner.core.problem import Problem
-from planner.install.data_plane_program import INA
+from inakit.planner.core.problem import Problem
+from inakit.planner.install.data_plane_program import INA
 
 NONE = "none"
 

@@ -9,20 +9,20 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import BeforeValidator, Field, StrictStr
 
-from experiments.faults.fault_values import SHARE, share
-from experiments.hardware.validate.site import NONE, Margins, Simulate, Site, Withstand
-from experiments.run.run import MODES
-from experiments.run.scenario import FabricChoice, JobChoice, build_problem, parse_scale
-from experiments.study.setting import Text
-from planner.install.data_plane_program import PROGRAMS, DataPlaneProgram, find_program, program_for
-from planner.registry import find_method
-from topo.errors import InputError, unknown_name
-from topo.fabric.fabric import Fabric
-from topo.files.chip_profiles import FILE_SUFFIXES, PROFILES
-from topo.files.fabrics import FABRIC_SUFFIXES
-from topo.files.quantities import RATE, Rate, Whole
-from topo.files.reader import FileKind, ParsedFile, Place, read_file
-from topo.files.validation import Record, validate
+from inakit.experiments.faults.fault_values import SHARE, share
+from inakit.experiments.hardware.validate.site import NONE, Margins, Simulate, Site, Withstand
+from inakit.experiments.run.run import MODES
+from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem, parse_scale
+from inakit.experiments.study.setting import Text
+from inakit.planner.install.data_plane_program import PROGRAMS, DataPlaneProgram, find_program, program_for
+from inakit.planner.registry import find_method
+from inakit.topo.errors import InputError, unknown_name
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.files.chip_profiles import FILE_SUFFIXES, PROFILES
+from inakit.topo.files.fabrics import FABRIC_SUFFIXES
+from inakit.topo.files.quantities import RATE, Rate, Whole
+from inakit.topo.files.reader import FileKind, ParsedFile, Place, read_file
+from inakit.topo.files.validation import Record, validate
 
 FILE = FileKind("site", max_bytes=1 << 20, tells_lines=True)
 STARTED = "site"

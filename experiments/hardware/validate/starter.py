@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from experiments.run.scenario import FabricChoice, JobChoice, build_problem
-from experiments.run.starter_jobs import jobs_text
-from topo.errors import InputError, writing
-from topo.files.fabrics import save_fabric
+from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from inakit.experiments.run.starter_jobs import jobs_text
+from inakit.topo.errors import InputError, writing
+from inakit.topo.files.fabrics import save_fabric
 
 SITE = """\
 # A site. Validate it: inakit validate THIS_FILE. docs/hardware.md describes it.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from experiments.hardware.validate.failures import Failure, for_jobs
-from experiments.hardware.validate.packed_plan import packed, unpacked
-from experiments.hardware.validate.prepared import (
+from inakit.experiments.hardware.validate.failures import Failure, for_jobs
+from inakit.experiments.hardware.validate.packed_plan import packed, unpacked
+from inakit.experiments.hardware.validate.prepared import (
     AS_BEFORE,
     NO_PLAN,
     NOTHING,
@@ -16,17 +16,17 @@ from experiments.hardware.validate.prepared import (
     load_remains,
     plan_under,
 )
-from experiments.run.outcome import Outcome
-from experiments.run.run import Run, run_plan
-from experiments.sweeps.one_trial import Given, Row
-from experiments.worlds.registry import find_world
-from planner.core.evaluate import evaluate
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from planner.core.solving import FEASIBLE
-from planner.install.data_plane_program import find_program
-from topo.errors import InakitError
-from topo.fabric.variations import with_scale
+from inakit.experiments.run.outcome import Outcome
+from inakit.experiments.run.run import Run, run_plan
+from inakit.experiments.sweeps.one_trial import Given, Row
+from inakit.experiments.worlds.registry import find_world
+from inakit.planner.core.evaluate import evaluate
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.core.solving import FEASIBLE
+from inakit.planner.install.data_plane_program import find_program
+from inakit.topo.errors import InakitError
+from inakit.topo.fabric.variations import with_scale
 
 
 def withstand(given: Given) -> Row:

@@ -12,9 +12,9 @@ from typing import Any
 
 from rich.console import Console
 
-from experiments.hardware.fit import chips_fit
-from experiments.hardware.validate.failures import Failure, single_failures
-from experiments.hardware.validate.judge import (
+from inakit.experiments.hardware.fit import chips_fit
+from inakit.experiments.hardware.validate.failures import Failure, single_failures
+from inakit.experiments.hardware.validate.judge import (
     DOES_NOT_HOLD,
     HOLDS,
     PlannerResult,
@@ -22,7 +22,7 @@ from experiments.hardware.validate.judge import (
     reasons_of,
     weathered_of,
 )
-from experiments.hardware.validate.prepared import (
+from inakit.experiments.hardware.validate.prepared import (
     FABRIC,
     JOBS,
     NO_PLAN,
@@ -32,23 +32,23 @@ from experiments.hardware.validate.prepared import (
     plan_file,
     save_problem,
 )
-from experiments.hardware.validate.site import Site
-from experiments.hardware.validate.trials import emulate, simulate, withstand
-from experiments.run.planning import plan_to_run
-from experiments.study.study import PLANNING, RUNNING, kept_in
-from experiments.sweeps.code_version import ROOT, code_version
-from experiments.sweeps.engines import Engine
-from experiments.sweeps.kept import Finished
-from experiments.sweeps.one_trial import Given, Trial, key_of
-from experiments.sweeps.run_trials import run_trials
-from experiments.worlds.emulated import EmulatedWorld
-from planner.core.evaluate import evaluate
-from planner.core.plan import Plan
-from planner.core.solving import FEASIBLE
-from planner.install.data_plane_program import find_program
-from planner.install.plan_entries import entries
-from topo.errors import InakitError, as_root
-from traffic.measure.verdict import VALID
+from inakit.experiments.hardware.validate.site import Site
+from inakit.experiments.hardware.validate.trials import emulate, simulate, withstand
+from inakit.experiments.run.planning import plan_to_run
+from inakit.experiments.study.study import PLANNING, RUNNING, kept_in
+from inakit.experiments.sweeps.code_version import ROOT, code_version
+from inakit.experiments.sweeps.engines import Engine
+from inakit.experiments.sweeps.kept import Finished
+from inakit.experiments.sweeps.one_trial import Given, Trial, key_of
+from inakit.experiments.sweeps.run_trials import run_trials
+from inakit.experiments.worlds.emulated import EmulatedWorld
+from inakit.planner.core.evaluate import evaluate
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.solving import FEASIBLE
+from inakit.planner.install.data_plane_program import find_program
+from inakit.planner.install.plan_entries import entries
+from inakit.topo.errors import InakitError, as_root
+from inakit.traffic.measure.verdict import VALID
 
 FOLDER = "sites"
 OWN = "experiments/hardware/validate"

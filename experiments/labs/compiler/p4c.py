@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.labs.sandbox.commands import run_confined
-from experiments.labs.sandbox.limits import MIB, Limits
-from experiments.labs.sandbox.process import LIBRARIES, EndedError, printable
-from topo.errors import InputError, MachineError
+from inakit.experiments.labs.sandbox.commands import run_confined
+from inakit.experiments.labs.sandbox.limits import MIB, Limits
+from inakit.experiments.labs.sandbox.process import LIBRARIES, EndedError, printable
+from inakit.topo.errors import InputError, MachineError
 
 IMAGE = "p4lang/p4c"
 OPTIONS = ("--std", "p4-16")

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from random import Random
 from typing import Protocol
 
-from experiments.labs.grading.finding import Exchange, Packets, WrongError
-from switch.entries import SwitchEntries
-from switch.interpret.interpreted_switch import Traced
+from inakit.experiments.labs.grading.finding import Exchange, Packets, WrongError
+from inakit.switch.entries import SwitchEntries
+from inakit.switch.interpret.interpreted_switch import Traced
 
 
 class GradedSwitch(Protocol):

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from experiments.labs.course.bench import Bench
-from experiments.labs.course.packets import ETHERNET, IPV4, RECEIVER, SENDER, checksum, ipv4
-from experiments.labs.grading.finding import Packets
-from experiments.labs.grading.item import Item
-from switch.entries import Lpm, SwitchEntries, TableEntry
+from inakit.experiments.labs.course.bench import Bench
+from inakit.experiments.labs.course.packets import ETHERNET, IPV4, RECEIVER, SENDER, checksum, ipv4
+from inakit.experiments.labs.grading.finding import Packets
+from inakit.experiments.labs.grading.item import Item
+from inakit.switch.entries import Lpm, SwitchEntries, TableEntry
 
 TABLE, FORWARD, COUNTER = "ipv4_lpm", "forward", "sent"
 HEAD = ETHERNET.size + IPV4.size

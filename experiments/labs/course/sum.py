@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from experiments.labs.course.bench import Bench
-from experiments.labs.course.packets import GRADIENT, RESULT, Agg, Values, agg_in, ipv4, summed
-from experiments.labs.course.sums import explain_sum
-from experiments.labs.grading.finding import Packets
-from experiments.labs.grading.item import Item
-from switch.entries import Lpm, MulticastGroup, SwitchEntries, TableEntry
+from inakit.experiments.labs.course.bench import Bench
+from inakit.experiments.labs.course.packets import GRADIENT, RESULT, Agg, Values, agg_in, ipv4, summed
+from inakit.experiments.labs.course.sums import explain_sum
+from inakit.experiments.labs.grading.finding import Packets
+from inakit.experiments.labs.grading.item import Item
+from inakit.switch.entries import Lpm, MulticastGroup, SwitchEntries, TableEntry
 
 SLOTS = 16
 WORKERS = 4

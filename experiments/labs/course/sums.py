@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import product
 
-from experiments.labs.course.packets import MODULUS, Values, summed
+from inakit.experiments.labs.course.packets import MODULUS, Values, summed
 
 MOST_TIMES = 2
 MOST_TRIED = 3**8

@@ -7,17 +7,17 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from random import Random
 
-from experiments.labs.course.bench import Bench, GradedSwitch
-from experiments.labs.course.packets import described
-from experiments.labs.course.targets import open_switch
-from experiments.labs.grading.finding import Exchange, Finding, Packets, WrongError
-from experiments.labs.grading.item import Item
-from experiments.labs.grading.program import REFUSED, compiled_program, refusal
-from experiments.labs.grading.submission import Submission
-from experiments.labs.grading.trace_excerpt import excerpt
-from experiments.labs.runners.sandboxed_switch import SandboxedSwitch
-from experiments.labs.sandbox.process import EndedError
-from topo.errors import InakitError, InputError
+from inakit.experiments.labs.course.bench import Bench, GradedSwitch
+from inakit.experiments.labs.course.packets import described
+from inakit.experiments.labs.course.targets import open_switch
+from inakit.experiments.labs.grading.finding import Exchange, Finding, Packets, WrongError
+from inakit.experiments.labs.grading.item import Item
+from inakit.experiments.labs.grading.program import REFUSED, compiled_program, refusal
+from inakit.experiments.labs.grading.submission import Submission
+from inakit.experiments.labs.grading.trace_excerpt import excerpt
+from inakit.experiments.labs.runners.sandboxed_switch import SandboxedSwitch
+from inakit.experiments.labs.sandbox.process import EndedError
+from inakit.topo.errors import InakitError, InputError
 
 MOST_SENT = 8
 

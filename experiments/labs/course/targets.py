@@ -7,16 +7,16 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from experiments.labs.course.bench import GradedSwitch
-from experiments.labs.course.virtual_switch import VirtualSwitch
-from experiments.labs.grading.finding import Packets
-from experiments.labs.runners.entry_format import with_whole_names
-from experiments.labs.runners.sandboxed_switch import SandboxedSwitch
-from switch.control.short_names import whole_name
-from switch.entries import SwitchEntries
-from switch.program.read import read_program
-from switch.standalone.devices import Device, open_device
-from topo.errors import UnsupportedError
+from inakit.experiments.labs.course.bench import GradedSwitch
+from inakit.experiments.labs.course.virtual_switch import VirtualSwitch
+from inakit.experiments.labs.grading.finding import Packets
+from inakit.experiments.labs.runners.entry_format import with_whole_names
+from inakit.experiments.labs.runners.sandboxed_switch import SandboxedSwitch
+from inakit.switch.control.short_names import whole_name
+from inakit.switch.entries import SwitchEntries
+from inakit.switch.program.read import read_program
+from inakit.switch.standalone.devices import Device, open_device
+from inakit.topo.errors import UnsupportedError
 
 SANDBOX, VIRTUAL = "sandbox", "virtual"
 PORTS = range(1, 128)
@@ -30,7 +30,8 @@ def refuse_target(lab: str, target: str) -> None:
 
 @contextmanager
 def open_switch(target: str, text: str, name: str, ports: Iterable[int] = PORTS) -> Iterator[GradedSwitch]:
-    """A switch that runs the BMv2 JSON `text`: in a sandbox, in virtual time, or on a target of `switch.standalone`.
+    """A switch that runs the BMv2 JSON `text`: in a sandbox, in virtual time, or on a target of
+    `inakit.switch.standalone`.
 
     A target on interfaces has these ports; `simple_switch` takes seconds for a hundred.
     """

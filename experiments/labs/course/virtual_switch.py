@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.labs.grading.finding import Packets
-from experiments.labs.runners.entry_format import with_whole_names
-from switch.control.short_names import whole_name
-from switch.entries import SwitchEntries
-from switch.fast.load.in_process_switch import InProcessSwitch
-from switch.program.read import read_program
-from topo.virtual.engine import PS_PER_S, Engine
+from inakit.experiments.labs.grading.finding import Packets
+from inakit.experiments.labs.runners.entry_format import with_whole_names
+from inakit.switch.control.short_names import whole_name
+from inakit.switch.entries import SwitchEntries
+from inakit.switch.fast.load.in_process_switch import InProcessSwitch
+from inakit.switch.program.read import read_program
+from inakit.topo.virtual.engine import PS_PER_S, Engine
 
 PORTS = 128
 RATE_BPS, DELAY_PS = 1e9, PS_PER_S // 10**6

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from experiments.labs.emulated.runs import Emulation, run_lossy, run_sums, run_tree
-from experiments.labs.grading.finding import Finding, WrongError
-from experiments.labs.grading.grade import Request, random_of
-from experiments.labs.grading.item import Grade, Graded, Item
-from experiments.labs.grading.submission import read_submission
-from experiments.labs.sandbox.process import EndedError
-from switch.targets import TARGETS
-from topo.errors import InakitError, InputError, MachineError
-from topo.live.needs import check_machine
+from inakit.experiments.labs.emulated.runs import Emulation, run_lossy, run_sums, run_tree
+from inakit.experiments.labs.grading.finding import Finding, WrongError
+from inakit.experiments.labs.grading.grade import Request, random_of
+from inakit.experiments.labs.grading.item import Grade, Graded, Item
+from inakit.experiments.labs.grading.submission import read_submission
+from inakit.experiments.labs.sandbox.process import EndedError
+from inakit.switch.targets import TARGETS
+from inakit.topo.errors import InakitError, InputError, MachineError
+from inakit.topo.live.needs import check_machine
 
 RUNS: dict[str, Callable[[Emulation], str]] = {
     "2-sum": partial(run_sums, stem="sum", slots=16, versions=False),

@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from experiments.labs.course.packets import TYPE_AGG
-from experiments.labs.runners.entry_format import with_whole_names
-from switch.entries import SwitchEntries
-from switch.program.read import read_program
-from switch.targets import choose_target
-from topo.fabric.fabric import Fabric, Host, Link, Switch
-from topo.live.namespaces import network_namespace
-from topo.live.network import Network, RunningHost
-from traffic.sockets.sendmmsg import Messages, send_all
+from inakit.experiments.labs.course.packets import TYPE_AGG
+from inakit.experiments.labs.runners.entry_format import with_whole_names
+from inakit.switch.entries import SwitchEntries
+from inakit.switch.program.read import read_program
+from inakit.switch.targets import choose_target
+from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch
+from inakit.topo.live.namespaces import network_namespace
+from inakit.topo.live.network import Network, RunningHost
+from inakit.traffic.sockets.sendmmsg import Messages, send_all
 
 RATE_BPS = 100e6
 MOST_BYTES = 2048

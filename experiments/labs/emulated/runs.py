@@ -6,17 +6,17 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from random import Random
 
-from experiments.labs.course.packets import GRADIENT, Agg, agg_in, summed
-from experiments.labs.course.sum import entries_of
-from experiments.labs.course.sums import explain_sum
-from experiments.labs.emulated.network import HostFrames, running, star
-from experiments.labs.grading.finding import WrongError
-from experiments.labs.grading.program import compiled_program
-from experiments.labs.grading.submission import Submission
-from experiments.labs.loss.nodes import Event, Job, Step, StudentWorker
-from experiments.labs.tree.network import drawn_rounds, interleaved, judge_arrived
-from experiments.labs.tree.plans import drawn_plan
-from experiments.labs.tree.student_entries import FILE, StudentEntries
+from inakit.experiments.labs.course.packets import GRADIENT, Agg, agg_in, summed
+from inakit.experiments.labs.course.sum import entries_of
+from inakit.experiments.labs.course.sums import explain_sum
+from inakit.experiments.labs.emulated.network import HostFrames, running, star
+from inakit.experiments.labs.grading.finding import WrongError
+from inakit.experiments.labs.grading.program import compiled_program
+from inakit.experiments.labs.grading.submission import Submission
+from inakit.experiments.labs.loss.nodes import Event, Job, Step, StudentWorker
+from inakit.experiments.labs.tree.network import drawn_rounds, interleaved, judge_arrived
+from inakit.experiments.labs.tree.plans import drawn_plan
+from inakit.experiments.labs.tree.student_entries import FILE, StudentEntries
 
 WORKERS = 4
 LOST = 0.1

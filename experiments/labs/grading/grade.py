@@ -9,13 +9,13 @@ from pathlib import Path
 from random import Random
 from typing import Any, Protocol
 
-from experiments.labs.grading.finding import Finding, WrongError
-from experiments.labs.grading.item import Grade, Graded, Item
-from experiments.labs.grading.program import refusal
-from experiments.labs.grading.submission import Submission, read_submission
-from experiments.labs.grading.task import task_lines
-from experiments.labs.sandbox.process import EndedError
-from topo.errors import InakitError, MachineError
+from inakit.experiments.labs.grading.finding import Finding, WrongError
+from inakit.experiments.labs.grading.item import Grade, Graded, Item
+from inakit.experiments.labs.grading.program import refusal
+from inakit.experiments.labs.grading.submission import Submission, read_submission
+from inakit.experiments.labs.grading.task import task_lines
+from inakit.experiments.labs.sandbox.process import EndedError
+from inakit.topo.errors import InakitError, MachineError
 
 MOST_ENDS = 2
 """After the submission has been ended so often, it is not tried again."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from experiments.labs.grading.finding import Finding
+from inakit.experiments.labs.grading.finding import Finding
 
 
 @dataclass(frozen=True)

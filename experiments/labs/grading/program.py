@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from experiments.labs.compiler.p4c import compile_p4, find_compiler, needed_compiler
-from experiments.labs.grading.submission import Submission
-from experiments.labs.sandbox.process import EndedError
-from topo.errors import InputError, UnsupportedError
+from inakit.experiments.labs.compiler.p4c import compile_p4, find_compiler, needed_compiler
+from inakit.experiments.labs.grading.submission import Submission
+from inakit.experiments.labs.sandbox.process import EndedError
+from inakit.topo.errors import InputError, UnsupportedError
 
 REFUSED = (InputError, UnsupportedError, EndedError)
 """What is raised for a program that does not compile, or that the switch does not load."""

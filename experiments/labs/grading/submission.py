@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.labs.sandbox.process import printable
-from topo.errors import InputError
+from inakit.experiments.labs.sandbox.process import printable
+from inakit.topo.errors import InputError
 
 MOST_BYTES = 4 << 20
 MOST_FILES = 24

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from experiments.labs.course.packets import Agg, Values
-from experiments.labs.loss.nodes import Event, Job, Node, Remembered, Step, WorkerMistakeError
+from inakit.experiments.labs.course.packets import Agg, Values
+from inakit.experiments.labs.loss.nodes import Event, Job, Node, Remembered, Step, WorkerMistakeError
 
 MOST_STATES = 12_000
 MOST_WAITING = 16

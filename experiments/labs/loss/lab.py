@@ -11,20 +11,28 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from random import Random
 
-from experiments.labs.course.packets import described
-from experiments.labs.course.switch_lab import ProgramPart
-from experiments.labs.course.targets import SANDBOX
-from experiments.labs.grading.finding import Finding, WrongError
-from experiments.labs.grading.item import Item
-from experiments.labs.grading.submission import Submission
-from experiments.labs.grading.trace_excerpt import excerpt
-from experiments.labs.loss.exploration import Fault, Found, Network
-from experiments.labs.loss.long_run import long_run
-from experiments.labs.loss.nodes import Job, ModelSwitch, ModelWorker, Node, Remembered, StudentSwitch, StudentWorker
-from experiments.labs.runners.sandboxed_switch import SandboxedSwitch
-from experiments.labs.sandbox.process import EndedError
-from switch.entries import MulticastGroup, SwitchEntries, TableEntry
-from topo.errors import InakitError, InputError
+from inakit.experiments.labs.course.packets import described
+from inakit.experiments.labs.course.switch_lab import ProgramPart
+from inakit.experiments.labs.course.targets import SANDBOX
+from inakit.experiments.labs.grading.finding import Finding, WrongError
+from inakit.experiments.labs.grading.item import Item
+from inakit.experiments.labs.grading.submission import Submission
+from inakit.experiments.labs.grading.trace_excerpt import excerpt
+from inakit.experiments.labs.loss.exploration import Fault, Found, Network
+from inakit.experiments.labs.loss.long_run import long_run
+from inakit.experiments.labs.loss.nodes import (
+    Job,
+    ModelSwitch,
+    ModelWorker,
+    Node,
+    Remembered,
+    StudentSwitch,
+    StudentWorker,
+)
+from inakit.experiments.labs.runners.sandboxed_switch import SandboxedSwitch
+from inakit.experiments.labs.sandbox.process import EndedError
+from inakit.switch.entries import MulticastGroup, SwitchEntries, TableEntry
+from inakit.topo.errors import InakitError, InputError
 
 PROGRAM, WORKER = "loss", "worker.py"
 GROUP = 1

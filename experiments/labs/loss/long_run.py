@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from experiments.labs.course.packets import Agg
-from experiments.labs.loss.exploration import MOST_WAITING, Found
-from experiments.labs.loss.nodes import Event, Job, Node, Step, StudentWorker, WorkerMistakeError
+from inakit.experiments.labs.course.packets import Agg
+from inakit.experiments.labs.loss.exploration import MOST_WAITING, Found
+from inakit.experiments.labs.loss.nodes import Event, Job, Node, Step, StudentWorker, WorkerMistakeError
 
 MOST_EVENTS = 4000
 MOST_ROUNDS = 40

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
-from experiments.labs.course.packets import GRADIENT, Agg, Values, agg_in, summed
-from experiments.labs.runners.sandboxed_switch import SandboxedSwitch
-from experiments.labs.sandbox.limits import MIB, Limits
-from experiments.labs.sandbox.process import EndedError, Sandboxed, printable, python_paths
-from switch.entries import SwitchEntries
-from topo.errors import InputError
+from inakit.experiments.labs.course.packets import GRADIENT, Agg, Values, agg_in, summed
+from inakit.experiments.labs.runners.sandboxed_switch import SandboxedSwitch
+from inakit.experiments.labs.sandbox.limits import MIB, Limits
+from inakit.experiments.labs.sandbox.process import EndedError, Sandboxed, printable, python_paths
+from inakit.switch.entries import SwitchEntries
+from inakit.topo.errors import InputError
 
 
 class WorkerMistakeError(InputError):
@@ -153,7 +153,7 @@ class StudentWorker:
     """The student's worker, in a sandbox of its own: no two workers share anything."""
 
     def __init__(self, job: Job, worker: int, text: str) -> None:
-        self.process = Sandboxed("experiments.labs.runners.worker_runner", worker_limits())
+        self.process = Sandboxed("inakit.experiments.labs.runners.worker_runner", worker_limits())
         arguments = [worker, job.workers, job.pool, [list(values) for values in job.fragments[worker]]]
         try:
             self.start: int = self.ask("load", text, arguments).state

@@ -18,12 +18,12 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from experiments.labs.grading.finding import WrongError
-from experiments.labs.grading.submission import Submission
-from experiments.labs.measure.own_fabric import write_own_fabric
-from experiments.labs.sandbox.limits import MIB, Limits
-from experiments.labs.sandbox.process import ROOT, EndedError, Sandboxed, printable, python_paths
-from topo.files.reader import PlainLoader
+from inakit.experiments.labs.grading.finding import WrongError
+from inakit.experiments.labs.grading.submission import Submission
+from inakit.experiments.labs.measure.own_fabric import write_own_fabric
+from inakit.experiments.labs.sandbox.limits import MIB, Limits
+from inakit.experiments.labs.sandbox.process import ROOT, EndedError, Sandboxed, printable, python_paths
+from inakit.topo.files.reader import PlainLoader
 
 ANSWERS, STUDY, RESULTS, SUMMARY, REPORT = "answers.yml", "study.yml", "results.csv", "summary.csv", "report.md"
 FILES = (ANSWERS, STUDY, RESULTS, SUMMARY, REPORT)
@@ -34,7 +34,7 @@ FIGURES = (INA, RING, "difference")
 ENDS = ("mean_s", "low_s", "high_s")
 SUMMARY_COLUMNS = ("gradient_bytes", *(f"{figure}_{end}" for figure in FIGURES for end in ENDS))
 MOST_GRADIENT_BYTES, MOST_SEED = 1 << 20, 1 << 20
-RUNNER = "experiments.labs.runners.study_runner"
+RUNNER = "inakit.experiments.labs.runners.study_runner"
 
 
 class RunKey(NamedTuple):

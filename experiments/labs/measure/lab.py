@@ -16,12 +16,12 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from experiments.labs.course.targets import refuse_target
-from experiments.labs.grading.finding import Finding, WrongError
-from experiments.labs.grading.item import Item
-from experiments.labs.grading.submission import Submission
-from experiments.labs.measure import own_fabric
-from experiments.labs.measure.handed_in import (
+from inakit.experiments.labs.course.targets import refuse_target
+from inakit.experiments.labs.grading.finding import Finding, WrongError
+from inakit.experiments.labs.grading.item import Item
+from inakit.experiments.labs.grading.submission import Submission
+from inakit.experiments.labs.measure import own_fabric
+from inakit.experiments.labs.measure.handed_in import (
     ANSWERS,
     FIGURES,
     FILES,
@@ -37,8 +37,8 @@ from experiments.labs.measure.handed_in import (
     RunKey,
     said,
 )
-from experiments.labs.measure.statistics import fault_of, verdicts
-from experiments.study.measuring import measure_setting
+from inakit.experiments.labs.measure.statistics import fault_of, verdicts
+from inakit.experiments.study.measuring import measure_setting
 
 STAYS = {"world": "virtual", "fabric": own_fabric.FILE, "workers": own_fabric.WORKERS}
 VARIES = ("planner", "gradient_bytes", "seed")

@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 
-from topo.errors import InputError
-from topo.fabric.clos import leaf_spine
-from topo.fabric.fabric import Fabric
-from topo.fabric.variations import with_ina
-from topo.files.fabrics import save_fabric
+from inakit.topo.errors import InputError
+from inakit.topo.fabric.clos import leaf_spine
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.variations import with_ina
+from inakit.topo.files.fabrics import save_fabric
 
 FILE = "fabric.yml"
 WORKERS = 8

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from experiments.labs.measure.handed_in import Interval
-from experiments.papers.common.estimates import estimate
-from experiments.study.bootstrap import bootstrapped
+from inakit.experiments.labs.measure.handed_in import Interval
+from inakit.experiments.papers.common.estimates import estimate
+from inakit.experiments.study.bootstrap import bootstrapped
 
 ROUNDED = 2e-3
 """How far a mean may be off, relative to it, for having been rounded."""

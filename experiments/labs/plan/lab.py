@@ -12,17 +12,17 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from random import Random
 
-from experiments.labs.course.switch_lab import not_enforced
-from experiments.labs.course.targets import refuse_target
-from experiments.labs.grading.finding import Finding, WrongError
-from experiments.labs.grading.item import Item
-from experiments.labs.grading.submission import Submission
-from experiments.labs.plan import networks, rules
-from experiments.labs.plan.nearness import FULL, NONE, optimum_bps, routes_bps
-from experiments.labs.plan.student_planner import StudentPlanner
-from experiments.labs.plan.tree_format import Drawn
-from experiments.labs.sandbox.process import EndedError
-from planner.core.problem import Problem
+from inakit.experiments.labs.course.switch_lab import not_enforced
+from inakit.experiments.labs.course.targets import refuse_target
+from inakit.experiments.labs.grading.finding import Finding, WrongError
+from inakit.experiments.labs.grading.item import Item
+from inakit.experiments.labs.grading.submission import Submission
+from inakit.experiments.labs.plan import networks, rules
+from inakit.experiments.labs.plan.nearness import FULL, NONE, optimum_bps, routes_bps
+from inakit.experiments.labs.plan.student_planner import StudentPlanner
+from inakit.experiments.labs.plan.tree_format import Drawn
+from inakit.experiments.labs.sandbox.process import EndedError
+from inakit.planner.core.problem import Problem
 
 FILE = "planner.py"
 MOST_LINKS = 24

@@ -13,17 +13,17 @@ from statistics import fmean
 
 from rich.console import Console
 
-from experiments.labs.grading.finding import WrongError
-from experiments.labs.grading.submission import read_submission, submissions_in
-from experiments.labs.plan import networks, rules
-from experiments.labs.plan.lab import FILE
-from experiments.labs.plan.nearness import bound_bps
-from experiments.labs.plan.student_planner import StudentPlanner
-from experiments.labs.sandbox.process import EndedError
-from experiments.sweeps.rows import Row, measure_rows
-from planner.core.check import check
-from planner.core.problem import Problem
-from topo.errors import InakitError, InputError, PlanError
+from inakit.experiments.labs.grading.finding import WrongError
+from inakit.experiments.labs.grading.submission import read_submission, submissions_in
+from inakit.experiments.labs.plan import networks, rules
+from inakit.experiments.labs.plan.lab import FILE
+from inakit.experiments.labs.plan.nearness import bound_bps
+from inakit.experiments.labs.plan.student_planner import StudentPlanner
+from inakit.experiments.labs.sandbox.process import EndedError
+from inakit.experiments.sweeps.rows import Row, measure_rows
+from inakit.planner.core.check import check
+from inakit.planner.core.problem import Problem
+from inakit.topo.errors import InakitError, InputError, PlanError
 
 COLUMNS = ("rank", "student", "mean", "worst", "problem")
 

@@ -7,17 +7,17 @@ are too large for such a proof, and measures against `forest`'s bound, a linear 
 
 from __future__ import annotations
 
-from experiments.labs.plan.tree_format import Drawn
-from planner.core.evaluate import evaluate
-from planner.core.problem import Problem
-from planner.core.solving import OPTIMAL
-from planner.methods.aro.several.reduced import network
-from planner.methods.aro.task import tasks_of
-from planner.methods.forest.packing import Ground
-from planner.methods.forest.relaxed import relax
-from planner.registry import METHODS
-from planner.trees.from_paths import plan_from_paths
-from topo.errors import SolverError
+from inakit.experiments.labs.plan.tree_format import Drawn
+from inakit.planner.core.evaluate import evaluate
+from inakit.planner.core.problem import Problem
+from inakit.planner.core.solving import OPTIMAL
+from inakit.planner.methods.aro.several.reduced import network
+from inakit.planner.methods.aro.task import tasks_of
+from inakit.planner.methods.forest.packing import Ground
+from inakit.planner.methods.forest.relaxed import relax
+from inakit.planner.registry import METHODS
+from inakit.planner.trees.from_paths import plan_from_paths
+from inakit.topo.errors import SolverError
 
 NONE, FULL = 0.5, 0.9
 """The parts of the optimum from which on there are points, and all points; between them points grow evenly."""

@@ -6,12 +6,12 @@ from dataclasses import replace
 from itertools import combinations
 from random import Random
 
-from planner.core.problem import Job, Problem
-from topo.fabric.clos import fat_tree, leaf_spine
-from topo.fabric.fabric import Fabric
-from topo.fabric.up_down import up_down_paths
-from topo.fabric.variations import with_aggregators, with_ina, with_pipelines
-from traffic.wire.frames import FRAGMENT
+from inakit.planner.core.problem import Job, Problem
+from inakit.topo.fabric.clos import fat_tree, leaf_spine
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.up_down import up_down_paths
+from inakit.topo.fabric.variations import with_aggregators, with_ina, with_pipelines
+from inakit.traffic.wire.frames import FRAGMENT
 
 MBPS = 1e6
 GRADIENT_BYTES = 1 << 20

@@ -1,7 +1,7 @@
 """One rule at a time: the kit's independent checker, asked about one property of a student's trees.
 
-`planner.core.check` stops at the first rule that is broken. An item is about one rule, whatever else is wrong, so each
-function here asks those parts of the checker that its rule needs. What it finds is told in the student's names.
+`inakit.planner.core.check` stops at the first rule that is broken. An item is about one rule, whatever else is wrong,
+so each function here asks those parts of the checker that its rule needs. What it finds is told in the student's names.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 
-from experiments.labs.grading.finding import WrongError
-from experiments.labs.plan.networks import LEAST_SLOTS
-from experiments.labs.plan.tree_format import Drawn, said
-from planner.core.check import TreeCheck, check_capacity, check_overlap
-from planner.core.plan import ROOT_LABEL, AggregationTree
-from planner.core.rates.loads import equal_rate_bps
-from topo.errors import PlanError
-from topo.fabric.fabric import Fabric
+from inakit.experiments.labs.grading.finding import WrongError
+from inakit.experiments.labs.plan.networks import LEAST_SLOTS
+from inakit.experiments.labs.plan.tree_format import Drawn, said
+from inakit.planner.core.check import TreeCheck, check_capacity, check_overlap
+from inakit.planner.core.plan import ROOT_LABEL, AggregationTree
+from inakit.planner.core.rates.loads import equal_rate_bps
+from inakit.topo.errors import PlanError
+from inakit.topo.fabric.fabric import Fabric
 
 WASTED = 0.02
 """A rate that is lower by less than this part of the best one is not said to waste anything."""

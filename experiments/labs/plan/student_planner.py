@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from experiments.labs.grading.finding import WrongError
-from experiments.labs.plan.tree_format import Drawn, fabric_given, jobs_given, trees_of
-from experiments.labs.sandbox.limits import MIB, Limits
-from experiments.labs.sandbox.process import EndedError, Sandboxed, printable, python_paths
-from planner.core.problem import Problem
-from topo.errors import InputError
+from inakit.experiments.labs.grading.finding import WrongError
+from inakit.experiments.labs.plan.tree_format import Drawn, fabric_given, jobs_given, trees_of
+from inakit.experiments.labs.sandbox.limits import MIB, Limits
+from inakit.experiments.labs.sandbox.process import EndedError, Sandboxed, printable, python_paths
+from inakit.planner.core.problem import Problem
+from inakit.topo.errors import InputError
 
-RUNNER = "experiments.labs.runners.planner_runner"
+RUNNER = "inakit.experiments.labs.runners.planner_runner"
 
 
 def planner_limits() -> Limits:

@@ -14,12 +14,12 @@ from itertools import count
 from math import isfinite
 from typing import Any
 
-from experiments.labs.grading.finding import WrongError
-from experiments.labs.sandbox.process import printable
-from planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Branch, Plan, Shard
-from planner.core.problem import Job, Problem
-from planner.core.solving import SolverOutcome
-from topo.fabric.fabric import Fabric
+from inakit.experiments.labs.grading.finding import WrongError
+from inakit.experiments.labs.sandbox.process import printable
+from inakit.planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Branch, Plan, Shard
+from inakit.planner.core.problem import Job, Problem
+from inakit.planner.core.solving import SolverOutcome
+from inakit.topo.fabric.fabric import Fabric
 
 TREE = ("job", "rate_bps", "aggregators", "paths")
 AGGREGATOR = ("switch", "pipeline", "first_slot", "slots")

@@ -11,11 +11,11 @@ from typing import Literal
 import yaml
 from pydantic import Field
 
-from experiments.labs.grading.finding import WrongError
-from experiments.labs.pool.star import MOST_SLOTS, SIZE, Star
-from topo.errors import InputError
-from topo.files.reader import FileKind, ParsedFile, PlainLoader
-from topo.files.validation import Record, validate
+from inakit.experiments.labs.grading.finding import WrongError
+from inakit.experiments.labs.pool.star import MOST_SLOTS, SIZE, Star
+from inakit.topo.errors import InputError
+from inakit.topo.files.reader import FileKind, ParsedFile, PlainLoader
+from inakit.topo.files.validation import Record, validate
 
 FILE = "answers.yml"
 KIND = FileKind("file of answers", max_bytes=1 << 14, tells_lines=True)

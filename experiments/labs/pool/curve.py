@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from experiments.labs.grading.submission import read_submission
-from experiments.labs.pool.star import Star, throughput
-from experiments.labs.runners.sandboxed_switch import SandboxedSwitch, switch_limits
-from topo.errors import InputError
+from inakit.experiments.labs.grading.submission import read_submission
+from inakit.experiments.labs.pool.star import Star, throughput
+from inakit.experiments.labs.runners.sandboxed_switch import SandboxedSwitch, switch_limits
+from inakit.topo.errors import InputError
 
 BAR = 40
 """The characters of a bar that stands for the rate of a link."""

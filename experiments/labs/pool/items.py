@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from experiments.labs.course.bench import Bench
-from experiments.labs.course.packets import GRADIENT, RESULT, VALUES, Agg, Values
-from experiments.labs.course.sum import (
+from inakit.experiments.labs.course.bench import Bench
+from inakit.experiments.labs.course.packets import GRADIENT, RESULT, VALUES, Agg, Values
+from inakit.experiments.labs.course.sum import (
     WORKERS,
     Job,
     Left,

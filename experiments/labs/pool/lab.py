@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
-from experiments.labs.course.bench import Bench
-from experiments.labs.course.switch_lab import ProgramPart
-from experiments.labs.course.targets import SANDBOX
-from experiments.labs.grading.finding import Finding, WrongError
-from experiments.labs.grading.item import Item
-from experiments.labs.grading.submission import Submission
-from experiments.labs.pool import items
-from experiments.labs.pool.answers import (
+from inakit.experiments.labs.course.bench import Bench
+from inakit.experiments.labs.course.switch_lab import ProgramPart
+from inakit.experiments.labs.course.targets import SANDBOX
+from inakit.experiments.labs.grading.finding import Finding, WrongError
+from inakit.experiments.labs.grading.item import Item
+from inakit.experiments.labs.grading.submission import Submission
+from inakit.experiments.labs.pool import items
+from inakit.experiments.labs.pool.answers import (
     FILE,
     Answers,
     Curve,
@@ -24,10 +24,10 @@ from experiments.labs.pool.answers import (
     check_predicted,
     read_answers,
 )
-from experiments.labs.pool.model import ModelPool
-from experiments.labs.pool.star import Star, StarSwitch, throughput
-from experiments.labs.runners.sandboxed_switch import SandboxedSwitch, switch_limits
-from topo.errors import RunError
+from inakit.experiments.labs.pool.model import ModelPool
+from inakit.experiments.labs.pool.star import Star, StarSwitch, throughput
+from inakit.experiments.labs.runners.sandboxed_switch import SandboxedSwitch, switch_limits
+from inakit.topo.errors import RunError
 
 PROGRAM = "pool"
 MEASURING_S = 30

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from experiments.labs.course.packets import Values, agg_in, summed
-from experiments.labs.grading.finding import Packets
-from switch.entries import SwitchEntries
+from inakit.experiments.labs.course.packets import Values, agg_in, summed
+from inakit.experiments.labs.grading.finding import Packets
+from inakit.switch.entries import SwitchEntries
 
 Version = dict[int, Values]
 """The gradients in a sum, by worker."""

@@ -1,6 +1,6 @@
 """A job in virtual time: workers around one switch, links that take their time, and a pool of slots.
 
-The engine is the one of `topo.virtual`; the switch is asked packet by packet, and takes no time of its own.
+The engine is the one of `inakit.topo.virtual`; the switch is asked packet by packet, and takes no time of its own.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from typing import Protocol
 
 import numpy as np
 
-from experiments.labs.course.packets import GRADIENT, RESULT, VALUES, Agg, Values, agg_in, summed
-from experiments.labs.course.sum import entries_of
-from experiments.labs.grading.finding import Packets
-from switch.entries import SwitchEntries
-from topo.errors import InputError, RunError
-from topo.virtual.engine import PS_PER_S, Engine
+from inakit.experiments.labs.course.packets import GRADIENT, RESULT, VALUES, Agg, Values, agg_in, summed
+from inakit.experiments.labs.course.sum import entries_of
+from inakit.experiments.labs.grading.finding import Packets
+from inakit.switch.entries import SwitchEntries
+from inakit.topo.errors import InputError, RunError
+from inakit.topo.virtual.engine import PS_PER_S, Engine
 
 FRAME = np.dtype([("bytes", np.uint8, 64)])
 SIZE = len(Agg(GRADIENT, 0, 0, 0, (0,) * 8).packed())

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 
-from experiments.labs.grading.grade import Lab, Request, grade
-from experiments.labs.grading.item import Grade
-from experiments.labs.grading.submission import submissions_in
-from experiments.labs.report.formats import FORMATS
-from experiments.sweeps.one_trial import tried
-from topo.errors import RunError, writing
-from topo.live.signals import interrupts_held
+from inakit.experiments.labs.grading.grade import Lab, Request, grade
+from inakit.experiments.labs.grading.item import Grade
+from inakit.experiments.labs.grading.submission import submissions_in
+from inakit.experiments.labs.report.formats import FORMATS
+from inakit.experiments.sweeps.one_trial import tried
+from inakit.topo.errors import RunError, writing
+from inakit.topo.live.signals import interrupts_held
 
 FILES = {"text": ".txt", "json": ".json"}
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
-from experiments.labs.grading.item import Grade, Graded
-from experiments.labs.report.text import finding_lines, text_of
+from inakit.experiments.labs.grading.item import Grade, Graded
+from inakit.experiments.labs.report.text import finding_lines, text_of
 
 VERSION = 1
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from experiments.labs.grading.finding import Finding
-from experiments.labs.grading.item import Grade, Graded
+from inakit.experiments.labs.grading.finding import Finding
+from inakit.experiments.labs.grading.item import Grade, Graded
 
 
 def text_of(grade: Grade) -> str:

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-from experiments.labs.runners.mistakes import MistakeError, module_of, said, told
-from experiments.labs.sandbox.frames import answer_all
+from inakit.experiments.labs.runners.mistakes import MistakeError, module_of, said, told
+from inakit.experiments.labs.sandbox.frames import answer_all
 
 MODULE, FUNCTION = "entries", "entries"
 MOST_ROWS = 2000

@@ -5,10 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from switch.control.entry_files.program_names import ProgramNames
-from switch.control.short_names import whole_name
-from switch.entries import KeyPart, Lpm, MulticastGroup, Range, RegisterPreset, SwitchEntries, TableEntry, Ternary
-from switch.program.program import Program
+from inakit.switch.control.entry_files.program_names import ProgramNames
+from inakit.switch.control.short_names import whole_name
+from inakit.switch.entries import (
+    KeyPart,
+    Lpm,
+    MulticastGroup,
+    Range,
+    RegisterPreset,
+    SwitchEntries,
+    TableEntry,
+    Ternary,
+)
+from inakit.switch.program.program import Program
 
 MATCHES: dict[str, type[Lpm] | type[Ternary] | type[Range]] = {"lpm": Lpm, "ternary": Ternary, "range": Range}
 

@@ -11,8 +11,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from experiments.labs.runners.mistakes import MistakeError, module_of, said, told
-from experiments.labs.sandbox.frames import answer_all
+from inakit.experiments.labs.runners.mistakes import MistakeError, module_of, said, told
+from inakit.experiments.labs.sandbox.frames import answer_all
 
 MODULE, FUNCTION = "planner", "plan"
 FILE = f"{MODULE}.py"

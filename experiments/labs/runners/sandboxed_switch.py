@@ -5,15 +5,15 @@ from __future__ import annotations
 import sysconfig
 from typing import Any
 
-from experiments.labs.runners.entry_format import entries_to
-from experiments.labs.sandbox.limits import MIB, Limits
-from experiments.labs.sandbox.process import ROOT, EndedError, Sandboxed, printable, python_paths
-from switch.entries import SwitchEntries
-from switch.interpret.interpreted_switch import Packets, Traced
-from switch.program.program import NEVER_APPLIED
-from topo.errors import InputError, UnsupportedError
+from inakit.experiments.labs.runners.entry_format import entries_to
+from inakit.experiments.labs.sandbox.limits import MIB, Limits
+from inakit.experiments.labs.sandbox.process import ROOT, EndedError, Sandboxed, printable, python_paths
+from inakit.switch.entries import SwitchEntries
+from inakit.switch.interpret.interpreted_switch import Packets, Traced
+from inakit.switch.program.program import NEVER_APPLIED
+from inakit.topo.errors import InputError, UnsupportedError
 
-MODULE = "experiments.labs.runners.switch_runner"
+MODULE = "inakit.experiments.labs.runners.switch_runner"
 HINT = f"; keep the skeleton's tables and actions ({NEVER_APPLIED})"
 
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import yaml
 
-from experiments.labs.sandbox.frames import answer_all
-from experiments.study.study_file import FILE, study_of
-from topo.errors import InakitError
-from topo.files.reader import ParsedFile, PlainLoader
+from inakit.experiments.labs.sandbox.frames import answer_all
+from inakit.experiments.study.study_file import FILE, study_of
+from inakit.topo.errors import InakitError
+from inakit.topo.files.reader import ParsedFile, PlainLoader
 
 NAME = "study.yml"
 MOST_RUNS = 2000

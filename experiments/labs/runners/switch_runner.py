@@ -10,13 +10,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from experiments.labs.runners.entry_format import entries_from, with_whole_names
-from experiments.labs.sandbox.frames import answer_all
-from switch.control.short_names import whole_name
-from switch.interpret.interpreted_switch import InterpretedSwitch, Packets
-from switch.program.program import Program
-from switch.program.read import parse_program
-from topo.errors import InakitError, InputError, RunError, UnsupportedError
+from inakit.experiments.labs.runners.entry_format import entries_from, with_whole_names
+from inakit.experiments.labs.sandbox.frames import answer_all
+from inakit.switch.control.short_names import whole_name
+from inakit.switch.interpret.interpreted_switch import InterpretedSwitch, Packets
+from inakit.switch.program.program import Program
+from inakit.switch.program.read import parse_program
+from inakit.topo.errors import InakitError, InputError, RunError, UnsupportedError
 
 Registers = tuple[tuple[str, tuple[int, ...]], ...]
 

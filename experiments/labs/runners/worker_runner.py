@@ -14,8 +14,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-from experiments.labs.runners.mistakes import MistakeError, module_of, said, told
-from experiments.labs.sandbox.frames import answer_all
+from inakit.experiments.labs.runners.mistakes import MistakeError, module_of, said, told
+from inakit.experiments.labs.sandbox.frames import answer_all
 
 MODULE, CLASS = "worker", "Worker"
 MOST_PACKETS = 64

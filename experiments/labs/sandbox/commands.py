@@ -11,9 +11,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments.labs.sandbox.limits import MIB, Limits
-from experiments.labs.sandbox.patience import Patience
-from experiments.labs.sandbox.process import ENVIRONMENT, EndedError, launcher
+from inakit.experiments.labs.sandbox.limits import MIB, Limits
+from inakit.experiments.labs.sandbox.patience import Patience
+from inakit.experiments.labs.sandbox.process import ENVIRONMENT, EndedError, launcher
 
 MOST_SAID = 64 << 10
 WAIT_S = 0.01

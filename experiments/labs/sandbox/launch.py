@@ -12,9 +12,9 @@ import os
 import sys
 from typing import Any
 
-from experiments.labs.sandbox import landlock, seccomp
-from experiments.labs.sandbox.frames import send
-from experiments.labs.sandbox.limits import Limits, limits_from, set_limits
+from inakit.experiments.labs.sandbox import landlock, seccomp
+from inakit.experiments.labs.sandbox.frames import send
+from inakit.experiments.labs.sandbox.limits import Limits, limits_from, set_limits
 
 
 def main() -> None:

@@ -16,14 +16,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from experiments.labs.sandbox.frames import LENGTH, MOST_BYTES, packed
-from experiments.labs.sandbox.limits import MIB, Limits
-from experiments.labs.sandbox.patience import Patience
+from inakit.experiments.labs.sandbox.frames import LENGTH, MOST_BYTES, packed
+from inakit.experiments.labs.sandbox.limits import MIB, Limits
+from inakit.experiments.labs.sandbox.patience import Patience
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
+"""The folder that has the package `inakit`."""
 START_S = 20.0
 MOST_SAID = 2000
-LAUNCH = "import sys; sys.path.insert(0, sys.argv.pop(1)); from experiments.labs.sandbox.launch import main; main()"
+LAUNCH = (
+    "import sys; sys.path.insert(0, sys.argv.pop(1)); from inakit.experiments.labs.sandbox.launch import main; main()"
+)
 ENVIRONMENT = {
     "PATH": "/usr/bin:/bin",
     "LANG": "C.UTF-8",

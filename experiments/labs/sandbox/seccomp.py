@@ -10,7 +10,7 @@ import errno
 import platform
 import struct
 
-from experiments.labs.sandbox.landlock import NO_NEW_PRIVILEGES, prctl
+from inakit.experiments.labs.sandbox.landlock import NO_NEW_PRIVILEGES, prctl
 
 SET_SECCOMP, FILTER = 22, 2
 ALLOW, REFUSE, KILL = 0x7FFF0000, 0x00050000, 0x80000000

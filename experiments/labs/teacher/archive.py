@@ -8,7 +8,7 @@ import lzma
 from collections.abc import Mapping
 from pathlib import Path
 
-from topo.errors import InputError
+from inakit.topo.errors import InputError
 
 FILE = "compiled.json.xz"
 

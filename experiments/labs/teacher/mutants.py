@@ -22,7 +22,7 @@ from typing import Any
 
 import yaml
 
-from topo.errors import InputError
+from inakit.topo.errors import InputError
 
 FILE = "mutants.yml"
 SOLUTIONS = "solutions"

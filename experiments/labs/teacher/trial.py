@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from experiments.labs.compiler.p4c import compile_p4
-from experiments.labs.grading.grade import Lab, Request, grade
-from experiments.labs.grading.item import Grade
-from experiments.labs.teacher.archive import key_of, program_in, read_archive, write_archive
-from experiments.labs.teacher.mutants import SOLUTIONS, Mutant, read_mutants
-from topo.errors import InputError
+from inakit.experiments.labs.compiler.p4c import compile_p4
+from inakit.experiments.labs.grading.grade import Lab, Request, grade
+from inakit.experiments.labs.grading.item import Grade
+from inakit.experiments.labs.teacher.archive import key_of, program_in, read_archive, write_archive
+from inakit.experiments.labs.teacher.mutants import SOLUTIONS, Mutant, read_mutants
+from inakit.topo.errors import InputError
 
 
 @dataclass(frozen=True)

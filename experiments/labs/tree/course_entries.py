@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from itertools import pairwise
 
-from experiments.labs.course.packets import GRADIENT, RESULT
-from experiments.labs.tree.plans import Drawn
-from experiments.labs.tree.tables import ADMITTED, CHILD_OF, DOWN, PIPELINE_OF, TABLES, UP
-from planner.core.plan import ROOT_LABEL, AggregationTree
-from switch.entries import MulticastGroup, SwitchEntries, TableEntry
+from inakit.experiments.labs.course.packets import GRADIENT, RESULT
+from inakit.experiments.labs.tree.plans import Drawn
+from inakit.experiments.labs.tree.tables import ADMITTED, CHILD_OF, DOWN, PIPELINE_OF, TABLES, UP
+from inakit.planner.core.plan import ROOT_LABEL, AggregationTree
+from inakit.switch.entries import MulticastGroup, SwitchEntries, TableEntry
 
 
 def course_entries(drawn: Drawn, switch: str, wanted: Collection[str] = tuple(TABLES)) -> SwitchEntries:

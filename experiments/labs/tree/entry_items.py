@@ -11,15 +11,15 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Protocol
 
-from experiments.labs.course.packets import GRADIENT, RESULT, Agg
-from experiments.labs.grading.finding import WrongError
-from experiments.labs.tree.course_entries import course_entries
-from experiments.labs.tree.model import ModelTree
-from experiments.labs.tree.network import Injected, TreeNetwork, run_jobs, short
-from experiments.labs.tree.plans import Drawn, drawn_plan
-from experiments.labs.tree.tables import ADMITTED, CHILD_OF, DOWN, PIPELINE_OF, UP
-from planner.core.plan import ROOT_LABEL
-from switch.entries import SwitchEntries
+from inakit.experiments.labs.course.packets import GRADIENT, RESULT, Agg
+from inakit.experiments.labs.grading.finding import WrongError
+from inakit.experiments.labs.tree.course_entries import course_entries
+from inakit.experiments.labs.tree.model import ModelTree
+from inakit.experiments.labs.tree.network import Injected, TreeNetwork, run_jobs, short
+from inakit.experiments.labs.tree.plans import Drawn, drawn_plan
+from inakit.experiments.labs.tree.tables import ADMITTED, CHILD_OF, DOWN, PIPELINE_OF, UP
+from inakit.planner.core.plan import ROOT_LABEL
+from inakit.switch.entries import SwitchEntries
 
 
 class EntriesOf(Protocol):

@@ -7,21 +7,21 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from random import Random
 
-from experiments.labs.course.bench import Bench
-from experiments.labs.course.packets import described
-from experiments.labs.course.switch_lab import ProgramPart, sent
-from experiments.labs.course.targets import SANDBOX
-from experiments.labs.grading.finding import Finding, Packets, WrongError
-from experiments.labs.grading.item import Item
-from experiments.labs.grading.submission import Submission
-from experiments.labs.runners.sandboxed_switch import SandboxedSwitch
-from experiments.labs.tree import entry_items, switch_items
-from experiments.labs.tree.course_entries import course_entries
-from experiments.labs.tree.entry_items import EntriesBench, EntriesOf
-from experiments.labs.tree.network import Injected
-from experiments.labs.tree.student_entries import FILE, StudentEntries
-from switch.entries import SwitchEntries
-from topo.errors import InputError
+from inakit.experiments.labs.course.bench import Bench
+from inakit.experiments.labs.course.packets import described
+from inakit.experiments.labs.course.switch_lab import ProgramPart, sent
+from inakit.experiments.labs.course.targets import SANDBOX
+from inakit.experiments.labs.grading.finding import Finding, Packets, WrongError
+from inakit.experiments.labs.grading.item import Item
+from inakit.experiments.labs.grading.submission import Submission
+from inakit.experiments.labs.runners.sandboxed_switch import SandboxedSwitch
+from inakit.experiments.labs.tree import entry_items, switch_items
+from inakit.experiments.labs.tree.course_entries import course_entries
+from inakit.experiments.labs.tree.entry_items import EntriesBench, EntriesOf
+from inakit.experiments.labs.tree.network import Injected
+from inakit.experiments.labs.tree.student_entries import FILE, StudentEntries
+from inakit.switch.entries import SwitchEntries
+from inakit.topo.errors import InputError
 
 PROGRAM = "tree"
 

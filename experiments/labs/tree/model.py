@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from experiments.labs.course.packets import RESULT, Agg, Values, agg_in, summed
-from experiments.labs.grading.finding import Packets
-from experiments.labs.tree.tables import ADMITTED, CHILD_OF, DOWN, PIPELINE_OF, SLOTS, TABLES, UP
-from planner.core.plan import ROOT_LABEL
-from switch.entries import SwitchEntries
+from inakit.experiments.labs.course.packets import RESULT, Agg, Values, agg_in, summed
+from inakit.experiments.labs.grading.finding import Packets
+from inakit.experiments.labs.tree.tables import ADMITTED, CHILD_OF, DOWN, PIPELINE_OF, SLOTS, TABLES, UP
+from inakit.planner.core.plan import ROOT_LABEL
+from inakit.switch.entries import SwitchEntries
 
 Found = tuple[int, ...] | None
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Protocol
 
-from experiments.labs.course.packets import GRADIENT, KINDS, RESULT, Agg, Values, agg_in, described, summed
-from experiments.labs.course.sums import explain_sum
-from experiments.labs.grading.finding import Exchange, Packets, WrongError
-from experiments.labs.tree.model import ModelTree
-from experiments.labs.tree.plans import Drawn
+from inakit.experiments.labs.course.packets import GRADIENT, KINDS, RESULT, Agg, Values, agg_in, described, summed
+from inakit.experiments.labs.course.sums import explain_sum
+from inakit.experiments.labs.grading.finding import Exchange, Packets, WrongError
+from inakit.experiments.labs.tree.model import ModelTree
+from inakit.experiments.labs.tree.plans import Drawn
 
 MOST_HOPS = 2000
 """What one packet may cause. A network in which packets go round causes more."""

@@ -12,8 +12,8 @@ from functools import cached_property
 from random import Random
 from typing import Any
 
-from planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Branch
-from topo.fabric.fabric import Fabric, Host, Link, Switch
+from inakit.planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Branch
+from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch
 
 CORE, SPINES, LEAVES, HOSTS = "core1", 2, 4, 4
 """A core, spines below it, leaves below these, and hosts at each leaf."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from experiments.labs.loss.nodes import worker_limits
-from experiments.labs.sandbox.process import EndedError, Sandboxed, printable
-from experiments.labs.tree.plans import Drawn
-from experiments.labs.tree.tables import DOWN, TABLES
-from switch.entries import MulticastGroup, SwitchEntries, TableEntry
-from topo.errors import InputError
+from inakit.experiments.labs.loss.nodes import worker_limits
+from inakit.experiments.labs.sandbox.process import EndedError, Sandboxed, printable
+from inakit.experiments.labs.tree.plans import Drawn
+from inakit.experiments.labs.tree.tables import DOWN, TABLES
+from inakit.switch.entries import MulticastGroup, SwitchEntries, TableEntry
+from inakit.topo.errors import InputError
 
 FILE = "entries.py"
 HIGHEST_PORT = 511
@@ -21,7 +21,7 @@ class StudentEntries:
     """The student's function, in a sandbox."""
 
     def __init__(self, text: str) -> None:
-        self.process = Sandboxed("experiments.labs.runners.entries_runner", worker_limits())
+        self.process = Sandboxed("inakit.experiments.labs.runners.entries_runner", worker_limits())
         try:
             self.ask("load", text)
         except BaseException:

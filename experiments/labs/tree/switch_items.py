@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from experiments.labs.course.bench import Bench
-from experiments.labs.course.packets import GRADIENT, RESULT, Agg, Values, summed
-from experiments.labs.course.sum import Left, aggregates
-from experiments.labs.course.sums import explain_sum
-from experiments.labs.tree.tables import ADMITTED, CHILD_OF, DOWN, PIPELINE_OF, TABLES, UP
-from planner.core.plan import ROOT_LABEL
-from switch.entries import MulticastGroup, SwitchEntries, TableEntry
+from inakit.experiments.labs.course.bench import Bench
+from inakit.experiments.labs.course.packets import GRADIENT, RESULT, Agg, Values, summed
+from inakit.experiments.labs.course.sum import Left, aggregates
+from inakit.experiments.labs.course.sums import explain_sum
+from inakit.experiments.labs.tree.tables import ADMITTED, CHILD_OF, DOWN, PIPELINE_OF, TABLES, UP
+from inakit.planner.core.plan import ROOT_LABEL
+from inakit.switch.entries import MulticastGroup, SwitchEntries, TableEntry
 
 CHILDREN = 3
 ROUNDS = 3

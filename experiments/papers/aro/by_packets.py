@@ -11,20 +11,20 @@ from functools import partial
 
 from rich.console import Console
 
-from experiments.emulate.defaults import rate_words
-from experiments.papers.aro.effectiveness import OTHER_READINGS
-from experiments.papers.aro.schemes import ALPHA, EXACT, TIME_LIMIT_S, compared
-from experiments.papers.aro.setting import CAPACITY_BPS, SJST, AroSetting
-from experiments.papers.common.figure import Request
-from experiments.papers.common.planned_measured import Planned, run_plans
-from experiments.run.scenario import DEFAULT_GRADIENT_BYTES
-from planner.core.method import Options
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from planner.core.solving import SolverOptions
-from planner.methods.aro.accelerated import accelerated
-from planner.registry import METHODS
-from planner.trees.from_paths import plan_from_paths
+from inakit.experiments.emulate.defaults import rate_words
+from inakit.experiments.papers.aro.effectiveness import OTHER_READINGS
+from inakit.experiments.papers.aro.schemes import ALPHA, EXACT, TIME_LIMIT_S, compared
+from inakit.experiments.papers.aro.setting import CAPACITY_BPS, SJST, AroSetting
+from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.planned_measured import Planned, run_plans
+from inakit.experiments.run.scenario import DEFAULT_GRADIENT_BYTES
+from inakit.planner.core.method import Options
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.core.solving import SolverOptions
+from inakit.planner.methods.aro.accelerated import accelerated
+from inakit.planner.registry import METHODS
+from inakit.planner.trees.from_paths import plan_from_paths
 
 SEED = 0
 QUICK_GRADIENT_BYTES = DEFAULT_GRADIENT_BYTES // 10

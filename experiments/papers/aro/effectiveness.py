@@ -10,16 +10,16 @@ from statistics import pstdev as sd
 from rich.console import Console
 from rich.table import Table
 
-from experiments.papers.aro.sample import Case, Sample, cases, sample
-from experiments.papers.aro.schemes import EXACT, compared
-from experiments.papers.aro.setting import MJMT, SJMT, SJST, AroSetting
-from experiments.papers.common import statements
-from experiments.papers.common.drawing import save
-from experiments.papers.common.estimates import means
-from experiments.papers.common.figure import Request
-from experiments.papers.common.panels import BARS, LINES, VIOLINS, Panel, Printed, Values
-from experiments.papers.common.statements import Statement
-from experiments.papers.common.value_tables import number, table_of
+from inakit.experiments.papers.aro.sample import Case, Sample, cases, sample
+from inakit.experiments.papers.aro.schemes import EXACT, compared
+from inakit.experiments.papers.aro.setting import MJMT, SJMT, SJST, AroSetting
+from inakit.experiments.papers.common import statements
+from inakit.experiments.papers.common.drawing import save
+from inakit.experiments.papers.common.estimates import means
+from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.panels import BARS, LINES, VIOLINS, Panel, Printed, Values
+from inakit.experiments.papers.common.statements import Statement
+from inakit.experiments.papers.common.value_tables import number, table_of
 
 BASELINES = ("RANDOM", "GRID", "AggTree")
 GROWING = (EXACT, "RANDOM", "AggTree")

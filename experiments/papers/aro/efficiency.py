@@ -12,18 +12,18 @@ from itertools import chain
 
 from rich.console import Console
 
-from experiments.papers.aro.sample import Case, Sample, sample
-from experiments.papers.aro.schemes import EXACT, SCHEMES
-from experiments.papers.aro.setting import SJST, AroSetting
-from experiments.papers.common import statements
-from experiments.papers.common.drawing import save
-from experiments.papers.common.estimates import Estimate, Series, means, ratio_of_means
-from experiments.papers.common.figure import Request
-from experiments.papers.common.own_planners import COMPARES_VARIANTS, leave_out
-from experiments.papers.common.panels import LINES, Panel, Values
-from experiments.papers.common.statements import Statement
-from experiments.papers.common.value_tables import table_of
-from experiments.styles.method_styles import categories
+from inakit.experiments.papers.aro.sample import Case, Sample, sample
+from inakit.experiments.papers.aro.schemes import EXACT, SCHEMES
+from inakit.experiments.papers.aro.setting import SJST, AroSetting
+from inakit.experiments.papers.common import statements
+from inakit.experiments.papers.common.drawing import save
+from inakit.experiments.papers.common.estimates import Estimate, Series, means, ratio_of_means
+from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.own_planners import COMPARES_VARIANTS, leave_out
+from inakit.experiments.papers.common.panels import LINES, Panel, Values
+from inakit.experiments.papers.common.statements import Statement
+from inakit.experiments.papers.common.value_tables import table_of
+from inakit.experiments.styles.method_styles import categories
 
 FAST = (EXACT, "ARO-SRO", "ARO-APP", "ARO-ACC")
 LITERAL = ("literal aro-qsr", "literal aro-sro", "literal aro-app", "literal aro-acc")

@@ -12,15 +12,15 @@ from dataclasses import dataclass, replace
 
 from rich.console import Console
 
-from experiments.papers.common.figure import Request
-from experiments.papers.common.own_planners import own_planners
-from experiments.papers.common.planned_measured import Planned, RateRow, bytes_of, run_plans
-from experiments.run.scenario import FabricChoice, JobChoice, build_problem
-from planner.core.evaluate import evaluate
-from planner.core.method import Options
-from planner.core.problem import Problem
-from planner.methods.aro.method import without_pipelines
-from planner.registry import METHODS
+from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.own_planners import own_planners
+from inakit.experiments.papers.common.planned_measured import Planned, RateRow, bytes_of, run_plans
+from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from inakit.planner.core.evaluate import evaluate
+from inakit.planner.core.method import Options
+from inakit.planner.core.problem import Problem
+from inakit.planner.methods.aro.method import without_pipelines
+from inakit.planner.registry import METHODS
 
 CAPACITY = "2M"
 

@@ -8,12 +8,12 @@ from statistics import fmean
 
 from rich.console import Console
 
-from experiments.papers.aro.schemes import EXACT, GAP, ROUNDING, measure
-from experiments.papers.aro.setting import AroSetting
-from experiments.papers.common.estimates import Estimate, Series, estimate
-from experiments.papers.common.figure import Request
-from experiments.papers.common.sweep import Measured, Result, Trial, Value, sweep
-from traffic.measure.verdict import VALID, Verdict
+from inakit.experiments.papers.aro.schemes import EXACT, GAP, ROUNDING, measure
+from inakit.experiments.papers.aro.setting import AroSetting
+from inakit.experiments.papers.common.estimates import Estimate, Series, estimate
+from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.sweep import Measured, Result, Trial, Value, sweep
+from inakit.traffic.measure.verdict import VALID, Verdict
 
 SEEDS, QUICK_SEEDS = 30, 2
 QUICK_LIMIT_S = 3.0

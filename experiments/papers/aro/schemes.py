@@ -14,17 +14,17 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import floor
 
-from experiments.papers.aro.setting import CAPACITY_BPS, AroSetting
-from experiments.papers.common.own_planners import own_planners
-from experiments.papers.common.sweep import Result, Trial
-from planner.core.method import Options
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from planner.core.solving import SolverOptions
-from planner.methods.aro.accelerated import accelerated
-from planner.methods.aro.variants import LiteralOptions
-from planner.registry import METHODS
-from topo.errors import SolverError
+from inakit.experiments.papers.aro.setting import CAPACITY_BPS, AroSetting
+from inakit.experiments.papers.common.own_planners import own_planners
+from inakit.experiments.papers.common.sweep import Result, Trial
+from inakit.planner.core.method import Options
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.core.solving import SolverOptions
+from inakit.planner.methods.aro.accelerated import accelerated
+from inakit.planner.methods.aro.variants import LiteralOptions
+from inakit.planner.registry import METHODS
+from inakit.topo.errors import SolverError
 
 LEVELS = 100
 ALPHA = 0.6

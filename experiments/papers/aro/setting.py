@@ -7,12 +7,12 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from math import floor
 
-from experiments.papers.common.sweep import Trial
-from planner.core.problem import Job, Problem
-from topo.fabric.clos import leaf_spine
-from topo.fabric.fabric import Fabric
-from topo.fabric.variations import with_ina, with_pipelines
-from traffic.wire.frames import FRAGMENT
+from inakit.experiments.papers.common.sweep import Trial
+from inakit.planner.core.problem import Job, Problem
+from inakit.topo.fabric.clos import leaf_spine
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.variations import with_ina, with_pipelines
+from inakit.traffic.wire.frames import FRAGMENT
 
 CAPACITY_BPS = 100e9
 HOSTS_PER_LEAF = 24

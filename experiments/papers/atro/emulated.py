@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from experiments.papers.common.figure import Request
-from experiments.papers.common.own_planners import own_planners
-from experiments.papers.common.planned_measured import Planned, bytes_of, run_plans
-from planner.core.problem import Job
-from planner.methods.atro.cluster import Cluster
-from planner.methods.atro.method import design
-from planner.registry import METHODS
-from traffic.wire.frames import FRAGMENT
+from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.own_planners import own_planners
+from inakit.experiments.papers.common.planned_measured import Planned, bytes_of, run_plans
+from inakit.planner.core.problem import Job
+from inakit.planner.methods.atro.cluster import Cluster
+from inakit.planner.methods.atro.method import design
+from inakit.planner.registry import METHODS
+from inakit.traffic.wire.frames import FRAGMENT
 
 CAPACITY_BPS = 2e6
 CLUSTER = Cluster(aggregators=4, common=12, ports=6, workers=32, capacity_bps=CAPACITY_BPS)

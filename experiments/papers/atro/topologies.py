@@ -17,31 +17,31 @@ from statistics import pstdev as sd
 from rich.console import Console
 from rich.table import Table
 
-from experiments.papers.common import drawing, statements, value_tables
-from experiments.papers.common.estimates import estimate, means
-from experiments.papers.common.figure import Request
-from experiments.papers.common.own_planners import own_planners
-from experiments.papers.common.panels import LINES, VIOLINS, Panel, Place, Printed
-from experiments.papers.common.statements import Statement
-from experiments.papers.common.sweep import Measured, Result, Trial, sweep
-from planner.core.method import Options
-from planner.core.problem import Job, Problem
-from planner.core.solving import SolverOptions
-from planner.methods import paring, spar
-from planner.methods.aro.decoupling import task_graph
-from planner.methods.aro.single.flow import Demand, FlowTest
-from planner.methods.aro.single.one_task import best_flows
-from planner.methods.aro.task import tasks_of
-from planner.methods.atro.cluster import Cluster
-from planner.methods.atro.optimum import optimise
-from planner.methods.paring import ParingOptions
-from planner.registry import METHODS
-from planner.trees.overlay import OverlayOptions
-from topo.fabric.clos import fat_tree, leaf_spine
-from topo.fabric.fabric import Fabric
-from topo.fabric.variations import with_ina
-from traffic.measure.verdict import VALID, Verdict
-from traffic.wire.frames import FRAGMENT
+from inakit.experiments.papers.common import drawing, statements, value_tables
+from inakit.experiments.papers.common.estimates import estimate, means
+from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.own_planners import own_planners
+from inakit.experiments.papers.common.panels import LINES, VIOLINS, Panel, Place, Printed
+from inakit.experiments.papers.common.statements import Statement
+from inakit.experiments.papers.common.sweep import Measured, Result, Trial, sweep
+from inakit.planner.core.method import Options
+from inakit.planner.core.problem import Job, Problem
+from inakit.planner.core.solving import SolverOptions
+from inakit.planner.methods import paring, spar
+from inakit.planner.methods.aro.decoupling import task_graph
+from inakit.planner.methods.aro.single.flow import Demand, FlowTest
+from inakit.planner.methods.aro.single.one_task import best_flows
+from inakit.planner.methods.aro.task import tasks_of
+from inakit.planner.methods.atro.cluster import Cluster
+from inakit.planner.methods.atro.optimum import optimise
+from inakit.planner.methods.paring import ParingOptions
+from inakit.planner.registry import METHODS
+from inakit.planner.trees.overlay import OverlayOptions
+from inakit.topo.fabric.clos import fat_tree, leaf_spine
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.variations import with_ina
+from inakit.traffic.measure.verdict import VALID, Verdict
+from inakit.traffic.wire.frames import FRAGMENT
 
 CAPACITY_BPS = 100e9
 QUANTUM_BPS = 1e9

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
-from planner.core.problem import Job, Problem
-from topo.fabric.fabric import Fabric
+from inakit.planner.core.problem import Job, Problem
+from inakit.topo.fabric.fabric import Fabric
 
 
 def host_bound_bps(problem: Problem) -> float:

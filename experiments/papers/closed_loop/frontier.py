@@ -12,24 +12,24 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from experiments.papers.closed_loop.bounds import host_bound_bps
-from experiments.papers.closed_loop.networks import FRONTIER
-from experiments.papers.common.drawing import save
-from experiments.papers.common.estimates import exact
-from experiments.papers.common.figure import Request
-from experiments.papers.common.panels import BARS, Panel
-from experiments.papers.common.sweep import Measured, Result, Trial, sweep
-from experiments.papers.common.value_tables import number
-from planner.core.evaluate import evaluate
-from planner.core.method import PLANNED, Options
-from planner.core.problem import Problem
-from planner.methods.aro.variants import VARIANTS
-from planner.methods.forest.best_forest import least_bound
-from planner.registry import METHODS, OWN
-from planner.trees.headroom import as_run
-from topo.errors import InputError, PlanError, SolverError
-from topo.files.csv_table import write_csv
-from traffic.measure.verdict import VALID, Verdict
+from inakit.experiments.papers.closed_loop.bounds import host_bound_bps
+from inakit.experiments.papers.closed_loop.networks import FRONTIER
+from inakit.experiments.papers.common.drawing import save
+from inakit.experiments.papers.common.estimates import exact
+from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.panels import BARS, Panel
+from inakit.experiments.papers.common.sweep import Measured, Result, Trial, sweep
+from inakit.experiments.papers.common.value_tables import number
+from inakit.planner.core.evaluate import evaluate
+from inakit.planner.core.method import PLANNED, Options
+from inakit.planner.core.problem import Problem
+from inakit.planner.methods.aro.variants import VARIANTS
+from inakit.planner.methods.forest.best_forest import least_bound
+from inakit.planner.registry import METHODS, OWN
+from inakit.planner.trees.headroom import as_run
+from inakit.topo.errors import InputError, PlanError, SolverError
+from inakit.topo.files.csv_table import write_csv
+from inakit.traffic.measure.verdict import VALID, Verdict
 
 TIME_LIMIT_S = 60.0
 NEAR = 0.05

@@ -8,20 +8,20 @@ from statistics import fmean
 from rich.console import Console
 from rich.table import Table
 
-from experiments.papers.closed_loop.networks import NETWORKS, OF_ARO, OWN, RANDOM
-from experiments.papers.common.drawing import save
-from experiments.papers.common.estimates import estimate
-from experiments.papers.common.figure import Request
-from experiments.papers.common.panels import BARS, VIOLINS, Panel
-from experiments.papers.common.planned_measured import is_near
-from experiments.papers.common.sweep import Measured, Result, Trial, sweep
-from experiments.run.run import Run, run_plan
-from experiments.worlds.registry import find_world
-from planner.core.evaluate import evaluate
-from planner.core.method import AFTERWARDS, PLANNED, ROUTED, Options
-from planner.registry import METHODS
-from planner.trees.headroom import as_run
-from traffic.measure.verdict import VALID, Verdict, worst_of
+from inakit.experiments.papers.closed_loop.networks import NETWORKS, OF_ARO, OWN, RANDOM
+from inakit.experiments.papers.common.drawing import save
+from inakit.experiments.papers.common.estimates import estimate
+from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.panels import BARS, VIOLINS, Panel
+from inakit.experiments.papers.common.planned_measured import is_near
+from inakit.experiments.papers.common.sweep import Measured, Result, Trial, sweep
+from inakit.experiments.run.run import Run, run_plan
+from inakit.experiments.worlds.registry import find_world
+from inakit.planner.core.evaluate import evaluate
+from inakit.planner.core.method import AFTERWARDS, PLANNED, ROUTED, Options
+from inakit.planner.registry import METHODS
+from inakit.planner.trees.headroom import as_run
+from inakit.traffic.measure.verdict import VALID, Verdict, worst_of
 
 SEEDS, QUICK_SEEDS = 30, 3
 LARGE_SEEDS = 3

@@ -6,13 +6,13 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 
-from experiments.papers.aro.setting import MJMT, SJMT, SJST, AroSetting
-from planner.core.problem import Job, Problem
-from topo.fabric.clos import fat_tree, leaf_spine
-from topo.fabric.fabric import Fabric
-from topo.fabric.rails import rail_pods
-from topo.fabric.variations import with_capacities, with_ina, with_pipelines
-from traffic.wire.frames import FRAGMENT
+from inakit.experiments.papers.aro.setting import MJMT, SJMT, SJST, AroSetting
+from inakit.planner.core.problem import Job, Problem
+from inakit.topo.fabric.clos import fat_tree, leaf_spine
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.rails import rail_pods
+from inakit.topo.fabric.variations import with_capacities, with_ina, with_pipelines
+from inakit.traffic.wire.frames import FRAGMENT
 
 FRAGMENTS = 200
 """The fragments of every gradient: enough for a steady rate, few enough for a run of seconds."""

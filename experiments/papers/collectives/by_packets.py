@@ -14,24 +14,24 @@ from itertools import product
 from rich.console import Console
 from rich.table import Table
 
-from experiments.faults.fault_plan import FaultPlan
-from experiments.papers.aro.setting import SJST
-from experiments.papers.common.figure import Request
-from experiments.papers.common.sweep import Measured, Result, Trial, sweep
-from experiments.run.planning import plan_to_run
-from experiments.run.run import Run, run_plan
-from experiments.worlds.registry import find_world
-from planner.core.evaluate import evaluate
-from planner.core.problem import Job, Problem
-from planner.install.fault_entries import LinkFaults
-from planner.placement.policies import find_policy
-from planner.placement.queue import QueuedJob
-from planner.placement.simulate import place_queue
-from topo.fabric.clos import fat_tree, leaf_spine
-from topo.fabric.fabric import Fabric
-from topo.files.csv_table import write_csv
-from traffic.measure.verdict import VALID, Verdict
-from traffic.wire.frames import FRAGMENT
+from inakit.experiments.faults.fault_plan import FaultPlan
+from inakit.experiments.papers.aro.setting import SJST
+from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.sweep import Measured, Result, Trial, sweep
+from inakit.experiments.run.planning import plan_to_run
+from inakit.experiments.run.run import Run, run_plan
+from inakit.experiments.worlds.registry import find_world
+from inakit.planner.core.evaluate import evaluate
+from inakit.planner.core.problem import Job, Problem
+from inakit.planner.install.fault_entries import LinkFaults
+from inakit.planner.placement.policies import find_policy
+from inakit.planner.placement.queue import QueuedJob
+from inakit.planner.placement.simulate import place_queue
+from inakit.topo.fabric.clos import fat_tree, leaf_spine
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.files.csv_table import write_csv
+from inakit.traffic.measure.verdict import VALID, Verdict
+from inakit.traffic.wire.frames import FRAGMENT
 
 GRADIENT_BYTES = 1000 * 4 * FRAGMENT.values
 PLACED_JOBS, PLACED_WORKERS = 6, 15

@@ -13,22 +13,22 @@ from itertools import product
 from rich.console import Console
 from rich.table import Table
 
-from experiments.papers.common.drawing import save
-from experiments.papers.common.estimates import exact
-from experiments.papers.common.figure import Request
-from experiments.papers.common.panels import LINES, Panel
-from experiments.papers.common.sweep import Measured, Result, Trial, sweep
-from experiments.run.planning import plan_to_run
-from experiments.run.run import Run, run_plan
-from experiments.styles.method_styles import MINT, MUSTARD, NAVY, PLUM, RED, SKY, Style
-from experiments.worlds.registry import find_world
-from planner.core.evaluate import evaluate
-from planner.core.problem import Job, Problem
-from topo.errors import RunError
-from topo.fabric.clos import leaf_spine
-from topo.fabric.variations import with_delay
-from traffic.measure.verdict import VALID, Verdict
-from traffic.wire.frames import FRAGMENT
+from inakit.experiments.papers.common.drawing import save
+from inakit.experiments.papers.common.estimates import exact
+from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.panels import LINES, Panel
+from inakit.experiments.papers.common.sweep import Measured, Result, Trial, sweep
+from inakit.experiments.run.planning import plan_to_run
+from inakit.experiments.run.run import Run, run_plan
+from inakit.experiments.styles.method_styles import MINT, MUSTARD, NAVY, PLUM, RED, SKY, Style
+from inakit.experiments.worlds.registry import find_world
+from inakit.planner.core.evaluate import evaluate
+from inakit.planner.core.problem import Job, Problem
+from inakit.topo.errors import RunError
+from inakit.topo.fabric.clos import leaf_spine
+from inakit.topo.fabric.variations import with_delay
+from inakit.traffic.measure.verdict import VALID, Verdict
+from inakit.traffic.wire.frames import FRAGMENT
 
 MESSAGE_BYTES = 4096
 WORKERS, QUICK_WORKERS = (16, 64, 256, 1024), (16, 64)

@@ -10,11 +10,11 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 
-from experiments.papers.common import points
-from experiments.papers.common.legend import legend
-from experiments.papers.common.panel_kinds import KINDS
-from experiments.papers.common.panels import Panel
-from topo.errors import writing
+from inakit.experiments.papers.common import points
+from inakit.experiments.papers.common.legend import legend
+from inakit.experiments.papers.common.panel_kinds import KINDS
+from inakit.experiments.papers.common.panels import Panel
+from inakit.topo.errors import writing
 
 PANEL_INCHES, ALONE_INCHES = (4.6, 3.7), (6.6, 4.0)
 """Width and height of a panel that stands beside others, and of a single one."""

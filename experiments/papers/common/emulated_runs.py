@@ -9,29 +9,29 @@ from typing import Any
 
 from rich.console import Console
 
-from experiments.calibrate.rate_probe import fit, packets
-from experiments.emulate.defaults import rate_words
-from experiments.emulate.emulate import overall
-from experiments.papers.common.figure import Request
-from experiments.report.write import report_beside
-from experiments.run.dilation import as_described, slowed_options, slowed_problem
-from experiments.run.outcome import Outcome, planned_figures
-from experiments.run.printed.progress import bar
-from experiments.run.printed.report import VERDICT_STYLES, shortened
-from experiments.run.record import RunFolder, RunRecord, check_results
-from experiments.run.run import Run, always, run_plan
-from experiments.worlds.auto import print_choice
-from experiments.worlds.emulated import EmulatedWorld
-from experiments.worlds.registry import find_world, is_virtual
-from experiments.worlds.world import World
-from planner.core.evaluate import evaluate
-from planner.core.files import save_jobs, save_plan
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from topo.files.fabric_records import document_of
-from topo.files.fabrics import save_fabric
-from traffic.measure.fidelity import Excuses
-from traffic.runs.closed_loop import Interference, Progress, ReliableOptions
+from inakit.experiments.calibrate.rate_probe import fit, packets
+from inakit.experiments.emulate.defaults import rate_words
+from inakit.experiments.emulate.emulate import overall
+from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.report.write import report_beside
+from inakit.experiments.run.dilation import as_described, slowed_options, slowed_problem
+from inakit.experiments.run.outcome import Outcome, planned_figures
+from inakit.experiments.run.printed.progress import bar
+from inakit.experiments.run.printed.report import VERDICT_STYLES, shortened
+from inakit.experiments.run.record import RunFolder, RunRecord, check_results
+from inakit.experiments.run.run import Run, always, run_plan
+from inakit.experiments.worlds.auto import print_choice
+from inakit.experiments.worlds.emulated import EmulatedWorld
+from inakit.experiments.worlds.registry import find_world, is_virtual
+from inakit.experiments.worlds.world import World
+from inakit.planner.core.evaluate import evaluate
+from inakit.planner.core.files import save_jobs, save_plan
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.topo.files.fabric_records import document_of
+from inakit.topo.files.fabrics import save_fabric
+from inakit.traffic.measure.fidelity import Excuses
+from inakit.traffic.runs.closed_loop import Interference, Progress, ReliableOptions
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from topo.errors import InputError
+from inakit.topo.errors import InputError
 
 
 @dataclass(frozen=True)

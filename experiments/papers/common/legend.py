@@ -8,9 +8,9 @@ from matplotlib.artist import Artist
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from experiments.papers.common.estimates import INTERVAL
-from experiments.papers.common.panel_kinds import PAPER, PLANNED, line_width
-from experiments.papers.common.panels import LINES, VIOLINS, Panel
+from inakit.experiments.papers.common.estimates import INTERVAL
+from inakit.experiments.papers.common.panel_kinds import PAPER, PLANNED, line_width
+from inakit.experiments.papers.common.panels import LINES, VIOLINS, Panel
 
 
 def legend(panels: Sequence[Panel], interval: str = INTERVAL) -> list[Artist]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from planner.registry import OWN
+from inakit.planner.registry import OWN
 
 COMPARES_SCHEDULERS = (
     "it compares schedulers of optical circuits (planner/methods/p4inc_aoi), which get a Scheduling and give a \

@@ -9,9 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.transforms import ScaledTranslation, Transform
 
-from experiments.papers.common.estimates import Estimate
-from experiments.papers.common.panels import BARS, LINES, VIOLINS, Panel
-from experiments.styles.method_styles import Style
+from inakit.experiments.papers.common.estimates import Estimate
+from inakit.experiments.papers.common.panels import BARS, LINES, VIOLINS, Panel
+from inakit.experiments.styles.method_styles import Style
 
 MOST_LETTERS = 56
 """The largest number of letters of all names that stand side by side under an axis; longer names stand aslant."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from experiments.papers.common.estimates import Series
-from experiments.styles.method_styles import Style, style_of
+from inakit.experiments.papers.common.estimates import Series
+from inakit.experiments.styles.method_styles import Style, style_of
 
 Place = str | float
 """A place on the x axis: a number, or the name of a group of bars."""

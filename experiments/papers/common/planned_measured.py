@@ -9,20 +9,20 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from experiments.papers.common.drawing import save
-from experiments.papers.common.emulated_runs import EmulatedRun, run_emulated
-from experiments.papers.common.estimates import exact
-from experiments.papers.common.figure import Request
-from experiments.papers.common.panels import BARS, Panel
-from experiments.papers.common.value_tables import number
-from experiments.run.outcome import Outcome
-from experiments.run.printed.report import VERDICT_STYLES
-from experiments.run.printed.tables import NamedTable
-from planner.core.evaluate import evaluate
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from planner.trees.headroom import with_room_for_results
-from traffic.measure.verdict import VALID, Verdict, worst_of
+from inakit.experiments.papers.common.drawing import save
+from inakit.experiments.papers.common.emulated_runs import EmulatedRun, run_emulated
+from inakit.experiments.papers.common.estimates import exact
+from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.panels import BARS, Panel
+from inakit.experiments.papers.common.value_tables import number
+from inakit.experiments.run.outcome import Outcome
+from inakit.experiments.run.printed.report import VERDICT_STYLES
+from inakit.experiments.run.printed.tables import NamedTable
+from inakit.planner.core.evaluate import evaluate
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.trees.headroom import with_room_for_results
+from inakit.traffic.measure.verdict import VALID, Verdict, worst_of
 
 GRADIENT_BYTES, QUICK_GRADIENT_BYTES = 102_400, 51_200
 

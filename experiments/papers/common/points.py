@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from math import isnan
 from pathlib import Path
 
-from experiments.papers.common.estimates import INTERVAL
-from experiments.papers.common.panels import Panel
+from inakit.experiments.papers.common.estimates import INTERVAL
+from inakit.experiments.papers.common.panels import Panel
 
 COLUMNS = (
     "panel", "quantity", "x_axis", "x", "method", "statistic", "value", "interval_low", "interval_high", "interval",

@@ -12,14 +12,14 @@ from statistics import fmean
 
 from rich.console import Console
 
-from experiments.papers.common.estimates import Estimate, estimate
-from experiments.sweeps import one_trial
-from experiments.sweeps.code_version import ROOT, code_version
-from experiments.sweeps.engines import Loky
-from experiments.sweeps.kept import Finished, Kept
-from experiments.sweeps.run_trials import run_trials
-from topo.errors import RunError
-from traffic.measure.verdict import VALID
+from inakit.experiments.papers.common.estimates import Estimate, estimate
+from inakit.experiments.sweeps import one_trial
+from inakit.experiments.sweeps.code_version import ROOT, code_version
+from inakit.experiments.sweeps.engines import Loky
+from inakit.experiments.sweeps.kept import Finished, Kept
+from inakit.experiments.sweeps.run_trials import run_trials
+from inakit.topo.errors import RunError
+from inakit.traffic.measure.verdict import VALID
 
 CODE = (
     "topo",

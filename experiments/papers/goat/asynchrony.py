@@ -14,12 +14,12 @@ from dataclasses import asdict, fields
 
 from rich.console import Console
 
-from experiments.papers.common import statements
-from experiments.papers.common.drawing import save
-from experiments.papers.common.emulated_runs import run_emulated
-from experiments.papers.common.figure import Request
-from experiments.papers.goat.asynchrony_panels import panels
-from experiments.papers.goat.asynchrony_report import (
+from inakit.experiments.papers.common import statements
+from inakit.experiments.papers.common.drawing import save
+from inakit.experiments.papers.common.emulated_runs import run_emulated
+from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.goat.asynchrony_panels import panels
+from inakit.experiments.papers.goat.asynchrony_report import (
     AsynchronyPoint,
     conclusion,
     means_table,
@@ -27,10 +27,10 @@ from experiments.papers.goat.asynchrony_report import (
     over_window,
     said,
 )
-from experiments.papers.goat.asynchrony_runs import FRAGMENTS, AsynchronyRun, settings, testbed
-from experiments.run.outcome import Outcome, measured_figures, switch_events
-from traffic.wire.frames import FRAGMENT
-from traffic.wire.packet_format import Event
+from inakit.experiments.papers.goat.asynchrony_runs import FRAGMENTS, AsynchronyRun, settings, testbed
+from inakit.experiments.run.outcome import Outcome, measured_figures, switch_events
+from inakit.traffic.wire.frames import FRAGMENT
+from inakit.traffic.wire.packet_format import Event
 
 
 def run(console: Console, request: Request) -> str:

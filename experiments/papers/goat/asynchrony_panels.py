@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from experiments.papers.common.estimates import MISSING, exact
-from experiments.papers.common.panels import LINES, Panel
-from experiments.papers.goat.asynchrony_report import (
+from inakit.experiments.papers.common.estimates import MISSING, exact
+from inakit.experiments.papers.common.panels import LINES, Panel
+from inakit.experiments.papers.goat.asynchrony_report import (
     AsynchronyPoint,
     Mean,
     ingress_kb,

@@ -8,10 +8,10 @@ from statistics import fmean
 
 from rich.table import Table
 
-from experiments.papers.common.estimates import MISSING, Estimate, estimate
-from experiments.papers.common.statements import Statement, crosses, rises
-from experiments.run.printed.tables import NARROW
-from traffic.measure.verdict import VALID
+from inakit.experiments.papers.common.estimates import MISSING, Estimate, estimate
+from inakit.experiments.papers.common.statements import Statement, crosses, rises
+from inakit.experiments.run.printed.tables import NARROW
+from inakit.traffic.measure.verdict import VALID
 
 
 @dataclass(frozen=True)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 
-from experiments.papers.common.emulated_runs import EmulatedRun
-from experiments.papers.common.own_planners import own_planners
-from experiments.papers.goat.testbed import SCHEMES, Paces, at_rate, everywhere, patient, plan_of
-from planner.core.plan import SHARED_WINDOW, Plan
-from planner.core.problem import Job, Problem
-from topo.fabric.generators import goat_testbed
-from topo.fabric.variations import with_aggregators
-from traffic.faults.endpoint_faults import Stragglers
-from traffic.measure.fidelity import Excuses
-from traffic.wire.frames import FRAGMENT
+from inakit.experiments.papers.common.emulated_runs import EmulatedRun
+from inakit.experiments.papers.common.own_planners import own_planners
+from inakit.experiments.papers.goat.testbed import SCHEMES, Paces, at_rate, everywhere, patient, plan_of
+from inakit.planner.core.plan import SHARED_WINDOW, Plan
+from inakit.planner.core.problem import Job, Problem
+from inakit.topo.fabric.generators import goat_testbed
+from inakit.topo.fabric.variations import with_aggregators
+from inakit.traffic.faults.endpoint_faults import Stragglers
+from inakit.traffic.measure.fidelity import Excuses
+from inakit.traffic.wire.frames import FRAGMENT
 
 FRAGMENTS = SHARED_WINDOW
 """The fragments of a gradient: as many as may be on their way at once where slots are shared."""

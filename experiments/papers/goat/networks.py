@@ -11,11 +11,11 @@ from math import inf
 import networkx as nx
 import numpy as np
 
-from planner.methods.goat.gina import Gina
-from planner.methods.goat.shared_slots import PS, SlotTree
-from topo.fabric.clos import fat_tree, leaf_spine
-from topo.fabric.fabric import Fabric
-from topo.fabric.variations import with_ina
+from inakit.planner.methods.goat.gina import Gina
+from inakit.planner.methods.goat.shared_slots import PS, SlotTree
+from inakit.topo.fabric.clos import fat_tree, leaf_spine
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.variations import with_ina
 
 NETWORKS: dict[str, Callable[[], Fabric]] = {
     "leaf-spine": cache(lambda: leaf_spine(10, 10, 5)),

@@ -14,25 +14,25 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from experiments.papers.common import statements
-from experiments.papers.common.drawing import save
-from experiments.papers.common.estimates import Estimate
-from experiments.papers.common.figure import Request
-from experiments.papers.common.own_planners import own_planners
-from experiments.papers.common.panels import LINES, Panel, Place
-from experiments.papers.common.statements import Statement
-from experiments.papers.common.sweep import Measured, Result, Trial, sweep
-from experiments.papers.goat.networks import NETWORKS, Drawn, draw
-from planner.core.method import Options
-from planner.core.problem import Job, Problem
-from planner.core.rates.loads import flow_counts
-from planner.methods.goat.arrival import Gradient, simulate
-from planner.methods.goat.gina import value
-from planner.methods.goat.krgs import KrgsOptions, schedule
-from planner.methods.goat.shared_slots import FloatArray, Sharing
-from planner.registry import METHODS
-from traffic.measure.verdict import VALID
-from traffic.wire.frames import FRAGMENT
+from inakit.experiments.papers.common import statements
+from inakit.experiments.papers.common.drawing import save
+from inakit.experiments.papers.common.estimates import Estimate
+from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.own_planners import own_planners
+from inakit.experiments.papers.common.panels import LINES, Panel, Place
+from inakit.experiments.papers.common.statements import Statement
+from inakit.experiments.papers.common.sweep import Measured, Result, Trial, sweep
+from inakit.experiments.papers.goat.networks import NETWORKS, Drawn, draw
+from inakit.planner.core.method import Options
+from inakit.planner.core.problem import Job, Problem
+from inakit.planner.core.rates.loads import flow_counts
+from inakit.planner.methods.goat.arrival import Gradient, simulate
+from inakit.planner.methods.goat.gina import value
+from inakit.planner.methods.goat.krgs import KrgsOptions, schedule
+from inakit.planner.methods.goat.shared_slots import FloatArray, Sharing
+from inakit.planner.registry import METHODS
+from inakit.traffic.measure.verdict import VALID
+from inakit.traffic.wire.frames import FRAGMENT
 
 MODEL_BYTES, MEMORY_BYTES, SHARE = 221e6, 64e6, 0.2
 SUB_MODELS = 14

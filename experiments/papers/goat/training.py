@@ -12,18 +12,18 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.table import Table
 
-from experiments.papers.common import statements
-from experiments.papers.common.drawing import save
-from experiments.papers.common.emulated_runs import name_in_world
-from experiments.papers.common.estimates import exact
-from experiments.papers.common.figure import Request
-from experiments.papers.common.panels import BARS, LINES, Panel, Printed, Values
-from experiments.papers.common.statements import Statement
-from experiments.papers.common.value_tables import table_of
-from experiments.papers.goat.testbed import SCHEMES, compared
-from experiments.papers.goat.training_runs import SCALE, Epoch, EpochRun, measured
-from experiments.styles.method_styles import paper_name
-from traffic.measure.verdict import VALID
+from inakit.experiments.papers.common import statements
+from inakit.experiments.papers.common.drawing import save
+from inakit.experiments.papers.common.emulated_runs import name_in_world
+from inakit.experiments.papers.common.estimates import exact
+from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.panels import BARS, LINES, Panel, Printed, Values
+from inakit.experiments.papers.common.statements import Statement
+from inakit.experiments.papers.common.value_tables import table_of
+from inakit.experiments.papers.goat.testbed import SCHEMES, compared
+from inakit.experiments.papers.goat.training_runs import SCALE, Epoch, EpochRun, measured
+from inakit.experiments.styles.method_styles import paper_name
+from inakit.traffic.measure.verdict import VALID
 
 SAMPLES = 128
 """The samples of a worker in an epoch: 931 images/s in 2.2 s are 128 for each of 16 workers (Figures 5a and 7a)."""

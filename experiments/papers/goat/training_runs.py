@@ -15,21 +15,21 @@ from pathlib import Path
 
 from rich.console import Console
 
-from experiments.papers.common.emulated_runs import EmulatedRun, name_in_world, run_emulated
-from experiments.papers.common.figure import Request
-from experiments.papers.goat.testbed import Paces, patient, plan_of
-from experiments.run.outcome import Outcome, measured_figures
-from planner.core.models import BYTES_PER_PARAMETER, find_model
-from planner.core.plan import Plan
-from planner.core.problem import Job, Problem
-from topo.errors import RunError, writing
-from topo.fabric.fabric import Fabric
-from topo.fabric.generators import goat_testbed
-from topo.fabric.variations import with_aggregators
-from traffic.faults.endpoint_faults import Stragglers
-from traffic.measure.fidelity import Excuses, planned_rates
-from traffic.measure.verdict import VALID
-from traffic.wire.frames import FRAGMENT
+from inakit.experiments.papers.common.emulated_runs import EmulatedRun, name_in_world, run_emulated
+from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.goat.testbed import Paces, patient, plan_of
+from inakit.experiments.run.outcome import Outcome, measured_figures
+from inakit.planner.core.models import BYTES_PER_PARAMETER, find_model
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Job, Problem
+from inakit.topo.errors import RunError, writing
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.generators import goat_testbed
+from inakit.topo.fabric.variations import with_aggregators
+from inakit.traffic.faults.endpoint_faults import Stragglers
+from inakit.traffic.measure.fidelity import Excuses, planned_rates
+from inakit.traffic.measure.verdict import VALID
+from inakit.traffic.wire.frames import FRAGMENT
 
 SCALE = 1000
 """All sizes and rates are smaller than the paper's by this factor."""

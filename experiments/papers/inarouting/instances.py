@@ -13,21 +13,21 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.table import Table
 
-from experiments.papers.common.drawing import save
-from experiments.papers.common.estimates import exact
-from experiments.papers.common.figure import Request
-from experiments.papers.common.panels import BARS, Panel, Printed
-from experiments.papers.common.statements import Statement, is_above, table_of
-from experiments.papers.inarouting.setting import INSTANCES, PUBLISHED_GBPS, instance
-from experiments.styles.method_styles import categories
-from planner.core.solving import SolverOptions, SolverOutcome
-from planner.methods.inarouting.method import judged
-from planner.methods.inarouting.model import build, extract
-from planner.methods.inarouting.rerouting import rerouted, total_rates
-from planner.methods.inarouting.rounding import relax_and_round
-from planner.methods.inarouting.routes import Network, NextHops, network_of
-from planner.solvers.solve import solve
-from traffic.measure.verdict import VALID, Verdict
+from inakit.experiments.papers.common.drawing import save
+from inakit.experiments.papers.common.estimates import exact
+from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.panels import BARS, Panel, Printed
+from inakit.experiments.papers.common.statements import Statement, is_above, table_of
+from inakit.experiments.papers.inarouting.setting import INSTANCES, PUBLISHED_GBPS, instance
+from inakit.experiments.styles.method_styles import categories
+from inakit.planner.core.solving import SolverOptions, SolverOutcome
+from inakit.planner.methods.inarouting.method import judged
+from inakit.planner.methods.inarouting.model import build, extract
+from inakit.planner.methods.inarouting.rerouting import rerouted, total_rates
+from inakit.planner.methods.inarouting.rounding import relax_and_round
+from inakit.planner.methods.inarouting.routes import Network, NextHops, network_of
+from inakit.planner.solvers.solve import solve
+from inakit.traffic.measure.verdict import VALID, Verdict
 
 LIMIT_S, QUICK_LIMIT_S = 600.0, 20.0
 ROUNDED, REROUTED, PROGRAM = "rounded", "rounded and re-routed", "integer program"

@@ -10,12 +10,12 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from planner.core.problem import Job, Problem
-from topo.errors import unknown_name
-from topo.fabric.clos import fat_tree, leaf_spine
-from topo.fabric.fabric import Fabric
-from topo.fabric.variations import with_aggregators
-from traffic.wire.frames import FRAGMENT
+from inakit.planner.core.problem import Job, Problem
+from inakit.topo.errors import unknown_name
+from inakit.topo.fabric.clos import fat_tree, leaf_spine
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.variations import with_aggregators
+from inakit.traffic.wire.frames import FRAGMENT
 
 RATE_BPS = 200e9
 JOBS, SERVERS_PER_JOB, SEED = 8, 8, 42

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from experiments.papers.common import statements
-from experiments.papers.common.estimates import Estimate
-from experiments.papers.common.panels import BARS, LINES, Panel, Place, Printed
-from experiments.papers.common.statements import Statement
-from experiments.papers.inart.setting import ATP, INART, LBMM, MODELS
+from inakit.experiments.papers.common import statements
+from inakit.experiments.papers.common.estimates import Estimate
+from inakit.experiments.papers.common.panels import BARS, LINES, Panel, Place, Printed
+from inakit.experiments.papers.common.statements import Statement
+from inakit.experiments.papers.inart.setting import ATP, INART, LBMM, MODELS
 
 SOME_WORKERS = 40
 """The workers of the figures by model, which the text does not state: LBMM's 22 MB are 40 times VGG19's 548 kB."""

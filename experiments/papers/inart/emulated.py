@@ -19,18 +19,18 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from experiments.emulate.defaults import rate_words
-from experiments.papers.common import statements
-from experiments.papers.common.drawing import save
-from experiments.papers.common.emulated_runs import kind_of
-from experiments.papers.common.estimates import Estimate, exact
-from experiments.papers.common.figure import Request
-from experiments.papers.common.own_planners import own_planners
-from experiments.papers.common.statements import Statement
-from experiments.papers.common.sweep import Measured, Result, Trial, sweep
-from experiments.papers.common.value_tables import number
-from experiments.papers.inart import runs as inart_runs
-from experiments.papers.inart.charts import (
+from inakit.experiments.emulate.defaults import rate_words
+from inakit.experiments.papers.common import statements
+from inakit.experiments.papers.common.drawing import save
+from inakit.experiments.papers.common.emulated_runs import kind_of
+from inakit.experiments.papers.common.estimates import Estimate, exact
+from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.own_planners import own_planners
+from inakit.experiments.papers.common.statements import Statement
+from inakit.experiments.papers.common.sweep import Measured, Result, Trial, sweep
+from inakit.experiments.papers.common.value_tables import number
+from inakit.experiments.papers.inart import runs as inart_runs
+from inakit.experiments.papers.inart.charts import (
     HETEROGENEOUS,
     HOMOGENEOUS,
     FigurePoint,
@@ -41,8 +41,8 @@ from experiments.papers.inart.charts import (
     panel,
     said,
 )
-from experiments.papers.inart.runs import QUANTITIES, conclusion, gradient_bytes, in_iterations, verdict
-from experiments.papers.inart.setting import (
+from inakit.experiments.papers.inart.runs import QUANTITIES, conclusion, gradient_bytes, in_iterations, verdict
+from inakit.experiments.papers.inart.setting import (
     ATP,
     HIGH_BPS,
     INART,
@@ -54,8 +54,8 @@ from experiments.papers.inart.setting import (
     SETTINGS,
     planned_by,
 )
-from experiments.papers.inart.simulated import WORKERS
-from experiments.run.dilation import slowed_problem
+from inakit.experiments.papers.inart.simulated import WORKERS
+from inakit.experiments.run.dilation import slowed_problem
 
 EMULATED = (INART, ONE, ATP, LBMM)
 EMULATED_SCALE = 1 / 1000

@@ -7,21 +7,21 @@ from collections.abc import Mapping
 from rich.console import Console
 from rich.table import Table
 
-from experiments.papers.common.drawing import save
-from experiments.papers.common.estimates import exact
-from experiments.papers.common.figure import Request
-from experiments.papers.common.own_planners import leave_out
-from experiments.papers.common.panels import BARS, Panel, Printed
-from planner.core.plan import Plan
-from planner.core.problem import Job, Problem
-from planner.core.rates.loads import sending_rate_bps
-from planner.core.solving import SolverOptions
-from planner.methods.inart.split import split_routes, with_shares
-from planner.registry import METHODS
-from planner.trees.summed_once import Way, split_equally, tree_of
-from topo.fabric.generators import inart_testbed
-from traffic.measure.verdict import VALID, Verdict
-from traffic.wire.frames import FRAGMENT
+from inakit.experiments.papers.common.drawing import save
+from inakit.experiments.papers.common.estimates import exact
+from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.own_planners import leave_out
+from inakit.experiments.papers.common.panels import BARS, Panel, Printed
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Job, Problem
+from inakit.planner.core.rates.loads import sending_rate_bps
+from inakit.planner.core.solving import SolverOptions
+from inakit.planner.methods.inart.split import split_routes, with_shares
+from inakit.planner.registry import METHODS
+from inakit.planner.trees.summed_once import Way, split_equally, tree_of
+from inakit.topo.fabric.generators import inart_testbed
+from inakit.traffic.measure.verdict import VALID, Verdict
+from inakit.traffic.wire.frames import FRAGMENT
 
 UNIT_BPS = 1e6
 PLACE = "six workers, two PSs"

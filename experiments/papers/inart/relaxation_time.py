@@ -9,21 +9,21 @@ from collections.abc import Mapping, Sequence
 from rich.console import Console
 from rich.table import Table
 
-from experiments.papers.common.drawing import save
-from experiments.papers.common.estimates import exact
-from experiments.papers.common.figure import Request
-from experiments.papers.common.panels import BARS, Panel
-from experiments.papers.inart.setting import HIGH_BPS, LINK_BPS, LOW_BPS, MODELS, SWITCH_BPS
-from experiments.styles.method_styles import categories
-from planner.core.problem import Job, Problem
-from planner.core.solving import SolverOptions
-from planner.methods.inart.relaxation import build, relax
-from planner.methods.inart.split import split_model
-from planner.trees.summed_once import split_equally
-from topo.fabric.clos import fat_tree
-from topo.fabric.variations import with_aggregators, with_capacities
-from traffic.measure.verdict import VALID, Verdict
-from traffic.wire.frames import FRAGMENT
+from inakit.experiments.papers.common.drawing import save
+from inakit.experiments.papers.common.estimates import exact
+from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.panels import BARS, Panel
+from inakit.experiments.papers.inart.setting import HIGH_BPS, LINK_BPS, LOW_BPS, MODELS, SWITCH_BPS
+from inakit.experiments.styles.method_styles import categories
+from inakit.planner.core.problem import Job, Problem
+from inakit.planner.core.solving import SolverOptions
+from inakit.planner.methods.inart.relaxation import build, relax
+from inakit.planner.methods.inart.split import split_model
+from inakit.planner.trees.summed_once import split_equally
+from inakit.topo.fabric.clos import fat_tree
+from inakit.topo.fabric.variations import with_aggregators, with_capacities
+from inakit.traffic.measure.verdict import VALID, Verdict
+from inakit.traffic.wire.frames import FRAGMENT
 
 WORKERS, SERVERS, HOSTS_PER_EDGE = 200, 8, 12
 MOST_SECONDS = 10.0

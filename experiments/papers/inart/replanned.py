@@ -8,25 +8,25 @@ from itertools import permutations
 
 from rich.console import Console
 
-from experiments.emulate import emulate
-from experiments.emulate.emulate import Emulation
-from experiments.faults.fault_plan import FaultPlan
-from experiments.papers.common.drawing import save
-from experiments.papers.common.estimates import exact
-from experiments.papers.common.figure import Request
-from experiments.papers.common.panels import BARS, Panel
-from experiments.papers.common.planned_measured import is_near
-from experiments.papers.inart.runs import in_iterations
-from experiments.papers.inart.setting import SETTINGS, drawn_problem
-from experiments.run.record import RunRecord
-from experiments.styles.method_styles import categories
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from planner.install.background_entries import Flow
-from planner.methods.inart.residual import background_of_flows, residual
-from planner.registry import find_method
-from planner.replan import rate_left_bps
-from traffic.measure.verdict import VALID, Verdict, worst_of
+from inakit.experiments.emulate import emulate
+from inakit.experiments.emulate.emulate import Emulation
+from inakit.experiments.faults.fault_plan import FaultPlan
+from inakit.experiments.papers.common.drawing import save
+from inakit.experiments.papers.common.estimates import exact
+from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.panels import BARS, Panel
+from inakit.experiments.papers.common.planned_measured import is_near
+from inakit.experiments.papers.inart.runs import in_iterations
+from inakit.experiments.papers.inart.setting import SETTINGS, drawn_problem
+from inakit.experiments.run.record import RunRecord
+from inakit.experiments.styles.method_styles import categories
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.install.background_entries import Flow
+from inakit.planner.methods.inart.residual import background_of_flows, residual
+from inakit.planner.registry import find_method
+from inakit.planner.replan import rate_left_bps
+from inakit.traffic.measure.verdict import VALID, Verdict, worst_of
 
 PLANNER = "inart-forest"
 WORKERS, ITERATIONS = 10, 5

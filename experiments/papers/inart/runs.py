@@ -14,19 +14,19 @@ from statistics import fmean
 
 from rich.console import Console
 
-from experiments.papers.common.emulated_runs import EmulatedRun, run_emulated
-from experiments.papers.common.figure import Request
-from experiments.papers.common.planned_measured import is_near
-from experiments.papers.common.sweep import Result, Trial
-from experiments.run.outcome import measured_figures, planned_figures
-from planner.core.evaluate import evaluate
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from planner.replan import rate_bps, with_rate
-from planner.trees.headroom import with_room_for_results
-from traffic.measure.measured import Iteration
-from traffic.measure.verdict import VALID, Verdict, worst_of
-from traffic.wire.frames import FRAGMENT
+from inakit.experiments.papers.common.emulated_runs import EmulatedRun, run_emulated
+from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.planned_measured import is_near
+from inakit.experiments.papers.common.sweep import Result, Trial
+from inakit.experiments.run.outcome import measured_figures, planned_figures
+from inakit.planner.core.evaluate import evaluate
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.replan import rate_bps, with_rate
+from inakit.planner.trees.headroom import with_room_for_results
+from inakit.traffic.measure.measured import Iteration
+from inakit.traffic.measure.verdict import VALID, Verdict, worst_of
+from inakit.traffic.wire.frames import FRAGMENT
 
 FILLED = 0.97
 """The share of the planned rates at which workers send: the queue of a full link would never get shorter."""

@@ -10,23 +10,23 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from experiments.papers.common.own_planners import own_planners
-from experiments.papers.common.sweep import Result, Trial
-from planner.core.check import check
-from planner.core.method import Options
-from planner.core.plan import Plan
-from planner.core.problem import Job, Problem
-from planner.core.rates.loads import flow_counts
-from planner.core.solving import SolverOptions
-from planner.methods.inart.method import InartOptions
-from planner.methods.inart.relaxation import relax
-from planner.methods.inart.several_trees import InartForestOptions, plan_trees
-from planner.registry import METHODS
-from planner.trees.summed_once import split_equally
-from topo.fabric.clos import fat_tree
-from topo.fabric.fabric import Fabric
-from topo.fabric.variations import with_aggregators, with_capacities
-from traffic.wire.frames import FRAGMENT
+from inakit.experiments.papers.common.own_planners import own_planners
+from inakit.experiments.papers.common.sweep import Result, Trial
+from inakit.planner.core.check import check
+from inakit.planner.core.method import Options
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Job, Problem
+from inakit.planner.core.rates.loads import flow_counts
+from inakit.planner.core.solving import SolverOptions
+from inakit.planner.methods.inart.method import InartOptions
+from inakit.planner.methods.inart.relaxation import relax
+from inakit.planner.methods.inart.several_trees import InartForestOptions, plan_trees
+from inakit.planner.registry import METHODS
+from inakit.planner.trees.summed_once import split_equally
+from inakit.topo.fabric.clos import fat_tree
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.variations import with_aggregators, with_capacities
+from inakit.traffic.wire.frames import FRAGMENT
 
 LINK_BPS, LOW_BPS, HIGH_BPS = 20e6, 10e6, 30e6
 SERVER_BPS, SWITCH_BPS = 20e6, 9e6

@@ -14,15 +14,15 @@ from math import inf
 from rich.console import Console
 from rich.table import Table
 
-from experiments.papers.common import statements
-from experiments.papers.common.drawing import save
-from experiments.papers.common.estimates import Estimate
-from experiments.papers.common.figure import Request
-from experiments.papers.common.panels import Panel
-from experiments.papers.common.statements import Statement
-from experiments.papers.common.sweep import Measured, Trial, sweep
-from experiments.papers.common.value_tables import number
-from experiments.papers.inart.charts import (
+from inakit.experiments.papers.common import statements
+from inakit.experiments.papers.common.drawing import save
+from inakit.experiments.papers.common.estimates import Estimate
+from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.panels import Panel
+from inakit.experiments.papers.common.statements import Statement
+from inakit.experiments.papers.common.sweep import Measured, Trial, sweep
+from inakit.experiments.papers.common.value_tables import number
+from inakit.experiments.papers.inart.charts import (
     HETEROGENEOUS,
     HOMOGENEOUS,
     Estimates,
@@ -36,8 +36,19 @@ from experiments.papers.inart.charts import (
     panel,
     said,
 )
-from experiments.papers.inart.setting import ATP, INART, LBMM, LIMITED_ATP, LP, MODELS, ONE, SETTINGS, compared, measure
-from traffic.measure.verdict import VALID, Verdict
+from inakit.experiments.papers.inart.setting import (
+    ATP,
+    INART,
+    LBMM,
+    LIMITED_ATP,
+    LP,
+    MODELS,
+    ONE,
+    SETTINGS,
+    compared,
+    measure,
+)
+from inakit.traffic.measure.verdict import VALID, Verdict
 
 SEEDS, QUICK_SEEDS = 30, 2
 WORKERS, QUICK_WORKERS = (10, 20, 30, 40, 50), (30, 40, 50)

@@ -17,24 +17,24 @@ from pathlib import Path
 
 from rich.console import Console
 
-from experiments.emulate.defaults import rate_words
-from experiments.papers.common import statements
-from experiments.papers.common.drawing import save
-from experiments.papers.common.emulated_runs import kind_of, name_in_world
-from experiments.papers.common.estimates import exact
-from experiments.papers.common.figure import Request
-from experiments.papers.common.own_planners import own_planners
-from experiments.papers.common.panels import LINES, Panel, Printed, Values
-from experiments.papers.common.statements import Statement
-from experiments.papers.common.sweep import Result, Trial, sweep
-from experiments.papers.common.value_tables import table_of
-from experiments.papers.inart import runs as inart_runs
-from experiments.papers.inart.runs import conclusion, gradient_bytes, in_iterations, verdict
-from experiments.papers.inart.setting import MODELS
-from planner.core.problem import Job, Problem
-from planner.registry import find_method
-from topo.fabric.generators import inart_testbed
-from traffic.wire.frames import FRAGMENT
+from inakit.experiments.emulate.defaults import rate_words
+from inakit.experiments.papers.common import statements
+from inakit.experiments.papers.common.drawing import save
+from inakit.experiments.papers.common.emulated_runs import kind_of, name_in_world
+from inakit.experiments.papers.common.estimates import exact
+from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.own_planners import own_planners
+from inakit.experiments.papers.common.panels import LINES, Panel, Printed, Values
+from inakit.experiments.papers.common.statements import Statement
+from inakit.experiments.papers.common.sweep import Result, Trial, sweep
+from inakit.experiments.papers.common.value_tables import table_of
+from inakit.experiments.papers.inart import runs as inart_runs
+from inakit.experiments.papers.inart.runs import conclusion, gradient_bytes, in_iterations, verdict
+from inakit.experiments.papers.inart.setting import MODELS
+from inakit.planner.core.problem import Job, Problem
+from inakit.planner.registry import find_method
+from inakit.topo.fabric.generators import inart_testbed
+from inakit.traffic.wire.frames import FRAGMENT
 
 LBMM_BPS = 15.4e6
 LINK_BPS = 6 * LBMM_BPS / (4 / 3)

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from math import isnan, nan
 from statistics import fmean
 
-from experiments.papers.common.estimates import MISSING, Estimate, estimate
-from experiments.papers.common.panels import BARS, Panel, Printed
-from experiments.papers.common.sweep import Measured, Trial
-from experiments.styles.method_styles import categories
+from inakit.experiments.papers.common.estimates import MISSING, Estimate, estimate
+from inakit.experiments.papers.common.panels import BARS, Panel, Printed
+from inakit.experiments.papers.common.sweep import Measured, Trial
+from inakit.experiments.styles.method_styles import categories
 
 NAMES = {"connections": "AOI", "ct_bti_s": "CT-BTI", "total_jct_s": "JCT"}
 TrialOf = Callable[[str, int], Trial]

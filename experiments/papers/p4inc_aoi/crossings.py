@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 from rich.table import Table
 
-from experiments.papers.common.emulated_runs import EmulatedRun
-from experiments.papers.common.estimates import exact
-from experiments.papers.common.panels import BARS, Panel
-from experiments.papers.p4inc_aoi.placements import SCENES
-from experiments.run.outcome import Outcome
-from experiments.run.printed.report import VERDICT_STYLES
-from experiments.run.printed.tables import NARROW
-from experiments.styles.method_styles import categories
-from planner.core.fragment_ranges import fragment_ranges
-from topo.fabric.fabric import Fabric
-from traffic.measure.verdict import VALID
+from inakit.experiments.papers.common.emulated_runs import EmulatedRun
+from inakit.experiments.papers.common.estimates import exact
+from inakit.experiments.papers.common.panels import BARS, Panel
+from inakit.experiments.papers.p4inc_aoi.placements import SCENES
+from inakit.experiments.run.outcome import Outcome
+from inakit.experiments.run.printed.report import VERDICT_STYLES
+from inakit.experiments.run.printed.tables import NARROW
+from inakit.experiments.styles.method_styles import categories
+from inakit.planner.core.fragment_ranges import fragment_ranges
+from inakit.topo.fabric.fabric import Fabric
+from inakit.traffic.measure.verdict import VALID
 
 
 @dataclass(frozen=True)

@@ -12,19 +12,19 @@ from dataclasses import asdict, fields
 
 from rich.console import Console
 
-from experiments.papers.common.drawing import save
-from experiments.papers.common.emulated_runs import run_emulated
-from experiments.papers.common.figure import Request
-from experiments.papers.common.own_planners import leave_out
-from experiments.papers.p4inc_aoi.crossings import Crossing, crossing, crossings_table, judgement, panel
-from experiments.papers.p4inc_aoi.placements import (
+from inakit.experiments.papers.common.drawing import save
+from inakit.experiments.papers.common.emulated_runs import run_emulated
+from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.own_planners import leave_out
+from inakit.experiments.papers.p4inc_aoi.crossings import Crossing, crossing, crossings_table, judgement, panel
+from inakit.experiments.papers.p4inc_aoi.placements import (
     GRADIENT_BYTES,
     QUICK_GRADIENT_BYTES,
     QUICK_SCENES,
     SCENES,
     emulated_runs,
 )
-from traffic.measure.verdict import VALID, Verdict
+from inakit.traffic.measure.verdict import VALID, Verdict
 
 
 def run(console: Console, request: Request) -> str:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from experiments.papers.common.emulated_runs import EmulatedRun
-from planner.core.plan import Plan
-from planner.core.policies import DEFAULT_POLICY
-from planner.core.problem import Job, Problem
-from planner.registry import find_method
-from planner.trees.headroom import with_room_for_results
-from planner.trees.under_policy import with_policies
-from topo.fabric.generators import units
-from traffic.wire.frames import FRAGMENT
+from inakit.experiments.papers.common.emulated_runs import EmulatedRun
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.policies import DEFAULT_POLICY
+from inakit.planner.core.problem import Job, Problem
+from inakit.planner.registry import find_method
+from inakit.planner.trees.headroom import with_room_for_results
+from inakit.planner.trees.under_policy import with_policies
+from inakit.topo.fabric.generators import units
+from inakit.traffic.wire.frames import FRAGMENT
 
 CAPACITY_BPS = 5e6
 GRADIENT_BYTES, QUICK_GRADIENT_BYTES = 548_000, 64_000

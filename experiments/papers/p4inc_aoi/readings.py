@@ -7,16 +7,16 @@ from functools import partial
 from rich.console import Console
 from rich.table import Table
 
-from experiments.papers.common import drawing
-from experiments.papers.common.figure import Request
-from experiments.papers.common.own_planners import COMPARES_SCHEDULERS, leave_out
-from experiments.papers.common.panels import BARS, Panel, Place
-from experiments.papers.common.sweep import Measured, Trial, sweep
-from experiments.papers.p4inc_aoi.claims import FIGURE_8, NAMES
-from experiments.papers.p4inc_aoi.schemes import READINGS, measure
-from experiments.papers.p4inc_aoi.setting import ARRIVALS, COMPARED, DEFAULTS, RESULTS
-from experiments.styles.method_styles import categories
-from traffic.measure.verdict import VALID
+from inakit.experiments.papers.common import drawing
+from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.own_planners import COMPARES_SCHEDULERS, leave_out
+from inakit.experiments.papers.common.panels import BARS, Panel, Place
+from inakit.experiments.papers.common.sweep import Measured, Trial, sweep
+from inakit.experiments.papers.p4inc_aoi.claims import FIGURE_8, NAMES
+from inakit.experiments.papers.p4inc_aoi.schemes import READINGS, measure
+from inakit.experiments.papers.p4inc_aoi.setting import ARRIVALS, COMPARED, DEFAULTS, RESULTS
+from inakit.experiments.styles.method_styles import categories
+from inakit.traffic.measure.verdict import VALID
 
 SEEDS, QUICK_SEEDS, READING_SEEDS = 3, 1, 2
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from experiments.papers.common.sweep import Result, Trial
-from experiments.papers.p4inc_aoi.setting import PORT_BPS, drawn
-from planner.methods.p4inc_aoi.method import Scheduler, slot_by_slot
-from planner.methods.p4inc_aoi.online.slot_by_slot import Policy
-from planner.methods.p4inc_aoi.online.tw_fcfs import FirstCome, TimeWindow
-from planner.methods.p4inc_aoi.problem.schedule import figures
-from planner.registry import SCHEDULERS
+from inakit.experiments.papers.common.sweep import Result, Trial
+from inakit.experiments.papers.p4inc_aoi.setting import PORT_BPS, drawn
+from inakit.planner.methods.p4inc_aoi.method import Scheduler, slot_by_slot
+from inakit.planner.methods.p4inc_aoi.online.slot_by_slot import Policy
+from inakit.planner.methods.p4inc_aoi.online.tw_fcfs import FirstCome, TimeWindow
+from inakit.planner.methods.p4inc_aoi.problem.schedule import figures
+from inakit.planner.registry import SCHEDULERS
 
 
 def measure(trial: Trial) -> Result:

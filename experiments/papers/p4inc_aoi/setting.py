@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from experiments.papers.common.sweep import Trial
-from planner.methods.p4inc_aoi.problem.system import DataCenter, Scheduling, Unit
-from planner.methods.p4inc_aoi.problem.traces import mapreduce, place, training
+from inakit.experiments.papers.common.sweep import Trial
+from inakit.planner.methods.p4inc_aoi.problem.system import DataCenter, Scheduling, Unit
+from inakit.planner.methods.p4inc_aoi.problem.traces import mapreduce, place, training
 
 GIGA = 1e9
 SERVERS, PORTS, PORT_BPS, STEP_BPS, INC_JOBS = 64, 24, 40 * GIGA, 10 * GIGA, 4

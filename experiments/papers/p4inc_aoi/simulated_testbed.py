@@ -9,21 +9,21 @@ from functools import partial
 from rich.console import Console
 from rich.table import Table
 
-from experiments.papers.common import drawing, statements, value_tables
-from experiments.papers.common.estimates import Series, means
-from experiments.papers.common.figure import Request
-from experiments.papers.common.own_planners import COMPARES_SCHEDULERS, leave_out
-from experiments.papers.common.panels import LINES, Panel
-from experiments.papers.common.statements import Curves, Statement
-from experiments.papers.common.sweep import Measured, Result, Trial, sweep
-from experiments.papers.p4inc_aoi.claims import Claim, reductions_panel
-from experiments.papers.p4inc_aoi.setting import COMPARED
-from experiments.papers.p4inc_aoi.testbed_setting import MODELS, POLICIES, TESTBED, testbed_jobs
-from planner.methods.p4inc_aoi.online.slot_by_slot import Simulation
-from planner.methods.p4inc_aoi.problem.check_schedule import check
-from planner.methods.p4inc_aoi.problem.schedule import figures
-from planner.methods.p4inc_aoi.problem.system import Scheduling
-from traffic.measure.verdict import VALID
+from inakit.experiments.papers.common import drawing, statements, value_tables
+from inakit.experiments.papers.common.estimates import Series, means
+from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.own_planners import COMPARES_SCHEDULERS, leave_out
+from inakit.experiments.papers.common.panels import LINES, Panel
+from inakit.experiments.papers.common.statements import Curves, Statement
+from inakit.experiments.papers.common.sweep import Measured, Result, Trial, sweep
+from inakit.experiments.papers.p4inc_aoi.claims import Claim, reductions_panel
+from inakit.experiments.papers.p4inc_aoi.setting import COMPARED
+from inakit.experiments.papers.p4inc_aoi.testbed_setting import MODELS, POLICIES, TESTBED, testbed_jobs
+from inakit.planner.methods.p4inc_aoi.online.slot_by_slot import Simulation
+from inakit.planner.methods.p4inc_aoi.problem.check_schedule import check
+from inakit.planner.methods.p4inc_aoi.problem.schedule import figures
+from inakit.planner.methods.p4inc_aoi.problem.system import Scheduling
+from inakit.traffic.measure.verdict import VALID
 
 TESTBED_JOBS, TESTBED_SEEDS = (10, 20, 40, 60), 3
 AOI_CLAIMS = (

@@ -13,18 +13,18 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from experiments.papers.common import drawing, statements, value_tables
-from experiments.papers.common.estimates import Series, means
-from experiments.papers.common.figure import Request
-from experiments.papers.common.own_planners import COMPARES_SCHEDULERS, leave_out
-from experiments.papers.common.panels import LINES, Panel
-from experiments.papers.common.statements import Curves, Statement
-from experiments.papers.common.sweep import Measured, Trial, sweep
-from experiments.papers.p4inc_aoi.claims import FIGURE_8, FIGURE_9, Claim, reductions_panel
-from experiments.papers.p4inc_aoi.readings import QUICK_SEEDS, SEEDS
-from experiments.papers.p4inc_aoi.schemes import measure
-from experiments.papers.p4inc_aoi.setting import ARRIVALS, ARRIVALS_PER_S, COMPARED, DEFAULTS, OURS, RESULTS
-from traffic.measure.verdict import VALID
+from inakit.experiments.papers.common import drawing, statements, value_tables
+from inakit.experiments.papers.common.estimates import Series, means
+from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.own_planners import COMPARES_SCHEDULERS, leave_out
+from inakit.experiments.papers.common.panels import LINES, Panel
+from inakit.experiments.papers.common.statements import Curves, Statement
+from inakit.experiments.papers.common.sweep import Measured, Trial, sweep
+from inakit.experiments.papers.p4inc_aoi.claims import FIGURE_8, FIGURE_9, Claim, reductions_panel
+from inakit.experiments.papers.p4inc_aoi.readings import QUICK_SEEDS, SEEDS
+from inakit.experiments.papers.p4inc_aoi.schemes import measure
+from inakit.experiments.papers.p4inc_aoi.setting import ARRIVALS, ARRIVALS_PER_S, COMPARED, DEFAULTS, OURS, RESULTS
+from inakit.traffic.measure.verdict import VALID
 
 LOGARITHMIC = {"connections": "y", "ct_bti_s": ""}
 METRICS = {"connections": "reconfigured connections", "ct_bti_s": "CT-BTI (s)"}

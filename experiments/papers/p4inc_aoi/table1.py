@@ -11,18 +11,18 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.table import Table
 
-from experiments.papers.common import drawing, statements
-from experiments.papers.common.estimates import Estimate, estimate, means
-from experiments.papers.common.figure import Request
-from experiments.papers.common.own_planners import COMPARES_SCHEDULERS, leave_out
-from experiments.papers.common.panels import BARS, Panel, Printed
-from experiments.papers.common.statements import Curves, Statement
-from experiments.papers.common.sweep import Measured, Result, Trial, sweep
-from experiments.papers.p4inc_aoi.setting import drawn
-from planner.core.solving import SolverOptions
-from planner.methods.p4inc_aoi.problem.schedule import figures
-from planner.registry import SCHEDULERS
-from traffic.measure.verdict import VALID
+from inakit.experiments.papers.common import drawing, statements
+from inakit.experiments.papers.common.estimates import Estimate, estimate, means
+from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.own_planners import COMPARES_SCHEDULERS, leave_out
+from inakit.experiments.papers.common.panels import BARS, Panel, Printed
+from inakit.experiments.papers.common.statements import Curves, Statement
+from inakit.experiments.papers.common.sweep import Measured, Result, Trial, sweep
+from inakit.experiments.papers.p4inc_aoi.setting import drawn
+from inakit.planner.core.solving import SolverOptions
+from inakit.planner.methods.p4inc_aoi.problem.schedule import figures
+from inakit.planner.registry import SCHEDULERS
+from inakit.traffic.measure.verdict import VALID
 
 TABLE_SEEDS, QUICK_TABLE_SEEDS = 5, 1
 TABLE_SCHEMES = ("milp", "INC-FCFS", "INC-TW", "INC-TW-NoRecon", "pack")

@@ -14,28 +14,28 @@ from functools import partial
 
 from rich.console import Console
 
-from experiments.emulate.defaults import rate_words
-from experiments.papers.common import statements
-from experiments.papers.common.drawing import save
-from experiments.papers.common.emulated_runs import EmulatedRun, run_emulated
-from experiments.papers.common.figure import Request
-from experiments.papers.common.own_planners import COMPARES_SCHEDULERS, leave_out
-from experiments.papers.p4inc_aoi.testbed_reductions import reductions_panel, reductions_table
-from experiments.papers.p4inc_aoi.testbed_report import ScenarioRow, Totals, claims, panels, rows_table
-from experiments.papers.p4inc_aoi.testbed_setting import MODELS, POLICIES, TESTBED, testbed_jobs
-from experiments.run.outcome import Outcome
-from experiments.run.record import RunFolder
-from experiments.run.scheduled import Course, CourseOutcome, run_course
-from experiments.worlds.world import World
-from planner.core.files import save_plan
-from planner.methods.p4inc_aoi.network import scaled
-from planner.methods.p4inc_aoi.online.slot_by_slot import Simulation
-from planner.methods.p4inc_aoi.problem.check_schedule import check
-from planner.methods.p4inc_aoi.problem.schedule import Figures, Schedule, figures
-from planner.methods.p4inc_aoi.problem.system import Scheduling
-from topo.fabric.fabric import QUEUE_PACKETS
-from traffic.measure.verdict import VALID, Verdict
-from traffic.runs.closed_loop import Progress
+from inakit.experiments.emulate.defaults import rate_words
+from inakit.experiments.papers.common import statements
+from inakit.experiments.papers.common.drawing import save
+from inakit.experiments.papers.common.emulated_runs import EmulatedRun, run_emulated
+from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.own_planners import COMPARES_SCHEDULERS, leave_out
+from inakit.experiments.papers.p4inc_aoi.testbed_reductions import reductions_panel, reductions_table
+from inakit.experiments.papers.p4inc_aoi.testbed_report import ScenarioRow, Totals, claims, panels, rows_table
+from inakit.experiments.papers.p4inc_aoi.testbed_setting import MODELS, POLICIES, TESTBED, testbed_jobs
+from inakit.experiments.run.outcome import Outcome
+from inakit.experiments.run.record import RunFolder
+from inakit.experiments.run.scheduled import Course, CourseOutcome, run_course
+from inakit.experiments.worlds.world import World
+from inakit.planner.core.files import save_plan
+from inakit.planner.methods.p4inc_aoi.network import scaled
+from inakit.planner.methods.p4inc_aoi.online.slot_by_slot import Simulation
+from inakit.planner.methods.p4inc_aoi.problem.check_schedule import check
+from inakit.planner.methods.p4inc_aoi.problem.schedule import Figures, Schedule, figures
+from inakit.planner.methods.p4inc_aoi.problem.system import Scheduling
+from inakit.topo.fabric.fabric import QUEUE_PACKETS
+from inakit.traffic.measure.verdict import VALID, Verdict
+from inakit.traffic.runs.closed_loop import Progress
 
 SCALE = 1 / 5000
 """The scale of rates and sizes unless a request has one of its own: a port's 40 Gbit/s are 8 Mbit/s.

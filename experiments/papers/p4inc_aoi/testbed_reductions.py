@@ -8,11 +8,11 @@ from statistics import fmean
 
 from rich.table import Table
 
-from experiments.papers.common.estimates import MISSING, exact
-from experiments.papers.common.panels import BARS, Panel, Printed
-from experiments.papers.p4inc_aoi.testbed_report import ScenarioRow, Totals
-from experiments.run.printed.tables import NARROW
-from experiments.styles.method_styles import categories
+from inakit.experiments.papers.common.estimates import MISSING, exact
+from inakit.experiments.papers.common.panels import BARS, Panel, Printed
+from inakit.experiments.papers.p4inc_aoi.testbed_report import ScenarioRow, Totals
+from inakit.experiments.run.printed.tables import NARROW
+from inakit.experiments.styles.method_styles import categories
 
 ByScenario = Mapping[str, Totals]
 

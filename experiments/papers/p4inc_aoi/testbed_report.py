@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from rich.table import Table
 
-from experiments.papers.common import statements
-from experiments.papers.common.estimates import exact
-from experiments.papers.common.panels import BARS, Panel
-from experiments.papers.common.statements import Statement
-from experiments.run.printed.report import VERDICT_STYLES
-from experiments.run.printed.tables import NARROW
-from experiments.styles.method_styles import categories
+from inakit.experiments.papers.common import statements
+from inakit.experiments.papers.common.estimates import exact
+from inakit.experiments.papers.common.panels import BARS, Panel
+from inakit.experiments.papers.common.statements import Statement
+from inakit.experiments.run.printed.report import VERDICT_STYLES
+from inakit.experiments.run.printed.tables import NARROW
+from inakit.experiments.styles.method_styles import categories
 
 
 @dataclass(frozen=True)

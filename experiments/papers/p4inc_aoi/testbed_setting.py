@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from experiments.papers.p4inc_aoi.setting import GIGA
-from planner.methods.p4inc_aoi.online.slot_by_slot import Policy
-from planner.methods.p4inc_aoi.online.tw_fcfs import FirstCome, TimeWindow
-from planner.methods.p4inc_aoi.problem.system import DataCenter, PlacedJob, Unit
-from planner.methods.p4inc_aoi.problem.traces import arrivals
+from inakit.experiments.papers.p4inc_aoi.setting import GIGA
+from inakit.planner.methods.p4inc_aoi.online.slot_by_slot import Policy
+from inakit.planner.methods.p4inc_aoi.online.tw_fcfs import FirstCome, TimeWindow
+from inakit.planner.methods.p4inc_aoi.problem.system import DataCenter, PlacedJob, Unit
+from inakit.planner.methods.p4inc_aoi.problem.traces import arrivals
 
 
 @dataclass(frozen=True)

@@ -6,15 +6,15 @@ import time
 
 from rich.console import Console
 
-from experiments.papers.common import statements, value_tables
-from experiments.papers.common.drawing import save
-from experiments.papers.common.estimates import exact, means
-from experiments.papers.common.figure import Request
-from experiments.papers.common.panels import LINES, Panel
-from experiments.papers.soar.setting import binary_tree
-from experiments.styles.method_styles import categories
-from planner.methods.soar.optimum import best_switches
-from traffic.measure.verdict import VALID, Verdict
+from inakit.experiments.papers.common import statements, value_tables
+from inakit.experiments.papers.common.drawing import save
+from inakit.experiments.papers.common.estimates import exact, means
+from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.panels import LINES, Panel
+from inakit.experiments.papers.soar.setting import binary_tree
+from inakit.experiments.styles.method_styles import categories
+from inakit.planner.methods.soar.optimum import best_switches
+from inakit.traffic.measure.verdict import VALID, Verdict
 
 SIZES, BUDGETS = (255, 511, 1023, 2047, 4095, 8191, 16383), (4, 16, 64, 128)
 MOST_SECONDS = 1.0

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from planner.methods.soar.optimum import best_switches
-from planner.methods.soar.reduction_tree import DESTINATION, Indices, Numbers, ReductionTree, reduction_tree
+from inakit.planner.methods.soar.optimum import best_switches
+from inakit.planner.methods.soar.reduction_tree import DESTINATION, Indices, Numbers, ReductionTree, reduction_tree
 
 SWITCHES = 255
 """The switches of BT(256): 128 leaves, and the destination is the 256th node."""

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from rich.console import Console
 
-from experiments.papers.common import statements, value_tables
-from experiments.papers.common.drawing import save
-from experiments.papers.common.estimates import Series, estimate, exact, means
-from experiments.papers.common.figure import Request
-from experiments.papers.common.panels import LINES, Panel
-from experiments.papers.common.statements import Statement
-from experiments.papers.soar.setting import (
+from inakit.experiments.papers.common import statements, value_tables
+from inakit.experiments.papers.common.drawing import save
+from inakit.experiments.papers.common.estimates import Series, estimate, exact, means
+from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.panels import LINES, Panel
+from inakit.experiments.papers.common.statements import Statement
+from inakit.experiments.papers.soar.setting import (
     BUDGETS,
     DRAWS,
     LOADS,
@@ -23,9 +23,9 @@ from experiments.papers.soar.setting import (
     binary_tree,
     normalised,
 )
-from experiments.styles.method_styles import Style, categories
-from planner.methods.soar.reduction_tree import reduction_tree
-from traffic.measure.verdict import VALID, Verdict
+from inakit.experiments.styles.method_styles import Style, categories
+from inakit.planner.methods.soar.reduction_tree import reduction_tree
+from inakit.traffic.measure.verdict import VALID, Verdict
 
 ALL = "all switches"
 EXAMPLE = reduction_tree(parent=[-1, 0, 0, 1, 1, 2, 2], load=[0, 0, 0, 2, 6, 5, 4])

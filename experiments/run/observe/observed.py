@@ -5,14 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.run.record import RunFolder
-from experiments.worlds.observation import Noted
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from topo.virtual.engine import PS_PER_S
-from traffic.measure.series.fragment_times import FRAGMENT_COLUMNS, NO_TIMES, FollowedFragments, FragmentTimes, times_of
-from traffic.measure.series.link_series import LINK_COLUMNS, LinkSeries
-from traffic.measure.series.slot_series import SlotSeries, no_slots, slot_series
+from inakit.experiments.run.record import RunFolder
+from inakit.experiments.worlds.observation import Noted
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.topo.virtual.engine import PS_PER_S
+from inakit.traffic.measure.series.fragment_times import (
+    FRAGMENT_COLUMNS,
+    NO_TIMES,
+    FollowedFragments,
+    FragmentTimes,
+    times_of,
+)
+from inakit.traffic.measure.series.link_series import LINK_COLUMNS, LinkSeries
+from inakit.traffic.measure.series.slot_series import SlotSeries, no_slots, slot_series
 
 TIME_UNITS = ((1e-6, "ns", 1e9), (1e-3, "µs", 1e6), (1.0, "ms", 1e3))
 """Units of times below so many seconds, and how many of the unit a second has."""

@@ -13,11 +13,11 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from experiments.run.observe.observed import Observed, time_unit
-from topo.errors import writing
-from topo.picture.draw import COMMON, INK, TREE_COLORS
-from traffic.measure.series.link_series import LinkSeries
-from traffic.sockets.ports import FloatArray
+from inakit.experiments.run.observe.observed import Observed, time_unit
+from inakit.topo.errors import writing
+from inakit.topo.picture.draw import COMMON, INK, TREE_COLORS
+from inakit.traffic.measure.series.link_series import LinkSeries
+from inakit.traffic.sockets.ports import FloatArray
 
 DRAWN = len(TREE_COLORS) // 2
 """How many links each panel shows."""

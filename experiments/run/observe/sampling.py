@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from experiments.run.pace import planned_progress
-from experiments.worlds.observation import Observation
-from experiments.worlds.world import Feature, World
-from planner.core.evaluate import evaluate
-from planner.core.fragment_ranges import fragment_ranges
-from planner.core.plan import AggregationTree, Plan
-from planner.core.policies import policy_of
-from planner.core.problem import Problem
-from topo.errors import InputError
-from topo.files.quantities import duration
+from inakit.experiments.run.pace import planned_progress
+from inakit.experiments.worlds.observation import Observation
+from inakit.experiments.worlds.world import Feature, World
+from inakit.planner.core.evaluate import evaluate
+from inakit.planner.core.fragment_ranges import fragment_ranges
+from inakit.planner.core.plan import AggregationTree, Plan
+from inakit.planner.core.policies import policy_of
+from inakit.planner.core.problem import Problem
+from inakit.topo.errors import InputError
+from inakit.topo.files.quantities import duration
 
 POINTS = 400
 """About how many intervals a run has that takes as long as planned."""

@@ -11,11 +11,11 @@ from typing import Any
 
 from rich.table import Table
 
-from experiments.run.printed.tables import NARROW, NamedTable
-from planner.core.problem import Problem
-from traffic.measure.bandwidth import algorithm_bandwidth_bps, bus_bandwidth_bps, bytes_by_tier, core_bytes
-from traffic.measure.measured import Measured
-from traffic.measure.monitor import Monitor
+from inakit.experiments.run.printed.tables import NARROW, NamedTable
+from inakit.planner.core.problem import Problem
+from inakit.traffic.measure.bandwidth import algorithm_bandwidth_bps, bus_bandwidth_bps, bytes_by_tier, core_bytes
+from inakit.traffic.measure.measured import Measured
+from inakit.traffic.measure.monitor import Monitor
 
 
 def bandwidth_figures(problem: Problem, measured: Measured, monitor: Monitor) -> dict[str, Any]:

@@ -8,16 +8,16 @@ from typing import Any
 
 from rich.console import Console
 
-from planner.core.evaluate import evaluate
-from planner.core.limits.used_limits import CHILDREN, LINK, WINDOW, UsedLimit, used_limits
-from planner.core.method import AFTERWARDS, Options
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from planner.registry import find_method
-from planner.trees.headroom import RESULTS_RETURN, AsRun, as_run
-from topo.fabric.fabric import Fabric
-from topo.fabric.variations import with_chip_as_wired
-from topo.files.chip_profiles import GENERIC, find_chip
+from inakit.planner.core.evaluate import evaluate
+from inakit.planner.core.limits.used_limits import CHILDREN, LINK, WINDOW, UsedLimit, used_limits
+from inakit.planner.core.method import AFTERWARDS, Options
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.registry import find_method
+from inakit.planner.trees.headroom import RESULTS_RETURN, AsRun, as_run
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.variations import with_chip_as_wired
+from inakit.topo.files.chip_profiles import GENERIC, find_chip
 
 NAMED = 3
 """How many places of each kind are named."""

@@ -7,8 +7,8 @@ from typing import Any
 
 from rich.table import Table
 
-from experiments.run.observe.observed import time_unit
-from experiments.run.printed.tables import NARROW, NamedTable
+from inakit.experiments.run.observe.observed import time_unit
+from inakit.experiments.run.printed.tables import NARROW, NamedTable
 
 NAMED = 3
 """How many of the most loaded links, and of the deepest queues, each planner has rows for."""

@@ -10,12 +10,12 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from experiments.run.printed.bandwidths import bandwidth_tables
-from experiments.run.printed.chip_costs import chip_lines
-from experiments.run.printed.observed_tables import observed_tables
-from experiments.run.printed.tables import NARROW, NamedTable
-from traffic.measure.comparison import TOTAL
-from traffic.measure.verdict import OVERLOADED, VALID
+from inakit.experiments.run.printed.bandwidths import bandwidth_tables
+from inakit.experiments.run.printed.chip_costs import chip_lines
+from inakit.experiments.run.printed.observed_tables import observed_tables
+from inakit.experiments.run.printed.tables import NARROW, NamedTable
+from inakit.traffic.measure.comparison import TOTAL
+from inakit.traffic.measure.verdict import OVERLOADED, VALID
 
 OF_JOBS = (
     ".\nA job's sending rate is that of each of its workers. In total it is that of all workers together, "

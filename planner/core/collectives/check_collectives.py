@@ -23,10 +23,10 @@ from collections import Counter, defaultdict
 from itertools import pairwise
 from math import fsum, isfinite
 
-from planner.core.collectives.collective import ACKNOWLEDGED_AT_ONCE, Collective, Connection, Transfer
-from planner.core.problem import Job, Problem
-from topo.errors import PlanError
-from topo.fabric.fabric import Fabric
+from inakit.planner.core.collectives.collective import ACKNOWLEDGED_AT_ONCE, Collective, Connection, Transfer
+from inakit.planner.core.problem import Job, Problem
+from inakit.topo.errors import PlanError
+from inakit.topo.fabric.fabric import Fabric
 
 Sent = list[tuple[Connection, Transfer]]
 Held = list[list[int]]

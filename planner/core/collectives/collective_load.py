@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 
-from planner.core.collectives.collective import ACKNOWLEDGED_AT_ONCE, Collective, Connection
-from planner.core.problem import FragmentFormat
-from topo.fabric.fabric import Fabric
+from inakit.planner.core.collectives.collective import ACKNOWLEDGED_AT_ONCE, Collective, Connection
+from inakit.planner.core.problem import FragmentFormat
+from inakit.topo.fabric.fabric import Fabric
 
 DirectedLink = tuple[str, str]
 Loads = dict[DirectedLink, float]

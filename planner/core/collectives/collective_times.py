@@ -14,11 +14,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.core.collectives.collective import Collective, Connection, Transfer
-from planner.core.collectives.collective_load import overlaps
-from planner.core.collectives.link_queues import LinkQueues
-from planner.core.problem import FragmentFormat, Problem
-from topo.fabric.fabric import Fabric
+from inakit.planner.core.collectives.collective import Collective, Connection, Transfer
+from inakit.planner.core.collectives.collective_load import overlaps
+from inakit.planner.core.collectives.link_queues import LinkQueues
+from inakit.planner.core.problem import FragmentFormat, Problem
+from inakit.topo.fabric.fabric import Fabric
 
 Times = NDArray[np.float64]
 Numbers = NDArray[np.int64]

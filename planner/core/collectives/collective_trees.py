@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from planner.core.collectives.collective import Collective, Connection
-from planner.core.plan import ROOT_LABEL, AggregationTree, Branch
+from inakit.planner.core.collectives.collective import Collective, Connection
+from inakit.planner.core.plan import ROOT_LABEL, AggregationTree, Branch
 
 
 def trees_of(collective: Collective) -> tuple[AggregationTree, ...]:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.core.collectives.collective import Connection
-from topo.fabric.fabric import Fabric
+from inakit.planner.core.collectives.collective import Connection
+from inakit.topo.fabric.fabric import Fabric
 
 Times = NDArray[np.float64]
 Numbers = NDArray[np.int64]

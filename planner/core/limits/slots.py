@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from planner.core.plan import AggregationTree, Aggregator
-from planner.core.policies import policy_of
-from topo.errors import InputError
-from topo.fabric.fabric import Fabric
+from inakit.planner.core.plan import AggregationTree, Aggregator
+from inakit.planner.core.policies import policy_of
+from inakit.topo.errors import InputError
+from inakit.topo.fabric.fabric import Fabric
 
 DEFAULT_WINDOW = 256
 """Fragments on their way at once. At 20 Mbit/s and 326 B a packet these are 33 ms of data, more than any round trip of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import inf
 from typing import TypeGuard
 
-from planner.core.plan import MOST_BITS
-from topo.fabric.fabric import Fabric
+from inakit.planner.core.plan import MOST_BITS
+from inakit.topo.fabric.fabric import Fabric
 
 Inp = tuple[str, int]
 """An input pipeline: the switch and the pipeline's number."""

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf
 
-from planner.core.evaluate import Prediction, evaluate, tree_loads, tree_ways_s
-from planner.core.limits.switch_limits import most_children, resource_bps
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from topo.fabric.fabric import Fabric
+from inakit.planner.core.evaluate import Prediction, evaluate, tree_loads, tree_ways_s
+from inakit.planner.core.limits.switch_limits import most_children, resource_bps
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.topo.fabric.fabric import Fabric
 
 ROUNDING = 1e-6
 LINK, SWITCH, RECIRCULATION = "link", "aggregation rate", "recirculation"

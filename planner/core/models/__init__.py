@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from topo.errors import InputError, unknown_name
-from topo.files.reader import FileKind, read_text
+from inakit.topo.errors import InputError, unknown_name
+from inakit.topo.files.reader import FileKind, read_text
 
 BYTES_PER_PARAMETER = 4
 COLUMNS = ["name", "parameters"]

@@ -11,10 +11,10 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 
-from planner.core.evaluate import DirectedLink, link_loads, result_loads, tree_loads
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from planner.core.solving import FEASIBLE, OPTIMAL, SolverOutcome
+from inakit.planner.core.evaluate import DirectedLink, link_loads, result_loads, tree_loads
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.core.solving import FEASIBLE, OPTIMAL, SolverOutcome
 
 ROUNDING = 1e-9
 """A factor so near to 1 counts as 1, since a plan may fill a link with gradients alone."""

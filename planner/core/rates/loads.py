@@ -6,9 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from math import inf
 
-from planner.core.limits.switch_limits import Inp
-from planner.core.plan import AggregationTree
-from topo.fabric.fabric import Fabric
+from inakit.planner.core.limits.switch_limits import Inp
+from inakit.planner.core.plan import AggregationTree
+from inakit.topo.fabric.fabric import Fabric
 
 
 def flow_counts(trees: Iterable[AggregationTree]) -> Counter[tuple[str, str]]:

@@ -12,18 +12,18 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from time import monotonic
 
-from planner.core.problem import Problem
-from planner.core.solving import SolverOptions
-from planner.methods.aro.published.model import task_graphs
-from planner.methods.aro.published.pruning import aggregators, locations, pre_pruned
-from planner.methods.aro.several.rates import Rates
-from planner.methods.aro.several.several_tasks import searched
-from planner.methods.aro.single.one_task import best_choice
-from planner.methods.aro.single.recognise import leaf_spine
-from planner.methods.aro.task import tasks_of
-from planner.trees.unfolding import Path
-from topo.errors import SolverError
-from topo.fabric.fabric import Fabric
+from inakit.planner.core.problem import Problem
+from inakit.planner.core.solving import SolverOptions
+from inakit.planner.methods.aro.published.model import task_graphs
+from inakit.planner.methods.aro.published.pruning import aggregators, locations, pre_pruned
+from inakit.planner.methods.aro.several.rates import Rates
+from inakit.planner.methods.aro.several.several_tasks import searched
+from inakit.planner.methods.aro.single.one_task import best_choice
+from inakit.planner.methods.aro.single.recognise import leaf_spine
+from inakit.planner.methods.aro.task import tasks_of
+from inakit.planner.trees.unfolding import Path
+from inakit.topo.errors import SolverError
+from inakit.topo.fabric.fabric import Fabric
 
 FIRST_STAGE_S = 3.0
 """The most seconds for SRO's first stage, which only estimates: what it has found by then decides."""

@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from planner.core.limits.switch_limits import Inp, most_children
-from planner.trees.from_paths import sums_of
-from planner.trees.unfolding import DirectedLink, unfold, unreachable
-from topo.fabric.fabric import Fabric
+from inakit.planner.core.limits.switch_limits import Inp, most_children
+from inakit.planner.trees.from_paths import sums_of
+from inakit.planner.trees.unfolding import DirectedLink, unfold, unreachable
+from inakit.topo.fabric.fabric import Fabric
 
 
 @dataclass(frozen=True)

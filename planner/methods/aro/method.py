@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields, replace
 
-from planner.core.limits.switch_limits import limits_summing
-from planner.core.method import AFTERWARDS, ROUTED, Options
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from planner.core.rates.closed_loop import in_closed_loop
-from planner.methods.aro.several.least_loss import with_least_loss
-from planner.methods.aro.several.several_tasks import several
-from planner.methods.aro.single.one_task import best_routing
-from planner.methods.aro.task import Task, tasks_of
-from planner.methods.aro.variants import LiteralOptions, plan_variant
-from planner.trees.from_paths import plan_from_paths
-from planner.trees.unfolding import Path
-from topo.fabric.fabric import Fabric
+from inakit.planner.core.limits.switch_limits import limits_summing
+from inakit.planner.core.method import AFTERWARDS, ROUTED, Options
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.core.rates.closed_loop import in_closed_loop
+from inakit.planner.methods.aro.several.least_loss import with_least_loss
+from inakit.planner.methods.aro.several.several_tasks import several
+from inakit.planner.methods.aro.single.one_task import best_routing
+from inakit.planner.methods.aro.task import Task, tasks_of
+from inakit.planner.methods.aro.variants import LiteralOptions, plan_variant
+from inakit.planner.trees.from_paths import plan_from_paths
+from inakit.planner.trees.unfolding import Path
+from inakit.topo.fabric.fabric import Fabric
 
 
 @dataclass(frozen=True)

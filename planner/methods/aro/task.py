@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planner.core.problem import Job, Problem
+from inakit.planner.core.problem import Job, Problem
 
 TaskKey = tuple[int, str]
 """The number of the job, and the PS: how `plan_from_paths` names a task."""

@@ -12,18 +12,18 @@ from dataclasses import dataclass, replace
 
 import pulp
 
-from planner.core.method import Options
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from planner.core.solving import OPTIMAL, SolverOptions, SolverOutcome
-from planner.methods.aro.decoupling import TaskGraph
-from planner.methods.aro.published.model import MU, Form, Literal, build, highest_capacity_bps, task_graphs
-from planner.methods.aro.published.pruning import first_stage, pre_pruned, second_stage
-from planner.methods.aro.single.flows_to_paths import generate_routes
-from planner.methods.aro.task import TaskKey
-from planner.solvers.solve import solve
-from planner.trees.from_paths import plan_from_paths
-from topo.errors import InputError, SolverError
+from inakit.planner.core.method import Options
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.core.solving import OPTIMAL, SolverOptions, SolverOutcome
+from inakit.planner.methods.aro.decoupling import TaskGraph
+from inakit.planner.methods.aro.published.model import MU, Form, Literal, build, highest_capacity_bps, task_graphs
+from inakit.planner.methods.aro.published.pruning import first_stage, pre_pruned, second_stage
+from inakit.planner.methods.aro.single.flows_to_paths import generate_routes
+from inakit.planner.methods.aro.task import TaskKey
+from inakit.planner.solvers.solve import solve
+from inakit.planner.trees.from_paths import plan_from_paths
+from inakit.topo.errors import InputError, SolverError
 
 LEAST = 1e-9
 """How far, relatively, the second stage may stay below a rate that is known to be possible: the solver rounds."""

@@ -24,7 +24,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.methods.atro.cluster import Cluster
+from inakit.planner.methods.atro.cluster import Cluster
 
 Gains = NDArray[np.int64]
 """`gains[K]`: the most that F - K and the PS's flows add up to with K links to aggregators."""

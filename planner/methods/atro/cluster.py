@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from topo.errors import InputError, PlanError
+from inakit.topo.errors import InputError, PlanError
 
 SERVER = "ps"
 Link = tuple[str, str]

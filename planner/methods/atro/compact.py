@@ -13,10 +13,10 @@ from typing import Any
 
 import pulp
 
-from planner.core.solving import FEASIBLE, INFEASIBLE, OPTIMAL, SolverOptions
-from planner.methods.atro.cluster import SERVER, Cluster, Link, Wiring
-from planner.solvers.solve import run
-from topo.errors import SolverError
+from inakit.planner.core.solving import FEASIBLE, INFEASIBLE, OPTIMAL, SolverOptions
+from inakit.planner.methods.atro.cluster import SERVER, Cluster, Link, Wiring
+from inakit.planner.solvers.solve import run
+from inakit.topo.errors import SolverError
 
 UNKNOWN = "unknown"
 

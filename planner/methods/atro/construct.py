@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count, product
 
-from planner.methods.atro.cluster import SERVER, Cluster, Link, Wiring
+from inakit.planner.methods.atro.cluster import SERVER, Cluster, Link, Wiring
 
 MIXED, LEVEL = "mixed", "level"
 """Whether a feeder's aggregators may stand at different distances from the PS (mixed) or not (level). Level routes are

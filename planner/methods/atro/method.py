@@ -6,18 +6,18 @@ from collections.abc import Iterable
 from dataclasses import replace
 from string import ascii_lowercase, digits
 
-from planner.core.check import check
-from planner.core.design import Design
-from planner.core.method import Options
-from planner.core.problem import FragmentFormat, Job, Problem
-from planner.core.solving import SolverOutcome
-from planner.methods.atro.cluster import SERVER, Cluster, Link, Wiring, check_wiring
-from planner.methods.atro.optimum import optimise
-from planner.trees.from_paths import plan_from_paths
-from planner.trees.unfolding import Path
-from topo.fabric.clos import Cable, wire
-from topo.fabric.fabric import Fabric
-from topo.fabric.variations import with_ina
+from inakit.planner.core.check import check
+from inakit.planner.core.design import Design
+from inakit.planner.core.method import Options
+from inakit.planner.core.problem import FragmentFormat, Job, Problem
+from inakit.planner.core.solving import SolverOutcome
+from inakit.planner.methods.atro.cluster import SERVER, Cluster, Link, Wiring, check_wiring
+from inakit.planner.methods.atro.optimum import optimise
+from inakit.planner.trees.from_paths import plan_from_paths
+from inakit.planner.trees.unfolding import Path
+from inakit.topo.fabric.clos import Cable, wire
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.variations import with_ina
 
 WHOLE_GRADIENT = Job(1, (), (), 548_000)
 """The job's sizes where none are given; its hosts are filled in."""

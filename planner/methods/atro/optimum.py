@@ -11,12 +11,12 @@ import time
 from bisect import bisect_left
 from dataclasses import replace
 
-from planner.core.solving import INFEASIBLE, SolverOptions, SolverOutcome
-from planner.methods.atro.bound import most_workers_bound
-from planner.methods.atro.cluster import Cluster, Wiring
-from planner.methods.atro.compact import UNKNOWN, decide
-from planner.methods.atro.construct import construct
-from topo.errors import SolverError
+from inakit.planner.core.solving import INFEASIBLE, SolverOptions, SolverOutcome
+from inakit.planner.methods.atro.bound import most_workers_bound
+from inakit.planner.methods.atro.cluster import Cluster, Wiring
+from inakit.planner.methods.atro.compact import UNKNOWN, decide
+from inakit.planner.methods.atro.construct import construct
+from inakit.topo.errors import SolverError
 
 COUNTING = "counting"
 """The solver's name in an outcome for which no solver was asked."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from planner.methods.collectives.scheme import Builder, Group, Scheme
+from inakit.planner.methods.collectives.scheme import Builder, Group, Scheme
 
 Parents = Mapping[int, int]
 """The parent of every rank but the root."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from planner.methods.collectives.scheme import Builder, Group, Scheme
+from inakit.planner.methods.collectives.scheme import Builder, Group, Scheme
 
 
 def halving_doubling(group: Group) -> Scheme:

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from math import gcd
 
-from planner.methods.collectives.ring import all_gather, reduce_scatter
-from planner.methods.collectives.scheme import Builder, Group, Scheme
+from inakit.planner.methods.collectives.ring import all_gather, reduce_scatter
+from inakit.planner.methods.collectives.scheme import Builder, Group, Scheme
 
 
 def hierarchical(group: Group) -> Scheme:

@@ -9,18 +9,18 @@ from math import inf
 from operator import itemgetter
 from time import monotonic
 
-from planner.core.collectives.collective import Collective, Connection
-from planner.core.collectives.collective_load import acknowledging_share
-from planner.core.evaluate import evaluate
-from planner.core.method import Options
-from planner.core.plan import Plan
-from planner.core.problem import Job, Problem
-from planner.core.solving import SolverOutcome
-from planner.methods.collectives.rank_order import Order, by_rack, racks_of
-from planner.methods.collectives.routes import Ends, Paths, Routes, even
-from planner.methods.collectives.scheme import Group, Make, Scheme
-from planner.trees.unfolding import DirectedLink
-from topo.errors import InputError
+from inakit.planner.core.collectives.collective import Collective, Connection
+from inakit.planner.core.collectives.collective_load import acknowledging_share
+from inakit.planner.core.evaluate import evaluate
+from inakit.planner.core.method import Options
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Job, Problem
+from inakit.planner.core.solving import SolverOutcome
+from inakit.planner.methods.collectives.rank_order import Order, by_rack, racks_of
+from inakit.planner.methods.collectives.routes import Ends, Paths, Routes, even
+from inakit.planner.methods.collectives.scheme import Group, Make, Scheme
+from inakit.planner.trees.unfolding import DirectedLink
+from inakit.topo.errors import InputError
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,14 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 
-from planner.core.method import Options
-from planner.core.plan import Plan
-from planner.core.problem import Job, Problem
-from planner.methods.collectives.method import Ways, plan_scheme, quickest
-from planner.methods.collectives.rank_order import Order, by_rack
-from planner.methods.collectives.routes import Paths
-from planner.methods.collectives.scheme import Make
-from topo.fabric.fabric import Fabric
+from inakit.planner.core.method import Options
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Job, Problem
+from inakit.planner.methods.collectives.method import Ways, plan_scheme, quickest
+from inakit.planner.methods.collectives.rank_order import Order, by_rack
+from inakit.planner.methods.collectives.routes import Paths
+from inakit.planner.methods.collectives.scheme import Make
+from inakit.topo.fabric.fabric import Fabric
 
 WORK = 800
 """A search makes so many trials divided by the number of ranks: each costs about as much as there are ranks."""

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from functools import partial
 
-from planner.core.method import Method, Options
-from planner.methods.collectives.double_tree import double_tree
-from planner.methods.collectives.halving_doubling import halving_doubling, recursive_doubling
-from planner.methods.collectives.hierarchical import hierarchical, hierarchical_across
-from planner.methods.collectives.method import Ways, plan_quickest
-from planner.methods.collectives.order_search import plan_best_order
-from planner.methods.collectives.ps_sharded import ps_sharded
-from planner.methods.collectives.rank_order import drawn
-from planner.methods.collectives.ring import ring
-from planner.methods.collectives.routes import hashed
-from planner.methods.collectives.scheme import Make
+from inakit.planner.core.method import Method, Options
+from inakit.planner.methods.collectives.double_tree import double_tree
+from inakit.planner.methods.collectives.halving_doubling import halving_doubling, recursive_doubling
+from inakit.planner.methods.collectives.hierarchical import hierarchical, hierarchical_across
+from inakit.planner.methods.collectives.method import Ways, plan_quickest
+from inakit.planner.methods.collectives.order_search import plan_best_order
+from inakit.planner.methods.collectives.ps_sharded import ps_sharded
+from inakit.planner.methods.collectives.rank_order import drawn
+from inakit.planner.methods.collectives.ring import ring
+from inakit.planner.methods.collectives.routes import hashed
+from inakit.planner.methods.collectives.scheme import Make
 
 
 def planner(name: str, summary: str, *makes: Make, ways: Ways | None = None) -> Method[Options]:

@@ -9,7 +9,7 @@ A gradient of fewer fragments than there are ranks has as many shares as fragmen
 
 from __future__ import annotations
 
-from planner.methods.collectives.scheme import Builder, Group, Scheme
+from inakit.planner.methods.collectives.scheme import Builder, Group, Scheme
 
 
 def ps_sharded(group: Group) -> Scheme:

@@ -6,8 +6,8 @@ import random
 from collections.abc import Callable, Sequence
 from itertools import groupby
 
-from planner.core.problem import Job
-from topo.fabric.fabric import Fabric
+from inakit.planner.core.problem import Job
+from inakit.topo.fabric.fabric import Fabric
 
 Order = Callable[[Fabric, Job, int], list[str]]
 """The hosts of a job's workers in the order of their ranks; the last argument is a seed."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planner.methods.collectives.scheme import Builder, Group, Scheme
+from inakit.planner.methods.collectives.scheme import Builder, Group, Scheme
 
 
 def ring(group: Group) -> Scheme:

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 
-from planner.trees.unfolding import DirectedLink, Path, Unfolded, unfold, unreachable
-from topo.fabric.fabric import Fabric
+from inakit.planner.trees.unfolding import DirectedLink, Path, Unfolded, unfold, unreachable
+from inakit.topo.fabric.fabric import Fabric
 
 Ends = tuple[str, str]
 """The hosts of a connection's source and destination."""

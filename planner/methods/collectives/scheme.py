@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from planner.core.collectives.collective import Transfer
+from inakit.planner.core.collectives.collective import Transfer
 
 Pair = tuple[int, int]
 """A source and a destination, by rank."""

@@ -7,20 +7,20 @@ from dataclasses import dataclass, replace
 from math import inf
 from time import monotonic
 
-from planner.core.method import Options
-from planner.core.problem import Problem
-from planner.core.solving import FEASIBLE, OPTIMAL, SolverOutcome
-from planner.methods.aro.several.reduced import Network, network
-from planner.methods.aro.several.several_tasks import several
-from planner.methods.aro.single.leafspine import LeafSpine
-from planner.methods.aro.single.one_task import best_routing
-from planner.methods.aro.single.recognise import leaf_spine
-from planner.methods.aro.task import tasks_of
-from planner.methods.forest.column_generation import TIGHT, Generated, generate, shape_of, trees_of, used
-from planner.methods.forest.few_trees import rounded
-from planner.methods.forest.packing import Column, Forest, Ground, pack
-from planner.methods.forest.relaxed import relax
-from planner.methods.forest.spread import MOST_TREES, rate_bound, spread
+from inakit.planner.core.method import Options
+from inakit.planner.core.problem import Problem
+from inakit.planner.core.solving import FEASIBLE, OPTIMAL, SolverOutcome
+from inakit.planner.methods.aro.several.reduced import Network, network
+from inakit.planner.methods.aro.several.several_tasks import several
+from inakit.planner.methods.aro.single.leafspine import LeafSpine
+from inakit.planner.methods.aro.single.one_task import best_routing
+from inakit.planner.methods.aro.single.recognise import leaf_spine
+from inakit.planner.methods.aro.task import tasks_of
+from inakit.planner.methods.forest.column_generation import TIGHT, Generated, generate, shape_of, trees_of, used
+from inakit.planner.methods.forest.few_trees import rounded
+from inakit.planner.methods.forest.packing import Column, Forest, Ground, pack
+from inakit.planner.methods.forest.relaxed import relax
+from inakit.planner.methods.forest.spread import MOST_TREES, rate_bound, spread
 
 NEAR = 0.01
 """A packing of many trees with this relative gap is good enough to be rounded to a few."""

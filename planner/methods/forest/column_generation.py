@@ -18,16 +18,16 @@ from itertools import chain
 from math import inf
 from time import monotonic
 
-from planner.core.limits.switch_limits import is_link
-from planner.methods.aro.several.deal import deal
-from planner.methods.aro.several.reduced import Network
-from planner.methods.aro.several.results import result_parents
-from planner.methods.aro.several.routing import Question, cut_up
-from planner.methods.aro.several.several_tasks import worker_paths
-from planner.methods.forest.packing import Column, Ground
-from planner.solvers.columns import OPTIMAL, LinearProgram, Term
-from planner.trees.unfolding import DirectedLink
-from topo.errors import SolverError
+from inakit.planner.core.limits.switch_limits import is_link
+from inakit.planner.methods.aro.several.deal import deal
+from inakit.planner.methods.aro.several.reduced import Network
+from inakit.planner.methods.aro.several.results import result_parents
+from inakit.planner.methods.aro.several.routing import Question, cut_up
+from inakit.planner.methods.aro.several.several_tasks import worker_paths
+from inakit.planner.methods.forest.packing import Column, Ground
+from inakit.planner.solvers.columns import OPTIMAL, LinearProgram, Term
+from inakit.planner.trees.unfolding import DirectedLink
+from inakit.topo.errors import SolverError
 
 TIGHT = 1e-7
 """Relative; what is proven to this precision counts as optimal."""

@@ -2,7 +2,7 @@
 
 The best packing of any number of trees says which rates the tasks could have. Divided over a few trees each, these
 rates may be too high for whole trees; then lower ones are tried, in proportion. Several trees of one task are routed
-like several tasks (`planner.methods.aro.several.routing`).
+like several tasks (`inakit.planner.methods.aro.several.routing`).
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from time import monotonic
 
-from planner.methods.aro.several.reduced import network
-from planner.methods.aro.several.routing import Router
-from planner.methods.aro.several.several_tasks import worker_paths
-from planner.methods.forest.packing import Column, Forest, Ground, pack, task_rates
+from inakit.planner.methods.aro.several.reduced import network
+from inakit.planner.methods.aro.several.routing import Router
+from inakit.planner.methods.aro.several.several_tasks import worker_paths
+from inakit.planner.methods.forest.packing import Column, Forest, Ground, pack, task_rates
 
 PRECISION = 0.01
 """The search ends within this part of the highest rates that have whole trees."""

@@ -12,15 +12,15 @@ from dataclasses import dataclass, fields, replace
 from math import inf
 from time import monotonic
 
-from planner.core.limits.slots import assign_slots
-from planner.core.method import AFTERWARDS, Options
-from planner.core.plan import Plan, Shard
-from planner.core.problem import Problem
-from planner.core.rates.closed_loop import in_closed_loop
-from planner.core.solving import SolverOutcome
-from planner.methods.forest.best_forest import best_forest
-from planner.methods.forest.packing import Forest, Ground
-from topo.errors import InputError
+from inakit.planner.core.limits.slots import assign_slots
+from inakit.planner.core.method import AFTERWARDS, Options
+from inakit.planner.core.plan import Plan, Shard
+from inakit.planner.core.problem import Problem
+from inakit.planner.core.rates.closed_loop import in_closed_loop
+from inakit.planner.core.solving import SolverOutcome
+from inakit.planner.methods.forest.best_forest import best_forest
+from inakit.planner.methods.forest.packing import Forest, Ground
+from inakit.topo.errors import InputError
 
 
 @dataclass(frozen=True)

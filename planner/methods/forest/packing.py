@@ -14,17 +14,17 @@ from functools import cached_property
 from itertools import chain
 from math import inf
 
-from planner.core.limits.switch_limits import Resource, resource_bps
-from planner.core.plan import AggregationTree
-from planner.core.rates.loads import aggregated_flows, flow_counts, summed_flows
-from planner.methods.aro.several.rates import Worth
-from planner.methods.aro.several.reduced import access_links
-from planner.methods.aro.task import Task
-from planner.solvers.columns import LinearProgram, Term
-from planner.trees.from_paths import tree_from_paths
-from planner.trees.unfolding import Path
-from topo.errors import SolverError
-from topo.fabric.fabric import Fabric
+from inakit.planner.core.limits.switch_limits import Resource, resource_bps
+from inakit.planner.core.plan import AggregationTree
+from inakit.planner.core.rates.loads import aggregated_flows, flow_counts, summed_flows
+from inakit.planner.methods.aro.several.rates import Worth
+from inakit.planner.methods.aro.several.reduced import access_links
+from inakit.planner.methods.aro.task import Task
+from inakit.planner.solvers.columns import LinearProgram, Term
+from inakit.planner.trees.from_paths import tree_from_paths
+from inakit.planner.trees.unfolding import Path
+from inakit.topo.errors import SolverError
+from inakit.topo.fabric.fabric import Fabric
 
 NEGLIGIBLE = 1e-7
 """A tree with less than this part of its task's rate is left out."""

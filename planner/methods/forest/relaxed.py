@@ -10,13 +10,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from math import inf
 
-from planner.core.limits.switch_limits import most_children
-from planner.methods.aro.several.reduced import Network, Reduced
-from planner.methods.aro.several.results import limit_copies
-from planner.methods.forest.packing import Ground
-from planner.solvers.columns import OPTIMAL, LinearProgram, Term
-from planner.trees.unfolding import DirectedLink
-from topo.errors import SolverError
+from inakit.planner.core.limits.switch_limits import most_children
+from inakit.planner.methods.aro.several.reduced import Network, Reduced
+from inakit.planner.methods.aro.several.results import limit_copies
+from inakit.planner.methods.forest.packing import Ground
+from inakit.planner.solvers.columns import OPTIMAL, LinearProgram, Term
+from inakit.planner.trees.unfolding import DirectedLink
+from inakit.topo.errors import SolverError
 
 
 def relax(ground: Ground, net: Network) -> float:

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from planner.methods.aro.single.leafspine import Choice, LeafSpine, Spines
-from planner.methods.aro.single.search import Steps, least_t
-from planner.trees.unfolding import Path
+from inakit.planner.methods.aro.single.leafspine import Choice, LeafSpine, Spines
+from inakit.planner.methods.aro.single.search import Steps, least_t
+from inakit.planner.trees.unfolding import Path
 
 Gates = Mapping[int, Spines]
 

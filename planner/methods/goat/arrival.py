@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.methods.goat.shared_slots import Counts, FloatArray, IntArray, Sharing, Slots, SlotTree
-from topo.errors import InputError
+from inakit.planner.methods.goat.shared_slots import Counts, FloatArray, IntArray, Sharing, Slots, SlotTree
+from inakit.topo.errors import InputError
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from planner.core.solving import SolverOptions, SolverOutcome
-from planner.methods.goat.gina import OBJECTIVES, FloatArray, Fractions, Gina, IntArray, Schedule, value
-from planner.methods.goat.model import relax
-from planner.methods.goat.repair import repair
-from planner.solvers.solve import PROVEN_GAP
-from topo.errors import InputError, unknown_name
+from inakit.planner.core.solving import SolverOptions, SolverOutcome
+from inakit.planner.methods.goat.gina import OBJECTIVES, FloatArray, Fractions, Gina, IntArray, Schedule, value
+from inakit.planner.methods.goat.model import relax
+from inakit.planner.methods.goat.repair import repair
+from inakit.planner.solvers.solve import PROVEN_GAP
+from inakit.topo.errors import InputError, unknown_name
 
 TINY = 1e-9
 """What counts as 0, beside sums of fractions."""

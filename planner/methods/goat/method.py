@@ -1,9 +1,9 @@
 """GOAT: the gradient in sub-models, each summed exclusively at the switches that have memory for all of it (KRGS).
 
 A switch's memory is its aggregator slots, and a sub-model takes one for each of its fragments. Every gradient is summed
-at most once, as in `planner.trees.summed_once`. To a switch that is on none of their shortest paths, gradients make a
-detour, if up-down routing lets them go on from there. What no switch has memory for goes to the PS unaggregated, as Eq.
-(1) allows.
+at most once, as in `inakit.planner.trees.summed_once`. To a switch that is on none of their shortest paths, gradients
+make a detour, if up-down routing lets them go on from there. What no switch has memory for goes to the PS unaggregated,
+as Eq. (1) allows.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from planner.core.limits.switch_limits import Inp, most_children
-from planner.core.method import Options
-from planner.core.plan import AggregationTree, Aggregator, Plan, Shard
-from planner.core.problem import Problem
-from planner.core.rates.loads import sending_rate_bps
-from planner.core.solving import SolverOutcome
-from planner.methods.goat.gina import OBJECTIVES, Gina, Schedule
-from planner.methods.goat.krgs import KrgsOptions, schedule
-from planner.methods.goat.partition import partition
-from planner.trees.from_paths import sums_of
-from planner.trees.summed_once import SplitTask, Way, entrance, split_equally, tree_of, ways
-from planner.trees.unfolding import Path
-from topo.errors import InputError, unknown_name
-from topo.fabric.fabric import Fabric
-from topo.fabric.up_down import is_up_down, up_down_paths
+from inakit.planner.core.limits.switch_limits import Inp, most_children
+from inakit.planner.core.method import Options
+from inakit.planner.core.plan import AggregationTree, Aggregator, Plan, Shard
+from inakit.planner.core.problem import Problem
+from inakit.planner.core.rates.loads import sending_rate_bps
+from inakit.planner.core.solving import SolverOutcome
+from inakit.planner.methods.goat.gina import OBJECTIVES, Gina, Schedule
+from inakit.planner.methods.goat.krgs import KrgsOptions, schedule
+from inakit.planner.methods.goat.partition import partition
+from inakit.planner.trees.from_paths import sums_of
+from inakit.planner.trees.summed_once import SplitTask, Way, entrance, split_equally, tree_of, ways
+from inakit.planner.trees.unfolding import Path
+from inakit.topo.errors import InputError, unknown_name
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.up_down import is_up_down, up_down_paths
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pulp
 
-from planner.core.solving import SolverOptions, SolverOutcome
-from planner.methods.goat.gina import Costs, Fractions, Gina, Schedule
-from planner.solvers.solve import solve
+from inakit.planner.core.solving import SolverOptions, SolverOutcome
+from inakit.planner.methods.goat.gina import Costs, Fractions, Gina, Schedule
+from inakit.planner.solvers.solve import solve
 
 
 @dataclass(frozen=True)

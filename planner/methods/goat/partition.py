@@ -5,8 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 
-from planner.core.fragment_ranges import split
-from planner.core.models import find_model
+from inakit.planner.core.fragment_ranges import split
+from inakit.planner.core.models import find_model
 
 
 def partition(model: str, fragments: int, most: int) -> list[int]:

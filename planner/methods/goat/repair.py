@@ -12,7 +12,7 @@ from itertools import product
 
 import numpy as np
 
-from planner.methods.goat.gina import BoolArray, Costs, Gina, Schedule, used_memory
+from inakit.planner.methods.goat.gina import BoolArray, Costs, Gina, Schedule, used_memory
 
 LEAST_GAIN = 1e-9
 """Relative; a gain below it is rounding."""

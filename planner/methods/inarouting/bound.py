@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from planner.methods.inarouting.routes import Network, Resource, Usage, fair_rates
-from planner.trees.summed_once import SplitTask
+from inakit.planner.methods.inarouting.routes import Network, Resource, Usage, fair_rates
+from inakit.planner.trees.summed_once import SplitTask
 
 
 def total_bound_bps(network: Network) -> float:

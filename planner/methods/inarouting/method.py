@@ -14,16 +14,16 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 
-from planner.core.method import Options
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from planner.core.rates.loads import aggregated_flows, flow_counts
-from planner.core.solving import FEASIBLE, OPTIMAL, SolverOptions, SolverOutcome
-from planner.methods.inarouting.bound import total_bound_bps
-from planner.methods.inarouting.model import build, extract
-from planner.methods.inarouting.rerouting import rerouted, total_rates
-from planner.methods.inarouting.rounding import relax_and_round
-from planner.methods.inarouting.routes import (
+from inakit.planner.core.method import Options
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.core.rates.loads import aggregated_flows, flow_counts
+from inakit.planner.core.solving import FEASIBLE, OPTIMAL, SolverOptions, SolverOutcome
+from inakit.planner.methods.inarouting.bound import total_bound_bps
+from inakit.planner.methods.inarouting.model import build, extract
+from inakit.planner.methods.inarouting.rerouting import rerouted, total_rates
+from inakit.planner.methods.inarouting.rounding import relax_and_round
+from inakit.planner.methods.inarouting.routes import (
     Network,
     NextHops,
     Resource,
@@ -31,9 +31,9 @@ from planner.methods.inarouting.routes import (
     network_of,
     worker_paths,
 )
-from planner.solvers.solve import PROVEN_GAP, solve
-from planner.trees.from_paths import plan_from_paths, tree_from_paths
-from planner.trees.unfolding import Path
+from inakit.planner.solvers.solve import PROVEN_GAP, solve
+from inakit.planner.trees.from_paths import plan_from_paths, tree_from_paths
+from inakit.planner.trees.unfolding import Path
 
 
 def plan(problem: Problem, options: Options) -> Plan:

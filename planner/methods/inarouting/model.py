@@ -24,9 +24,9 @@ from typing import Any
 
 import pulp
 
-from planner.methods.inarouting.routes import Network, NextHops, Resource
-from planner.trees.summed_once import SplitTask
-from planner.trees.unfolding import DirectedLink
+from inakit.planner.methods.inarouting.routes import Network, NextHops, Resource
+from inakit.planner.trees.summed_once import SplitTask
+from inakit.planner.trees.unfolding import DirectedLink
 
 Key = tuple[int, Any]
 """A task's place, and a link or a switch."""

@@ -15,8 +15,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.methods.inarouting.bound import total_bound_bps
-from planner.methods.inarouting.routes import (
+from inakit.planner.methods.inarouting.bound import total_bound_bps
+from inakit.planner.methods.inarouting.routes import (
     Network,
     NextHops,
     Resource,
@@ -25,7 +25,7 @@ from planner.methods.inarouting.routes import (
     path_from,
     usage,
 )
-from planner.trees.summed_once import SplitTask
+from inakit.planner.trees.summed_once import SplitTask
 
 Worth = tuple[float, float]
 """The total rate of all tasks, and minus the squares of loads: the higher, the better."""

@@ -12,11 +12,11 @@ from collections import Counter
 from collections.abc import Mapping
 from math import inf
 
-from planner.core.solving import SolverOptions, SolverOutcome
-from planner.methods.inarouting.model import Model, build
-from planner.methods.inarouting.routes import Network, NextHops, Resource, usage
-from planner.solvers.solve import solve
-from planner.trees.summed_once import SplitTask
+from inakit.planner.core.solving import SolverOptions, SolverOutcome
+from inakit.planner.methods.inarouting.model import Model, build
+from inakit.planner.methods.inarouting.routes import Network, NextHops, Resource, usage
+from inakit.planner.solvers.solve import solve
+from inakit.planner.trees.summed_once import SplitTask
 
 Scores = Mapping[Resource, float]
 

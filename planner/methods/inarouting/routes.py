@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import inf
 
-from planner.core.problem import Problem
-from planner.trees.summed_once import SplitTask, split_equally
-from planner.trees.unfolding import DirectedLink, Path
-from topo.fabric.fabric import Fabric
+from inakit.planner.core.problem import Problem
+from inakit.planner.trees.summed_once import SplitTask, split_equally
+from inakit.planner.trees.unfolding import DirectedLink, Path
+from inakit.topo.fabric.fabric import Fabric
 
 Resource = str | DirectedLink
 """A switch that sums, by its name, or a directed link."""

@@ -14,11 +14,11 @@ from functools import cached_property
 from itertools import pairwise
 from math import exp, floor, inf
 
-from planner.core.limits.switch_limits import Inp, Resource, most_children, resource_bps
-from planner.methods.inart.rounding import Routing
-from planner.trees.summed_once import SplitTask, Way, entrance, ways
-from planner.trees.unfolding import Path
-from topo.fabric.fabric import Fabric
+from inakit.planner.core.limits.switch_limits import Inp, Resource, most_children, resource_bps
+from inakit.planner.methods.inart.rounding import Routing
+from inakit.planner.trees.summed_once import SplitTask, Way, entrance, ways
+from inakit.planner.trees.unfolding import Path
+from inakit.topo.fabric.fabric import Fabric
 
 HOT, COLD = 0.1, 0.04
 """The first and the last temperature, in flows of a mean task: an added excess that is accepted with probability 1/e.

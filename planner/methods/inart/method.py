@@ -13,20 +13,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from planner.core.limits.slots import assign_slots
-from planner.core.method import Options
-from planner.core.plan import AggregationTree, Plan, Shard
-from planner.core.problem import Problem
-from planner.core.rates.loads import sending_rate_bps
-from planner.core.solving import SolverOutcome
-from planner.methods.inart.annealing import Choices, Search
-from planner.methods.inart.relaxation import BISECTIONS, Relaxed, relax_whole
-from planner.methods.inart.rounding import Routing, round_apart, round_off, round_together
-from planner.methods.inart.split import split_model, split_routes, with_shares
-from planner.solvers.solve import PROVEN_GAP
-from planner.trees.summed_once import SplitTask, split_equally, tree_of
-from topo.errors import InputError
-from topo.fabric.fabric import Fabric
+from inakit.planner.core.limits.slots import assign_slots
+from inakit.planner.core.method import Options
+from inakit.planner.core.plan import AggregationTree, Plan, Shard
+from inakit.planner.core.problem import Problem
+from inakit.planner.core.rates.loads import sending_rate_bps
+from inakit.planner.core.solving import SolverOutcome
+from inakit.planner.methods.inart.annealing import Choices, Search
+from inakit.planner.methods.inart.relaxation import BISECTIONS, Relaxed, relax_whole
+from inakit.planner.methods.inart.rounding import Routing, round_apart, round_off, round_together
+from inakit.planner.methods.inart.split import split_model, split_routes, with_shares
+from inakit.planner.solvers.solve import PROVEN_GAP
+from inakit.planner.trees.summed_once import SplitTask, split_equally, tree_of
+from inakit.topo.errors import InputError
+from inakit.topo.fabric.fabric import Fabric
 
 MOVES_PER_FLOW = 5000
 """The most moves of one repair, for each flow."""

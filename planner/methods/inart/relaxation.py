@@ -26,12 +26,12 @@ from typing import Any, TypeVar
 
 import pulp
 
-from planner.core.limits.switch_limits import Inp, Resource, most_children, resource_bps
-from planner.core.solving import OPTIMAL, SolverOptions
-from planner.solvers.solve import run, solve
-from planner.trees.summed_once import SplitTask, entrance
-from planner.trees.unfolding import DirectedLink
-from topo.fabric.fabric import Fabric
+from inakit.planner.core.limits.switch_limits import Inp, Resource, most_children, resource_bps
+from inakit.planner.core.solving import OPTIMAL, SolverOptions
+from inakit.planner.solvers.solve import run, solve
+from inakit.planner.trees.summed_once import SplitTask, entrance
+from inakit.planner.trees.unfolding import DirectedLink
+from inakit.topo.fabric.fabric import Fabric
 
 Group = Inp
 """Workers that enter the same INP of a ToR."""

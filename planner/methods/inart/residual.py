@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from planner.core.rates.loads import aggregated_flows, flow_counts
-from planner.install.background_entries import Flow, background_routes, flow_links
-from planner.trees.unfolding import DirectedLink
-from topo.errors import InputError, unknown_name
-from topo.fabric.fabric import Fabric, Link, Switch
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.core.rates.loads import aggregated_flows, flow_counts
+from inakit.planner.install.background_entries import Flow, background_routes, flow_links
+from inakit.planner.trees.unfolding import DirectedLink
+from inakit.topo.errors import InputError, unknown_name
+from inakit.topo.fabric.fabric import Fabric, Link, Switch
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from planner.core.limits.switch_limits import Inp
-from planner.methods.inart.relaxation import Group, Relaxed, TaskFractions
-from planner.trees.summed_once import SplitTask, Way, entrance
-from planner.trees.unfolding import Path
-from topo.fabric.fabric import Fabric
+from inakit.planner.core.limits.switch_limits import Inp
+from inakit.planner.methods.inart.relaxation import Group, Relaxed, TaskFractions
+from inakit.planner.trees.summed_once import SplitTask, Way, entrance
+from inakit.planner.trees.unfolding import Path
+from inakit.topo.fabric.fabric import Fabric
 
 Ways = tuple[Way, ...]
 """One way for each worker of a task."""

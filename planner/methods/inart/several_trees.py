@@ -16,21 +16,21 @@ from dataclasses import dataclass, replace
 from itertools import count
 from math import ceil, inf
 
-from planner.core.fragment_ranges import split
-from planner.core.limits.slots import assign_slots
-from planner.core.limits.switch_limits import Resource
-from planner.core.method import Options
-from planner.core.plan import AggregationTree, Plan, Shard
-from planner.core.problem import Problem
-from planner.core.solving import FEASIBLE, OPTIMAL, SolverOutcome
-from planner.methods.forest.packing import NEGLIGIBLE, Column, Ground, distinct_loads
-from planner.methods.inart.relaxation import Relaxed, relax
-from planner.methods.inart.rounding import round_together
-from planner.methods.inart.split import split_model
-from planner.solvers.columns import LinearProgram
-from planner.solvers.solve import PROVEN_GAP
-from planner.trees.summed_once import SplitTask, split_equally, tree_of
-from topo.errors import InputError, SolverError
+from inakit.planner.core.fragment_ranges import split
+from inakit.planner.core.limits.slots import assign_slots
+from inakit.planner.core.limits.switch_limits import Resource
+from inakit.planner.core.method import Options
+from inakit.planner.core.plan import AggregationTree, Plan, Shard
+from inakit.planner.core.problem import Problem
+from inakit.planner.core.solving import FEASIBLE, OPTIMAL, SolverOutcome
+from inakit.planner.methods.forest.packing import NEGLIGIBLE, Column, Ground, distinct_loads
+from inakit.planner.methods.inart.relaxation import Relaxed, relax
+from inakit.planner.methods.inart.rounding import round_together
+from inakit.planner.methods.inart.split import split_model
+from inakit.planner.solvers.columns import LinearProgram
+from inakit.planner.solvers.solve import PROVEN_GAP
+from inakit.planner.trees.summed_once import SplitTask, split_equally, tree_of
+from inakit.topo.errors import InputError, SolverError
 
 DROPPED = 0.05
 """The part of the trees that is given up at once while there are too many."""

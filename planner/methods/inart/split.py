@@ -17,14 +17,14 @@ from typing import Any
 
 import pulp
 
-from planner.core.limits.switch_limits import Resource, resource_bps
-from planner.core.plan import AggregationTree
-from planner.core.rates.loads import aggregated_flows, flow_counts, summed_flows
-from planner.core.solving import SolverOptions
-from planner.methods.inart.relaxation import TaskFlows, constrain_task, groups_of, limit_summing, task_flows
-from planner.solvers.solve import solve
-from planner.trees.summed_once import SplitTask
-from topo.fabric.fabric import Fabric
+from inakit.planner.core.limits.switch_limits import Resource, resource_bps
+from inakit.planner.core.plan import AggregationTree
+from inakit.planner.core.rates.loads import aggregated_flows, flow_counts, summed_flows
+from inakit.planner.core.solving import SolverOptions
+from inakit.planner.methods.inart.relaxation import TaskFlows, constrain_task, groups_of, limit_summing, task_flows
+from inakit.planner.solvers.solve import solve
+from inakit.planner.trees.summed_once import SplitTask
+from inakit.topo.fabric.fabric import Fabric
 
 SLACK = 0.02
 """The relative rate that the most even split may cost: whole flows lose more where the split is uneven."""

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from planner.core.solving import SolverOptions
-from planner.methods.p4inc_aoi.online.pack import pack
-from planner.methods.p4inc_aoi.online.slot_by_slot import Policy, Simulation
-from planner.methods.p4inc_aoi.online.tw_fcfs import TimeWindow
-from planner.methods.p4inc_aoi.problem.check_schedule import check
-from planner.methods.p4inc_aoi.problem.resources import uniform
-from planner.methods.p4inc_aoi.problem.schedule import Schedule
-from planner.methods.p4inc_aoi.problem.system import Scheduling
+from inakit.planner.core.solving import SolverOptions
+from inakit.planner.methods.p4inc_aoi.online.pack import pack
+from inakit.planner.methods.p4inc_aoi.online.slot_by_slot import Policy, Simulation
+from inakit.planner.methods.p4inc_aoi.online.tw_fcfs import TimeWindow
+from inakit.planner.methods.p4inc_aoi.problem.check_schedule import check
+from inakit.planner.methods.p4inc_aoi.problem.resources import uniform
+from inakit.planner.methods.p4inc_aoi.problem.schedule import Schedule
+from inakit.planner.methods.p4inc_aoi.problem.system import Scheduling
 
 Function = Callable[[Scheduling, SolverOptions], Schedule]
 

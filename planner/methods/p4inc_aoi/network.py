@@ -10,19 +10,19 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from itertools import combinations
 
-from planner.core.plan import AggregationTree, Plan, Shard
-from planner.core.policies import DEFAULT_POLICY
-from planner.core.problem import FragmentFormat, Job, Problem
-from planner.core.rates.loads import sending_rate_bps
-from planner.methods.p4inc_aoi.problem.schedule import Schedule, Slot, pair
-from planner.methods.p4inc_aoi.problem.system import DataCenter, PlacedJob, Scheduling
-from planner.trees.from_paths import tree_from_paths
-from planner.trees.under_policy import with_policies
-from topo.errors import InputError
-from topo.fabric.circuits import Interconnect
-from topo.fabric.fabric import Fabric
-from topo.fabric.generators import Pool, joined_units
-from topo.fabric.optical_links import optical_ports
+from inakit.planner.core.plan import AggregationTree, Plan, Shard
+from inakit.planner.core.policies import DEFAULT_POLICY
+from inakit.planner.core.problem import FragmentFormat, Job, Problem
+from inakit.planner.core.rates.loads import sending_rate_bps
+from inakit.planner.methods.p4inc_aoi.problem.schedule import Schedule, Slot, pair
+from inakit.planner.methods.p4inc_aoi.problem.system import DataCenter, PlacedJob, Scheduling
+from inakit.planner.trees.from_paths import tree_from_paths
+from inakit.planner.trees.under_policy import with_policies
+from inakit.topo.errors import InputError
+from inakit.topo.fabric.circuits import Interconnect
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.generators import Pool, joined_units
+from inakit.topo.fabric.optical_links import optical_ports
 
 IN_NETWORK = "p4inc-aoi"
 """The slot policy of jobs whose sums a switch makes alone (section VI)."""

@@ -14,17 +14,17 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from planner.core.method import Options
-from planner.core.plan import Plan
-from planner.core.problem import Job, Problem
-from planner.methods.soar.optimum import best_switches
-from planner.methods.soar.reduction_tree import DESTINATION, ReductionTree, reduction_tree
-from planner.trees.equal_rate import plan_at_equal_rate
-from planner.trees.from_paths import tree_from_paths
-from planner.trees.static import static_paths, turns
-from planner.trees.unfolding import Path, unfold
-from topo.errors import InputError
-from topo.fabric.fabric import Fabric
+from inakit.planner.core.method import Options
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Job, Problem
+from inakit.planner.methods.soar.optimum import best_switches
+from inakit.planner.methods.soar.reduction_tree import DESTINATION, ReductionTree, reduction_tree
+from inakit.planner.trees.equal_rate import plan_at_equal_rate
+from inakit.planner.trees.from_paths import tree_from_paths
+from inakit.planner.trees.static import static_paths, turns
+from inakit.planner.trees.unfolding import Path, unfold
+from inakit.topo.errors import InputError
+from inakit.topo.fabric.fabric import Fabric
 
 
 @dataclass(frozen=True)

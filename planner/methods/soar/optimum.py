@@ -21,9 +21,9 @@ from math import inf
 
 import numpy as np
 
-from planner.methods.soar.reduction_tree import DESTINATION, Indices, Numbers, ReductionTree
-from planner.solvers.min_plus import min_plus
-from topo.errors import InputError
+from inakit.planner.methods.soar.reduction_tree import DESTINATION, Indices, Numbers, ReductionTree
+from inakit.planner.solvers.min_plus import min_plus
+from inakit.topo.errors import InputError
 
 ROUNDING = 1e-12
 """The relative gain below which a switch is not worth to aggregate."""

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from topo.errors import InputError
+from inakit.topo.errors import InputError
 
 DESTINATION = -1
 """The parent of the tree's root switch: SOAR's node d, the host that all messages go to."""

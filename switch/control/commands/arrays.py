@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from switch.control.commands.command import Command, CommandedSwitch
-from switch.control.commands.words import Words, parse_flag, parse_rate
-from switch.control.commands.words import parse_number as number
-from switch.control.short_names import whole_name
-from switch.program.calculations import CrcParameters
+from inakit.switch.control.commands.command import Command, CommandedSwitch
+from inakit.switch.control.commands.words import Words, parse_flag, parse_rate
+from inakit.switch.control.commands.words import parse_number as number
+from inakit.switch.control.short_names import whole_name
+from inakit.switch.program.calculations import CrcParameters
 
 
 def meter_set_rates(switch: CommandedSwitch, words: Words) -> None:

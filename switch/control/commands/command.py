@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from switch.control.control_plane import ControlPlane
-from switch.control.short_names import whole_name
-from switch.program.actions import Action
-from switch.program.pipelines import Table
+from inakit.switch.control.control_plane import ControlPlane
+from inakit.switch.control.short_names import whole_name
+from inakit.switch.program.actions import Action
+from inakit.switch.program.pipelines import Table
 
 
 class Queues(Protocol):

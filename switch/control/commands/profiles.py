@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from switch.control.commands.command import Command, CommandedSwitch
-from switch.control.commands.words import Words, behind_arrow, parse_params
-from switch.control.commands.words import parse_number as number
+from inakit.switch.control.commands.command import Command, CommandedSwitch
+from inakit.switch.control.commands.words import Words, behind_arrow, parse_params
+from inakit.switch.control.commands.words import parse_number as number
 
 
 def create_member(switch: CommandedSwitch, words: Words) -> None:

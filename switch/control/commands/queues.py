@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from switch.control.commands.command import Command, CommandedSwitch
-from switch.control.commands.words import Words
-from switch.control.commands.words import parse_number as number
+from inakit.switch.control.commands.command import Command, CommandedSwitch
+from inakit.switch.control.commands.words import Words
+from inakit.switch.control.commands.words import parse_number as number
 
 
 def set_rate(switch: CommandedSwitch, words: Words) -> None:

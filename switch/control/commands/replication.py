@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from switch.control.commands.command import Command, CommandedSwitch
-from switch.control.commands.words import Words
-from switch.control.commands.words import parse_number as number
-from switch.entries import MirrorSession
+from inakit.switch.control.commands.command import Command, CommandedSwitch
+from inakit.switch.control.commands.words import Words
+from inakit.switch.control.commands.words import parse_number as number
+from inakit.switch.entries import MirrorSession
 
 
 def create_group(switch: CommandedSwitch, words: Words) -> None:

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from switch.control.commands.command import Command, CommandedSwitch
-from switch.control.commands.words import Words, behind_arrow, parse_key, parse_params, split_at_arrow, split_priority
-from switch.control.commands.words import parse_number as number
-from switch.entries import DefaultAction, KeyPart, TableEntry
-from switch.program.pipelines import Table
+from inakit.switch.control.commands.command import Command, CommandedSwitch
+from inakit.switch.control.commands.words import (
+    Words,
+    behind_arrow,
+    parse_key,
+    parse_params,
+    split_at_arrow,
+    split_priority,
+)
+from inakit.switch.control.commands.words import parse_number as number
+from inakit.switch.entries import DefaultAction, KeyPart, TableEntry
+from inakit.switch.program.pipelines import Table
 
 
 def add(switch: CommandedSwitch, words: Words) -> None:

@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from ipaddress import ip_address
 
-from switch.control.match_rules import by_priority
-from switch.entries import KeyPart, Lpm, Range, Ternary
-from switch.program.actions import Action
-from switch.program.pipelines import MatchKey, Table
+from inakit.switch.control.match_rules import by_priority
+from inakit.switch.entries import KeyPart, Lpm, Range, Ternary
+from inakit.switch.program.actions import Action
+from inakit.switch.program.pipelines import MatchKey, Table
 
 Words = Sequence[str]
 

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, ConfigDict
 
-from switch.control.commands.words import parse_number
-from topo.files.reader import nearest_name
-from topo.files.validation import Record
+from inakit.switch.control.commands.words import parse_number
+from inakit.topo.files.reader import nearest_name
+from inakit.topo.files.validation import Record
 
 FLAGS = {"true": True, "false": False}
 

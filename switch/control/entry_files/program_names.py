@@ -9,13 +9,13 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from switch.control.commands.words import parse_number
-from switch.control.short_names import ending_with, one_of
-from switch.entries import KeyPart, Lpm, Range, Ternary
-from switch.program.actions import Action
-from switch.program.pipelines import MatchKey, Table
-from switch.program.program import Program
-from topo.errors import InputError
+from inakit.switch.control.commands.words import parse_number
+from inakit.switch.control.short_names import ending_with, one_of
+from inakit.switch.entries import KeyPart, Lpm, Range, Ternary
+from inakit.switch.program.actions import Action
+from inakit.switch.program.pipelines import MatchKey, Table
+from inakit.switch.program.program import Program
+from inakit.topo.errors import InputError
 
 
 @dataclass(frozen=True)

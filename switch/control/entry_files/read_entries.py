@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from switch.control.commands.command import CommandedSwitch
-from switch.control.entry_files.runtime_json import read_runtime
-from switch.control.install import install
-from switch.control.simple_switch_cli import read_commands, run_commands
-from switch.entries import SwitchEntries
-from switch.program.program import Program
+from inakit.switch.control.commands.command import CommandedSwitch
+from inakit.switch.control.entry_files.runtime_json import read_runtime
+from inakit.switch.control.install import install
+from inakit.switch.control.simple_switch_cli import read_commands, run_commands
+from inakit.switch.entries import SwitchEntries
+from inakit.switch.program.program import Program
 
 RUNTIME_JSON = ".json"
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from pydantic import Field, StrictStr
 
-from switch.control.commands.words import parse_number
-from switch.control.entry_files.part import Flag, Number, Part, told, unread
-from switch.control.entry_files.program_names import ProgramNames, anything
-from switch.control.match_rules import by_priority
-from switch.entries import (
+from inakit.switch.control.commands.words import parse_number
+from inakit.switch.control.entry_files.part import Flag, Number, Part, told, unread
+from inakit.switch.control.entry_files.program_names import ProgramNames, anything
+from inakit.switch.control.match_rules import by_priority
+from inakit.switch.entries import (
     DefaultAction,
     KeyPart,
     Lpm,
@@ -23,11 +23,11 @@ from switch.entries import (
     TableEntry,
     Ternary,
 )
-from switch.program.pipelines import MatchKey, Table
-from switch.program.program import Program
-from topo.errors import InputError
-from topo.files.reader import FileKind, ParsedFile, read_file
-from topo.files.validation import validate
+from inakit.switch.program.pipelines import MatchKey, Table
+from inakit.switch.program.program import Program
+from inakit.topo.errors import InputError
+from inakit.topo.files.reader import FileKind, ParsedFile, read_file
+from inakit.topo.files.validation import validate
 
 RUNTIME = FileKind("file of table entries", max_bytes=64 << 20)
 HIGHEST_PRIORITY = 1 << 24

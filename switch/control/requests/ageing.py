@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from switch.control.data_plane import DataPlane
-from switch.control.refusals import RefusalKind, Refused
-from switch.control.requests.request import locked
-from switch.control.requests.tables import TableControl
+from inakit.switch.control.data_plane import DataPlane
+from inakit.switch.control.refusals import RefusalKind, Refused
+from inakit.switch.control.requests.request import locked
+from inakit.switch.control.requests.tables import TableControl
 
 Expired = tuple[str, int]
 """A table, and the handle of an entry that no packet has matched for its timeout."""

@@ -8,14 +8,14 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from switch.control.data_plane import DataPlane, Rates
-from switch.control.refusals import RefusalKind, Refused
-from switch.control.requests.handles import index_of
-from switch.control.requests.held_tables import Held, HeldTable
-from switch.control.requests.request import locked
-from switch.control.requests.tables import TableControl
-from switch.entries import MeterRates, ValueSetMember
-from switch.program.externs import Counter, Meter, Register, ValueSet
+from inakit.switch.control.data_plane import DataPlane, Rates
+from inakit.switch.control.refusals import RefusalKind, Refused
+from inakit.switch.control.requests.handles import index_of
+from inakit.switch.control.requests.held_tables import Held, HeldTable
+from inakit.switch.control.requests.request import locked
+from inakit.switch.control.requests.tables import TableControl
+from inakit.switch.entries import MeterRates, ValueSetMember
+from inakit.switch.program.externs import Counter, Meter, Register, ValueSet
 
 
 class ArrayControl(TableControl):

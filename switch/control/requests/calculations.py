@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from switch.control.data_plane import DataPlane
-from switch.control.refusals import RefusalKind, Refused
-from switch.control.requests.request import Control, locked
-from switch.program.calculations import CRC_CUSTOM, CrcParameters
+from inakit.switch.control.data_plane import DataPlane
+from inakit.switch.control.refusals import RefusalKind, Refused
+from inakit.switch.control.requests.request import Control, locked
+from inakit.switch.program.calculations import CRC_CUSTOM, CrcParameters
 
 
 class CalculationControl(Control):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from switch.control.data_plane import Rates
+from inakit.switch.control.data_plane import Rates
 
 
 class DirectRates:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from switch.control.held import HeldDefault
-from switch.control.match_rules import Identity, by_priority, identity_of
-from switch.control.refusals import RefusalKind, Refused
-from switch.control.requests.direct_rates import DirectRates
-from switch.control.requests.handles import Handles, index_of, version_of, versioned
-from switch.entries import Entry, KeyPart, TableEntry
-from switch.program.pipelines import Table
+from inakit.switch.control.held import HeldDefault
+from inakit.switch.control.match_rules import Identity, by_priority, identity_of
+from inakit.switch.control.refusals import RefusalKind, Refused
+from inakit.switch.control.requests.direct_rates import DirectRates
+from inakit.switch.control.requests.handles import Handles, index_of, version_of, versioned
+from inakit.switch.entries import Entry, KeyPart, TableEntry
+from inakit.switch.program.pipelines import Table
 
 
 @dataclass(eq=False)

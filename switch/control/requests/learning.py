@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from switch.control.data_plane import DataPlane
-from switch.control.refusals import RefusalKind, Refused
-from switch.control.requests.request import Control, locked
+from inakit.switch.control.data_plane import DataPlane
+from inakit.switch.control.refusals import RefusalKind, Refused
+from inakit.switch.control.requests.request import Control, locked
 
 TIMEOUT_MS, MOST_SAMPLES = 1000, 16
 """A batch is reported after this time, or when it has so many samples, unless its list has others; as in BMv2."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import Counter
 
-from switch.control.data_plane import DataPlane
-from switch.control.entry_check import check_params
-from switch.control.held import HeldGroup, HeldMember
-from switch.control.refusals import RefusalKind, Refused
-from switch.control.requests.handles import Handles
-from switch.control.requests.request import Control, locked
-from switch.program.actions import Action
-from switch.program.program import Program
-from topo.errors import InputError
+from inakit.switch.control.data_plane import DataPlane
+from inakit.switch.control.entry_check import check_params
+from inakit.switch.control.held import HeldGroup, HeldMember
+from inakit.switch.control.refusals import RefusalKind, Refused
+from inakit.switch.control.requests.handles import Handles
+from inakit.switch.control.requests.request import Control, locked
+from inakit.switch.program.actions import Action
+from inakit.switch.program.program import Program
+from inakit.topo.errors import InputError
 
 Call = tuple[str, tuple[int, ...]]
 """An action's name and its parameters."""

@@ -6,14 +6,14 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from switch.control.data_plane import DataPlane
-from switch.control.entry_check import MAX_SESSION, check_group, check_mirror
-from switch.control.refusals import RefusalKind, Refused
-from switch.control.requests.handles import Handles
-from switch.control.requests.request import Control, locked
-from switch.entries import MirrorSession, MulticastGroup
-from switch.program.v1model import PORTS
-from topo.errors import InputError
+from inakit.switch.control.data_plane import DataPlane
+from inakit.switch.control.entry_check import MAX_SESSION, check_group, check_mirror
+from inakit.switch.control.refusals import RefusalKind, Refused
+from inakit.switch.control.requests.handles import Handles
+from inakit.switch.control.requests.request import Control, locked
+from inakit.switch.entries import MirrorSession, MulticastGroup
+from inakit.switch.program.v1model import PORTS
+from inakit.topo.errors import InputError
 
 MAX_LAG = 256
 LAG_HASH = 0xFF

@@ -7,9 +7,9 @@ from functools import wraps
 from threading import RLock
 from typing import Concatenate, ParamSpec, TypeVar
 
-from switch.control.data_plane import DataPlane
-from switch.control.refusals import RefusalKind, Refused
-from topo.errors import UnsupportedError
+from inakit.switch.control.data_plane import DataPlane
+from inakit.switch.control.refusals import RefusalKind, Refused
+from inakit.topo.errors import UnsupportedError
 
 Params = ParamSpec("Params")
 Answer = TypeVar("Answer")

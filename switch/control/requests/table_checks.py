@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from switch.control.entry_check import check_key, check_params
-from switch.control.refusals import RefusalKind, Refused
-from switch.entries import Entry
-from switch.program.pipelines import Table
-from topo.errors import InputError
+from inakit.switch.control.entry_check import check_key, check_params
+from inakit.switch.control.refusals import RefusalKind, Refused
+from inakit.switch.entries import Entry
+from inakit.switch.program.pipelines import Table
+from inakit.topo.errors import InputError
 
 
 def checked(table: Table, entry: Entry) -> None:

@@ -6,23 +6,23 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from switch.control.data_plane import DataPlane, Rates
-from switch.control.held import HeldDefault, HeldEntry
-from switch.control.match_rules import by_priority
-from switch.control.refusals import RefusalKind, Refused
-from switch.control.requests.handles import index_of
-from switch.control.requests.held_tables import Held, HeldTable
-from switch.control.requests.profiles import Call, HeldProfile, ProfileControl
-from switch.control.requests.request import locked
-from switch.control.requests.table_checks import (
+from inakit.switch.control.data_plane import DataPlane, Rates
+from inakit.switch.control.held import HeldDefault, HeldEntry
+from inakit.switch.control.match_rules import by_priority
+from inakit.switch.control.refusals import RefusalKind, Refused
+from inakit.switch.control.requests.handles import index_of
+from inakit.switch.control.requests.held_tables import Held, HeldTable
+from inakit.switch.control.requests.profiles import Call, HeldProfile, ProfileControl
+from inakit.switch.control.requests.request import locked
+from inakit.switch.control.requests.table_checks import (
     check_action,
     check_call,
     check_default_mutable,
     check_mutable,
     checked,
 )
-from switch.entries import DefaultAction, Entry, KeyPart, ProfileDefault, ProfileEntry, TableEntry
-from switch.program.pipelines import Table
+from inakit.switch.entries import DefaultAction, Entry, KeyPart, ProfileDefault, ProfileEntry, TableEntry
+from inakit.switch.program.pipelines import Table
 
 Key = tuple[KeyPart, ...]
 

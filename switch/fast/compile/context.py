@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from switch.fast.compile.expressions.expressions import Expressions
-from switch.fast.compile.expressions.header_expressions import ParsedStacks, plain
-from switch.fast.compile.expressions.values import WORD, Value, truncated
-from switch.fast.layout.emitter import Emitter
-from switch.fast.layout.layout import ProgramLayout
-from switch.fast.layout.records import MemoryRecord
-from switch.program.expressions import Expression, Parameter
-from switch.program.headers import Field
-from switch.program.program import Program
-from switch.program.source import Source
-from topo.errors import UnsupportedError
+from inakit.switch.fast.compile.expressions.expressions import Expressions
+from inakit.switch.fast.compile.expressions.header_expressions import ParsedStacks, plain
+from inakit.switch.fast.compile.expressions.values import WORD, Value, truncated
+from inakit.switch.fast.layout.emitter import Emitter
+from inakit.switch.fast.layout.layout import ProgramLayout
+from inakit.switch.fast.layout.records import MemoryRecord
+from inakit.switch.program.expressions import Expression, Parameter
+from inakit.switch.program.headers import Field
+from inakit.switch.program.program import Program
+from inakit.switch.program.source import Source
+from inakit.topo.errors import UnsupportedError
 
 
 @contextmanager

@@ -5,23 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import cast
 
-from switch.fast.compile.actions.actions import emit_action
-from switch.fast.compile.architecture.architecture import emit_architecture
-from switch.fast.compile.architecture.saved_state import declare_saved
-from switch.fast.compile.context import Context
-from switch.fast.compile.expressions.calculations import emit_calculations, hashed_bytes
-from switch.fast.compile.parser.deparser import emit_deparser
-from switch.fast.compile.parser.parser import ParserGenerator
-from switch.fast.compile.pipelines.pipelines import emit_pipeline
-from switch.fast.compile.pipelines.tables import declare_entries, declare_value_set, emit_membership, emit_search
-from switch.fast.compile.refusals import check, refusal
-from switch.fast.layout.entry_arrays import METER, METER_RATES
-from switch.fast.layout.layout import MAX_REPLICAS, ProgramLayout, declare_memory
-from switch.fast.layout.table_layout import GROUP_RECORD
-from switch.program.malformed import MALFORMED, not_p4c
-from switch.program.program import Program
-from switch.program.v1model import PORTS
-from topo.errors import UnsupportedError
+from inakit.switch.fast.compile.actions.actions import emit_action
+from inakit.switch.fast.compile.architecture.architecture import emit_architecture
+from inakit.switch.fast.compile.architecture.saved_state import declare_saved
+from inakit.switch.fast.compile.context import Context
+from inakit.switch.fast.compile.expressions.calculations import emit_calculations, hashed_bytes
+from inakit.switch.fast.compile.parser.deparser import emit_deparser
+from inakit.switch.fast.compile.parser.parser import ParserGenerator
+from inakit.switch.fast.compile.pipelines.pipelines import emit_pipeline
+from inakit.switch.fast.compile.pipelines.tables import declare_entries, declare_value_set, emit_membership, emit_search
+from inakit.switch.fast.compile.refusals import check, refusal
+from inakit.switch.fast.layout.entry_arrays import METER, METER_RATES
+from inakit.switch.fast.layout.layout import MAX_REPLICAS, ProgramLayout, declare_memory
+from inakit.switch.fast.layout.table_layout import GROUP_RECORD
+from inakit.switch.program.malformed import MALFORMED, not_p4c
+from inakit.switch.program.program import Program
+from inakit.switch.program.v1model import PORTS
+from inakit.topo.errors import UnsupportedError
 
 KEPT = "_generated"
 

@@ -5,12 +5,12 @@ What shows only while C is written (a primitive or operator that is in no table,
 
 from __future__ import annotations
 
-from switch.fast.layout.entry_arrays import METER_RATES
-from switch.fast.layout.field_usage import used_fields
-from switch.program.expressions import Unknown
-from switch.program.pipelines import Table
-from switch.program.program import Program
-from topo.errors import UnsupportedError
+from inakit.switch.fast.layout.entry_arrays import METER_RATES
+from inakit.switch.fast.layout.field_usage import used_fields
+from inakit.switch.program.expressions import Unknown
+from inakit.switch.program.pipelines import Table
+from inakit.switch.program.program import Program
+from inakit.topo.errors import UnsupportedError
 
 MAX_FIELD_BITS = 128
 MAX_REGISTER_BITS = 64

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from switch.program.headers import Field
-from topo.errors import UnsupportedError
+from inakit.switch.program.headers import Field
+from inakit.topo.errors import UnsupportedError
 
 WORD_BYTES = 8
 

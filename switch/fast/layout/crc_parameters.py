@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from switch.fast.layout.records import MemoryRecord, make_record
-from switch.fast.layout.table_layout import COPIES
-from switch.program.calculations import CRC_CUSTOM
-from switch.program.program import Program
+from inakit.switch.fast.layout.records import MemoryRecord, make_record
+from inakit.switch.fast.layout.table_layout import COPIES
+from inakit.switch.program.calculations import CRC_CUSTOM
+from inakit.switch.program.program import Program
 
 CHOSEN = "chosen crc parameters"
 """For each such calculation, in one place: which copy is to be read (0: the parameters that BMv2 begins with)."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from switch.fast.layout.records import MemoryRecord, make_record
-from switch.program.calculations import FieldList
-from switch.program.headers import Field
-from switch.program.program import Program
+from inakit.switch.fast.layout.records import MemoryRecord, make_record
+from inakit.switch.program.calculations import FieldList
+from inakit.switch.program.headers import Field
+from inakit.switch.program.program import Program
 
 COUNTS = "counts of digests"
 RING = 4096

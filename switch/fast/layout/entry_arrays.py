@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from switch.fast.layout.records import MemoryRecord, RecordMember, make_record
-from switch.fast.layout.table_layout import (
+from inakit.switch.fast.layout.records import MemoryRecord, RecordMember, make_record
+from inakit.switch.fast.layout.table_layout import (
     COPIES,
     MOST_MEMBERS,
     TableLayout,
@@ -13,7 +13,7 @@ from switch.fast.layout.table_layout import (
     listed_record,
     place_record,
 )
-from switch.program.program import Program
+from inakit.switch.program.program import Program
 
 COUNTER = make_record("counter", [("packets", 64), ("bytes", 64)])
 BUCKET = MemoryRecord(

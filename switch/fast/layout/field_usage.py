@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from switch.program.actions import JUMPS, Action, Argument, Arguments, Primitive
-from switch.program.expressions import Boolean, ElementField, Expression, HeaderReference, Operation
-from switch.program.headers import Field
-from switch.program.pipelines import Conditional, Node, Pipeline, Table
-from switch.program.program import Program
+from inakit.switch.program.actions import JUMPS, Action, Argument, Arguments, Primitive
+from inakit.switch.program.expressions import Boolean, ElementField, Expression, HeaderReference, Operation
+from inakit.switch.program.headers import Field
+from inakit.switch.program.pipelines import Conditional, Node, Pipeline, Table
+from inakit.switch.program.program import Program
 
 WRITES = {
     "assign": 0,

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from switch.fast.layout.emitter import Emitter
-from switch.fast.layout.records import MemoryRecord, RecordMember
+from inakit.switch.fast.layout.emitter import Emitter
+from inakit.switch.fast.layout.records import MemoryRecord, RecordMember
 
 MULTIPLIER = 0x9E3779B97F4A7C15  # 2**64 over the golden ratio, as in runtime.h
 HEAD_BYTES = 8  # u32 filled, u32 behind

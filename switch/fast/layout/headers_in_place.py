@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from switch.fast.layout.field_usage import parts_of, statements_of
-from switch.program.actions import Argument
-from switch.program.calculations import Payload
-from switch.program.expressions import HeaderReference
-from switch.program.parser import ParserState
-from switch.program.pipelines import Conditional, Pipeline
-from switch.program.program import Program
+from inakit.switch.fast.layout.field_usage import parts_of, statements_of
+from inakit.switch.program.actions import Argument
+from inakit.switch.program.calculations import Payload
+from inakit.switch.program.expressions import HeaderReference
+from inakit.switch.program.parser import ParserState
+from inakit.switch.program.pipelines import Conditional, Pipeline
+from inakit.switch.program.program import Program
 
 IN_PLACE_OPERATIONS = frozenset(("extract", "set", "verify"))
 

@@ -11,11 +11,18 @@ from functools import cached_property
 
 import numpy as np
 
-from switch.fast.layout.crc_parameters import crc_arrays
-from switch.fast.layout.digest_rings import ring_arrays
-from switch.fast.layout.emitter import Emitter, Identifiers
-from switch.fast.layout.entry_arrays import COUNTER, METER, default_array, entry_arrays, meter_array, table_arrays
-from switch.fast.layout.field_usage import (
+from inakit.switch.fast.layout.crc_parameters import crc_arrays
+from inakit.switch.fast.layout.digest_rings import ring_arrays
+from inakit.switch.fast.layout.emitter import Emitter, Identifiers
+from inakit.switch.fast.layout.entry_arrays import (
+    COUNTER,
+    METER,
+    default_array,
+    entry_arrays,
+    meter_array,
+    table_arrays,
+)
+from inakit.switch.fast.layout.field_usage import (
     extracted_headers,
     meter_results,
     parser_statements,
@@ -26,10 +33,10 @@ from switch.fast.layout.field_usage import (
     uses_copies,
     written_by,
 )
-from switch.fast.layout.front_arrays import Front
-from switch.fast.layout.headers_in_place import headers_stay
-from switch.fast.layout.records import MemoryRecord, make_record, rounded_up
-from switch.fast.layout.table_layout import (
+from inakit.switch.fast.layout.front_arrays import Front
+from inakit.switch.fast.layout.headers_in_place import headers_stay
+from inakit.switch.fast.layout.records import MemoryRecord, make_record, rounded_up
+from inakit.switch.fast.layout.table_layout import (
     COPIES,
     GROUP_RECORD,
     TableLayout,
@@ -37,12 +44,12 @@ from switch.fast.layout.table_layout import (
     key_record,
     rule_record,
 )
-from switch.fast.layout.variable_fields import Variable, most_variable_bytes, variable_parts
-from switch.program.externs import Counter, Register, ValueSet
-from switch.program.headers import Field
-from switch.program.pipelines import Table
-from switch.program.program import Program
-from switch.program.v1model import PORTS
+from inakit.switch.fast.layout.variable_fields import Variable, most_variable_bytes, variable_parts
+from inakit.switch.program.externs import Counter, Register, ValueSet
+from inakit.switch.program.headers import Field
+from inakit.switch.program.pipelines import Table
+from inakit.switch.program.program import Program
+from inakit.switch.program.v1model import PORTS
 
 MAX_REPLICAS = 128
 DIRECT_BITS = 12

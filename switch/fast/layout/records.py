@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from switch.fast.layout.emitter import Emitter, Identifiers
+from inakit.switch.fast.layout.emitter import Emitter, Identifiers
 
 ALIGNMENT = 8
 CACHE_LINE = 64

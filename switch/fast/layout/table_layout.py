@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from switch.entries import Lpm, TableEntry
-from switch.fast.layout.records import MemoryRecord, make_record
-from switch.program.actions import Action
-from switch.program.pipelines import MatchKey, Table
+from inakit.switch.entries import Lpm, TableEntry
+from inakit.switch.fast.layout.records import MemoryRecord, make_record
+from inakit.switch.program.actions import Action
+from inakit.switch.program.pipelines import MatchKey, Table
 
 COPIES = 2
 """What changes while packets pass has room for so many copies: one that packets read, and one that is written."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from switch.fast.layout.records import LONGEST_BYTES
-from switch.program.headers import Field, Header
-from topo.errors import UnsupportedError
+from inakit.switch.fast.layout.records import LONGEST_BYTES
+from inakit.switch.program.headers import Field, Header
+from inakit.topo.errors import UnsupportedError
 
 MOST_VARIABLE_BYTES = 512
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from topo import c_library
-from topo.c_library import Compiler
+from inakit.topo import c_library
+from inakit.topo.c_library import Compiler
 
 C_FOLDER = Path(__file__).parents[1] / "c"
 """Where the headers are that the generated C includes."""

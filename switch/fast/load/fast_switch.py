@@ -9,15 +9,15 @@ from typing import Any
 
 from mininet.node import Switch as MininetSwitch
 
-from switch.fast.load.kernel.kernel_switch import Compiled, KernelSwitch, compile_program, load
-from switch.fast.load.kernel.libbpf import BpfObject
-from switch.fast.load.state.shared_state import StatefulSwitch, SwitchState
-from switch.handle import Handle, make_handle
-from switch.program.read import read_program
-from switch.running_switch import PROGRAM
-from topo.errors import RunError
-from topo.fabric.fabric import Switch
-from topo.lasting_thread import lasting_thread
+from inakit.switch.fast.load.kernel.kernel_switch import Compiled, KernelSwitch, compile_program, load
+from inakit.switch.fast.load.kernel.libbpf import BpfObject
+from inakit.switch.fast.load.state.shared_state import StatefulSwitch, SwitchState
+from inakit.switch.handle import Handle, make_handle
+from inakit.switch.program.read import read_program
+from inakit.switch.running_switch import PROGRAM
+from inakit.topo.errors import RunError
+from inakit.topo.fabric.fabric import Switch
+from inakit.topo.lasting_thread import lasting_thread
 
 loading_thread = lasting_thread("loading")
 """Loads programs into the kernel, whose verifier walks through each anew (60 ms of `ina.p4`).
@@ -78,7 +78,7 @@ class FastSwitch(StatefulSwitch, MininetSwitch):  # type: ignore[misc]
         return self.kernel.state
 
     def handle(self) -> Handle:
-        """The data by which `switch.fast.load.kernel.kernel_view` finds this switch from another process."""
+        """The data by which `inakit.switch.fast.load.kernel.kernel_view` finds this switch from another process."""
         return make_handle("fast", self._program, maps=self.kernel.map_ids(), cpu=self.kernel.cpu)
 
     def check(self) -> None:

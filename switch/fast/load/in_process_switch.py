@@ -11,14 +11,14 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from switch.fast.compile.generate import GeneratedC, generate
-from switch.fast.layout.layout import RANDOM
-from switch.fast.load.build import LIBRARY
-from switch.fast.load.state.shared_state import StatefulSwitch, SwitchState
-from switch.fast.tables.running_table import Clock
-from switch.program.program import Program
-from topo.c_library import build
-from topo.errors import RunError
+from inakit.switch.fast.compile.generate import GeneratedC, generate
+from inakit.switch.fast.layout.layout import RANDOM
+from inakit.switch.fast.load.build import LIBRARY
+from inakit.switch.fast.load.state.shared_state import StatefulSwitch, SwitchState
+from inakit.switch.fast.tables.running_table import Clock
+from inakit.switch.program.program import Program
+from inakit.topo.c_library import build
+from inakit.topo.errors import RunError
 
 OUT_BYTES = 1 << 20
 ALIGNMENT = 64

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from switch.fast.layout.crc_parameters import CHOSEN, PARAMETERS, crc_array
-from switch.fast.layout.layout import ProgramLayout
-from switch.fast.layout.table_layout import COPIES
-from switch.fast.tables.rows import Memory
-from switch.program.calculations import CRC_CUSTOM, CrcParameters
+from inakit.switch.fast.layout.crc_parameters import CHOSEN, PARAMETERS, crc_array
+from inakit.switch.fast.layout.layout import ProgramLayout
+from inakit.switch.fast.layout.table_layout import COPIES
+from inakit.switch.fast.tables.rows import Memory
+from inakit.switch.program.calculations import CRC_CUSTOM, CrcParameters
 
 
 def write_crc(layout: ProgramLayout, memory: Memory, calculation: str, parameters: CrcParameters) -> None:

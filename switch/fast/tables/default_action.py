@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from switch.fast.layout.entry_arrays import default_array
-from switch.fast.layout.layout import DEFAULTS, ProgramLayout
-from switch.fast.tables.rows import Memory
+from inakit.switch.fast.layout.entry_arrays import default_array
+from inakit.switch.fast.layout.layout import DEFAULTS, ProgramLayout
+from inakit.switch.fast.tables.rows import Memory
 
 
 class SetDefault:

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from switch.fast.layout.layout import ProgramLayout
-from switch.fast.layout.table_layout import COPIES, TableLayout
-from switch.fast.tables.rows import Memory, Row, number_of
+from inakit.switch.fast.layout.layout import ProgramLayout
+from inakit.switch.fast.layout.table_layout import COPIES, TableLayout
+from inakit.switch.fast.tables.rows import Memory, Row, number_of
 
 HEAD = TableLayout.HEAD_BYTES
 

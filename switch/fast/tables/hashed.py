@@ -12,10 +12,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from switch.fast.layout.front_arrays import HEAD_BYTES
-from switch.fast.layout.layout import ProgramLayout
-from switch.fast.layout.table_layout import TableLayout
-from switch.fast.tables.rows import Memory, Row, byte_rows, number_of
+from inakit.switch.fast.layout.front_arrays import HEAD_BYTES
+from inakit.switch.fast.layout.layout import ProgramLayout
+from inakit.switch.fast.layout.table_layout import TableLayout
+from inakit.switch.fast.tables.rows import Memory, Row, byte_rows, number_of
 
 FILLED, BEHIND = 1, 1 << 32
 """The two halves of a place's head, which is written at once."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from switch.fast.layout.entry_arrays import members_array
-from switch.fast.layout.layout import ProgramLayout
-from switch.fast.tables.rows import Memory, byte_rows
-from topo.errors import UnsupportedError
+from inakit.switch.fast.layout.entry_arrays import members_array
+from inakit.switch.fast.layout.layout import ProgramLayout
+from inakit.switch.fast.tables.rows import Memory, byte_rows
+from inakit.topo.errors import UnsupportedError
 
 Group = tuple[bytes, ...]
 """The members of a group in bytes, in the order in which the selector counts them."""

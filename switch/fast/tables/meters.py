@@ -6,11 +6,11 @@ from math import frexp, ldexp
 
 import numpy as np
 
-from switch.control.data_plane import Rates
-from switch.fast.layout.entry_arrays import BUCKET, METER_RATES, meter_array
-from switch.fast.layout.layout import ProgramLayout
-from switch.fast.layout.table_layout import COPIES
-from switch.fast.tables.rows import Memory
+from inakit.switch.control.data_plane import Rates
+from inakit.switch.fast.layout.entry_arrays import BUCKET, METER_RATES, meter_array
+from inakit.switch.fast.layout.layout import ProgramLayout
+from inakit.switch.fast.layout.table_layout import COPIES
+from inakit.switch.fast.tables.rows import Memory
 
 DOUBLE_BITS = 53
 

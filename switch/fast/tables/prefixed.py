@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from switch.entries import Lpm
-from switch.fast.layout.entry_arrays import lengths_array
-from switch.fast.layout.layout import ProgramLayout
-from switch.fast.layout.table_layout import TableLayout
-from switch.fast.tables.hashed import HashedEntries, Tables
-from switch.fast.tables.rows import Memory, Row
+from inakit.switch.entries import Lpm
+from inakit.switch.fast.layout.entry_arrays import lengths_array
+from inakit.switch.fast.layout.layout import ProgramLayout
+from inakit.switch.fast.layout.table_layout import TableLayout
+from inakit.switch.fast.tables.hashed import HashedEntries, Tables
+from inakit.switch.fast.tables.rows import Memory, Row
 
 
 class PrefixedEntries(HashedEntries):

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from switch.entries import KeyPart
+from inakit.switch.entries import KeyPart
 
 Memory = NDArray[np.uint8]
 

@@ -8,19 +8,19 @@ from heapq import heappop, heappush
 import numpy as np
 from numpy.typing import NDArray
 
-from switch.control.entry_check import call
-from switch.control.match_rules import Identity, by_priority, identity_of, masked_key
-from switch.entries import DefaultAction, Entry, ProfileDefault, TableEntry
-from switch.fast.layout.entry_arrays import counts_array, matched_array, members_array
-from switch.fast.layout.layout import ProgramLayout
-from switch.fast.layout.table_layout import TableLayout
-from switch.fast.tables.default_action import SetDefault
-from switch.fast.tables.members import Members
-from switch.fast.tables.meters import MeterCells
-from switch.fast.tables.rows import Memory, Row, Store
-from switch.program.actions import ActionCall
-from switch.program.pipelines import ConstEntry, Table
-from topo.errors import InputError
+from inakit.switch.control.entry_check import call
+from inakit.switch.control.match_rules import Identity, by_priority, identity_of, masked_key
+from inakit.switch.entries import DefaultAction, Entry, ProfileDefault, TableEntry
+from inakit.switch.fast.layout.entry_arrays import counts_array, matched_array, members_array
+from inakit.switch.fast.layout.layout import ProgramLayout
+from inakit.switch.fast.layout.table_layout import TableLayout
+from inakit.switch.fast.tables.default_action import SetDefault
+from inakit.switch.fast.tables.members import Members
+from inakit.switch.fast.tables.meters import MeterCells
+from inakit.switch.fast.tables.rows import Memory, Row, Store
+from inakit.switch.program.actions import ActionCall
+from inakit.switch.program.pipelines import ConstEntry, Table
+from inakit.topo.errors import InputError
 
 
 class Numbers:

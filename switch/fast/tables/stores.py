@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from switch.fast.layout.layout import ProgramLayout
-from switch.fast.layout.table_layout import TableLayout
-from switch.fast.tables.direct import DirectEntries
-from switch.fast.tables.hashed import HashedEntries, Tables
-from switch.fast.tables.listed import ListedEntries
-from switch.fast.tables.prefixed import PrefixedEntries
-from switch.fast.tables.rows import Memory, Store
+from inakit.switch.fast.layout.layout import ProgramLayout
+from inakit.switch.fast.layout.table_layout import TableLayout
+from inakit.switch.fast.tables.direct import DirectEntries
+from inakit.switch.fast.tables.hashed import HashedEntries, Tables
+from inakit.switch.fast.tables.listed import ListedEntries
+from inakit.switch.fast.tables.prefixed import PrefixedEntries
+from inakit.switch.fast.tables.rows import Memory, Store
 
 
 def store_of(layout: ProgramLayout, table: TableLayout, memory: Memory, tables: Tables) -> Store:

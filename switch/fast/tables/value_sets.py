@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from switch.fast.layout.layout import VALUE_BYTES, ProgramLayout, ValueSetLayout
-from switch.fast.tables.hashed import HashTable, Tables
-from switch.fast.tables.rows import Memory
-from topo.errors import UnsupportedError
+from inakit.switch.fast.layout.layout import VALUE_BYTES, ProgramLayout, ValueSetLayout
+from inakit.switch.fast.tables.hashed import HashTable, Tables
+from inakit.switch.fast.tables.rows import Memory
+from inakit.topo.errors import UnsupportedError
 
 PRESENT = (1).to_bytes(VALUE_BYTES, "little")
 

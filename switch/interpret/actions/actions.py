@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from switch.interpret.actions.externs import EXTERNS
-from switch.interpret.actions.headers import WHOLE_HEADERS
-from switch.interpret.expressions.expressions import value_of
-from switch.interpret.expressions.fields import cut_to, store
-from switch.interpret.state.context import Context
-from switch.interpret.state.packets.packet import Packet, Run
-from switch.program.actions import Action, Argument, Primitive
-from switch.program.expressions import Constant, Expression, HeaderReference
-from switch.program.externs import Extern
-from switch.program.headers import Field
-from topo.errors import RunError
+from inakit.switch.interpret.actions.externs import EXTERNS
+from inakit.switch.interpret.actions.headers import WHOLE_HEADERS
+from inakit.switch.interpret.expressions.expressions import value_of
+from inakit.switch.interpret.expressions.fields import cut_to, store
+from inakit.switch.interpret.state.context import Context
+from inakit.switch.interpret.state.packets.packet import Packet, Run
+from inakit.switch.program.actions import Action, Argument, Primitive
+from inakit.switch.program.expressions import Constant, Expression, HeaderReference
+from inakit.switch.program.externs import Extern
+from inakit.switch.program.headers import Field
+from inakit.topo.errors import RunError
 
 Handler = Callable[..., Run]
 Step = Callable[[Packet], int | None]

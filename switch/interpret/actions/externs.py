@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from switch.interpret.expressions.calculations import calculation_of
-from switch.interpret.expressions.expressions import value_of
-from switch.interpret.expressions.fields import store
-from switch.interpret.state.context import Context
-from switch.interpret.state.packets.packet import Packet, Run
-from switch.program.actions import Argument, Arguments, Text
-from switch.program.calculations import Calculation
-from switch.program.expressions import Expression
-from switch.program.externs import Counter, Meter, Register
+from inakit.switch.interpret.expressions.calculations import calculation_of
+from inakit.switch.interpret.expressions.expressions import value_of
+from inakit.switch.interpret.expressions.fields import store
+from inakit.switch.interpret.state.context import Context
+from inakit.switch.interpret.state.packets.packet import Packet, Run
+from inakit.switch.program.actions import Argument, Arguments, Text
+from inakit.switch.program.calculations import Calculation
+from inakit.switch.program.expressions import Expression
+from inakit.switch.program.externs import Counter, Meter, Register
 
 WORD = (1 << 64) - 1
 

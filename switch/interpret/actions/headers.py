@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from switch.interpret.expressions.expressions import elements, header_of, value_of
-from switch.interpret.expressions.header_bytes import byte_size
-from switch.interpret.state.context import Context
-from switch.interpret.state.packets.packet import Packet, Run, block_size
-from switch.program.expressions import Expression, StackReference, UnionReference, UnionStackReference
-from switch.program.headers import Header
+from inakit.switch.interpret.expressions.expressions import elements, header_of, value_of
+from inakit.switch.interpret.expressions.header_bytes import byte_size
+from inakit.switch.interpret.state.context import Context
+from inakit.switch.interpret.state.packets.packet import Packet, Run, block_size
+from inakit.switch.program.expressions import Expression, StackReference, UnionReference, UnionStackReference
+from inakit.switch.program.headers import Header
 
 Copy = Callable[[Packet, int, int], None]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from switch.interpret.expressions.hash_functions import ALGORITHMS, Hash, crc
-from switch.interpret.expressions.header_bytes import packer
-from switch.interpret.state.context import Context
-from switch.interpret.state.packets.packet import Packet, Value
-from switch.program.calculations import CRC_CUSTOM, Calculation, Payload, SizedNumber
-from switch.program.expressions import HeaderReference
-from switch.program.headers import Field
+from inakit.switch.interpret.expressions.hash_functions import ALGORITHMS, Hash, crc
+from inakit.switch.interpret.expressions.header_bytes import packer
+from inakit.switch.interpret.state.context import Context
+from inakit.switch.interpret.state.packets.packet import Packet, Value
+from inakit.switch.program.calculations import CRC_CUSTOM, Calculation, Payload, SizedNumber
+from inakit.switch.program.expressions import HeaderReference
+from inakit.switch.program.headers import Field
 
 Bits = tuple[int, int]
 """A number, and how many bits it has."""

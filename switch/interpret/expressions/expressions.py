@@ -8,10 +8,10 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 
-from switch.interpret.expressions.operators import OPERATORS
-from switch.interpret.state.context import Context
-from switch.interpret.state.packets.packet import Packet, Value
-from switch.program.expressions import (
+from inakit.switch.interpret.expressions.operators import OPERATORS
+from inakit.switch.interpret.state.context import Context
+from inakit.switch.interpret.state.packets.packet import Packet, Value
+from inakit.switch.program.expressions import (
     Boolean,
     Constant,
     ElementField,
@@ -24,8 +24,8 @@ from switch.program.expressions import (
     UnionReference,
     Validity,
 )
-from switch.program.headers import Field, Header
-from topo.errors import RunError
+from inakit.switch.program.headers import Field, Header
+from inakit.topo.errors import RunError
 
 
 def value_of(context: Context, expression: Expression) -> Value:

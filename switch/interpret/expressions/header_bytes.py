@@ -5,10 +5,10 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 
-from switch.interpret.expressions.fields import signed
-from switch.interpret.state.context import Context
-from switch.interpret.state.packets.packet import Packet, has_variable
-from switch.program.headers import Header
+from inakit.switch.interpret.expressions.fields import signed
+from inakit.switch.interpret.state.context import Context
+from inakit.switch.interpret.state.packets.packet import Packet, has_variable
+from inakit.switch.program.headers import Header
 
 WHOLE = {8: "B", 16: "H", 32: "I", 64: "Q"}
 """The letters of Python's struct for fields of 1, 2, 4 and 8 bytes."""

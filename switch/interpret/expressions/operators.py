@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from switch.interpret.state.packets.packet import Packet, Value
-from topo.errors import RunError
+from inakit.switch.interpret.state.packets.packet import Packet, Value
+from inakit.topo.errors import RunError
 
 WIDEST_SHIFT = 1 << 16
 """A wider shift to the left changes nothing: p4c keeps at most 2048 bits of a shifted number."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from switch.interpret.expressions.calculations import calculation_of
-from switch.interpret.expressions.expressions import value_of
-from switch.interpret.expressions.fields import store
-from switch.interpret.state.context import Context
-from switch.interpret.state.packets.packet import Packet, Run, Value
-from switch.program.calculations import Checksum
+from inakit.switch.interpret.expressions.calculations import calculation_of
+from inakit.switch.interpret.expressions.expressions import value_of
+from inakit.switch.interpret.expressions.fields import store
+from inakit.switch.interpret.state.context import Context
+from inakit.switch.interpret.state.packets.packet import Packet, Run, Value
+from inakit.switch.program.calculations import Checksum
 
 
 def checksums_verified(context: Context) -> Run | None:

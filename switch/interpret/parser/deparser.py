@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from switch.interpret.actions.actions import statement
-from switch.interpret.expressions.header_bytes import packer
-from switch.interpret.parser.checksums import checksums_updated
-from switch.interpret.state.context import Context
-from switch.interpret.state.packets.packet import Packet
+from inakit.switch.interpret.actions.actions import statement
+from inakit.switch.interpret.expressions.header_bytes import packer
+from inakit.switch.interpret.parser.checksums import checksums_updated
+from inakit.switch.interpret.state.context import Context
+from inakit.switch.interpret.state.packets.packet import Packet
 
 
 # {"name": "deparser", "order": ["ethernet", "ipv4"], "primitives": [...]}

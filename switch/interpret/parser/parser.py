@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from switch.interpret.actions.actions import statement
-from switch.interpret.parser.checksums import checksums_verified
-from switch.interpret.parser.parser_operations import PARSER_OPERATIONS, ParserError
-from switch.interpret.parser.transitions import ACCEPT, transition_of
-from switch.interpret.state.context import Context
-from switch.interpret.state.packets.packet import Packet, Run, Value
-from switch.program.actions import Primitive
-from switch.program.parser import ParserState
-from topo.errors import RunError
+from inakit.switch.interpret.actions.actions import statement
+from inakit.switch.interpret.parser.checksums import checksums_verified
+from inakit.switch.interpret.parser.parser_operations import PARSER_OPERATIONS, ParserError
+from inakit.switch.interpret.parser.transitions import ACCEPT, transition_of
+from inakit.switch.interpret.state.context import Context
+from inakit.switch.interpret.state.packets.packet import Packet, Run, Value
+from inakit.switch.program.actions import Primitive
+from inakit.switch.program.parser import ParserState
+from inakit.topo.errors import RunError
 
 MAX_STEPS = 1 << 16
 """A packet that goes through more states is in a loop."""

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from switch.interpret.actions.actions import statement
-from switch.interpret.expressions.expressions import elements, value_of
-from switch.interpret.expressions.fields import store
-from switch.interpret.expressions.header_bytes import byte_size, unpack_variable, unpacker
-from switch.interpret.state.context import Context
-from switch.interpret.state.packets.packet import Packet, Run, Value
-from switch.program.actions import Argument, Primitive
-from switch.program.expressions import Expression, HeaderReference, Lookahead, StackReference, UnionStackReference
-from switch.program.headers import Field, Header
+from inakit.switch.interpret.actions.actions import statement
+from inakit.switch.interpret.expressions.expressions import elements, value_of
+from inakit.switch.interpret.expressions.fields import store
+from inakit.switch.interpret.expressions.header_bytes import byte_size, unpack_variable, unpacker
+from inakit.switch.interpret.state.context import Context
+from inakit.switch.interpret.state.packets.packet import Packet, Run, Value
+from inakit.switch.program.actions import Argument, Primitive
+from inakit.switch.program.expressions import (
+    Expression,
+    HeaderReference,
+    Lookahead,
+    StackReference,
+    UnionStackReference,
+)
+from inakit.switch.program.headers import Field, Header
 
 
 class ParserError(Exception):

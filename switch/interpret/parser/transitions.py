@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from switch.interpret.expressions.expressions import value_of
-from switch.interpret.parser.parser_operations import lookahead
-from switch.interpret.state.context import Context
-from switch.interpret.state.packets.packet import Packet, Value
-from switch.program.expressions import LastField, Lookahead, Unknown
-from switch.program.headers import Field
-from switch.program.parser import ParserState, Transition
+from inakit.switch.interpret.expressions.expressions import value_of
+from inakit.switch.interpret.parser.parser_operations import lookahead
+from inakit.switch.interpret.state.context import Context
+from inakit.switch.interpret.state.packets.packet import Packet, Value
+from inakit.switch.program.expressions import LastField, Lookahead, Unknown
+from inakit.switch.program.headers import Field
+from inakit.switch.program.parser import ParserState, Transition
 
 ACCEPT = -1
 """The number of the state that ends the parser."""

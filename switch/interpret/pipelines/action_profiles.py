@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from switch.interpret.expressions.calculations import calculation_of
-from switch.interpret.state.context import Context
-from switch.interpret.state.packets.packet import Packet
-from switch.interpret.state.tables.table_state import Installed
-from switch.program.actions import ActionCall
-from switch.program.pipelines import Table
+from inakit.switch.interpret.expressions.calculations import calculation_of
+from inakit.switch.interpret.state.context import Context
+from inakit.switch.interpret.state.packets.packet import Packet
+from inakit.switch.interpret.state.tables.table_state import Installed
+from inakit.switch.program.actions import ActionCall
+from inakit.switch.program.pipelines import Table
 
 ONES = (1 << 32) - 1
 """BMv2 chooses by the low 32 bits of a hash."""

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from switch.interpret.actions.actions import action_of
-from switch.interpret.expressions.expressions import value_of
-from switch.interpret.expressions.fields import store
-from switch.interpret.pipelines.action_profiles import call_of
-from switch.interpret.state.context import Context
-from switch.interpret.state.packets.packet import Packet, Run, Value
-from switch.interpret.state.tables.table_state import Installed
-from switch.program.actions import Action
-from switch.program.expressions import Unknown, Validity
-from switch.program.pipelines import Conditional, MatchKey, Pipeline, Table
+from inakit.switch.interpret.actions.actions import action_of
+from inakit.switch.interpret.expressions.expressions import value_of
+from inakit.switch.interpret.expressions.fields import store
+from inakit.switch.interpret.pipelines.action_profiles import call_of
+from inakit.switch.interpret.state.context import Context
+from inakit.switch.interpret.state.packets.packet import Packet, Run, Value
+from inakit.switch.interpret.state.tables.table_state import Installed
+from inakit.switch.program.actions import Action
+from inakit.switch.program.expressions import Unknown, Validity
+from inakit.switch.program.pipelines import Conditional, MatchKey, Pipeline, Table
 
 END = -1
 

@@ -8,9 +8,9 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from switch.control.data_plane import Digest, Rates
-from switch.control.entry_check import call
-from switch.entries import (
+from inakit.switch.control.data_plane import Digest, Rates
+from inakit.switch.control.entry_check import call
+from inakit.switch.entries import (
     DefaultAction,
     Entry,
     MeterRates,
@@ -20,13 +20,13 @@ from switch.entries import (
     TableEntry,
     ValueSetMember,
 )
-from switch.interpret.state.switch_state import Clock, State, write_cells
-from switch.interpret.state.tables.table_state import Installed
-from switch.interpret.state.target import Target
-from switch.interpret.state.turnstile import Turnstile, atomic
-from switch.program.actions import ActionCall
-from switch.program.calculations import CrcParameters
-from switch.program.program import Program
+from inakit.switch.interpret.state.switch_state import Clock, State, write_cells
+from inakit.switch.interpret.state.tables.table_state import Installed
+from inakit.switch.interpret.state.target import Target
+from inakit.switch.interpret.state.turnstile import Turnstile, atomic
+from inakit.switch.program.actions import ActionCall
+from inakit.switch.program.calculations import CrcParameters
+from inakit.switch.program.program import Program
 
 
 class LiveState(State):

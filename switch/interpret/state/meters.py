@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from switch.control.data_plane import Rates
+from inakit.switch.control.data_plane import Rates
 
 
 @dataclass

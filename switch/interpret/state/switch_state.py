@@ -6,19 +6,19 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from random import Random
 
-from switch.control.data_plane import Digest
-from switch.control.entry_check import action_call, check_entries, default_call, profile_calls
-from switch.entries import Entry, MirrorSession, MulticastGroup, SwitchEntries, TableEntry
-from switch.interpret.state.egress_queues import EgressQueues
-from switch.interpret.state.meters import MeterState
-from switch.interpret.state.packets.packet import Packet
-from switch.interpret.state.tables.table_state import Installed, TableState
-from switch.interpret.state.target import Target
-from switch.program.actions import ActionCall
-from switch.program.calculations import CrcParameters
-from switch.program.externs import Counter, Register
-from switch.program.program import Program
-from topo.errors import InputError, UnsupportedError
+from inakit.switch.control.data_plane import Digest
+from inakit.switch.control.entry_check import action_call, check_entries, default_call, profile_calls
+from inakit.switch.entries import Entry, MirrorSession, MulticastGroup, SwitchEntries, TableEntry
+from inakit.switch.interpret.state.egress_queues import EgressQueues
+from inakit.switch.interpret.state.meters import MeterState
+from inakit.switch.interpret.state.packets.packet import Packet
+from inakit.switch.interpret.state.tables.table_state import Installed, TableState
+from inakit.switch.interpret.state.target import Target
+from inakit.switch.program.actions import ActionCall
+from inakit.switch.program.calculations import CrcParameters
+from inakit.switch.program.externs import Counter, Register
+from inakit.switch.program.program import Program
+from inakit.topo.errors import InputError, UnsupportedError
 
 Clock = Callable[[], int]
 KEPT_DIGESTS = 1 << 16

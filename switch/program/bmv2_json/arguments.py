@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from switch.program.actions import Argument, Arguments, Text
-from switch.program.bmv2_json.declarations import Declarations
-from switch.program.bmv2_json.source_info import Json
-from switch.program.expressions import (
+from inakit.switch.program.actions import Argument, Arguments, Text
+from inakit.switch.program.bmv2_json.declarations import Declarations
+from inakit.switch.program.bmv2_json.source_info import Json
+from inakit.switch.program.expressions import (
     Boolean,
     Constant,
     ElementField,
@@ -23,7 +23,7 @@ from switch.program.expressions import (
     Unknown,
     Validity,
 )
-from switch.program.headers import Field
+from inakit.switch.program.headers import Field
 
 VALIDITY = "$valid$"
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from switch.program.bmv2_json.hash_inputs import Fields, read_calculation
-from switch.program.bmv2_json.header_types import read_headers, read_stacks, read_union_stacks, read_unions
-from switch.program.bmv2_json.source_info import Json, listed, read_source
-from switch.program.calculations import Calculation
-from switch.program.externs import Counter, DirectCounter, Extern, Meter, Register, ValueSet
-from switch.program.headers import Header, Stack, Union, UnionStack
+from inakit.switch.program.bmv2_json.hash_inputs import Fields, read_calculation
+from inakit.switch.program.bmv2_json.header_types import read_headers, read_stacks, read_union_stacks, read_unions
+from inakit.switch.program.bmv2_json.source_info import Json, listed, read_source
+from inakit.switch.program.calculations import Calculation
+from inakit.switch.program.externs import Counter, DirectCounter, Extern, Meter, Register, ValueSet
+from inakit.switch.program.headers import Header, Stack, Union, UnionStack
 
 
 @dataclass(frozen=True)

@@ -7,24 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from switch.program.bmv2_json.arguments import read_expression
-from switch.program.bmv2_json.declarations import (
+from inakit.switch.program.bmv2_json.arguments import read_expression
+from inakit.switch.program.bmv2_json.declarations import (
     Declarations,
     is_direct,
     read_declarations,
     read_direct_counters,
     read_value_sets,
 )
-from switch.program.bmv2_json.hash_inputs import read_field_list, read_profiles
-from switch.program.bmv2_json.match_tables import read_pipeline
-from switch.program.bmv2_json.parse_states import read_parser
-from switch.program.bmv2_json.primitives import read_action, read_primitive
-from switch.program.bmv2_json.source_info import Json, listed, read_source
-from switch.program.calculations import Checksum
-from switch.program.expressions import Unknown
-from switch.program.program import Program
-from switch.program.v1model import STANDARD_METADATA
-from topo.errors import InputError
+from inakit.switch.program.bmv2_json.hash_inputs import read_field_list, read_profiles
+from inakit.switch.program.bmv2_json.match_tables import read_pipeline
+from inakit.switch.program.bmv2_json.parse_states import read_parser
+from inakit.switch.program.bmv2_json.primitives import read_action, read_primitive
+from inakit.switch.program.bmv2_json.source_info import Json, listed, read_source
+from inakit.switch.program.calculations import Checksum
+from inakit.switch.program.expressions import Unknown
+from inakit.switch.program.program import Program
+from inakit.switch.program.v1model import STANDARD_METADATA
+from inakit.topo.errors import InputError
 
 CORE_ERRORS = (
     "NoError",

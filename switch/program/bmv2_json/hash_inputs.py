@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from switch.program.bmv2_json.source_info import Json, listed, read_source
-from switch.program.calculations import Calculation, FieldList, HashInput, Payload, SizedNumber
-from switch.program.expressions import HeaderReference
-from switch.program.externs import ActionProfile
-from switch.program.headers import Field
+from inakit.switch.program.bmv2_json.source_info import Json, listed, read_source
+from inakit.switch.program.calculations import Calculation, FieldList, HashInput, Payload, SizedNumber
+from inakit.switch.program.expressions import HeaderReference
+from inakit.switch.program.externs import ActionProfile
+from inakit.switch.program.headers import Field
 
 Fields = dict[tuple[str, str], Field]
 """All fields of a program, by the names of header and field."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from switch.program.bmv2_json.source_info import Json
-from switch.program.headers import Field, Header, Stack, Union, UnionStack
+from inakit.switch.program.bmv2_json.source_info import Json
+from inakit.switch.program.headers import Field, Header, Stack, Union, UnionStack
 
 
 # {"header_types": [{"name": "udp_t", "fields": [["src_port", 16, false], ...]}], "headers": [...]}

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from switch.program.actions import Primitive
-from switch.program.bmv2_json.arguments import read_expression
-from switch.program.bmv2_json.declarations import Declarations
-from switch.program.bmv2_json.primitives import read_primitive
-from switch.program.bmv2_json.source_info import Json, listed, read_source
-from switch.program.expressions import Constant, LastField, Lookahead, Unknown
-from switch.program.headers import Field
-from switch.program.malformed import MOST
-from switch.program.parser import Parser, ParserState, Transition
-from topo.errors import InputError
+from inakit.switch.program.actions import Primitive
+from inakit.switch.program.bmv2_json.arguments import read_expression
+from inakit.switch.program.bmv2_json.declarations import Declarations
+from inakit.switch.program.bmv2_json.primitives import read_primitive
+from inakit.switch.program.bmv2_json.source_info import Json, listed, read_source
+from inakit.switch.program.expressions import Constant, LastField, Lookahead, Unknown
+from inakit.switch.program.headers import Field
+from inakit.switch.program.malformed import MOST
+from inakit.switch.program.parser import Parser, ParserState, Transition
+from inakit.topo.errors import InputError
 
 KeyField = Field | LastField | Lookahead | Unknown
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from switch.program.source import Source
+from inakit.switch.program.source import Source
 
 Json = Any
 """What `json.loads` returns. Above each reader stands the shape that it takes; of others it raises an exception of
-`switch.program.malformed.MALFORMED`."""
+`inakit.switch.program.malformed.MALFORMED`."""
 
 
 def listed(node: Json, name: str) -> Json:

@@ -6,16 +6,16 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from switch.fast.layout.field_usage import used_fields
-from switch.program.expressions import Constant
-from switch.program.program import Program
-from switch.program.v1model import DROP_PORT
-from switch.server.options import Options
-from switch.targets import TARGETS
-from topo.errors import InakitError, InputError
+from inakit.switch.fast.layout.field_usage import used_fields
+from inakit.switch.program.expressions import Constant
+from inakit.switch.program.program import Program
+from inakit.switch.program.v1model import DROP_PORT
+from inakit.switch.server.options import Options
+from inakit.switch.targets import TARGETS
+from inakit.topo.errors import InakitError, InputError
 
 if TYPE_CHECKING:
-    from switch.fast.load.kernel.kernel_switch import Compiled
+    from inakit.switch.fast.load.kernel.kernel_switch import Compiled
 
 VARIABLE = "INAKIT_SWITCH"
 QUEUE_DEPTHS = ("enq_qdepth", "deq_qdepth")
@@ -42,7 +42,7 @@ def choose(program: Program, options: Options) -> Choice:
     reason = only_interpreted(options) or only_interpreted_of(program) or TARGETS["fast"].missing()
     if reason is not None and wanted == "auto":
         return Choice(None, reason)
-    from switch.fast.load.kernel.kernel_switch import compile_program  # noqa: PLC0415, needs libbpf
+    from inakit.switch.fast.load.kernel.kernel_switch import compile_program  # noqa: PLC0415, needs libbpf
 
     try:
         return Choice(compile_program(program), "it is as fast as it gets")

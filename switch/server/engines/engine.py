@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from switch.control.data_plane import DataPlane
+from inakit.switch.control.data_plane import DataPlane
 
 ToCpu = Callable[[bytes], None]
 """Takes a packet that leaves by the CPU port."""

@@ -10,16 +10,16 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from threading import Thread
 
-from switch.interpret.interpreted_switch import InterpretedSwitch
-from switch.interpret.state.packets.packet import PacketPlaces
-from switch.interpret.state.packets.trace import TraceLines
-from switch.interpret.state.switch_state import Clock
-from switch.interpret.state.target import Target
-from switch.program.program import Program
-from switch.server.engines.engine import ToCpu
-from switch.server.journal import Journal
-from switch.server.ports.packet_socket import PacketSocket
-from switch.server.ports.pcap_files import PcapFiles
+from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
+from inakit.switch.interpret.state.packets.packet import PacketPlaces
+from inakit.switch.interpret.state.packets.trace import TraceLines
+from inakit.switch.interpret.state.switch_state import Clock
+from inakit.switch.interpret.state.target import Target
+from inakit.switch.program.program import Program
+from inakit.switch.server.engines.engine import ToCpu
+from inakit.switch.server.journal import Journal
+from inakit.switch.server.ports.packet_socket import PacketSocket
+from inakit.switch.server.ports.pcap_files import PcapFiles
 
 PASSES = 64
 """A packet makes at most so many passes before the next is taken in: one that recirculates stops no other."""

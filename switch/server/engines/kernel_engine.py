@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from switch.control.data_plane import DataPlane
-from switch.fast.load.kernel.host_packets import HostPackets
-from switch.fast.load.kernel.kernel_switch import Compiled, KernelSwitch
-from switch.fast.load.kernel.port_queues import PortQueues
-from switch.server.engines.engine import ToCpu
-from switch.server.ports.capture import Capture
-from switch.server.ports.cpu_interface import CpuInterface
-from switch.server.ports.packet_socket import Promiscuous
-from switch.server.ports.pcap_files import PcapFiles
-from topo.errors import InputError, RunError
-from topo.live.processors import switch_processors
+from inakit.switch.control.data_plane import DataPlane
+from inakit.switch.fast.load.kernel.host_packets import HostPackets
+from inakit.switch.fast.load.kernel.kernel_switch import Compiled, KernelSwitch
+from inakit.switch.fast.load.kernel.port_queues import PortQueues
+from inakit.switch.server.engines.engine import ToCpu
+from inakit.switch.server.ports.capture import Capture
+from inakit.switch.server.ports.cpu_interface import CpuInterface
+from inakit.switch.server.ports.packet_socket import Promiscuous
+from inakit.switch.server.ports.pcap_files import PcapFiles
+from inakit.topo.errors import InputError, RunError
+from inakit.topo.live.processors import switch_processors
 
 
 class KernelEngine:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from queue import Queue
 from threading import Thread
 
-from switch.server.p4runtime.device import Device
-from switch.server.p4runtime.protocol.faults import Fault, fault_of, invalid
-from switch.server.p4runtime.protocol.messages import Message, v1
-from switch.server.p4runtime.stream.arbitration import Client
+from inakit.switch.server.p4runtime.device import Device
+from inakit.switch.server.p4runtime.protocol.faults import Fault, fault_of, invalid
+from inakit.switch.server.p4runtime.protocol.messages import Message, v1
+from inakit.switch.server.p4runtime.stream.arbitration import Client
 
 MOST_WAITING = 1 << 14
 """A client that takes nothing has at most so many messages waiting: further packets and notifications are lost."""

@@ -7,22 +7,22 @@ from dataclasses import dataclass, field
 from random import Random
 from threading import Lock, RLock
 
-from switch.control.control_plane import ControlPlane
-from switch.control.requests.learning import DigestBatch
-from switch.interpret.interpreted_switch import clock_from_now
-from switch.interpret.state.live_state import LiveState
-from switch.server.p4runtime.device_config import program_text
-from switch.server.p4runtime.pipeline import Pipeline, Written, all_written, make_pipeline
-from switch.server.p4runtime.protocol.faults import Code, Fault, invalid, not_found
-from switch.server.p4runtime.protocol.messages import Message, v1
-from switch.server.p4runtime.read import select
-from switch.server.p4runtime.schema.read import read_schema
-from switch.server.p4runtime.schema.schema import Schema
-from switch.server.p4runtime.stream.arbitration import Arbitration, Client
-from switch.server.p4runtime.stream.packet_io import packet_in, packet_out
-from switch.server.p4runtime.stream.role_scope import RoleScope
-from switch.server.p4runtime.write import Answers, write
-from switch.server.served_switch import ServedSwitch
+from inakit.switch.control.control_plane import ControlPlane
+from inakit.switch.control.requests.learning import DigestBatch
+from inakit.switch.interpret.interpreted_switch import clock_from_now
+from inakit.switch.interpret.state.live_state import LiveState
+from inakit.switch.server.p4runtime.device_config import program_text
+from inakit.switch.server.p4runtime.pipeline import Pipeline, Written, all_written, make_pipeline
+from inakit.switch.server.p4runtime.protocol.faults import Code, Fault, invalid, not_found
+from inakit.switch.server.p4runtime.protocol.messages import Message, v1
+from inakit.switch.server.p4runtime.read import select
+from inakit.switch.server.p4runtime.schema.read import read_schema
+from inakit.switch.server.p4runtime.schema.schema import Schema
+from inakit.switch.server.p4runtime.stream.arbitration import Arbitration, Client
+from inakit.switch.server.p4runtime.stream.packet_io import packet_in, packet_out
+from inakit.switch.server.p4runtime.stream.role_scope import RoleScope
+from inakit.switch.server.p4runtime.write import Answers, write
+from inakit.switch.server.served_switch import ServedSwitch
 
 VERIFY, VERIFY_AND_SAVE, VERIFY_AND_COMMIT, COMMIT, RECONCILE_AND_COMMIT = range(1, 6)
 """The numbers of `SetForwardingPipelineConfigRequest.Action`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from switch.server.p4runtime.protocol.faults import invalid
+from inakit.switch.server.p4runtime.protocol.faults import invalid
 
 DEVICE_DATA = 3
 """The field of a `P4DeviceConfig` that has the JSON."""

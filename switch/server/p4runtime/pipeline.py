@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from switch.control.control_plane import ControlPlane
-from switch.server.p4runtime.entities.arrays import Counters, Meters, Registers
-from switch.server.p4runtime.entities.container import Container, Kind
-from switch.server.p4runtime.entities.digests import Digests
-from switch.server.p4runtime.entities.direct_arrays import DirectCounters, DirectMeters
-from switch.server.p4runtime.entities.profile_store import ProfileStore
-from switch.server.p4runtime.entities.profiles import Groups, Members, Stores
-from switch.server.p4runtime.entities.replication import GROUP, SESSION, Replication
-from switch.server.p4runtime.entities.tables import Tables
-from switch.server.p4runtime.entities.value_sets import ValueSets
-from switch.server.p4runtime.protocol.messages import Message, v1
-from switch.server.p4runtime.schema.schema import Schema
-from switch.server.p4runtime.stream.digest_lists import DigestLists
-from switch.server.p4runtime.stream.idle_timeouts import IdleTimeouts
+from inakit.switch.control.control_plane import ControlPlane
+from inakit.switch.server.p4runtime.entities.arrays import Counters, Meters, Registers
+from inakit.switch.server.p4runtime.entities.container import Container, Kind
+from inakit.switch.server.p4runtime.entities.digests import Digests
+from inakit.switch.server.p4runtime.entities.direct_arrays import DirectCounters, DirectMeters
+from inakit.switch.server.p4runtime.entities.profile_store import ProfileStore
+from inakit.switch.server.p4runtime.entities.profiles import Groups, Members, Stores
+from inakit.switch.server.p4runtime.entities.replication import GROUP, SESSION, Replication
+from inakit.switch.server.p4runtime.entities.tables import Tables
+from inakit.switch.server.p4runtime.entities.value_sets import ValueSets
+from inakit.switch.server.p4runtime.protocol.messages import Message, v1
+from inakit.switch.server.p4runtime.schema.schema import Schema
+from inakit.switch.server.p4runtime.stream.digest_lists import DigestLists
+from inakit.switch.server.p4runtime.stream.idle_timeouts import IdleTimeouts
 
 Send = Callable[[int, Message], None]
 """Sends a digest list or a notification to the primaries in whose scope an id is."""

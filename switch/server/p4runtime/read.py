@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from switch.server.p4runtime.pipeline import Pipeline
-from switch.server.p4runtime.protocol.faults import fault_of
-from switch.server.p4runtime.protocol.messages import Message, v1
-from switch.server.p4runtime.stream.role_scope import RoleScope
-from switch.server.p4runtime.write import Answers, container_of
+from inakit.switch.server.p4runtime.pipeline import Pipeline
+from inakit.switch.server.p4runtime.protocol.faults import fault_of
+from inakit.switch.server.p4runtime.protocol.messages import Message, v1
+from inakit.switch.server.p4runtime.stream.role_scope import RoleScope
+from inakit.switch.server.p4runtime.write import Answers, container_of
 
 MOST_ENTITIES = 512
 """A response has at most so many entities."""

@@ -9,11 +9,11 @@ from threading import Event, Thread
 
 import grpc
 
-from switch.server.options import Tls
-from switch.server.p4runtime.device import Device
-from switch.server.p4runtime.service import Service
-from switch.server.served_switch import ServedSwitch
-from topo.errors import InakitError, InputError, MachineError
+from inakit.switch.server.options import Tls
+from inakit.switch.server.p4runtime.device import Device
+from inakit.switch.server.p4runtime.service import Service
+from inakit.switch.server.served_switch import ServedSwitch
+from inakit.topo.errors import InakitError, InputError, MachineError
 
 MOST_CALLS = 1024
 """Calls at once, a stream being one; each has a thread while it lasts. Further ones are refused."""

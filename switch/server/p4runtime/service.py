@@ -9,12 +9,12 @@ from typing import NoReturn
 import grpc
 from google.protobuf.message import DecodeError
 
-from switch.server.p4runtime.client_stream import ClientStream
-from switch.server.p4runtime.device import Device
-from switch.server.p4runtime.protocol.faults import Code, Fault, fault_of
-from switch.server.p4runtime.protocol.messages import Message, Status, packed, v1
-from switch.server.p4runtime.read import responses
-from switch.server.p4runtime.write import Answers, error_of
+from inakit.switch.server.p4runtime.client_stream import ClientStream
+from inakit.switch.server.p4runtime.device import Device
+from inakit.switch.server.p4runtime.protocol.faults import Code, Fault, fault_of
+from inakit.switch.server.p4runtime.protocol.messages import Message, Status, packed, v1
+from inakit.switch.server.p4runtime.read import responses
+from inakit.switch.server.p4runtime.write import Answers, error_of
 
 VERSION = "1.5.0"
 """The version of P4Runtime that the service has."""

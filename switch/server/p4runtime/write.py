@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 
-from switch.server.p4runtime.entities.container import Container, Kind
-from switch.server.p4runtime.pipeline import Pipeline
-from switch.server.p4runtime.protocol.faults import Code, Fault, fault_of, invalid
-from switch.server.p4runtime.protocol.messages import Message, v1
-from switch.server.p4runtime.stream.role_scope import RoleScope
+from inakit.switch.server.p4runtime.entities.container import Container, Kind
+from inakit.switch.server.p4runtime.pipeline import Pipeline
+from inakit.switch.server.p4runtime.protocol.faults import Code, Fault, fault_of, invalid
+from inakit.switch.server.p4runtime.protocol.messages import Message, v1
+from inakit.switch.server.p4runtime.stream.role_scope import RoleScope
 
 CONTINUE_ON_ERROR, ROLLBACK_ON_ERROR, DATAPLANE_ATOMIC = range(3)
 """The numbers of `WriteRequest.Atomicity`."""

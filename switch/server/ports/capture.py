@@ -6,8 +6,8 @@ import os
 import select
 from threading import Thread
 
-from switch.server.ports.packet_socket import PacketSocket
-from switch.server.ports.pcap_files import PcapFiles
+from inakit.switch.server.ports.packet_socket import PacketSocket
+from inakit.switch.server.ports.pcap_files import PcapFiles
 
 
 class Capture:

@@ -7,7 +7,7 @@ import struct
 from collections import deque
 from collections.abc import Iterator
 
-from topo.errors import MachineError
+from inakit.topo.errors import MachineError
 
 ALL_PROTOCOLS = 0x0003
 SOL_PACKET = 263

@@ -7,7 +7,7 @@ import struct
 import time
 from pathlib import Path
 
-from topo.errors import writing
+from inakit.topo.errors import writing
 
 HEADER = struct.pack("=IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
 """Of a pcap file with microseconds and Ethernet frames."""

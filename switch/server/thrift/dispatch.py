@@ -10,9 +10,9 @@ from thriftpy2.protocol.cybin import TCyBinaryProtocol
 from thriftpy2.thrift import TApplicationException, TType
 from thriftpy2.transport.memory import TCyMemoryBuffer
 
-from switch.server.thrift.description import description
-from switch.server.thrift.refusal_codes import exception_of
-from topo.errors import InakitError
+from inakit.switch.server.thrift.description import description
+from inakit.switch.server.thrift.refusal_codes import exception_of
+from inakit.topo.errors import InakitError
 
 SERVICES = {
     "standard": "Standard",

@@ -8,9 +8,9 @@ from contextlib import contextmanager, suppress
 from threading import Lock, Thread
 from time import sleep
 
-from switch.server.thrift.dispatch import Dispatcher
-from switch.server.thrift.message_reader import MalformedMessageError, MessageReader
-from topo.errors import MachineError
+from inakit.switch.server.thrift.dispatch import Dispatcher
+from inakit.switch.server.thrift.message_reader import MalformedMessageError, MessageReader
+from inakit.topo.errors import MachineError
 
 WAITING = 128
 """Clients that may wait to be accepted."""

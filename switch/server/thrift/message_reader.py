@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from topo.errors import InputError
+from inakit.topo.errors import InputError
 
 VERSION = 0x8001
 """What the first two bytes of a message say."""

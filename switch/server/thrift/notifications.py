@@ -14,10 +14,10 @@ from pathlib import Path
 from pynng import Pub0
 from pynng.exceptions import NNGException
 
-from switch.control.requests.ageing import Expired
-from switch.control.requests.learning import DigestBatch
-from switch.program.calculations import FieldList
-from topo.errors import MachineError
+from inakit.switch.control.requests.ageing import Expired
+from inakit.switch.control.requests.learning import DigestBatch
+from inakit.switch.program.calculations import FieldList
+from inakit.topo.errors import MachineError
 
 CONTEXT = 0
 

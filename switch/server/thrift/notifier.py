@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from threading import Event, Thread
 
-from switch.control.requests.ageing import Expired
-from switch.control.requests.learning import DigestBatch
-from switch.server.served_switch import ServedSwitch
-from switch.server.thrift.notifications import Publisher, ageing_messages, learning_message, port_message
-from switch.server.thrift.resource_ids import TABLE, resource_ids
+from inakit.switch.control.requests.ageing import Expired
+from inakit.switch.control.requests.learning import DigestBatch
+from inakit.switch.server.served_switch import ServedSwitch
+from inakit.switch.server.thrift.notifications import Publisher, ageing_messages, learning_message, port_message
+from inakit.switch.server.thrift.resource_ids import TABLE, resource_ids
 
 PORTS_EVERY_S = 0.2
 """How often ports are looked at."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from switch.control.refusals import Refused
-from switch.server.thrift.description import description
-from topo.errors import InakitError
+from inakit.switch.control.refusals import Refused
+from inakit.switch.server.thrift.description import description
+from inakit.topo.errors import InakitError
 
 CODES = {
     "InvalidTable": "TableCode",

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
-from switch.server.served_switch import ServedSwitch
-from switch.server.thrift.dispatch import Dispatcher
-from switch.server.thrift.handlers.handler import SwitchIdentity
-from switch.server.thrift.handlers.replication import SimplePre, SimplePreLag
-from switch.server.thrift.handlers.simple_switch import SimpleSwitch
-from switch.server.thrift.handlers.standard import Standard
-from switch.server.thrift.listener import Listener
-from switch.server.thrift.notifications import Publisher
-from switch.server.thrift.notifier import Notifier
+from inakit.switch.server.served_switch import ServedSwitch
+from inakit.switch.server.thrift.dispatch import Dispatcher
+from inakit.switch.server.thrift.handlers.handler import SwitchIdentity
+from inakit.switch.server.thrift.handlers.replication import SimplePre, SimplePreLag
+from inakit.switch.server.thrift.handlers.simple_switch import SimpleSwitch
+from inakit.switch.server.thrift.handlers.standard import Standard
+from inakit.switch.server.thrift.listener import Listener
+from inakit.switch.server.thrift.notifications import Publisher
+from inakit.switch.server.thrift.notifier import Notifier
 
 HANDLERS = {
     "standard": Standard,

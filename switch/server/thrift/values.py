@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from switch.control.refusals import RefusalKind, Refused
-from switch.entries import KeyPart, Lpm, Range, Ternary
-from switch.program.actions import Action
-from switch.program.pipelines import MatchKey, Table
-from switch.server.thrift.description import description
+from inakit.switch.control.refusals import RefusalKind, Refused
+from inakit.switch.entries import KeyPart, Lpm, Range, Ternary
+from inakit.switch.program.actions import Action
+from inakit.switch.program.pipelines import MatchKey, Table
+from inakit.switch.server.thrift.description import description
 
 GREATEST_I64 = (1 << 63) - 1
 

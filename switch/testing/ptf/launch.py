@@ -8,8 +8,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from switch.testing.ptf.platform import PtfOptions
-from topo.errors import MachineError
+from inakit.switch.testing.ptf.platform import PtfOptions
+from inakit.topo.errors import MachineError
 
 PLATFORMS = Path(__file__).with_name("platforms")
 

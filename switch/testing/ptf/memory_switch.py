@@ -7,13 +7,13 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
-from switch.program.program import Program
-from switch.server.engines.engine import Engine
-from switch.server.engines.interpreted_engine import InterpretedEngine
-from switch.server.journal import Journal
-from switch.server.options import Options
-from switch.server.ports.packet_socket import BATCH, PacketSocket
-from switch.server.served_switch import ServedSwitch
+from inakit.switch.program.program import Program
+from inakit.switch.server.engines.engine import Engine
+from inakit.switch.server.engines.interpreted_engine import InterpretedEngine
+from inakit.switch.server.journal import Journal
+from inakit.switch.server.options import Options
+from inakit.switch.server.ports.packet_socket import BATCH, PacketSocket
+from inakit.switch.server.served_switch import ServedSwitch
 
 MOST_BYTES = 1 << 16
 Ends = Mapping[str, socket.socket]

@@ -12,12 +12,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from switch.control.commands.command import CommandedSwitch
-from switch.control.entry_files.read_entries import fill_switch
-from switch.server.options import LogOptions, Options
-from switch.server.serve import running
-from switch.standalone.interfaces import HEAD, MAX_PACKET, open_wires
-from switch.testing.ptf.memory_switch import MOST_BYTES, MemorySwitch, pair
+from inakit.switch.control.commands.command import CommandedSwitch
+from inakit.switch.control.entry_files.read_entries import fill_switch
+from inakit.switch.server.options import LogOptions, Options
+from inakit.switch.server.serve import running
+from inakit.switch.standalone.interfaces import HEAD, MAX_PACKET, open_wires
+from inakit.switch.testing.ptf.memory_switch import MOST_BYTES, MemorySwitch, pair
 
 NO_ADDRESS = b"\2\0\0\0\0"
 

@@ -18,16 +18,16 @@ from typing import Any
 import typer
 from pages import ROOT
 
-from experiments.cli.app import app
-from experiments.emulate.presets import find_preset
-from experiments.faults.faults_file import load_faults
-from experiments.papers.figures import figures_of, find_figure
-from experiments.run.scenario import FabricChoice, JobChoice, build_problem
-from experiments.worlds.registry import WORLDS
-from planner.core.models import find_model
-from planner.core.policies import policy_of
-from planner.registry import find_method
-from topo.files.fabrics import FABRIC_SUFFIXES
+from inakit.experiments.cli.app import app
+from inakit.experiments.emulate.presets import find_preset
+from inakit.experiments.faults.faults_file import load_faults
+from inakit.experiments.papers.figures import figures_of, find_figure
+from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from inakit.experiments.worlds.registry import WORLDS
+from inakit.planner.core.models import find_model
+from inakit.planner.core.policies import policy_of
+from inakit.planner.registry import find_method
+from inakit.topo.files.fabrics import FABRIC_SUFFIXES
 
 OTHERS = ("vagrant", "pip", "pre-commit", "perf", "p4c-bm2-ss", "run")
 """Programs that pages name and that are not the project's (`.ci/run` is)."""

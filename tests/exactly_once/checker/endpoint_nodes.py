@@ -14,17 +14,17 @@ from nodes import TIMEOUT, Node, Sent, SwitchNode
 from numpy.typing import NDArray
 from small_networks import Setting
 
-from planner.core.policies import policy_of
-from switch.program.program import Program
-from topo.fabric.addresses import addresses
-from traffic.endpoints.server import Servers
-from traffic.endpoints.streams import StreamLayout, lay_out
-from traffic.endpoints.worker import Workers
-from traffic.endpoints.worker_memory import WHOLE, WorkerMemory
-from traffic.endpoints.worker_options import WorkerOptions
-from traffic.sockets.ports import HostPort, Outgoing, Packets
-from traffic.wire.frames import BARE_FRAME, FRAME, Frames, head_of
-from traffic.wire.packet_format import Flag, Kind
+from inakit.planner.core.policies import policy_of
+from inakit.switch.program.program import Program
+from inakit.topo.fabric.addresses import addresses
+from inakit.traffic.endpoints.server import Servers
+from inakit.traffic.endpoints.streams import StreamLayout, lay_out
+from inakit.traffic.endpoints.worker import Workers
+from inakit.traffic.endpoints.worker_memory import WHOLE, WorkerMemory
+from inakit.traffic.endpoints.worker_options import WorkerOptions
+from inakit.traffic.sockets.ports import HostPort, Outgoing, Packets
+from inakit.traffic.wire.frames import BARE_FRAME, FRAME, Frames, head_of
+from inakit.traffic.wire.packet_format import Flag, Kind
 
 
 def nodes_of(program: Program, setting: Setting) -> Mapping[str, Node]:

@@ -17,8 +17,8 @@ from small_networks import SETTINGS
 from state_space import Space
 from story import story
 
-from switch.program.read import read_program
-from traffic.wire.packet_format import PROGRAM
+from inakit.switch.program.read import read_program
+from inakit.traffic.wire.packet_format import PROGRAM
 
 COLUMNS = ("faults", "states", "transitions", "depth", "rounds", "seconds", "states/s")
 

@@ -8,7 +8,7 @@ from nodes import TIMEOUT
 from state_space import Space, States
 from story import carried
 
-from switch.program.program import Program
+from inakit.switch.program.program import Program
 
 ACTING = (Act.ARRIVE, Act.DUPLICATE, *OF_LATE)
 

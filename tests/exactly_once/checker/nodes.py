@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from small_networks import Setting
 
-from planner.install.program import EVENTS, PIPELINES, SLOT_BITMAP, SLOTS_PER_PIPELINE
-from switch.fast.load.in_process_switch import InProcessSwitch
-from switch.program.program import Program
-from traffic.wire.packet_format import Event
+from inakit.planner.install.program import EVENTS, PIPELINES, SLOT_BITMAP, SLOTS_PER_PIPELINE
+from inakit.switch.fast.load.in_process_switch import InProcessSwitch
+from inakit.switch.program.program import Program
+from inakit.traffic.wire.packet_format import Event
 
 TIMEOUT = b"timeout"
 """What a worker is given instead of a packet when it has waited long enough for the fragment of a slot. The number of

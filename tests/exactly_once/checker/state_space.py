@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from partial_order import Upwards, check_endpoints, check_mute, check_places, check_timeouts, chosen_places, places_of
 from small_networks import Setting
 
-from planner.core.plan import ROOT_LABEL
-from switch.program.program import Program
+from inakit.planner.core.plan import ROOT_LABEL
+from inakit.switch.program.program import Program
 
 BoolArray = NDArray[np.bool_]
 Numbers = NDArray[np.int64]

@@ -11,7 +11,7 @@ from moves import FIRST, happen
 from nodes import TIMEOUT, SwitchNode
 from state_space import Space, States
 
-from traffic.wire.packet_format import Flag, Kind
+from inakit.traffic.wire.packet_format import Flag, Kind
 
 
 def story(space: Space, events: Sequence[Event]) -> str:

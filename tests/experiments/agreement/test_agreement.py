@@ -14,21 +14,21 @@ import pytest
 from command import inakit, nothing_left
 from rich.console import Console
 
-from experiments.agreement.combinations import COMBINATIONS, SHORT, Combination, chosen
-from experiments.agreement.comparison import NOT_RUN, Compared, Extent, attempt, compare
-from experiments.agreement.differences import Differences, difference
-from experiments.agreement.report import FEW, Summary, agreement_table, print_summary
-from experiments.run.outcome import Outcome
-from experiments.run.pace import TooSlowError
-from experiments.worlds.virtual import LiveVirtualNetwork, VirtualWorld
-from experiments.worlds.world import Wiring
-from planner.registry import METHODS
-from switch.entries import Entries
-from topo.errors import InakitError, InputError, RunError
-from topo.fabric.fabric import Fabric
-from topo.fabric.variations import with_scale
-from traffic.measure.link_totals import link_bytes
-from traffic.measure.verdict import Verdict
+from inakit.experiments.agreement.combinations import COMBINATIONS, SHORT, Combination, chosen
+from inakit.experiments.agreement.comparison import NOT_RUN, Compared, Extent, attempt, compare
+from inakit.experiments.agreement.differences import Differences, difference
+from inakit.experiments.agreement.report import FEW, Summary, agreement_table, print_summary
+from inakit.experiments.run.outcome import Outcome
+from inakit.experiments.run.pace import TooSlowError
+from inakit.experiments.worlds.virtual import LiveVirtualNetwork, VirtualWorld
+from inakit.experiments.worlds.world import Wiring
+from inakit.planner.registry import METHODS
+from inakit.switch.entries import Entries
+from inakit.topo.errors import InakitError, InputError, RunError
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.variations import with_scale
+from inakit.traffic.measure.link_totals import link_bytes
+from inakit.traffic.measure.verdict import Verdict
 
 LBMM, ARO = Combination("aro-figure1", "lbmm"), Combination("aro-figure1", "aro")
 BRIEF = Extent(iteration_s=0.05)

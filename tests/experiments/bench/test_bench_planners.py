@@ -8,8 +8,8 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from experiments.bench.planners import Case, Timing, bench_planners, timing
-from topo.fabric.clos import leaf_spine
+from inakit.experiments.bench.planners import Case, Timing, bench_planners, timing
+from inakit.topo.fabric.clos import leaf_spine
 
 SMALL = Case("small", lambda: leaf_spine(4, 4, 4), workers=10, share=0.5, seeds=3, literal=2)
 
@@ -43,7 +43,7 @@ def test_an_interrupted_case_has_a_row_of_the_seeds_that_it_has(monkeypatch: pyt
             raise KeyboardInterrupt
         return timing(case, seed)
 
-    monkeypatch.setattr("experiments.bench.planners.timing", ended)
+    monkeypatch.setattr("inakit.experiments.bench.planners.timing", ended)
     console, brief = Console(file=StringIO(), width=120, record=True), replace(SMALL, seeds=2, literal=0)
     with pytest.raises(KeyboardInterrupt):
         bench_planners(console, [brief, replace(brief, name="other"), replace(brief, name="third")])

@@ -7,8 +7,8 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from experiments.bench.several_tasks import Case, Timed, bench_several, trial, worth_bps
-from experiments.papers.aro.setting import AroSetting
+from inakit.experiments.bench.several_tasks import Case, Timed, bench_several, trial, worth_bps
+from inakit.experiments.papers.aro.setting import AroSetting
 
 SMALL = Case("small", AroSetting(jobs=2, workers=8, leaves=4, share=0.5), seeds=3, literal=1)
 

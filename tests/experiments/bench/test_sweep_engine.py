@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.bench.sweep_engine import Added, bench_sweep, sweep_table
+from inakit.experiments.bench.sweep_engine import Added, bench_sweep, sweep_table
 
 
 def test_what_is_added_is_a_share_of_the_trials_own_time() -> None:

@@ -15,22 +15,22 @@ from command import inakit, nothing_left
 from rich.console import Console
 from tolerance import undisturbed
 
-from experiments.calibrate import rate_search
-from experiments.calibrate.announce import announce
-from experiments.calibrate.cache import Machine, default_file, load_capacities, save_capacity, this_machine
-from experiments.calibrate.capacity import Capacity, Load, Use, forecast, nearest, planned_load, rounded_down
-from experiments.calibrate.curve import CALIBRATED, QUANTITIES, curve_table, write_curve
-from experiments.calibrate.limit import Calibration, find_limit
-from experiments.calibrate.rate_search import STEP, highest_rate
-from experiments.calibrate.trials import RUN_S, Sampler, Trial, TrialNetwork, scaled, sequence_numbers
-from experiments.calibrate.verification import Verified, verification_table
-from experiments.cli.calibrate_fabric import parse_sizes
-from experiments.run.planning import make_plan
-from experiments.run.scenario import FabricChoice, JobChoice, build_problem
-from experiments.worlds.emulated import EmulatedWorld
-from planner.core.evaluate import evaluate
-from planner.core.problem import Problem
-from topo.errors import InputError, MachineError, RunError
+from inakit.experiments.calibrate import rate_search
+from inakit.experiments.calibrate.announce import announce
+from inakit.experiments.calibrate.cache import Machine, default_file, load_capacities, save_capacity, this_machine
+from inakit.experiments.calibrate.capacity import Capacity, Load, Use, forecast, nearest, planned_load, rounded_down
+from inakit.experiments.calibrate.curve import CALIBRATED, QUANTITIES, curve_table, write_curve
+from inakit.experiments.calibrate.limit import Calibration, find_limit
+from inakit.experiments.calibrate.rate_search import STEP, highest_rate
+from inakit.experiments.calibrate.trials import RUN_S, Sampler, Trial, TrialNetwork, scaled, sequence_numbers
+from inakit.experiments.calibrate.verification import Verified, verification_table
+from inakit.experiments.cli.calibrate_fabric import parse_sizes
+from inakit.experiments.run.planning import make_plan
+from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from inakit.experiments.worlds.emulated import EmulatedWorld
+from inakit.planner.core.evaluate import evaluate
+from inakit.planner.core.problem import Problem
+from inakit.topo.errors import InputError, MachineError, RunError
 
 KNOWN = Capacity("fast", 16, Load(100_000, 200_000), Use(0.8, 0.5), "2026-11-21")
 

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from experiments.calibrate.cache import Fit, default_file, save_fit, this_machine
-from experiments.calibrate.capacity import Load, Use
-from experiments.calibrate.rate_probe import FLOOR_BPS, climb, first_rung, heaviest, round_rates, simplest
-from experiments.calibrate.trials import Trial
-from experiments.run.planning import make_plan
-from experiments.run.scenario import FabricChoice, JobChoice, build_problem
-from planner.core.check import check
-from planner.core.evaluate import evaluate
-from planner.core.policies import policy_of
-from planner.core.problem import Problem
-from planner.registry import METHODS
-from topo.errors import MachineError
-from traffic.measure.verdict import OVERLOADED, VALID
+from inakit.experiments.calibrate.cache import Fit, default_file, save_fit, this_machine
+from inakit.experiments.calibrate.capacity import Load, Use
+from inakit.experiments.calibrate.rate_probe import FLOOR_BPS, climb, first_rung, heaviest, round_rates, simplest
+from inakit.experiments.calibrate.trials import Trial
+from inakit.experiments.run.planning import make_plan
+from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from inakit.planner.core.check import check
+from inakit.planner.core.evaluate import evaluate
+from inakit.planner.core.policies import policy_of
+from inakit.planner.core.problem import Problem
+from inakit.planner.registry import METHODS
+from inakit.topo.errors import MachineError
+from inakit.traffic.measure.verdict import OVERLOADED, VALID
 
 RATES = round_rates(20e6)
 

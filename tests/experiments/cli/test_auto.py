@@ -11,10 +11,10 @@ import pytest
 from command import AS_NOBODY, ENTRY, PRIVATE, inakit
 from rich.console import Console
 
-from experiments.exactness.scales import chosen_worlds
-from experiments.worlds.auto import print_choice, worlds_here
-from experiments.worlds.registry import find_world
-from switch.targets import TARGETS, Target
+from inakit.experiments.exactness.scales import chosen_worlds
+from inakit.experiments.worlds.auto import print_choice, worlds_here
+from inakit.experiments.worlds.registry import find_world
+from inakit.switch.targets import TARGETS, Target
 
 ROOT = Path(__file__).parents[3]
 WITHOUT_MININET = f"""
@@ -24,8 +24,8 @@ sys.modules.update(mininet=None, p4utils=None)
 """
 """Python code after which imports of Mininet and p4-utils fail, as where they are not installed."""
 IMPORT_ALL = """
-import importlib, pkgutil, experiments
-for module in pkgutil.walk_packages(experiments.__path__, "experiments."):
+import importlib, pkgutil, inakit.experiments
+for module in pkgutil.walk_packages(inakit.experiments.__path__, "inakit.experiments."):
     importlib.import_module(module.name)
 """
 SMALL = ("--topo", "fattree", "--k", "4", "--planners", "aro", "--gradient-bytes", "16000", "--iterations", "1")
@@ -40,7 +40,7 @@ def machine_with(monkeypatch: pytest.MonkeyPatch, *names: str, networks: str | N
     for name in TARGETS:
         here = nothing if name in names else f"there is no {name}".strip
         monkeypatch.setitem(TARGETS, name, Target(name, "", "", here))
-    monkeypatch.setattr("experiments.worlds.emulated.missing_for_networks", lambda: networks)
+    monkeypatch.setattr("inakit.experiments.worlds.emulated.missing_for_networks", lambda: networks)
 
 
 def said(switch: str, world: str) -> str:

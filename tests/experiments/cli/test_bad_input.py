@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from command import AS_NOBODY, PRIVATE, inakit, nothing_left
 
-from experiments.cli.main import main
+from inakit.experiments.cli.main import main
 
 FABRIC = """
 name: small

@@ -17,10 +17,10 @@ from pathlib import Path
 import pytest
 from command import AS_NOBODY, ENTRY, Answer, inakit
 
-from experiments.run.record import RESERVE, RunFolder, RunRecord, check_results
-from planner.solvers.interruptible import interruptible
-from topo.errors import OutputError, writing
-from topo.live.signals import interrupts_held, raise_if_lost, signals_unwind
+from inakit.experiments.run.record import RESERVE, RunFolder, RunRecord, check_results
+from inakit.planner.solvers.interruptible import interruptible
+from inakit.topo.errors import OutputError, writing
+from inakit.topo.live.signals import interrupts_held, raise_if_lost, signals_unwind
 
 SAID = "inakit: interrupted; every process and interface of the run has been removed"
 
@@ -35,12 +35,12 @@ def ended(body: str, *arguments: str, tmp_path: Path) -> Answer:
     """The answer of `inakit` when the Python code `body` runs in the place of its commands."""
     script = f"""
 import os, signal, sys, threading, time
-import experiments.cli.app, experiments.cli.main
-from topo.live.signals import interrupts_held
+import inakit.experiments.cli.app, inakit.experiments.cli.main
+from inakit.topo.live.signals import interrupts_held
 def app():
 {"".join(f"    {line}{os.linesep}" for line in body.splitlines())}
-experiments.cli.app.app = app
-experiments.cli.main.main()
+inakit.experiments.cli.app.app = app
+inakit.experiments.cli.main.main()
 """
     return inakit(*arguments, at=tmp_path, entry=script)
 
@@ -53,7 +53,7 @@ def test_a_signal_is_one_line_and_its_exit_code(name: str, code: int, tmp_path: 
 
 def test_a_signal_in_a_real_command_is_one_line(tmp_path: Path) -> None:
     """typer turns Ctrl-C into an exit without a message, to which `inakit` adds its line."""
-    patch = "import experiments.cli.commands.plan as c, os, signal, time\n"
+    patch = "import inakit.experiments.cli.commands.plan as c, os, signal, time\n"
     patch += "c.build_problem = lambda *_: (os.kill(os.getpid(), signal.SIGINT), time.sleep(60))\n"
     answer = inakit("plan", at=tmp_path, entry=patch + ENTRY)
     assert (answer.code, answer.error) == (130, f"{SAID}\n")
@@ -87,7 +87,8 @@ def test_a_signal_that_comes_in_a_callback_of_c_is_not_lost() -> None:
     """Python drops an exception that a callback raises, so the signal is sent again."""
     callback = "import ctypes; call = ctypes.CFUNCTYPE(None)(lambda: os.kill(os.getpid(), signal.SIGINT)); call()"
     script = (
-        f"import os, signal, time\nfrom topo.live.signals import signals_unwind\nwith signals_unwind():\n  {callback}\n"
+        "import os, signal, time\nfrom inakit.topo.live.signals import signals_unwind\n"
+        f"with signals_unwind():\n  {callback}\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", script + "  time.sleep(60)"], capture_output=True, text=True, timeout=30, check=False
@@ -177,7 +178,7 @@ def test_a_signal_that_another_thread_receives_ends_the_wait_for_a_solver() -> N
 
 
 def test_a_process_that_ends_does_not_wait_for_a_solver(tmp_path: Path) -> None:
-    body = """from planner.solvers.interruptible import interruptible
+    body = """from inakit.planner.solvers.interruptible import interruptible
 threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
 interruptible(lambda: time.sleep(60))"""
     started = time.monotonic()

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from command import inakit
 
-from experiments.run.scenario import FabricChoice, JobChoice, build_problem
-from experiments.run.starter_jobs import COMMENTS, jobs_text, write_jobs
-from planner.core.files import load_jobs
-from planner.core.problem import Job, Problem
-from topo.errors import InputError
+from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from inakit.experiments.run.starter_jobs import COMMENTS, jobs_text, write_jobs
+from inakit.planner.core.files import load_jobs
+from inakit.planner.core.problem import Job, Problem
+from inakit.topo.errors import InputError
 
 
 def test_the_file_is_the_single_default_job(tmp_path: Path) -> None:

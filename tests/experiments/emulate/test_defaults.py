@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from experiments.emulate.defaults import LEAST_FRAGMENTS, faults_at, problem_at, rate_to_try, rate_words
-from experiments.faults.fault_plan import FaultPlan
-from experiments.run.planning import make_plan
-from experiments.run.scenario import FabricChoice, JobChoice, build_problem
-from planner.core.check import check
-from planner.core.evaluate import evaluate
-from planner.core.problem import Problem
-from planner.install.background_entries import Flow
-from traffic.faults.hostile import Attack
+from inakit.experiments.emulate.defaults import LEAST_FRAGMENTS, faults_at, problem_at, rate_to_try, rate_words
+from inakit.experiments.faults.fault_plan import FaultPlan
+from inakit.experiments.run.planning import make_plan
+from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from inakit.planner.core.check import check
+from inakit.planner.core.evaluate import evaluate
+from inakit.planner.core.problem import Problem
+from inakit.planner.install.background_entries import Flow
+from inakit.traffic.faults.hostile import Attack
 
 
 def problem(**size: Any) -> Problem:

@@ -22,8 +22,8 @@ from tiers import long_unless
 from tolerance import assert_within
 from valid_runs import emulate, valid_run
 
-from topo.live.signals import ENDING
-from traffic.measure.processors.own_usage import ENDPOINTS, HOSTS, KERNEL, REST
+from inakit.topo.live.signals import ENDING
+from inakit.traffic.measure.processors.own_usage import ENDPOINTS, HOSTS, KERNEL, REST
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 TARGETS = ("fast", pytest.param("bmv2", marks=pytest.mark.bmv2))

@@ -9,13 +9,13 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from experiments.emulate.presets import PRESETS, comparison, find_preset
-from experiments.run.scenario import FabricChoice
-from planner.core.evaluate import evaluate
-from planner.registry import find_method
-from planner.trees.headroom import with_room_for_results
-from topo.errors import InputError
-from topo.fabric.variations import with_aggregators
+from inakit.experiments.emulate.presets import PRESETS, comparison, find_preset
+from inakit.experiments.run.scenario import FabricChoice
+from inakit.planner.core.evaluate import evaluate
+from inakit.planner.registry import find_method
+from inakit.planner.trees.headroom import with_room_for_results
+from inakit.topo.errors import InputError
+from inakit.topo.fabric.variations import with_aggregators
 
 FATTREE = FabricChoice("fattree", 6)
 

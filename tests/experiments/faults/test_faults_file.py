@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from experiments.faults.fault_plan import Event, Moment, check_mode
-from experiments.faults.faults_file import __doc__ as manual
-from experiments.faults.faults_file import load_faults
-from planner.core.problem import FragmentFormat, Job, Problem
-from planner.install.background_entries import Flow
-from planner.install.fault_entries import LinkFaults
-from topo.errors import InputError
-from topo.fabric.generators import named_fabric
-from traffic.faults.endpoint_faults import Stragglers
-from traffic.faults.hostile import Attack
+from inakit.experiments.faults.fault_plan import Event, Moment, check_mode
+from inakit.experiments.faults.faults_file import __doc__ as manual
+from inakit.experiments.faults.faults_file import load_faults
+from inakit.planner.core.problem import FragmentFormat, Job, Problem
+from inakit.planner.install.background_entries import Flow
+from inakit.planner.install.fault_entries import LinkFaults
+from inakit.topo.errors import InputError
+from inakit.topo.fabric.generators import named_fabric
+from inakit.traffic.faults.endpoint_faults import Stragglers
+from inakit.traffic.faults.hostile import Attack
 
 FABRIC = named_fabric("leafspine", leaves=2, spines=2, hosts_per_leaf=4)
 PROBLEM = Problem(FABRIC, (Job(1, ("h2", "h3", "h4"), ("h1",), 4000),), FragmentFormat(64, 326))

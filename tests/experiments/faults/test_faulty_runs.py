@@ -14,8 +14,8 @@ pytestmark = [pytest.mark.root, pytest.mark.beside]
 
 IMPATIENT = f"""
 from functools import partial
-import experiments.run.dilation
-experiments.run.dilation.ReliableOptions = partial(experiments.run.dilation.ReliableOptions, stall_s=2.0)
+import inakit.experiments.run.dilation
+inakit.experiments.run.dilation.ReliableOptions = partial(inakit.experiments.run.dilation.ReliableOptions, stall_s=2.0)
 {ENTRY}
 """
 """Python code that runs the command, which gives up after 2 s without a result instead of 10 s."""

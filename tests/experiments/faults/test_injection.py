@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from threading import Event as Signal
 from typing import Any
 
-from experiments.exactness.networks import case
-from experiments.faults.fault_plan import FaultPlan
-from experiments.faults.injection import Injection, Scene
-from experiments.worlds.threads import Threads
-from traffic.faults.endpoint_faults import FaultyPorts
+from inakit.experiments.exactness.networks import case
+from inakit.experiments.faults.fault_plan import FaultPlan
+from inakit.experiments.faults.injection import Injection, Scene
+from inakit.experiments.worlds.threads import Threads
+from inakit.traffic.faults.endpoint_faults import FaultyPorts
 
 
 class Stage:

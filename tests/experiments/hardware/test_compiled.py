@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from experiments.hardware.compiled.logs import read_resources
-from experiments.hardware.compiled.resources import Amount
-from experiments.hardware.fit import print_program
-from topo.errors import InputError
+from inakit.experiments.hardware.compiled.logs import read_resources
+from inakit.experiments.hardware.compiled.resources import Amount
+from inakit.experiments.hardware.fit import print_program
+from inakit.topo.errors import InputError
 
 
 def stage(number: int, tables: int, stateful: int = 0, counters: int = 0, srams: int = 0, tcams: int = 0) -> Any:

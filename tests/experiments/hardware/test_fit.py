@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from command import inakit
 
-from experiments.hardware.fit import ENTRIES, GROUPS, MEMORY, SLOTS, chips_fit
-from experiments.run.planning import write_plan
-from experiments.run.scenario import FabricChoice, JobChoice, build_problem
-from planner.core.limits.used_limits import CHILDREN, RECIRCULATION
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from planner.registry import METHODS
-from topo.errors import InputError
-from topo.files.chip_profiles import find_chip
+from inakit.experiments.hardware.fit import ENTRIES, GROUPS, MEMORY, SLOTS, chips_fit
+from inakit.experiments.run.planning import write_plan
+from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from inakit.planner.core.limits.used_limits import CHILDREN, RECIRCULATION
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.registry import METHODS
+from inakit.topo.errors import InputError
+from inakit.topo.files.chip_profiles import find_chip
 
 
 @pytest.fixture(scope="module")

@@ -10,24 +10,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.cli.main import main
-from experiments.hardware.end_hosts import EndHost, Peer, end_hosts, load_end_host
-from experiments.hardware.plan_folder import load_plan_folder
-from experiments.run.scenario import FabricChoice, JobChoice, build_problem
-from planner.core.plan import AggregationTree, Aggregator, Branch, Plan
-from planner.core.problem import Job, Problem
-from planner.registry import METHODS
-from planner.trees.under_policy import with_policy
-from topo.errors import InputError
-from topo.fabric.fabric import Fabric, Host, Link, Switch
-from topo.fabric.variations import with_pipelines
-from traffic.endpoints.packet_heads import gradient_heads
-from traffic.endpoints.streams import Bounds, StreamLayout, TreePart, lay_out, stream_arrays, tree_arrays
-from traffic.endpoints.worker import Workers
-from traffic.endpoints.worker_memory import WorkerMemory
-from traffic.endpoints.worker_options import WorkerOptions
-from traffic.sockets.ports import HostPort
-from traffic.wire.frames import FRAGMENT
+from inakit.experiments.cli.main import main
+from inakit.experiments.hardware.end_hosts import EndHost, Peer, end_hosts, load_end_host
+from inakit.experiments.hardware.plan_folder import load_plan_folder
+from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan
+from inakit.planner.core.problem import Job, Problem
+from inakit.planner.registry import METHODS
+from inakit.planner.trees.under_policy import with_policy
+from inakit.topo.errors import InputError
+from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch
+from inakit.topo.fabric.variations import with_pipelines
+from inakit.traffic.endpoints.packet_heads import gradient_heads
+from inakit.traffic.endpoints.streams import Bounds, StreamLayout, TreePart, lay_out, stream_arrays, tree_arrays
+from inakit.traffic.endpoints.worker import Workers
+from inakit.traffic.endpoints.worker_memory import WorkerMemory
+from inakit.traffic.endpoints.worker_options import WorkerOptions
+from inakit.traffic.sockets.ports import HostPort
+from inakit.traffic.wire.frames import FRAGMENT
 
 MISPLACED = "bfrt/ is not the plan on a chip yet: port"
 
@@ -50,8 +50,8 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):  #
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a plan, as `inakit plan --output` writes it."""
-    from experiments.hardware.handover import write_handover  # noqa: PLC0415
-    from experiments.run.planning import write_plan  # noqa: PLC0415
+    from inakit.experiments.hardware.handover import write_handover  # noqa: PLC0415
+    from inakit.experiments.run.planning import write_plan  # noqa: PLC0415
 
     made = tmp_path_factory.mktemp("plan")
     problem, plan = planned()
@@ -117,7 +117,7 @@ def test_what_is_not_there_is_told(folder: Path, tmp_path: Path, run) -> None:  
 
 
 def test_entries_for_chips_have_no_pipelines_and_ports_elsewhere_are_told(folder: Path, tmp_path: Path) -> None:
-    from experiments.hardware.handover import write_handover  # noqa: PLC0415
+    from inakit.experiments.hardware.handover import write_handover  # noqa: PLC0415
 
     assert "InaIngress.pipeline" not in (folder / "bfrt" / "s1.json").read_text()
     assert "InaIngress.pipeline" in (folder / "p4runtime" / "s1.add.txt").read_text()
@@ -130,7 +130,7 @@ def test_entries_for_chips_have_no_pipelines_and_ports_elsewhere_are_told(folder
 
 
 def test_a_plan_that_no_chip_runs_has_no_entries_for_one_and_that_is_told(tmp_path: Path) -> None:
-    from experiments.hardware.handover import write_handover  # noqa: PLC0415
+    from inakit.experiments.hardware.handover import write_handover  # noqa: PLC0415
 
     problem, plan = planned("atp")
     told = write_handover(tmp_path, problem, with_policy(problem, plan, "esa"))
@@ -139,7 +139,7 @@ def test_a_plan_that_no_chip_runs_has_no_entries_for_one_and_that_is_told(tmp_pa
 
 
 def test_a_collective_has_no_files_of_hosts_and_that_is_told(tmp_path: Path) -> None:
-    from experiments.hardware.handover import write_handover  # noqa: PLC0415
+    from inakit.experiments.hardware.handover import write_handover  # noqa: PLC0415
 
     told = write_handover(tmp_path, *planned("ring"))
     assert [line for line in told if not line.startswith(MISPLACED)] == [

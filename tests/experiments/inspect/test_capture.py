@@ -12,10 +12,10 @@ from command import children, inakit, nothing_left
 from rich.console import Console
 from scapy.utils import rdpcap
 
-from experiments.inspect.capture import Capture, Counts, capture_places, counts, warn_of_losses
-from topo.errors import InputError, RunError
-from topo.fabric.generators import aro_figure1
-from traffic.wire.scapy_layers import INA
+from inakit.experiments.inspect.capture import Capture, Counts, capture_places, counts, warn_of_losses
+from inakit.topo.errors import InputError, RunError
+from inakit.topo.fabric.generators import aro_figure1
+from inakit.traffic.wire.scapy_layers import INA
 
 FINAL = "3 packets captured\n7 packets received by filter\n4 packets dropped by kernel\n"
 PROCESSORS = sorted(os.sched_getaffinity(0))

@@ -28,24 +28,24 @@ pytest.importorskip("mininet", reason="needs Mininet")
 from scapy.utils import rdpcap
 from typer.testing import CliRunner, Result
 
-from experiments.cli.app import app
-from experiments.inspect.capture import capturing, file_of
-from experiments.inspect.rates import Sampler, rates
-from experiments.run.planning import make_plan
-from experiments.run.scenario import FabricChoice, JobChoice, build_problem
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from planner.install.plan_entries import entries
-from switch.entries import Entries
-from switch.targets import choose_target
-from topo.errors import InputError
-from topo.live.network import Network
-from traffic.endpoints.worker_options import WorkerOptions
-from traffic.runs.closed_loop import ReliableOptions, run_reliable
-from traffic.sockets.ports import host_ports
-from traffic.wire.frames import FRAGMENT
-from traffic.wire.packet_format import Kind
-from traffic.wire.scapy_layers import INA, Values
+from inakit.experiments.cli.app import app
+from inakit.experiments.inspect.capture import capturing, file_of
+from inakit.experiments.inspect.rates import Sampler, rates
+from inakit.experiments.run.planning import make_plan
+from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.install.plan_entries import entries
+from inakit.switch.entries import Entries
+from inakit.switch.targets import choose_target
+from inakit.topo.errors import InputError
+from inakit.topo.live.network import Network
+from inakit.traffic.endpoints.worker_options import WorkerOptions
+from inakit.traffic.runs.closed_loop import ReliableOptions, run_reliable
+from inakit.traffic.sockets.ports import host_ports
+from inakit.traffic.wire.frames import FRAGMENT
+from inakit.traffic.wire.packet_format import Kind
+from inakit.traffic.wire.scapy_layers import INA, Values
 
 pytestmark = [pytest.mark.root, pytest.mark.beside]
 

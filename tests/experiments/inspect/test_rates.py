@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from experiments.inspect.rates import Rates, Sample, rates
-from experiments.inspect.screen import screen, widths_of, widths_within
-from topo.live.running import HostFacts, PortFacts, RunningNetwork, SwitchFacts
-from traffic.measure.counters.kernel_counters import CpuTime, InterfaceCounters
+from inakit.experiments.inspect.rates import Rates, Sample, rates
+from inakit.experiments.inspect.screen import screen, widths_of, widths_within
+from inakit.topo.live.running import HostFacts, PortFacts, RunningNetwork, SwitchFacts
+from inakit.traffic.measure.counters.kernel_counters import CpuTime, InterfaceCounters
 
 NETWORK = RunningNetwork(
     id="ab3d",

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from tiers import long_unless
 
-from experiments.labs.emulated.grading import check_emulation, with_emulation
-from experiments.labs.grading.grade import Request
-from experiments.labs.grading.item import Grade
-from experiments.labs.registry import COURSE, LABS, TEACHER
-from experiments.labs.teacher.archive import program_in, read_archive
-from topo.errors import InputError
+from inakit.experiments.labs.emulated.grading import check_emulation, with_emulation
+from inakit.experiments.labs.grading.grade import Request
+from inakit.experiments.labs.grading.item import Grade
+from inakit.experiments.labs.registry import COURSE, LABS, TEACHER
+from inakit.experiments.labs.teacher.archive import program_in, read_archive
+from inakit.topo.errors import InputError
 
 
 def handed_in(lab: str, folder: Path, change: tuple[str, str] = ("", "")) -> Path:

@@ -16,17 +16,17 @@ import pytest
 import yaml
 from tiers import long_unless
 
-from experiments.labs.compiler import p4c
-from experiments.labs.grading import grade as grading
-from experiments.labs.grading.grade import Request, grade
-from experiments.labs.grading.item import Grade
-from experiments.labs.loss import nodes
-from experiments.labs.registry import COURSE, LABS, TEACHER
-from experiments.labs.runners import sandboxed_switch
-from experiments.labs.sandbox import landlock
-from experiments.labs.sandbox.limits import MIB
-from experiments.labs.teacher.archive import key_of
-from experiments.labs.tree import student_entries
+from inakit.experiments.labs.compiler import p4c
+from inakit.experiments.labs.grading import grade as grading
+from inakit.experiments.labs.grading.grade import Request, grade
+from inakit.experiments.labs.grading.item import Grade
+from inakit.experiments.labs.loss import nodes
+from inakit.experiments.labs.registry import COURSE, LABS, TEACHER
+from inakit.experiments.labs.runners import sandboxed_switch
+from inakit.experiments.labs.sandbox import landlock
+from inakit.experiments.labs.sandbox.limits import MIB
+from inakit.experiments.labs.teacher.archive import key_of
+from inakit.experiments.labs.tree import student_entries
 
 pytestmark = pytest.mark.skipif(not landlock.version(), reason="needs Landlock: nothing keeps files away without it")
 
@@ -246,7 +246,7 @@ ENTRIES = {
     "starts a process": ("import os\nos.fork()", "Operation not permitted"),
     "opens a socket": ("import socket\nsocket.socket()", "Operation not permitted"),
     "answers by itself": ("import os\nos.write(3, b'\\x00\\x00\\x00\\x0a[\"ok\", []]' * 20)", "entries"),
-    "imports the grader": ("from experiments.labs.tree import course_entries", "Permission denied"),
+    "imports the grader": ("from inakit.experiments.labs.tree import course_entries", "Permission denied"),
     "entry of no table": (
         "from entry import Entry\ndef entries(plan, switch):\n    return [Entry('x', (), 'y')]",
         "unknown table",

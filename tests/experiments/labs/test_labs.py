@@ -18,22 +18,22 @@ from typing import Any
 import pytest
 from tiers import long_unless
 
-from experiments.labs.course.switch_lab import in_order
-from experiments.labs.export import export_labs
-from experiments.labs.grading.grade import Lab, Request, grade
-from experiments.labs.grading.item import Grade
-from experiments.labs.grading.task import task_lines
-from experiments.labs.grading.trace_excerpt import excerpt
-from experiments.labs.registry import COURSE, LABS, TEACHER
-from experiments.labs.report.classes import ClassRequest, grade_class
-from experiments.labs.report.formats import FORMATS
-from experiments.labs.report.text import text_of
-from experiments.labs.teacher.archive import program_in, read_archive
-from experiments.labs.teacher.mutants import Mutant, read_mutants
-from experiments.labs.teacher.trial import Trial, grade_texts, solution_folders, try_mutant
-from switch.testing.ptf.launch import run_ptf
-from switch.testing.ptf.platform import PtfOptions
-from topo.errors import InputError, OutputError
+from inakit.experiments.labs.course.switch_lab import in_order
+from inakit.experiments.labs.export import export_labs
+from inakit.experiments.labs.grading.grade import Lab, Request, grade
+from inakit.experiments.labs.grading.item import Grade
+from inakit.experiments.labs.grading.task import task_lines
+from inakit.experiments.labs.grading.trace_excerpt import excerpt
+from inakit.experiments.labs.registry import COURSE, LABS, TEACHER
+from inakit.experiments.labs.report.classes import ClassRequest, grade_class
+from inakit.experiments.labs.report.formats import FORMATS
+from inakit.experiments.labs.report.text import text_of
+from inakit.experiments.labs.teacher.archive import program_in, read_archive
+from inakit.experiments.labs.teacher.mutants import Mutant, read_mutants
+from inakit.experiments.labs.teacher.trial import Trial, grade_texts, solution_folders, try_mutant
+from inakit.switch.testing.ptf.launch import run_ptf
+from inakit.switch.testing.ptf.platform import PtfOptions
+from inakit.topo.errors import InputError, OutputError
 
 P4C = pytest.mark.skipif(shutil.which("p4c-bm2-ss") is None, reason="needs p4c")
 MUTANTS = {(lab, mutant.name): mutant for lab in LABS for mutant in read_mutants(TEACHER / lab)}

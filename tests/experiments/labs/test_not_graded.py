@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from experiments.labs.compiler import p4c
-from experiments.labs.grading.grade import Request, grade
-from experiments.labs.grading.item import Grade
-from experiments.labs.grading.submission import submissions_in
-from experiments.labs.registry import COURSE, LABS, TEACHER
-from experiments.labs.report.text import text_of, told_once
-from experiments.labs.teacher.archive import program_in, read_archive
-from topo.errors import InputError, MachineError
+from inakit.experiments.labs.compiler import p4c
+from inakit.experiments.labs.grading.grade import Request, grade
+from inakit.experiments.labs.grading.item import Grade
+from inakit.experiments.labs.grading.submission import submissions_in
+from inakit.experiments.labs.registry import COURSE, LABS, TEACHER
+from inakit.experiments.labs.report.text import text_of, told_once
+from inakit.experiments.labs.teacher.archive import program_in, read_archive
+from inakit.topo.errors import InputError, MachineError
 
 P4C = pytest.mark.skipif(shutil.which("p4c-bm2-ss") is None, reason="needs p4c")
 WITH_P4 = [lab for lab in LABS if LABS[lab].files[0].endswith(".p4")]

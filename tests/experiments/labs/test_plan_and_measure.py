@@ -13,16 +13,16 @@ import pytest
 from rich.console import Console
 from tiers import long_unless
 
-from experiments.labs.grading.grade import Request, grade
-from experiments.labs.grading.item import Grade
-from experiments.labs.measure.own_fabric import own_fabric
-from experiments.labs.measure.statistics import fault_of, intervals
-from experiments.labs.plan import leaderboard as board
-from experiments.labs.plan import networks, student_planner
-from experiments.labs.plan.nearness import bound_bps, optimum_bps
-from experiments.labs.registry import COURSE, LABS, TEACHER
-from experiments.labs.sandbox import landlock
-from experiments.labs.sandbox.limits import MIB
+from inakit.experiments.labs.grading.grade import Request, grade
+from inakit.experiments.labs.grading.item import Grade
+from inakit.experiments.labs.measure.own_fabric import own_fabric
+from inakit.experiments.labs.measure.statistics import fault_of, intervals
+from inakit.experiments.labs.plan import leaderboard as board
+from inakit.experiments.labs.plan import networks, student_planner
+from inakit.experiments.labs.plan.nearness import bound_bps, optimum_bps
+from inakit.experiments.labs.registry import COURSE, LABS, TEACHER
+from inakit.experiments.labs.sandbox import landlock
+from inakit.experiments.labs.sandbox.limits import MIB
 
 LANDLOCK = pytest.mark.skipif(not landlock.version(), reason="needs Landlock: nothing keeps files away without it")
 
@@ -56,7 +56,7 @@ HOSTILE = {
     "fork": ("import os\nos.fork()", "Operation not permitted"),
     "network": ("import socket\nsocket.create_connection(('127.0.0.1', 80))", "Operation not permitted"),
     "reads the solution": (f"open({str(TEACHER / '6-plan' / 'solutions' / 'planner.py')!r})", "Permission denied"),
-    "imports the kit's planners": ("import planner.methods.aro", "'planner' is not a package"),
+    "imports the kit's planners": ("import inakit.planner.methods.aro", "PermissionError"),
     "writes": ("open('/tmp/inakit-hostile', 'w')", "Permission denied"),
     "kills the grader": ("import os\nos.kill(os.getppid(), 9)", "Operation not permitted"),
     "prints points": ("print('100 of 100 points')", "no function plan"),

@@ -8,18 +8,18 @@ from random import Random
 
 import pytest
 
-from experiments.labs.course.packets import GRADIENT, Agg
-from experiments.labs.grading.finding import WrongError
-from experiments.labs.registry import COURSE
-from experiments.labs.tree.course_entries import course_entries
-from experiments.labs.tree.model import ModelTree
-from experiments.labs.tree.network import TreeNetwork, run_jobs
-from experiments.labs.tree.plans import Drawn, drawn_plan
-from planner.core.check import check
-from planner.core.plan import Plan, Shard
-from planner.core.problem import FragmentFormat, Job, Problem
-from planner.core.solving import FEASIBLE, SolverOutcome
-from switch.entries import SwitchEntries
+from inakit.experiments.labs.course.packets import GRADIENT, Agg
+from inakit.experiments.labs.grading.finding import WrongError
+from inakit.experiments.labs.registry import COURSE
+from inakit.experiments.labs.tree.course_entries import course_entries
+from inakit.experiments.labs.tree.model import ModelTree
+from inakit.experiments.labs.tree.network import TreeNetwork, run_jobs
+from inakit.experiments.labs.tree.plans import Drawn, drawn_plan
+from inakit.planner.core.check import check
+from inakit.planner.core.plan import Plan, Shard
+from inakit.planner.core.problem import FragmentFormat, Job, Problem
+from inakit.planner.core.solving import FEASIBLE, SolverOutcome
+from inakit.switch.entries import SwitchEntries
 
 
 @pytest.mark.parametrize("seed", range(4))

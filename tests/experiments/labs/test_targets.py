@@ -8,22 +8,22 @@ from random import Random
 
 import pytest
 
-from experiments.labs.course.bench import Bench, GradedSwitch
-from experiments.labs.course.targets import SANDBOX, open_switch
-from experiments.labs.grading.finding import Exchange, Packets
-from experiments.labs.grading.grade import random_of
-from experiments.labs.loss.lab import entries_of
-from experiments.labs.loss.long_run import long_run
-from experiments.labs.loss.nodes import Job, ModelWorker, StudentSwitch
-from experiments.labs.pool import lab as pool
-from experiments.labs.registry import LABS, TEACHER
-from experiments.labs.runners.sandboxed_switch import SandboxedSwitch
-from experiments.labs.teacher.archive import program_in, read_archive
-from experiments.labs.tree import lab as tree
-from experiments.labs.tree.course_entries import course_entries
-from experiments.labs.tree.network import TreeNetwork, run_jobs
-from experiments.labs.tree.plans import drawn_plan
-from switch.entries import SwitchEntries
+from inakit.experiments.labs.course.bench import Bench, GradedSwitch
+from inakit.experiments.labs.course.targets import SANDBOX, open_switch
+from inakit.experiments.labs.grading.finding import Exchange, Packets
+from inakit.experiments.labs.grading.grade import random_of
+from inakit.experiments.labs.loss.lab import entries_of
+from inakit.experiments.labs.loss.long_run import long_run
+from inakit.experiments.labs.loss.nodes import Job, ModelWorker, StudentSwitch
+from inakit.experiments.labs.pool import lab as pool
+from inakit.experiments.labs.registry import LABS, TEACHER
+from inakit.experiments.labs.runners.sandboxed_switch import SandboxedSwitch
+from inakit.experiments.labs.teacher.archive import program_in, read_archive
+from inakit.experiments.labs.tree import lab as tree
+from inakit.experiments.labs.tree.course_entries import course_entries
+from inakit.experiments.labs.tree.network import TreeNetwork, run_jobs
+from inakit.experiments.labs.tree.plans import drawn_plan
+from inakit.switch.entries import SwitchEntries
 
 
 @dataclass

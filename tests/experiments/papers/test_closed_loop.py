@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.papers.closed_loop import frontier, gain
-from experiments.papers.closed_loop.bounds import host_bound_bps
-from experiments.papers.closed_loop.networks import FRONTIER, jobs_on, random_problem
-from planner.methods.forest.best_forest import least_bound
-from topo.fabric.clos import leaf_spine
+from inakit.experiments.papers.closed_loop import frontier, gain
+from inakit.experiments.papers.closed_loop.bounds import host_bound_bps
+from inakit.experiments.papers.closed_loop.networks import FRONTIER, jobs_on, random_problem
+from inakit.planner.methods.forest.best_forest import least_bound
+from inakit.topo.fabric.clos import leaf_spine
 
 MBPS = 1e6
 

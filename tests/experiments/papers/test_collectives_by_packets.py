@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.papers.collectives import by_packets, scale
-from experiments.papers.collectives.by_packets import LOSS, row_of, trial_of
-from experiments.papers.common.sweep import Measured, Result, name_of
-from traffic.measure.verdict import VALID, Verdict
+from inakit.experiments.papers.collectives import by_packets, scale
+from inakit.experiments.papers.collectives.by_packets import LOSS, row_of, trial_of
+from inakit.experiments.papers.common.sweep import Measured, Result, name_of
+from inakit.traffic.measure.verdict import VALID, Verdict
 
 
 def result(measured_s: float, measured_bps: float = 10e6, judged: str = VALID, exact: int = 1) -> Result:

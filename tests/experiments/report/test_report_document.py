@@ -17,15 +17,15 @@ import pytest
 import shown_runs
 from rich.console import Console
 
-from experiments.cli.main import main
-from experiments.report import page, write
-from experiments.report.document import IterationView, PlannerView
-from experiments.report.gather import document_of
-from experiments.report.link_loads import busy_s
-from experiments.report.over_time import circuits_of, joined_row, step_of
-from experiments.report.trace import trace_of
-from experiments.report.write import report_beside, write_report
-from topo.errors import InputError
+from inakit.experiments.cli.main import main
+from inakit.experiments.report import page, write
+from inakit.experiments.report.document import IterationView, PlannerView
+from inakit.experiments.report.gather import document_of
+from inakit.experiments.report.link_loads import busy_s
+from inakit.experiments.report.over_time import circuits_of, joined_row, step_of
+from inakit.experiments.report.trace import trace_of
+from inakit.experiments.report.write import report_beside, write_report
+from inakit.topo.errors import InputError
 
 pytestmark = pytest.mark.compiler
 

@@ -10,10 +10,10 @@ import pytest
 import shown_runs
 from browser import Browser, browsing, missing_for_browser
 
-from experiments.cli.main import main
-from experiments.report.document import Document
-from experiments.report.write import write_comparison, write_page, write_report
-from experiments.run.printed.report import OVERLOAD
+from inakit.experiments.cli.main import main
+from inakit.experiments.report.document import Document
+from inakit.experiments.report.write import write_comparison, write_page, write_report
+from inakit.experiments.run.printed.report import OVERLOAD
 
 pytestmark = [
     pytest.mark.compiler,

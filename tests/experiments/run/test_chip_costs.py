@@ -7,10 +7,10 @@ from pathlib import Path
 
 from command import inakit
 
-from experiments.run.printed.chip_costs import chip_cost, chip_lines
-from experiments.run.scenario import FabricChoice, JobChoice, build_problem
-from planner.core.problem import Problem
-from planner.registry import METHODS
+from inakit.experiments.run.printed.chip_costs import chip_cost, chip_lines
+from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from inakit.planner.core.problem import Problem
+from inakit.planner.registry import METHODS
 
 
 def problem_of(chip: str | None) -> Problem:

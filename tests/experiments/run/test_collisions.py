@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from experiments.emulate.emulate import Emulation
-from experiments.run.outcome import beside_collisions, collisions
-from experiments.run.planning import plan_to_run
-from experiments.run.printed.progress import unseen
-from experiments.run.printed.report import collision_lines
-from experiments.run.scenario import FabricChoice, JobChoice, build_problem
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from planner.trees.under_policy import with_policy
-from traffic.measure.counters.snapshots import SwitchCounters
-from traffic.measure.fidelity import Excuses
-from traffic.wire.packet_format import Event
+from inakit.experiments.emulate.emulate import Emulation
+from inakit.experiments.run.outcome import beside_collisions, collisions
+from inakit.experiments.run.planning import plan_to_run
+from inakit.experiments.run.printed.progress import unseen
+from inakit.experiments.run.printed.report import collision_lines
+from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.trees.under_policy import with_policy
+from inakit.traffic.measure.counters.snapshots import SwitchCounters
+from inakit.traffic.measure.fidelity import Excuses
+from inakit.traffic.wire.packet_format import Event
 
 PROBLEM: Problem = build_problem(FabricChoice("aro-figure3a"), JobChoice())
 PLAN: Plan = plan_to_run(PROBLEM, "aro", 0).plan

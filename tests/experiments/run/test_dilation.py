@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from experiments.run.dilation import TIMEOUTS, as_described, options_for, slowed_options, slowed_problem
-from experiments.run.planning import make_plan
-from experiments.run.scenario import FabricChoice, JobChoice, build_problem
-from planner.core.check import check
-from planner.core.evaluate import evaluate
-from traffic.endpoints.worker_options import WorkerOptions
-from traffic.measure.measured import Iteration, Measured
-from traffic.runs.closed_loop import ReliableOptions
+from inakit.experiments.run.dilation import TIMEOUTS, as_described, options_for, slowed_options, slowed_problem
+from inakit.experiments.run.planning import make_plan
+from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from inakit.planner.core.check import check
+from inakit.planner.core.evaluate import evaluate
+from inakit.traffic.endpoints.worker_options import WorkerOptions
+from inakit.traffic.measure.measured import Iteration, Measured
+from inakit.traffic.runs.closed_loop import ReliableOptions
 
 SCALE = 0.125
 

@@ -11,27 +11,27 @@ from pathlib import Path
 import pytest
 from command import Answer, inakit
 
-from experiments.exactness.networks import case
-from experiments.faults.fault_plan import Event, FaultPlan, Moment
-from experiments.run.observe.observed import Observed
-from experiments.run.observe.sampling import MOST_HOPS, Sampling, followed, observation, parse_sampling, round_up
-from experiments.run.outcome import Outcome
-from experiments.run.run import Run, run_plan
-from experiments.run.scenario import FabricChoice, JobChoice, build_problem
-from experiments.worlds.emulated import EmulatedWorld
-from experiments.worlds.observation import Observation
-from experiments.worlds.registry import find_world
-from planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard
-from planner.core.problem import Job, Problem
-from planner.core.solving import SolverOutcome
-from planner.install.fault_entries import LinkFaults
-from planner.registry import METHODS
-from topo.errors import InputError
-from topo.fabric.fabric import Fabric, Host, Link, Switch
-from topo.virtual.engine import PS_PER_S
-from traffic.measure.series.fragment_times import PARTS
-from traffic.runs.closed_loop import ReliableOptions
-from traffic.wire.frames import FRAGMENT
+from inakit.experiments.exactness.networks import case
+from inakit.experiments.faults.fault_plan import Event, FaultPlan, Moment
+from inakit.experiments.run.observe.observed import Observed
+from inakit.experiments.run.observe.sampling import MOST_HOPS, Sampling, followed, observation, parse_sampling, round_up
+from inakit.experiments.run.outcome import Outcome
+from inakit.experiments.run.run import Run, run_plan
+from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from inakit.experiments.worlds.emulated import EmulatedWorld
+from inakit.experiments.worlds.observation import Observation
+from inakit.experiments.worlds.registry import find_world
+from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard
+from inakit.planner.core.problem import Job, Problem
+from inakit.planner.core.solving import SolverOutcome
+from inakit.planner.install.fault_entries import LinkFaults
+from inakit.planner.registry import METHODS
+from inakit.topo.errors import InputError
+from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch
+from inakit.topo.virtual.engine import PS_PER_S
+from inakit.traffic.measure.series.fragment_times import PARTS
+from inakit.traffic.runs.closed_loop import ReliableOptions
+from inakit.traffic.wire.frames import FRAGMENT
 
 pytestmark = pytest.mark.compiler
 

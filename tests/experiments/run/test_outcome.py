@@ -7,20 +7,20 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from experiments.run.outcome import Outcome, watch
-from planner.core.evaluate import evaluate
-from planner.core.files import load_jobs
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from planner.registry import find_method
-from planner.trees.headroom import as_run
-from topo.files.fabrics import load_fabric
-from traffic.measure.counters.snapshots import Watched
-from traffic.measure.fidelity import Excuses
-from traffic.measure.measured import Iteration, Measured
-from traffic.measure.monitor import Monitor
-from traffic.measure.verdict import Verdict
-from traffic.wire.frames import FRAGMENT
+from inakit.experiments.run.outcome import Outcome, watch
+from inakit.planner.core.evaluate import evaluate
+from inakit.planner.core.files import load_jobs
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.registry import find_method
+from inakit.planner.trees.headroom import as_run
+from inakit.topo.files.fabrics import load_fabric
+from inakit.traffic.measure.counters.snapshots import Watched
+from inakit.traffic.measure.fidelity import Excuses
+from inakit.traffic.measure.measured import Iteration, Measured
+from inakit.traffic.measure.monitor import Monitor
+from inakit.traffic.measure.verdict import Verdict
+from inakit.traffic.wire.frames import FRAGMENT
 
 CASES = Path(__file__).parents[1] / "cases"
 NO_NETWORK: Any = SimpleNamespace(switches={}, monitor=lambda: Monitor(Watched([])))

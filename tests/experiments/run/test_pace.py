@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from experiments.run.pace import CLEAR, WINDOW_S, Pace, PlannedProgress, TooSlowError, planned_progress
-from experiments.run.planning import make_plan
-from experiments.run.scenario import FabricChoice, JobChoice, build_problem
-from planner.core.evaluate import evaluate
-from traffic.measure.verdict import Cause, Invariant
+from inakit.experiments.run.pace import CLEAR, WINDOW_S, Pace, PlannedProgress, TooSlowError, planned_progress
+from inakit.experiments.run.planning import make_plan
+from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from inakit.planner.core.evaluate import evaluate
+from inakit.traffic.measure.verdict import Cause, Invariant
 
 TICK_S = 0.2
 """How often a run tells its progress."""

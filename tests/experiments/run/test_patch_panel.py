@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from experiments.emulate.emulate import Emulation
-from experiments.run.run import Run, run_plan
-from experiments.worlds.registry import find_world
-from planner.core.problem import Job, Problem
-from planner.methods.atro.cluster import Cluster
-from planner.methods.atro.method import design
-from planner.registry import METHODS
-from planner.trees.headroom import with_room_for_results
-from topo.errors import FabricError
-from topo.fabric.circuits import INTERCONNECT
-from topo.fabric.generators import leaf_spine, units
-from topo.fabric.optical_links import patch_panel
-from traffic.wire.frames import FRAGMENT
+from inakit.experiments.emulate.emulate import Emulation
+from inakit.experiments.run.run import Run, run_plan
+from inakit.experiments.worlds.registry import find_world
+from inakit.planner.core.problem import Job, Problem
+from inakit.planner.methods.atro.cluster import Cluster
+from inakit.planner.methods.atro.method import design
+from inakit.planner.registry import METHODS
+from inakit.planner.trees.headroom import with_room_for_results
+from inakit.topo.errors import FabricError
+from inakit.topo.fabric.circuits import INTERCONNECT
+from inakit.topo.fabric.generators import leaf_spine, units
+from inakit.topo.fabric.optical_links import patch_panel
+from inakit.traffic.wire.frames import FRAGMENT
 
 WORLDS = [
     pytest.param("virtual", marks=pytest.mark.compiler),

@@ -9,14 +9,14 @@ import pytest
 from command import inakit
 from rich.console import Console
 
-from experiments.emulate.emulate import Emulation, make_plans
-from experiments.run.planning import plan_to_run, print_comparison, print_plan
-from experiments.run.run import MODES
-from experiments.run.scenario import FabricChoice, JobChoice, build_problem
-from planner.core.evaluate import evaluate
-from planner.core.files import load_plan
-from planner.core.problem import Problem
-from planner.trees.headroom import RESULTS_RETURN
+from inakit.experiments.emulate.emulate import Emulation, make_plans
+from inakit.experiments.run.planning import plan_to_run, print_comparison, print_plan
+from inakit.experiments.run.run import MODES
+from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from inakit.planner.core.evaluate import evaluate
+from inakit.planner.core.files import load_plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.trees.headroom import RESULTS_RETURN
 
 CASES = Path(__file__).parents[1] / "cases"
 CASE = ("--topo", str(CASES / "two-pods.yml"), "--jobs", str(CASES / "two-pods-jobs.yml"))

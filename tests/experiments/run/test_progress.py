@@ -9,8 +9,8 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from experiments.run.printed import progress
-from experiments.run.printed.progress import bar, working
+from inakit.experiments.run.printed import progress
+from inakit.experiments.run.printed.progress import bar, working
 
 
 def printed(monkeypatch: pytest.MonkeyPatch, every_s: float, lasting_s: float) -> list[str]:
@@ -45,6 +45,7 @@ def test_work_whose_end_is_not_known_says_that_it_goes_on(monkeypatch: pytest.Mo
 
 def test_a_terminal_gets_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "LINE_EVERY_S", 0.01)
+    monkeypatch.setenv("TERM", "xterm")
     console = Console(file=StringIO(), force_terminal=True)
     with bar(console, "aro") as report:
         report(1.0)

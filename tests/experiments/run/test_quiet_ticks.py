@@ -9,26 +9,26 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from experiments.exactness.conditions import CONDITIONS
-from experiments.exactness.networks import case
-from experiments.faults.fault_plan import Event, FaultPlan, Moment
-from experiments.run.run import Run, run_plan
-from experiments.run.scenario import FabricChoice, JobChoice, build_problem
-from experiments.worlds.virtual import LiveVirtualNetwork, VirtualWorld
-from planner.core.policies import POLICIES
-from planner.core.problem import Problem
-from planner.install.fault_entries import LinkFaults
-from planner.registry import METHODS
-from topo.errors import RunError
-from traffic.faults.endpoint_faults import Stragglers
-from traffic.measure.measured import Measured
-from traffic.runs import loop as closed_loop
-from traffic.runs.closed_loop import ReliableOptions
-from traffic.runs.loop import ClosedLoop
-from traffic.sockets.ports import IntArray, Outgoing, Packets
-from traffic.training.parallel import DataParallel
-from traffic.training.training_task import Recipe, TrainingTask
-from traffic.wire.frames import FRAGMENT, Frames
+from inakit.experiments.exactness.conditions import CONDITIONS
+from inakit.experiments.exactness.networks import case
+from inakit.experiments.faults.fault_plan import Event, FaultPlan, Moment
+from inakit.experiments.run.run import Run, run_plan
+from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from inakit.experiments.worlds.virtual import LiveVirtualNetwork, VirtualWorld
+from inakit.planner.core.policies import POLICIES
+from inakit.planner.core.problem import Problem
+from inakit.planner.install.fault_entries import LinkFaults
+from inakit.planner.registry import METHODS
+from inakit.topo.errors import RunError
+from inakit.traffic.faults.endpoint_faults import Stragglers
+from inakit.traffic.measure.measured import Measured
+from inakit.traffic.runs import loop as closed_loop
+from inakit.traffic.runs.closed_loop import ReliableOptions
+from inakit.traffic.runs.loop import ClosedLoop
+from inakit.traffic.sockets.ports import IntArray, Outgoing, Packets
+from inakit.traffic.training.parallel import DataParallel
+from inakit.traffic.training.training_task import Recipe, TrainingTask
+from inakit.traffic.wire.frames import FRAGMENT, Frames
 
 pytestmark = pytest.mark.compiler
 

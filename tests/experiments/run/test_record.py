@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from experiments.run import record as run_record
-from experiments.run.printed.report import COLUMNS, planners_table, print_report, shortened
-from experiments.run.record import RunFolder, RunRecord
+from inakit.experiments.run import record as run_record
+from inakit.experiments.run.printed.report import COLUMNS, planners_table, print_report, shortened
+from inakit.experiments.run.record import RunFolder, RunRecord
 
 
 def record() -> RunRecord:

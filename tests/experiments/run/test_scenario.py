@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments.run.scenario import FabricChoice, JobChoice, build_problem
-from topo.errors import InputError
-from topo.fabric.generators import FABRICS
+from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from inakit.topo.errors import InputError
+from inakit.topo.fabric.generators import FABRICS
 
 GROUPED = """
 name: grouped

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from experiments.run.scheduled import Course, run_course
-from planner.core.solving import SolverOutcome
-from planner.methods.p4inc_aoi.problem.check_schedule import check
-from planner.methods.p4inc_aoi.problem.schedule import Circuit, Grant, Schedule, Slot, figures
-from planner.methods.p4inc_aoi.problem.system import DataCenter, PlacedJob, Scheduling, Unit
+from inakit.experiments.run.scheduled import Course, run_course
+from inakit.planner.core.solving import SolverOutcome
+from inakit.planner.methods.p4inc_aoi.problem.check_schedule import check
+from inakit.planner.methods.p4inc_aoi.problem.schedule import Circuit, Grant, Schedule, Slot, figures
+from inakit.planner.methods.p4inc_aoi.problem.system import DataCenter, PlacedJob, Scheduling, Unit
 
 PORT_BPS = 4e6
 CENTER = DataCenter(
@@ -48,7 +48,7 @@ SCHEDULING = Scheduling(CENTER, JOBS)
     ],
 )
 def test_what_a_reconfiguration_costs_is_sent_again_and_sums_are_exact(target: str, tmp_path: Path) -> None:
-    from experiments.worlds.registry import find_world  # noqa: PLC0415
+    from inakit.experiments.worlds.registry import find_world  # noqa: PLC0415
 
     check(SCHEDULING, SCHEDULE)
     course = Course.of(SCHEDULING, SCHEDULE)
@@ -71,8 +71,8 @@ def test_labels_carry_what_the_slot_grants_between_units_only() -> None:
 
 
 def test_reductions_are_means_over_pairs_and_need_both() -> None:
-    from experiments.papers.p4inc_aoi.testbed_reductions import REDUCTIONS  # noqa: PLC0415
-    from experiments.papers.p4inc_aoi.testbed_report import ScenarioRow, Totals, claims  # noqa: PLC0415
+    from inakit.experiments.papers.p4inc_aoi.testbed_reductions import REDUCTIONS  # noqa: PLC0415
+    from inakit.experiments.papers.p4inc_aoi.testbed_report import ScenarioRow, Totals, claims  # noqa: PLC0415
 
     totals = {
         "noINC-FCFS": Totals({"ResNet50": 8.0, "VGG16": 20.0}, 10),
@@ -95,8 +95,8 @@ def test_reductions_are_means_over_pairs_and_need_both() -> None:
 
 @pytest.mark.compiler
 def test_in_virtual_time_a_schedule_is_the_same_again(tmp_path: Path) -> None:
-    from experiments.run.scheduled import Course, run_course  # noqa: PLC0415
-    from experiments.worlds.registry import find_world  # noqa: PLC0415
+    from inakit.experiments.run.scheduled import Course, run_course  # noqa: PLC0415
+    from inakit.experiments.worlds.registry import find_world  # noqa: PLC0415
 
     course = Course.of(SCHEDULING, SCHEDULE)
     first, second = (run_course(course, find_world("virtual"), tmp_path, lambda _: None) for _ in range(2))
@@ -108,9 +108,9 @@ def test_in_virtual_time_a_schedule_is_the_same_again(tmp_path: Path) -> None:
 @pytest.mark.compiler
 @pytest.mark.long
 def test_in_virtual_time_half_the_step_changes_little(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from experiments.run import own_time  # noqa: PLC0415
-    from experiments.run.scheduled import Course, run_course  # noqa: PLC0415
-    from experiments.worlds.registry import find_world  # noqa: PLC0415
+    from inakit.experiments.run import own_time  # noqa: PLC0415
+    from inakit.experiments.run.scheduled import Course, run_course  # noqa: PLC0415
+    from inakit.experiments.worlds.registry import find_world  # noqa: PLC0415
 
     course = Course.of(SCHEDULING, SCHEDULE)
     usual = run_course(course, find_world("virtual"), tmp_path, lambda _: None)
@@ -127,9 +127,9 @@ def test_a_schedule_of_the_papers_testbed_takes_the_time_that_it_says(tmp_path: 
     """In virtual time: as many connections as planned, and a JCT above the plan's by round trips and packets lost."""
     from rich.console import Console  # noqa: PLC0415
 
-    from experiments.papers.common.emulated_runs import run_emulated  # noqa: PLC0415, needs Mininet
-    from experiments.papers.common.figure import Request  # noqa: PLC0415
-    from experiments.papers.p4inc_aoi.testbed import Testbed  # noqa: PLC0415, needs Mininet
+    from inakit.experiments.papers.common.emulated_runs import run_emulated  # noqa: PLC0415, needs Mininet
+    from inakit.experiments.papers.common.figure import Request  # noqa: PLC0415
+    from inakit.experiments.papers.p4inc_aoi.testbed import Testbed  # noqa: PLC0415, needs Mininet
 
     testbed = Testbed.of(3, seed=5)
     request = Request(tmp_path, switch="virtual")

@@ -10,12 +10,12 @@ import pytest
 from rich.console import Console, RenderableType
 from rich.table import Table
 
-from experiments.emulate.presets import PRESETS, comparison
-from experiments.papers.common import planned_measured
-from experiments.run.planning import plan_to_run, print_comparison
-from experiments.run.printed.report import planners_report, replay_lines
-from experiments.run.printed.tables import NamedTable
-from experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from inakit.experiments.emulate.presets import PRESETS, comparison
+from inakit.experiments.papers.common import planned_measured
+from inakit.experiments.run.planning import plan_to_run, print_comparison
+from inakit.experiments.run.printed.report import planners_report, replay_lines
+from inakit.experiments.run.printed.tables import NamedTable
+from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
 
 NAMES = (
     "aro",

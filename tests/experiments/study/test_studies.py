@@ -9,12 +9,12 @@ import pytest
 from pyarrow import parquet
 from rich.console import Console
 
-from experiments.study.commands import run_file, show_file
-from experiments.study.summary import counting, differences_of, groups_of
-from experiments.study.table import COLUMNS, row_of
-from experiments.sweeps.kept import Finished
-from experiments.sweeps.one_trial import Trial
-from topo.errors import InputError
+from inakit.experiments.study.commands import run_file, show_file
+from inakit.experiments.study.summary import counting, differences_of, groups_of
+from inakit.experiments.study.table import COLUMNS, row_of
+from inakit.experiments.sweeps.kept import Finished
+from inakit.experiments.sweeps.one_trial import Trial
+from inakit.topo.errors import InputError
 
 FILE = """\
 version: 1

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from experiments.study.combining import Block, combined
-from experiments.study.starter import starter_text, write_starter
-from experiments.study.study import trial_of
-from experiments.study.study_file import load_study, study_from
-from topo.errors import InputError
+from inakit.experiments.study.combining import Block, combined
+from inakit.experiments.study.starter import starter_text, write_starter
+from inakit.experiments.study.study import trial_of
+from inakit.experiments.study.study_file import load_study, study_from
+from inakit.topo.errors import InputError
 
 
 def study_file(folder: Path, text: str) -> Path:

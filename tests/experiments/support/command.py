@@ -20,11 +20,12 @@ import psutil
 from orphans import end_with_parent
 
 TIMEOUT_S, PATIENCE_S = 120, 30
-ENTRY = "from experiments.cli.main import main; main()"
+ENTRY = "from inakit.experiments.cli.main import main; main()"
 AS_NOBODY = """
 import contextlib, io, os, sys
-import experiments.run.starter_jobs, experiments.emulate.emulate, experiments.faults.faults_file, topo.picture.draw
-from experiments.cli.main import main
+import inakit.experiments.run.starter_jobs, inakit.experiments.emulate.emulate
+import inakit.experiments.faults.faults_file, inakit.topo.picture.draw
+from inakit.experiments.cli.main import main
 arguments, sys.argv[1:] = sys.argv[1:], ["plan", "--planner", "none"]
 with contextlib.redirect_stderr(io.StringIO()), contextlib.suppress(SystemExit):
     main()  # loads modules that another user may not be allowed to read later

@@ -6,21 +6,21 @@ import gc
 import importlib
 from contextlib import suppress
 
-from switch.fast.compile.generate import generate
-from switch.program.read import read_program
-from switch.running_switch import PROGRAM
+from inakit.switch.fast.compile.generate import generate
+from inakit.switch.program.read import read_program
+from inakit.switch.running_switch import PROGRAM
 
 MODULES = (
-    "experiments.cli.app",
-    "experiments.emulate.emulate",
-    "experiments.papers",
-    "experiments.run.observe.picture",
-    "experiments.worlds.emulated",
-    "experiments.worlds.virtual",
+    "inakit.experiments.cli.app",
+    "inakit.experiments.emulate.emulate",
+    "inakit.experiments.papers",
+    "inakit.experiments.run.observe.picture",
+    "inakit.experiments.worlds.emulated",
+    "inakit.experiments.worlds.virtual",
     "networkx",
     "pyroute2",
-    "switch.fast.load.fast_switch",
-    "topo.picture.draw",
+    "inakit.switch.fast.load.fast_switch",
+    "inakit.topo.picture.draw",
 )
 """What commands import, also what they import only once they draw, read or remove something."""
 

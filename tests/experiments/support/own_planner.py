@@ -8,17 +8,17 @@ from types import ModuleType
 
 import pytest
 
-import planner.own
-from experiments.papers.common import own_planners
-from experiments.styles import method_styles
-from planner.registry import METHODS
+import inakit.planner.own
+from inakit.experiments.papers.common import own_planners
+from inakit.experiments.styles import method_styles
+from inakit.planner.registry import METHODS
 
 NAME = "racks-in-turn"
 
 
 def add_racks_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Register the README's planner until the test ends."""
-    text = (Path(planner.own.__file__).parents[1] / "README.md").read_text()
+    text = (Path(inakit.planner.own.__file__).parents[1] / "README.md").read_text()
     (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     module = ModuleType("racks_in_turn")
     exec(code, module.__dict__)

@@ -16,12 +16,12 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.worlds.virtual import LiveVirtualNetwork, VirtualWorld
-from experiments.worlds.world import Wiring
-from switch.entries import Entries
-from switch.fast.load.in_process_switch import InProcessSwitch
-from topo.fabric.fabric import Fabric
-from topo.virtual.engine import LINK, Engine
+from inakit.experiments.worlds.virtual import LiveVirtualNetwork, VirtualWorld
+from inakit.experiments.worlds.world import Wiring
+from inakit.switch.entries import Entries
+from inakit.switch.fast.load.in_process_switch import InProcessSwitch
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.virtual.engine import LINK, Engine
 
 ADDRESSES = ["first", "last", "starting"]
 """Fields of a link's record that are addresses, which are others in every process."""

@@ -9,15 +9,15 @@ from pathlib import Path
 
 from rich.console import Console
 
-from experiments.emulate.emulate import Emulation, make_plans, new_record, run, runs_of
-from experiments.faults.faults_file import load_faults
-from experiments.report.write import write_report
-from experiments.run.record import RunFolder
-from experiments.run.scenario import FabricChoice, JobChoice, build_problem
-from experiments.worlds.registry import find_world
-from planner.core.problem import Problem
-from traffic.measure.processors.own_usage import ENDPOINTS, REST, SIMPLE_SWITCH
-from traffic.measure.processors.part_seconds import Part, part_series
+from inakit.experiments.emulate.emulate import Emulation, make_plans, new_record, run, runs_of
+from inakit.experiments.faults.faults_file import load_faults
+from inakit.experiments.report.write import write_report
+from inakit.experiments.run.record import RunFolder
+from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from inakit.experiments.worlds.registry import find_world
+from inakit.planner.core.problem import Problem
+from inakit.traffic.measure.processors.own_usage import ENDPOINTS, REST, SIMPLE_SWITCH
+from inakit.traffic.measure.processors.part_seconds import Part, part_series
 
 QUIET = Console(quiet=True)
 MARKUP = "</script><img src=x onerror=alert(1)>"
@@ -112,9 +112,9 @@ def two_jobs(results: Path) -> Path:
 
 def scheduled(results: Path) -> Path:
     """A schedule of P4INC-AOI, whose circuits change."""
-    from experiments.papers.common.emulated_runs import run_emulated  # noqa: PLC0415
-    from experiments.papers.common.figure import Request  # noqa: PLC0415
-    from experiments.papers.p4inc_aoi.testbed import Testbed  # noqa: PLC0415
+    from inakit.experiments.papers.common.emulated_runs import run_emulated  # noqa: PLC0415
+    from inakit.experiments.papers.common.figure import Request  # noqa: PLC0415
+    from inakit.experiments.papers.p4inc_aoi.testbed import Testbed  # noqa: PLC0415
 
     testbed = Testbed.of(3, seed=5)
     run_emulated("aoi", [testbed.emulated_run("INC-TW")], Request(results, switch="virtual"), QUIET).tell(QUIET)

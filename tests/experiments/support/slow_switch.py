@@ -9,14 +9,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from switch.fast.compile.generate import generate
-from switch.fast.load.build import EBPF
-from switch.fast.load.fast_switch import FastSwitch
-from switch.fast.load.kernel.kernel_switch import Compiled, KernelSwitch
-from switch.program.read import read_program
-from switch.running_switch import PROGRAM
-from switch.targets import TARGETS, Target, missing_for_fast
-from topo.c_library import build
+from inakit.switch.fast.compile.generate import generate
+from inakit.switch.fast.load.build import EBPF
+from inakit.switch.fast.load.fast_switch import FastSwitch
+from inakit.switch.fast.load.kernel.kernel_switch import Compiled, KernelSwitch
+from inakit.switch.program.read import read_program
+from inakit.switch.running_switch import PROGRAM
+from inakit.switch.targets import TARGETS, Target, missing_for_fast
+from inakit.topo.c_library import build
 
 PACKETS_PER_S = 20_000
 """About as many packets per second as `simple_switch` sums on one processor."""
@@ -33,7 +33,7 @@ static INLINE int after_a_while(PACKET *packet, u32 port) {{
 #define receive after_a_while
 ENTRY("""
 
-ENTRY = "import slow_switch; slow_switch.register(); from experiments.cli.main import main; main()"
+ENTRY = "import slow_switch; slow_switch.register(); from inakit.experiments.cli.main import main; main()"
 """What starts the `inakit` command with this target in BMv2's place."""
 PYTHONPATH = f"{Path(__file__).parent}:{Path(__file__).resolve().parents[3]}"
 

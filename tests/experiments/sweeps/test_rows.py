@@ -12,10 +12,10 @@ import pytest
 from quick_trials import kept, trials
 from rich.console import Console
 
-from experiments.sweeps.engines import Loky
-from experiments.sweeps.rows import Row, measure_rows
-from experiments.sweeps.run_trials import run_trials
-from topo.errors import MachineError, OutputError
+from inakit.experiments.sweeps.engines import Loky
+from inakit.experiments.sweeps.rows import Row, measure_rows
+from inakit.experiments.sweeps.run_trials import run_trials
+from inakit.topo.errors import MachineError, OutputError
 
 ENDINGS = (KeyboardInterrupt, SystemExit, OutputError)
 
@@ -81,7 +81,7 @@ def test_a_sweep_that_is_ended_says_how_many_of_its_trials_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: type[BaseException]
 ) -> None:
     wanted = trials(tmp_path, 5)
-    monkeypatch.setattr("experiments.sweeps.run_trials.keep_here", Interruption(3, ending))
+    monkeypatch.setattr("inakit.experiments.sweeps.run_trials.keep_here", Interruption(3, ending))
     with pytest.raises(ending) as ended:
         run_trials(wanted, kept(tmp_path), Loky(1), Console(file=StringIO()), "test")
     assert ended.value.__notes__ == ["test: 2 of 5 are kept, and the same command goes on"]

@@ -14,12 +14,12 @@ import pytest
 from quick_trials import deadly, doubled, failing, kept, started, trials
 from rich.console import Console
 
-from experiments.sweeps.engines import DIED, Loky, find_engine
-from experiments.sweeps.kept import Finished
-from experiments.sweeps.one_trial import Trial, carry_out
-from experiments.sweeps.run_trials import run_trials
-from experiments.sweeps.time_left import TimeLeft, in_words
-from topo.errors import InputError, OutputError
+from inakit.experiments.sweeps.engines import DIED, Loky, find_engine
+from inakit.experiments.sweeps.kept import Finished
+from inakit.experiments.sweeps.one_trial import Trial, carry_out
+from inakit.experiments.sweeps.run_trials import run_trials
+from inakit.experiments.sweeps.time_left import TimeLeft, in_words
+from inakit.topo.errors import InputError, OutputError
 
 HERE = Loky(1)
 """One processor: joblib then runs the trials in this process."""
@@ -61,8 +61,8 @@ from io import StringIO
 from pathlib import Path
 from rich.console import Console
 from quick_trials import kept, trials
-from experiments.sweeps.engines import Loky
-from experiments.sweeps.run_trials import run_trials
+from inakit.experiments.sweeps.engines import Loky
+from inakit.experiments.sweeps.run_trials import run_trials
 folder = Path(sys.argv[1])
 run_trials(trials(folder, 8, sleeps_s=0.1), kept(folder), Loky(1), Console(file=StringIO()), "test")
 """

@@ -13,12 +13,12 @@ import pytest
 from command import inakit, nothing_left
 from rich.console import Console
 
-from experiments.run.record import RunFolder
-from experiments.train.training_curves import Curve, epochs_of
-from experiments.train.training_plot import draw_training
-from experiments.train.training_report import training_table, write_curves
-from traffic.measure.measured import Iteration, Measured
-from traffic.training.training_task import Recipe, TrainingTask
+from inakit.experiments.run.record import RunFolder
+from inakit.experiments.train.training_curves import Curve, epochs_of
+from inakit.experiments.train.training_plot import draw_training
+from inakit.experiments.train.training_report import training_table, write_curves
+from inakit.traffic.measure.measured import Iteration, Measured
+from inakit.traffic.training.training_task import Recipe, TrainingTask
 
 TASK = TrainingTask(Recipe(hidden=(), epochs=2, batch=8, samples=96), 3)
 COMPUTE_S = 0.5

@@ -16,23 +16,23 @@ import pytest
 from command import ENTRY, inakit
 from recorded_network import RecordedWorld
 
-from experiments.exactness.networks import case
-from experiments.faults.fault_plan import FaultPlan
-from experiments.run.record import OF_THE_OCCASION, repeatable
-from experiments.run.run import Run, run_plan
-from experiments.run.scenario import FabricChoice, JobChoice, build_problem
-from experiments.worlds.virtual import VirtualWorld
-from planner.core.evaluate import evaluate
-from planner.install.fault_entries import LinkFaults
-from planner.registry import METHODS
-from planner.trees.headroom import as_run
-from switch.fast.compile.generate import generate
-from switch.fast.load.build import C_FOLDER, LIBRARY
-from switch.program.read import read_program
-from switch.running_switch import PROGRAM
-from topo.c_library import build
-from topo.virtual import engine
-from traffic.measure.comparison import planned_by_job
+from inakit.experiments.exactness.networks import case
+from inakit.experiments.faults.fault_plan import FaultPlan
+from inakit.experiments.run.record import OF_THE_OCCASION, repeatable
+from inakit.experiments.run.run import Run, run_plan
+from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from inakit.experiments.worlds.virtual import VirtualWorld
+from inakit.planner.core.evaluate import evaluate
+from inakit.planner.install.fault_entries import LinkFaults
+from inakit.planner.registry import METHODS
+from inakit.planner.trees.headroom import as_run
+from inakit.switch.fast.compile.generate import generate
+from inakit.switch.fast.load.build import C_FOLDER, LIBRARY
+from inakit.switch.program.read import read_program
+from inakit.switch.running_switch import PROGRAM
+from inakit.topo.c_library import build
+from inakit.topo.virtual import engine
+from inakit.traffic.measure.comparison import planned_by_job
 
 pytestmark = pytest.mark.compiler
 

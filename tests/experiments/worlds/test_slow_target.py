@@ -18,11 +18,13 @@ pytestmark = pytest.mark.root
 
 TRIES = 3
 """How often a run is tried. A busy machine makes a run OVERLOADED, which is no failure of the kit."""
-SOONER = "import experiments.run.pace; experiments.run.pace.WINDOW_S = 1.5; "
+SOONER = "import inakit.experiments.run.pace; inakit.experiments.run.pace.WINDOW_S = 1.5; "
 """Python code that lets a run which clearly falls behind end after fewer seconds, to make the test shorter."""
 
 
-PROBED_SOONER = "import experiments.calibrate.rate_probe; experiments.calibrate.rate_probe.PROBE_S = 0.5; "
+PROBED_SOONER = (
+    "import inakit.experiments.calibrate.rate_probe; inakit.experiments.calibrate.rate_probe.PROBE_S = 0.5; "
+)
 """Python code that makes the trials shorter by which rates are found."""
 
 

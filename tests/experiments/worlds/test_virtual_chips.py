@@ -9,15 +9,15 @@ import pytest
 from command import inakit
 from tolerance import assert_within
 
-from experiments.run.run import Run, run_plan
-from experiments.run.scenario import FabricChoice, JobChoice, build_problem
-from experiments.worlds.registry import find_world
-from planner.core.evaluate import evaluate
-from planner.core.problem import Problem
-from planner.install.plan_entries import entries
-from planner.registry import METHODS
-from planner.trees.headroom import as_run
-from topo.fabric.variations import with_delay, without_chips
+from inakit.experiments.run.run import Run, run_plan
+from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from inakit.experiments.worlds.registry import find_world
+from inakit.planner.core.evaluate import evaluate
+from inakit.planner.core.problem import Problem
+from inakit.planner.install.plan_entries import entries
+from inakit.planner.registry import METHODS
+from inakit.planner.trees.headroom import as_run
+from inakit.topo.fabric.variations import with_delay, without_chips
 
 pytestmark = pytest.mark.compiler
 

@@ -13,23 +13,23 @@ from scapy.packet import Packet
 from scapy.utils import RawPcapReader
 from tolerance import assert_within
 
-from experiments.faults.fault_plan import FaultPlan
-from experiments.inspect.capture import Counts, Place, capture_places, file_of
-from experiments.run.outcome import Outcome
-from experiments.run.run import Run, run_plan
-from experiments.worlds.registry import find_world
-from planner.core.evaluate import evaluate
-from planner.core.method import Options
-from planner.core.problem import Job, Problem
-from planner.install.background_entries import Flow
-from planner.registry import METHODS
-from planner.replan import replan_beside
-from planner.trees.headroom import as_run
-from topo.fabric.generators import leaf_spine
-from traffic.faults.hostile import Attack, possible_attacks
-from traffic.wire import scapy_layers
-from traffic.wire.frames import FRAGMENT
-from traffic.wire.scapy_layers import INA, gradient_packet
+from inakit.experiments.faults.fault_plan import FaultPlan
+from inakit.experiments.inspect.capture import Counts, Place, capture_places, file_of
+from inakit.experiments.run.outcome import Outcome
+from inakit.experiments.run.run import Run, run_plan
+from inakit.experiments.worlds.registry import find_world
+from inakit.planner.core.evaluate import evaluate
+from inakit.planner.core.method import Options
+from inakit.planner.core.problem import Job, Problem
+from inakit.planner.install.background_entries import Flow
+from inakit.planner.registry import METHODS
+from inakit.planner.replan import replan_beside
+from inakit.planner.trees.headroom import as_run
+from inakit.topo.fabric.generators import leaf_spine
+from inakit.traffic.faults.hostile import Attack, possible_attacks
+from inakit.traffic.wire import scapy_layers
+from inakit.traffic.wire.frames import FRAGMENT
+from inakit.traffic.wire.scapy_layers import INA, gradient_packet
 
 pytestmark = pytest.mark.compiler
 

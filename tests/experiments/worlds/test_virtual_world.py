@@ -11,16 +11,16 @@ from command import inakit
 from driven_network import driven_network
 from tolerance import assert_within
 
-from experiments.faults.fault_plan import Event, FaultPlan, Moment
-from experiments.run.outcome import Outcome
-from experiments.run.run import Run, run_plan
-from experiments.run.scenario import FabricChoice, JobChoice, build_problem
-from experiments.worlds.registry import find_world
-from planner.core.evaluate import evaluate
-from planner.install.fault_entries import LinkFaults
-from planner.registry import METHODS
-from planner.trees.headroom import as_run
-from traffic.runs.closed_loop import ReliableOptions
+from inakit.experiments.faults.fault_plan import Event, FaultPlan, Moment
+from inakit.experiments.run.outcome import Outcome
+from inakit.experiments.run.run import Run, run_plan
+from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from inakit.experiments.worlds.registry import find_world
+from inakit.planner.core.evaluate import evaluate
+from inakit.planner.install.fault_entries import LinkFaults
+from inakit.planner.registry import METHODS
+from inakit.planner.trees.headroom import as_run
+from inakit.traffic.runs.closed_loop import ReliableOptions
 
 pytestmark = pytest.mark.compiler
 

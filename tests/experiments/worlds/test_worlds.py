@@ -8,23 +8,23 @@ from dataclasses import dataclass
 
 import pytest
 
-from experiments.exactness.attempt import Cell, attempt
-from experiments.exactness.networks import case
-from experiments.exactness.scales import chosen_worlds
-from experiments.faults.fault_plan import Event, FaultPlan, Moment
-from experiments.run.run import Run, run_plan
-from experiments.worlds.registry import WORLDS, find_world
-from experiments.worlds.virtual import LiveVirtualNetwork, VirtualWorld
-from experiments.worlds.world import Feature, Wiring
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from planner.install.background_entries import Flow
-from switch.entries import Entries
-from topo.errors import InputError
-from topo.fabric.circuits import Interconnect
-from topo.fabric.fabric import Fabric
-from traffic.runs.closed_loop import ReliableOptions
-from traffic.sockets.ports import IntArray, Outgoing
+from inakit.experiments.exactness.attempt import Cell, attempt
+from inakit.experiments.exactness.networks import case
+from inakit.experiments.exactness.scales import chosen_worlds
+from inakit.experiments.faults.fault_plan import Event, FaultPlan, Moment
+from inakit.experiments.run.run import Run, run_plan
+from inakit.experiments.worlds.registry import WORLDS, find_world
+from inakit.experiments.worlds.virtual import LiveVirtualNetwork, VirtualWorld
+from inakit.experiments.worlds.world import Feature, Wiring
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.install.background_entries import Flow
+from inakit.switch.entries import Entries
+from inakit.topo.errors import InputError
+from inakit.topo.fabric.circuits import Interconnect
+from inakit.topo.fabric.fabric import Fabric
+from inakit.traffic.runs.closed_loop import ReliableOptions
+from inakit.traffic.sockets.ports import IntArray, Outgoing
 
 pytestmark = pytest.mark.compiler
 

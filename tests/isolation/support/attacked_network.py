@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 
-from experiments.worlds.virtual import LiveVirtualNetwork
-from experiments.worlds.world import Wiring
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from planner.install.plan_entries import entries
-from planner.install.program import EVENTS, REJECTED
-from traffic.endpoints.gradient import Gradients, RandomGradients
-from traffic.endpoints.streams import StreamLayout, lay_out
-from traffic.faults.hostile import Attack, hostile_frames
-from traffic.measure.measured import Measured
-from traffic.runs.closed_loop import Loop, ReliableOptions
-from traffic.sockets.ports import RepeatedFrames
-from traffic.sockets.socket_filter import (
+from inakit.experiments.worlds.virtual import LiveVirtualNetwork
+from inakit.experiments.worlds.world import Wiring
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.install.plan_entries import entries
+from inakit.planner.install.program import EVENTS, REJECTED
+from inakit.traffic.endpoints.gradient import Gradients, RandomGradients
+from inakit.traffic.endpoints.streams import StreamLayout, lay_out
+from inakit.traffic.faults.hostile import Attack, hostile_frames
+from inakit.traffic.measure.measured import Measured
+from inakit.traffic.runs.closed_loop import Loop, ReliableOptions
+from inakit.traffic.sockets.ports import RepeatedFrames
+from inakit.traffic.sockets.socket_filter import (
     INA_FILTER,
     JUMP_ANY_BIT,
     JUMP_EQUAL,
@@ -26,7 +26,7 @@ from traffic.sockets.socket_filter import (
     LOAD_LENGTH,
     RETURN,
 )
-from traffic.wire.packet_format import Event
+from inakit.traffic.wire.packet_format import Event
 
 RATE_BPS = 10e6
 """What each hostile host sends unless a test says otherwise."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard
-from planner.core.problem import Job, Problem
-from planner.core.solving import SolverOutcome
-from planner.trees.under_policy import with_policy
-from topo.fabric.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
-from traffic.wire.frames import FRAGMENT
+from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard
+from inakit.planner.core.problem import Job, Problem
+from inakit.planner.core.solving import SolverOutcome
+from inakit.planner.trees.under_policy import with_policy
+from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
+from inakit.traffic.wire.frames import FRAGMENT
 
 LEAVES = ("leaf1", "leaf2")
 SPINE = "spine"

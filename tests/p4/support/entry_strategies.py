@@ -12,10 +12,10 @@ from hypothesis.strategies import SearchStrategy
 from scenarios import SLOTS, example_entries
 from sequences import PORTS
 
-from switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
-from switch.program.pipelines import Table
-from switch.program.read import read_program
-from traffic.wire.packet_format import PROGRAM
+from inakit.switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
+from inakit.switch.program.pipelines import Table
+from inakit.switch.program.read import read_program
+from inakit.traffic.wire.packet_format import PROGRAM
 
 # Ports that a program may name: attached ones, none, and the one that BMv2 takes for "drop".
 ANY_PORT = (*PORTS, 0, 9, 511)

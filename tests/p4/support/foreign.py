@@ -15,7 +15,7 @@ from scapy.layers.l2 import ARP, GRE, LLC, SNAP, Dot3, Ether
 from scapy.packet import Packet, Raw
 from scenarios import SERVER_IP, worker_ip
 
-from traffic.wire.packet_format import UDP_PORT
+from inakit.traffic.wire.packet_format import UDP_PORT
 
 UNKNOWN_IP = "192.0.2.1"
 

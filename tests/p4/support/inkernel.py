@@ -9,9 +9,9 @@ from contextlib import closing, contextmanager
 from sequences import COUNTERS, Seen, Step, with_last_packets
 from veths import PATIENCE_S, Veths, veth_pairs
 
-from switch.entries import SwitchEntries
-from switch.fast.load.kernel.kernel_switch import KernelSwitch, compile_program
-from switch.program.program import Program
+from inakit.switch.entries import SwitchEntries
+from inakit.switch.fast.load.kernel.kernel_switch import KernelSwitch, compile_program
+from inakit.switch.program.program import Program
 
 
 class InKernel:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from sequences import COUNTERS, PORTS, Seen, Step, last_packets, with_last_packets
 
-from switch.entries import SwitchEntries
-from switch.fast.load.in_process_switch import InProcessSwitch
-from switch.interpret.interpreted_switch import InterpretedSwitch
-from switch.program.program import Program
+from inakit.switch.entries import SwitchEntries
+from inakit.switch.fast.load.in_process_switch import InProcessSwitch
+from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
+from inakit.switch.program.program import Program
 
 
 class InProcess:

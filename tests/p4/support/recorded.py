@@ -17,8 +17,8 @@ from typing import NamedTuple
 from recording_json import REGISTERS, Recording, recording_from_json, recording_to_json
 from sequences import PacketSwitch, Seen, Step
 
-from switch.entries import SwitchEntries
-from traffic.wire.packet_format import PROGRAM
+from inakit.switch.entries import SwitchEntries
+from inakit.traffic.wire.packet_format import PROGRAM
 
 FILE = Path(__file__).parents[1] / "corpus" / "bmv2.jsonl.xz"
 TOOLS = {"simple_switch": "simple_switch", "p4c": "p4c-bm2-ss"}

@@ -14,9 +14,9 @@ from comparison import differences
 from numpy.typing import NDArray
 from sequences import COUNTERS, PORTS, PacketSwitch, Seen, Step
 
-from switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
-from switch.program.read import read_program
-from traffic.wire.packet_format import PROGRAM
+from inakit.switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
+from inakit.switch.program.read import read_program
+from inakit.traffic.wire.packet_format import PROGRAM
 
 CLOCKS = {"InaEgress.marks.counted_at"}
 """Registers that hold times, which no two switches have in common."""

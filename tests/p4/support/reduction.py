@@ -13,7 +13,7 @@ from typing import TypeVar
 from entry_strategies import EXAMPLE
 from strategies import Case
 
-from switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
+from inakit.switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
 
 Item = TypeVar("Item")
 Key = tuple[str, tuple[int, ...]]

@@ -10,12 +10,12 @@ from pathlib import Path
 from sequences import COUNTERS, PORTS, Seen, Step, with_last_packets
 from veths import PATIENCE_S, Veths, veth_pairs
 
-from planner.install.program import EVENTS
-from switch.bmv2.runtime import Runtime
-from switch.bmv2.simple_switch_process import SimpleSwitchProcess, free_port
-from switch.entries import SwitchEntries
-from switch.running_switch import PROGRAM
-from traffic.wire.packet_format import TERMINAL
+from inakit.planner.install.program import EVENTS
+from inakit.switch.bmv2.runtime import Runtime
+from inakit.switch.bmv2.simple_switch_process import SimpleSwitchProcess, free_port
+from inakit.switch.entries import SwitchEntries
+from inakit.switch.running_switch import PROGRAM
+from inakit.traffic.wire.packet_format import TERMINAL
 
 
 class Reference:

@@ -10,8 +10,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from switch.entries import SwitchEntries, TableEntry
-from traffic.wire.frames import BARE_FRAME, new_frames
+from inakit.switch.entries import SwitchEntries, TableEntry
+from inakit.traffic.wire.frames import BARE_FRAME, new_frames
 
 PORTS = tuple(range(1, 9))
 # The last packets of every sequence go to these addresses, one per port. A port sends in the order of its

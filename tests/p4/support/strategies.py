@@ -20,8 +20,8 @@ from scenario_packets import packet
 from scenarios import CHILDREN, RESULT_GROUPS, ROOT_PORT, SERVER_IP, SLOTS, UNAGGREGATED, worker_ip
 from sequences import PORTS, Step
 
-from switch.entries import SwitchEntries
-from traffic.wire.packet_format import Flag, Kind
+from inakit.switch.entries import SwitchEntries
+from inakit.traffic.wire.packet_format import Flag, Kind
 
 ESA_JOB, KEEPING_JOBS = 5, (4, 6)
 # A burst is five packets on average; after so many bursts the senders go on to the next fragment.

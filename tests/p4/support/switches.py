@@ -13,8 +13,8 @@ from inprocess import InProcess
 from recorded import Recorder
 from sequences import PacketSwitch
 
-from switch.program.read import read_program
-from traffic.wire.packet_format import PROGRAM, TERMINAL, Event
+from inakit.switch.program.read import read_program
+from inakit.traffic.wire.packet_format import PROGRAM, TERMINAL, Event
 
 OUTCOMES = pytest.StashKey[Counter[Event]]()
 """Which of the terminal outcomes a packet had, exactly one; what happened on the way there besides."""

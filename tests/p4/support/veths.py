@@ -9,8 +9,8 @@ from contextlib import ExitStack, contextmanager, suppress
 
 from sequences import PORTS, Step, last_packets
 
-from topo.live.ledger import Ledger
-from topo.live.netlink import End, create_pair, index_of, inside, set_up, silence
+from inakit.topo.live.ledger import Ledger
+from inakit.topo.live.netlink import End, create_pair, index_of, inside, set_up, silence
 
 PATIENCE_S = 20.0
 RECEIVE_BUFFER_BYTES = 1 << 24

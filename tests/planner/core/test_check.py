@@ -10,16 +10,16 @@ import pytest
 from planner_cases import first_is_server, job, quick_plan, single
 from tiers import long_unless
 
-from planner.core.check import check
-from planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard
-from planner.core.problem import Problem
-from planner.methods.aro.variants import VARIANTS
-from planner.registry import METHODS
-from topo.errors import PlanError
-from topo.fabric.clos import fat_tree, leaf_spine
-from topo.fabric.fabric import Fabric
-from topo.fabric.generators import aro_figure1, goat_testbed
-from topo.fabric.variations import with_aggregators, with_ina, with_pipelines
+from inakit.planner.core.check import check
+from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard
+from inakit.planner.core.problem import Problem
+from inakit.planner.methods.aro.variants import VARIANTS
+from inakit.planner.registry import METHODS
+from inakit.topo.errors import PlanError
+from inakit.topo.fabric.clos import fat_tree, leaf_spine
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.generators import aro_figure1, goat_testbed
+from inakit.topo.fabric.variations import with_aggregators, with_ina, with_pipelines
 
 UNIT = 20e6
 WORKERS = ("w0", "w1", "w2", "w3", "w4")

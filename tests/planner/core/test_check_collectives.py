@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 from planner_cases import first_is_server
 
-from planner.core.check import check
-from planner.core.collectives.collective import Collective, Connection, Transfer
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from planner.registry import METHODS
-from topo.errors import PlanError
-from topo.fabric.clos import leaf_spine
+from inakit.planner.core.check import check
+from inakit.planner.core.collectives.collective import Collective, Connection, Transfer
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.registry import METHODS
+from inakit.topo.errors import PlanError
+from inakit.topo.fabric.clos import leaf_spine
 
 FABRIC = leaf_spine(2, 2, 3)
 """Hosts h1 to h3 under leaf1, h4 to h6 under leaf2."""

@@ -7,17 +7,17 @@ from dataclasses import replace
 import pytest
 from planner_cases import first_is_server
 
-from planner.core.check import check
-from planner.core.evaluate import evaluate
-from planner.core.limits.used_limits import CHILDREN, LINK, RECIRCULATION, WINDOW, used_limits
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from planner.registry import METHODS
-from planner.trees.under_policy import with_policy
-from topo.errors import PlanError
-from topo.fabric.chips import Chip
-from topo.fabric.generators import leaf_spine
-from topo.fabric.variations import with_chip
+from inakit.planner.core.check import check
+from inakit.planner.core.evaluate import evaluate
+from inakit.planner.core.limits.used_limits import CHILDREN, LINK, RECIRCULATION, WINDOW, used_limits
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.registry import METHODS
+from inakit.planner.trees.under_policy import with_policy
+from inakit.topo.errors import PlanError
+from inakit.topo.fabric.chips import Chip
+from inakit.topo.fabric.generators import leaf_spine
+from inakit.topo.fabric.variations import with_chip
 
 CHIP = Chip("mine", 64, 512, 64, 1, 65536, 65535, recirculation_bps=100e9)
 PROBLEM = first_is_server(with_chip(leaf_spine(3, 2, 3, capacity_bps=100e9), CHIP))

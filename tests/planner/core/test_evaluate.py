@@ -8,19 +8,19 @@ from math import inf
 import pytest
 from planner_cases import FRAGMENT, first_is_server, job, single
 
-from planner.core.evaluate import SwitchAggregation, evaluate
-from planner.core.fragment_ranges import fragment_ranges, split
-from planner.core.limits.slots import assign_slots
-from planner.core.method import Options
-from planner.core.plan import Plan
-from planner.core.problem import FragmentFormat, Problem
-from planner.core.rates.loads import equal_rate_bps
-from planner.registry import METHODS
-from planner.trees.from_paths import plan_from_paths
-from topo.errors import InputError
-from topo.fabric.clos import leaf_spine
-from topo.fabric.generators import aro_figure1, inart_testbed
-from topo.fabric.variations import with_aggregators
+from inakit.planner.core.evaluate import SwitchAggregation, evaluate
+from inakit.planner.core.fragment_ranges import fragment_ranges, split
+from inakit.planner.core.limits.slots import assign_slots
+from inakit.planner.core.method import Options
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import FragmentFormat, Problem
+from inakit.planner.core.rates.loads import equal_rate_bps
+from inakit.planner.registry import METHODS
+from inakit.planner.trees.from_paths import plan_from_paths
+from inakit.topo.errors import InputError
+from inakit.topo.fabric.clos import leaf_spine
+from inakit.topo.fabric.generators import aro_figure1, inart_testbed
+from inakit.topo.fabric.variations import with_aggregators
 
 UNIT = 20e6
 WORKERS = [f"w{i}" for i in range(5)]

@@ -7,15 +7,15 @@ from dataclasses import replace
 import pytest
 from planner_cases import FRAGMENT, job
 
-from planner.core.check import check
-from planner.core.evaluate import evaluate
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from planner.core.rates.closed_loop import in_closed_loop
-from planner.core.solving import SolverOutcome
-from planner.trees.from_paths import plan_from_paths
-from topo.errors import PlanError
-from topo.fabric.clos import Cable, wire
+from inakit.planner.core.check import check
+from inakit.planner.core.evaluate import evaluate
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.core.rates.closed_loop import in_closed_loop
+from inakit.planner.core.solving import SolverOutcome
+from inakit.planner.trees.from_paths import plan_from_paths
+from inakit.topo.errors import PlanError
+from inakit.topo.fabric.clos import Cable, wire
 
 MBPS = 1e6
 

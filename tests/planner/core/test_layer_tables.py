@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.core.models import TABLES, find_model
-from planner.methods.goat.partition import grouped, partition
-from topo.errors import InputError
+from inakit.planner.core.models import TABLES, find_model
+from inakit.planner.methods.goat.partition import grouped, partition
+from inakit.topo.errors import InputError
 
 PUBLISHED = {
     "alexnet": (61_100_840, 16),

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from planner.core.collectives.collective import Connection
-from planner.core.collectives.link_queues import LinkQueues, sent_in_turn
-from topo.fabric.clos import leaf_spine
-from topo.fabric.fabric import Fabric
-from topo.fabric.variations import with_delay
+from inakit.planner.core.collectives.collective import Connection
+from inakit.planner.core.collectives.link_queues import LinkQueues, sent_in_turn
+from inakit.topo.fabric.clos import leaf_spine
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.variations import with_delay
 
 BITS, LINK_BPS = 2000, 1e6
 FRAME_S, DELAY_S = BITS / LINK_BPS, 0.001

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from planner_cases import first_is_server
 
-from planner.registry import find_method
-from topo.errors import InputError
-from topo.fabric.clos import fat_tree
+from inakit.planner.registry import find_method
+from inakit.topo.errors import InputError
+from inakit.topo.fabric.clos import fat_tree
 
 PROBLEM = first_is_server(fat_tree(4))
 

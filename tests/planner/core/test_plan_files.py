@@ -10,13 +10,13 @@ import pytest
 from planner_cases import first_is_server, quick_plan
 from tiers import long_unless
 
-from planner.core.files import load_entries, load_jobs, load_plan, save_entries, save_jobs, save_plan
-from planner.core.problem import Job
-from planner.install.plan_entries import entries
-from planner.registry import METHODS
-from topo.errors import InputError
-from topo.fabric.clos import fat_tree
-from topo.fabric.variations import with_pipelines
+from inakit.planner.core.files import load_entries, load_jobs, load_plan, save_entries, save_jobs, save_plan
+from inakit.planner.core.problem import Job
+from inakit.planner.install.plan_entries import entries
+from inakit.planner.registry import METHODS
+from inakit.topo.errors import InputError
+from inakit.topo.fabric.clos import fat_tree
+from inakit.topo.fabric.variations import with_pipelines
 
 JOBS = """
 version: 1

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from planner.core.plan import Plan
-from planner.core.problem import Job, Problem
-from planner.install import program
-from planner.install.circuit_entries import CircuitEntries
-from planner.install.plan_entries import entries
-from planner.registry import find_method
-from switch.entries import Entries, SwitchEntries, TableEntry
-from topo.errors import PlanError
-from topo.fabric.circuits import Interconnect
-from topo.fabric.generators import units, with_pipelines
-from topo.fabric.optical_links import optical_ports
-from traffic.wire.frames import FRAGMENT
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Job, Problem
+from inakit.planner.install import program
+from inakit.planner.install.circuit_entries import CircuitEntries
+from inakit.planner.install.plan_entries import entries
+from inakit.planner.registry import find_method
+from inakit.switch.entries import Entries, SwitchEntries, TableEntry
+from inakit.topo.errors import PlanError
+from inakit.topo.fabric.circuits import Interconnect
+from inakit.topo.fabric.generators import units, with_pipelines
+from inakit.topo.fabric.optical_links import optical_ports
+from inakit.traffic.wire.frames import FRAGMENT
 
 SERVERS = 2
 OPTICAL = (3, 4)

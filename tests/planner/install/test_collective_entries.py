@@ -8,12 +8,12 @@ import pytest
 from entries_model import GRADIENT, NOTICE, Network, Packet
 from planner_cases import first_is_server, job
 
-from planner.core.collectives.collective_trees import trees_of
-from planner.core.problem import Problem
-from planner.install.plan_entries import entries
-from planner.methods.collectives.planners import COLLECTIVES
-from planner.registry import METHODS
-from topo.fabric.clos import fat_tree, leaf_spine
+from inakit.planner.core.collectives.collective_trees import trees_of
+from inakit.planner.core.problem import Problem
+from inakit.planner.install.plan_entries import entries
+from inakit.planner.methods.collectives.planners import COLLECTIVES
+from inakit.planner.registry import METHODS
+from inakit.topo.fabric.clos import fat_tree, leaf_spine
 
 TWO_JOBS = Problem(
     leaf_spine(3, 2, 4),

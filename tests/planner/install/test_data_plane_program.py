@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from experiments.exactness.networks import case
-from planner.install.data_plane_program import BUILD, INA, INA_HW, PROGRAMS, find_program
-from planner.install.plan_entries import entries
-from topo.errors import InputError, PlanError
+from inakit.experiments.exactness.networks import case
+from inakit.planner.install.data_plane_program import BUILD, INA, INA_HW, PROGRAMS, find_program
+from inakit.planner.install.plan_entries import entries
+from inakit.topo.errors import InputError, PlanError
 
 P4 = Path(__file__).parents[3] / "p4"
 CHIP_SOURCES = "\n".join(file.read_text() for file in sorted((P4 / "ina_hw").glob("*.p4")))

@@ -6,19 +6,19 @@ from itertools import pairwise
 
 import pytest
 
-from planner.core.method import Options
-from planner.core.problem import FragmentFormat, Job, Problem
-from planner.install.background_entries import Flow, background_routes, flow_links, with_background
-from planner.install.fault_entries import LinkFaults, doubled_by_hosts, with_faults
-from planner.install.plan_entries import entries
-from planner.registry import find_method
-from switch.control.entry_check import check_entries
-from switch.entries import SwitchEntries
-from switch.program.read import read_program
-from switch.running_switch import PROGRAM
-from topo.errors import InputError
-from topo.fabric.addresses import addresses
-from topo.fabric.generators import named_fabric
+from inakit.planner.core.method import Options
+from inakit.planner.core.problem import FragmentFormat, Job, Problem
+from inakit.planner.install.background_entries import Flow, background_routes, flow_links, with_background
+from inakit.planner.install.fault_entries import LinkFaults, doubled_by_hosts, with_faults
+from inakit.planner.install.plan_entries import entries
+from inakit.planner.registry import find_method
+from inakit.switch.control.entry_check import check_entries
+from inakit.switch.entries import SwitchEntries
+from inakit.switch.program.read import read_program
+from inakit.switch.running_switch import PROGRAM
+from inakit.topo.errors import InputError
+from inakit.topo.fabric.addresses import addresses
+from inakit.topo.fabric.generators import named_fabric
 
 FABRIC = named_fabric("aro-figure1")
 PROBLEM = Problem(FABRIC, (Job(1, ("w0", "w1", "w2"), ("ps",), 4000),), FragmentFormat(64, 326))

@@ -14,23 +14,23 @@ from entries_model import GRADIENT, NOTICE, RESULT, Network, Packet, Slot
 from planner_cases import first_is_server, job, quick_plan, single
 from tiers import long_unless
 
-from planner.core.evaluate import evaluate
-from planner.core.method import Options
-from planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard
-from planner.core.problem import Problem
-from planner.core.rates.loads import flow_counts
-from planner.core.solving import SolverOutcome
-from planner.install import program
-from planner.install.plan_entries import entries
-from planner.install.program import SLOTS_PER_PIPELINE
-from planner.methods.collectives.planners import COLLECTIVES
-from planner.registry import METHODS
-from switch.entries import Entries, SwitchEntries
-from switch.fast.layout.layout import MAX_REPLICAS
-from topo.errors import PlanError
-from topo.fabric.clos import fat_tree, leaf_spine
-from topo.fabric.generators import aro_figure1, goat_testbed, inart_testbed, pipelines_trap
-from topo.fabric.variations import with_aggregators, with_ina, with_pipelines
+from inakit.planner.core.evaluate import evaluate
+from inakit.planner.core.method import Options
+from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard
+from inakit.planner.core.problem import Problem
+from inakit.planner.core.rates.loads import flow_counts
+from inakit.planner.core.solving import SolverOutcome
+from inakit.planner.install import program
+from inakit.planner.install.plan_entries import entries
+from inakit.planner.install.program import SLOTS_PER_PIPELINE
+from inakit.planner.methods.collectives.planners import COLLECTIVES
+from inakit.planner.registry import METHODS
+from inakit.switch.entries import Entries, SwitchEntries
+from inakit.switch.fast.layout.layout import MAX_REPLICAS
+from inakit.topo.errors import PlanError
+from inakit.topo.fabric.clos import fat_tree, leaf_spine
+from inakit.topo.fabric.generators import aro_figure1, goat_testbed, inart_testbed, pipelines_trap
+from inakit.topo.fabric.variations import with_aggregators, with_ina, with_pipelines
 
 FIGURE1 = single(aro_figure1(), [f"w{i}" for i in range(5)], "ps")
 FOUR_JOBS = Problem(

@@ -1,4 +1,4 @@
-"""`planner.install.program` says what the P4 program says: its constants, and the names of its parts."""
+"""`inakit.planner.install.program` says what the P4 program says: its constants, and the names of its parts."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import pytest
 from entries_model import GRADIENT, NOTICE, RESULT
 from planner_cases import first_is_server
 
-from planner.core.plan import MOST_BITS
-from planner.install import program
-from planner.install.fault_entries import LinkFaults, with_faults
-from planner.install.plan_entries import entries
-from planner.registry import METHODS
-from switch.entries import Entries
-from topo.fabric.clos import fat_tree, leaf_spine
-from topo.fabric.fabric import MAX_PIPELINES
-from topo.fabric.variations import with_pipelines
+from inakit.planner.core.plan import MOST_BITS
+from inakit.planner.install import program
+from inakit.planner.install.fault_entries import LinkFaults, with_faults
+from inakit.planner.install.plan_entries import entries
+from inakit.planner.registry import METHODS
+from inakit.switch.entries import Entries
+from inakit.topo.fabric.clos import fat_tree, leaf_spine
+from inakit.topo.fabric.fabric import MAX_PIPELINES
+from inakit.topo.fabric.variations import with_pipelines
 
 P4 = Path(__file__).parents[3] / "p4"
 SOURCE = (P4 / "ina.p4").read_text()

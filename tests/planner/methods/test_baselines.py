@@ -10,14 +10,14 @@ import pytest
 from planner_cases import job, papers_setting
 from tiers import long_unless
 
-from planner.core.evaluate import evaluate
-from planner.core.method import Options
-from planner.core.plan import ROOT_LABEL
-from planner.core.problem import Problem
-from planner.methods.grid import GridOptions
-from planner.registry import METHODS
-from topo.fabric.clos import fat_tree
-from topo.fabric.variations import with_ina, with_pipelines
+from inakit.planner.core.evaluate import evaluate
+from inakit.planner.core.method import Options
+from inakit.planner.core.plan import ROOT_LABEL
+from inakit.planner.core.problem import Problem
+from inakit.planner.methods.grid import GridOptions
+from inakit.planner.registry import METHODS
+from inakit.topo.fabric.clos import fat_tree
+from inakit.topo.fabric.variations import with_ina, with_pipelines
 
 SEEDS, FEW = 30, 10
 

@@ -7,11 +7,11 @@ from itertools import combinations
 import pytest
 from planner_cases import FRAGMENT, first_is_server, job
 
-from planner.core.problem import Problem
-from planner.methods.panama import PanamaOptions
-from planner.registry import METHODS
-from topo.errors import InputError
-from topo.fabric.clos import leaf_spine
+from inakit.planner.core.problem import Problem
+from inakit.planner.methods.panama import PanamaOptions
+from inakit.planner.registry import METHODS
+from inakit.topo.errors import InputError
+from inakit.topo.fabric.clos import leaf_spine
 
 
 def uplinks(problem: Problem, trees: int) -> list[set[tuple[str, str]]]:

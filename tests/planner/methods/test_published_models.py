@@ -10,17 +10,17 @@ from aro_cases import CLOS, LEAF_SPINES, random_problem, worth_of_plan
 from installed_solvers import each_solver, installed
 from planner_cases import FRAGMENT, job
 
-from planner.core.problem import Problem
-from planner.core.solving import FEASIBLE, OPTIMAL, SolverOptions, SolverOutcome
-from planner.methods.aro.variants import LiteralOptions
-from planner.methods.atro import model as literal
-from planner.methods.atro import optimum
-from planner.methods.atro.cluster import Cluster
-from planner.registry import METHODS
-from topo.errors import SolverError
-from topo.fabric.clos import fat_tree, leaf_spine
-from topo.fabric.fabric import Fabric
-from topo.fabric.variations import with_ina, with_pipelines
+from inakit.planner.core.problem import Problem
+from inakit.planner.core.solving import FEASIBLE, OPTIMAL, SolverOptions, SolverOutcome
+from inakit.planner.methods.aro.variants import LiteralOptions
+from inakit.planner.methods.atro import model as literal
+from inakit.planner.methods.atro import optimum
+from inakit.planner.methods.atro.cluster import Cluster
+from inakit.planner.registry import METHODS
+from inakit.topo.errors import SolverError
+from inakit.topo.fabric.clos import fat_tree, leaf_spine
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.variations import with_ina, with_pipelines
 
 SAME = 1e-5
 """The relative difference that the solvers' tolerances allow."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from planner_cases import FRAGMENT, first_is_server, job, single
 
-from planner.core.evaluate import evaluate
-from planner.core.method import Options
-from planner.core.plan import ROOT_LABEL, AggregationTree
-from planner.core.problem import Problem
-from planner.registry import METHODS
-from topo.fabric.clos import fat_tree, leaf_spine
-from topo.fabric.variations import with_ina, with_pipelines
+from inakit.planner.core.evaluate import evaluate
+from inakit.planner.core.method import Options
+from inakit.planner.core.plan import ROOT_LABEL, AggregationTree
+from inakit.planner.core.problem import Problem
+from inakit.planner.registry import METHODS
+from inakit.topo.fabric.clos import fat_tree, leaf_spine
+from inakit.topo.fabric.variations import with_ina, with_pipelines
 
 
 def trees(problem: Problem, seed: int = 0) -> list[AggregationTree]:

@@ -9,14 +9,14 @@ from itertools import pairwise
 import pytest
 from planner_cases import job, papers_setting
 
-from planner.core.check import check
-from planner.core.method import Options
-from planner.core.problem import FragmentFormat, Problem
-from planner.methods.aro.variants import VARIANTS
-from planner.registry import METHODS
-from topo.fabric.chips import Chip
-from topo.fabric.generators import aro_figure1, fat_tree, leaf_spine
-from topo.fabric.variations import with_chip, with_ina, with_pipelines
+from inakit.planner.core.check import check
+from inakit.planner.core.method import Options
+from inakit.planner.core.problem import FragmentFormat, Problem
+from inakit.planner.methods.aro.variants import VARIANTS
+from inakit.planner.registry import METHODS
+from inakit.topo.fabric.chips import Chip
+from inakit.topo.fabric.generators import aro_figure1, fat_tree, leaf_spine
+from inakit.topo.fabric.variations import with_chip, with_ina, with_pipelines
 
 FRAGMENT = FragmentFormat(values=64, wire_bytes=326)
 BPS = 100e9

@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pulp
 import pytest
 
-from planner.core.solving import OPTIMAL, SolverOptions
-from planner.solvers.columns import LinearProgram
-from planner.solvers.solve import run
+from inakit.planner.core.solving import OPTIMAL, SolverOptions
+from inakit.planner.solvers.columns import LinearProgram
+from inakit.planner.solvers.solve import run
 
 
 def small_model() -> pulp.LpProblem:

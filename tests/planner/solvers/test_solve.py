@@ -8,9 +8,9 @@ import pulp
 import pytest
 from installed_solvers import each_solver, installed
 
-from planner.core.solving import ERROR, FEASIBLE, INFEASIBLE, OPTIMAL, SolverOptions
-from planner.solvers.solve import find_solver, proven_gap, run, solve
-from topo.errors import InputError, MachineError, SolverError
+from inakit.planner.core.solving import ERROR, FEASIBLE, INFEASIBLE, OPTIMAL, SolverOptions
+from inakit.planner.solvers.solve import find_solver, proven_gap, run, solve
+from inakit.topo.errors import InputError, MachineError, SolverError
 
 
 def knapsack(items: int, seed: int = 1) -> pulp.LpProblem:

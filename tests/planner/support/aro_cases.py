@@ -15,11 +15,11 @@ from itertools import pairwise, product
 import pulp
 from planner_cases import FRAGMENT, GRADIENT_BYTES
 
-from planner.core.plan import Plan
-from planner.core.problem import Job, Problem
-from topo.fabric.clos import fat_tree, leaf_spine
-from topo.fabric.fabric import Fabric, Switch
-from topo.fabric.up_down import Path, up_down_paths
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Job, Problem
+from inakit.topo.fabric.clos import fat_tree, leaf_spine
+from inakit.topo.fabric.fabric import Fabric, Switch
+from inakit.topo.fabric.up_down import Path, up_down_paths
 
 UNIT = 20e6
 LEAF_SPINES = (leaf_spine(2, 2, 4), leaf_spine(3, 2, 2), leaf_spine(3, 3, 3), leaf_spine(4, 3, 2))

@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass, field, replace
 
-from planner.install.program import POLICY_ROOT
-from switch.entries import Entries, SwitchEntries
-from topo.fabric.addresses import addresses
-from topo.fabric.fabric import Fabric
+from inakit.planner.install.program import POLICY_ROOT
+from inakit.switch.entries import Entries, SwitchEntries
+from inakit.topo.fabric.addresses import addresses
+from inakit.topo.fabric.fabric import Fabric
 
 GRADIENT, RESULT, NOTICE = 1, 2, 3
 

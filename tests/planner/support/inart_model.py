@@ -8,9 +8,9 @@ from typing import Any
 
 import pulp
 
-from planner.core.problem import Problem
-from topo.fabric.fabric import Fabric
-from topo.fabric.up_down import up_down_paths
+from inakit.planner.core.problem import Problem
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.up_down import up_down_paths
 
 Place = tuple[str, int] | None
 

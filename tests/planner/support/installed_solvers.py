@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from planner.solvers.solve import find_solver
-from topo.errors import MachineError
+from inakit.planner.solvers.solve import find_solver
+from inakit.topo.errors import MachineError
 
 
 def installed(name: str) -> bool:

@@ -6,15 +6,15 @@ import random
 from collections.abc import Sequence
 from functools import cache
 
-from planner.core.method import Options
-from planner.core.plan import Plan
-from planner.core.problem import FragmentFormat, Job, Problem
-from planner.methods.inart.method import InartOptions
-from planner.methods.inart.several_trees import InartForestOptions
-from planner.registry import METHODS
-from topo.fabric.clos import leaf_spine
-from topo.fabric.fabric import Fabric
-from topo.fabric.variations import with_capacity, with_ina, with_pipelines
+from inakit.planner.core.method import Options
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import FragmentFormat, Job, Problem
+from inakit.planner.methods.inart.method import InartOptions
+from inakit.planner.methods.inart.several_trees import InartForestOptions
+from inakit.planner.registry import METHODS
+from inakit.topo.fabric.clos import leaf_spine
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.variations import with_capacity, with_ina, with_pipelines
 
 FRAGMENT = FragmentFormat(values=64, wire_bytes=326)
 GRADIENT_BYTES = 97_000

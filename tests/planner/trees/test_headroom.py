@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from planner.core.evaluate import evaluate
-from planner.core.files import load_jobs
-from planner.core.problem import Problem
-from planner.registry import find_method
-from planner.trees.headroom import as_run
-from topo.errors import InputError
-from topo.files.fabrics import load_fabric
-from traffic.wire.frames import FRAGMENT
+from inakit.planner.core.evaluate import evaluate
+from inakit.planner.core.files import load_jobs
+from inakit.planner.core.problem import Problem
+from inakit.planner.registry import find_method
+from inakit.planner.trees.headroom import as_run
+from inakit.topo.errors import InputError
+from inakit.topo.files.fabrics import load_fabric
+from inakit.traffic.wire.frames import FRAGMENT
 
 CASES = Path(__file__).resolve().parents[2] / "experiments" / "cases"
 

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
-from switch.running_switch import PROGRAM
-from switch.targets import choose_target
-from topo.errors import InputError, MachineError, RunError
-from topo.fabric.generators import named_fabric
-from topo.live.network import Network
+from inakit.switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
+from inakit.switch.running_switch import PROGRAM
+from inakit.switch.targets import choose_target
+from inakit.topo.errors import InputError, MachineError, RunError
+from inakit.topo.fabric.generators import named_fabric
+from inakit.topo.live.network import Network
 
 pytestmark = [pytest.mark.root, pytest.mark.bmv2]
 
@@ -61,7 +61,7 @@ def test_a_switch_that_does_not_know_its_services_yet_is_asked_again(
     """It ends the connection of whoever asks for an unknown service, so that the next question needs a new one."""
     from bmpy_utils import thrift_connect  # noqa: PLC0415, needs p4-utils
 
-    from switch.bmv2 import runtime  # noqa: PLC0415
+    from inakit.switch.bmv2 import runtime  # noqa: PLC0415
 
     known, connected = runtime.SERVICES, []
 

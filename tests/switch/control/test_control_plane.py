@@ -9,12 +9,12 @@ import pytest
 from random_requests import RandomRequests
 from served_program import INGRESS, SERVED, Served, entry
 
-from switch.control.refusals import RefusalKind, Refused
-from switch.control.requests.learning import DigestBatch
-from switch.control.transfer import transfer
-from switch.entries import DefaultAction, Lpm, MirrorSession, Ternary
-from switch.interpret.interpreted_switch import InterpretedSwitch
-from switch.program.read import read_program
+from inakit.switch.control.refusals import RefusalKind, Refused
+from inakit.switch.control.requests.learning import DigestBatch
+from inakit.switch.control.transfer import transfer
+from inakit.switch.entries import DefaultAction, Lpm, MirrorSession, Ternary
+from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
+from inakit.switch.program.read import read_program
 
 EXACT, CHOSEN, MEMBERS, GROUPS = (INGRESS + name for name in ("exact_match", "chosen", "members", "groups"))
 METERING = INGRESS + "metering"

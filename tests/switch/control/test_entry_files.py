@@ -9,11 +9,11 @@ import pytest
 from served_program import SERVED, Served
 from single_targets import PROGRAMS
 
-from switch.control.commands.command import CommandedSwitch
-from switch.control.entry_files.read_entries import fill_switch, read_entries
-from switch.program.read import read_program
-from switch.testing.target_comparison import Outcome, compare
-from topo.errors import InputError
+from inakit.switch.control.commands.command import CommandedSwitch
+from inakit.switch.control.entry_files.read_entries import fill_switch, read_entries
+from inakit.switch.program.read import read_program
+from inakit.switch.testing.target_comparison import Outcome, compare
+from inakit.topo.errors import InputError
 
 RUNTIME = {
     "table_entries": [

@@ -11,10 +11,10 @@ from bmv2_requests import Bmv2Requests, bmv2_requests, sorted_replication
 from random_requests import DIRECT, INDIRECT, INGRESS, RandomRequests, Request
 from served_program import SERVED
 
-from switch.control.control_plane import ControlPlane
-from switch.control.refusals import RefusalKind, Refused
-from switch.interpret.interpreted_switch import InterpretedSwitch
-from switch.program.read import read_program
+from inakit.switch.control.control_plane import ControlPlane
+from inakit.switch.control.refusals import RefusalKind, Refused
+from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
+from inakit.switch.program.read import read_program
 
 REQUESTS = 1500
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from switch.control.short_names import whole_name
-from topo.errors import InputError
+from inakit.switch.control.short_names import whole_name
+from inakit.topo.errors import InputError
 
 KNOWN = ["In.acl.table", "Out.acl.table", "In.route", "route", "In.reroute"]
 

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from model_programs import MODEL
 from single_targets import PROGRAMS
 
-from switch.control.commands.command import CommandedSwitch
-from switch.control.commands.words import parse_number
-from switch.control.control_plane import ControlPlane
-from switch.control.match_rules import identity_of
-from switch.control.recorded_entries import RecordedEntries
-from switch.control.simple_switch_cli import CommandReader, read_commands, run_command
-from switch.entries import (
+from inakit.switch.control.commands.command import CommandedSwitch
+from inakit.switch.control.commands.words import parse_number
+from inakit.switch.control.control_plane import ControlPlane
+from inakit.switch.control.match_rules import identity_of
+from inakit.switch.control.recorded_entries import RecordedEntries
+from inakit.switch.control.simple_switch_cli import CommandReader, read_commands, run_command
+from inakit.switch.entries import (
     DefaultAction,
     Lpm,
     MeterRates,
@@ -31,9 +31,9 @@ from switch.entries import (
     Ternary,
     ValueSetMember,
 )
-from switch.program.program import Program
-from switch.program.read import read_program
-from topo.errors import InputError
+from inakit.switch.program.program import Program
+from inakit.switch.program.read import read_program
+from inakit.topo.errors import InputError
 
 ROUTER = read_program(PROGRAMS / "router.json")
 EXTERNS, MATCHING, PARSING, SELECTOR = (

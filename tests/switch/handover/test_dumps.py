@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from planned_switch import parts, planned, program
 
-from switch.entries import MulticastGroup, SwitchEntries, TableEntry
-from switch.handover.bfrt import documents
-from switch.handover.differences import Difference, differences
-from switch.handover.dumps import load_dump, read_dump
-from switch.running_switch import PROGRAM
-from topo.errors import InputError
+from inakit.switch.entries import MulticastGroup, SwitchEntries, TableEntry
+from inakit.switch.handover.bfrt import documents
+from inakit.switch.handover.differences import Difference, differences
+from inakit.switch.handover.dumps import load_dump, read_dump
+from inakit.switch.running_switch import PROGRAM
+from inakit.topo.errors import InputError
 
 FORWARD = "InaIngress.forward"
 FIELD = "scalars.metadata_t._pipeline16"
@@ -37,7 +37,7 @@ def of_kit(entries: SwitchEntries) -> str:
 
 def of_p4runtime(entries: SwitchEntries) -> str:
     pytest.importorskip("google.protobuf")
-    from switch.handover.p4runtime_text import load_schema, write_text  # noqa: PLC0415
+    from inakit.switch.handover.p4runtime_text import load_schema, write_text  # noqa: PLC0415
 
     return write_text(load_schema(PROGRAM), entries)
 

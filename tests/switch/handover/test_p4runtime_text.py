@@ -18,12 +18,12 @@ from google.protobuf import text_format
 from p4runtime_client import DEVICE, SET, Client, primary, serving
 from planned_switch import parts, planned
 
-from switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
-from switch.handover.p4runtime_read import read_switch
-from switch.handover.p4runtime_text import load_schema, p4info_of, read_text, write_text
-from switch.running_switch import PROGRAM
-from switch.server.p4runtime.protocol.messages import Message, config, v1
-from topo.errors import InputError, MachineError, UnsupportedError
+from inakit.switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
+from inakit.switch.handover.p4runtime_read import read_switch
+from inakit.switch.handover.p4runtime_text import load_schema, p4info_of, read_text, write_text
+from inakit.switch.running_switch import PROGRAM
+from inakit.switch.server.p4runtime.protocol.messages import Message, config, v1
+from inakit.topo.errors import InputError, MachineError, UnsupportedError
 
 GROUPS = (MulticastGroup(9, (1, 2), ((0, 1), (2, 2))), MulticastGroup(10, ()))
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from served_program import INGRESS, SERVED, Answer, answer_of, asking, entry
 
-from switch.control.control_plane import ControlPlane
-from switch.interpret.interpreted_switch import InterpretedSwitch
-from switch.interpret.state.egress_queues import EgressQueues
-from switch.interpret.state.target import Target
-from switch.program.read import read_program
+from inakit.switch.control.control_plane import ControlPlane
+from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
+from inakit.switch.interpret.state.egress_queues import EgressQueues
+from inakit.switch.interpret.state.target import Target
+from inakit.switch.program.read import read_program
 
 
 class Timed:

@@ -8,10 +8,10 @@ import pytest
 from model_programs import MODEL, fields_of, switch_of
 from small_programs import packet
 
-from switch.entries import MirrorSession, MulticastGroup, SwitchEntries
-from switch.interpret.interpreted_switch import InterpretedSwitch
-from switch.program.read import program_of
-from topo.errors import RunError
+from inakit.switch.entries import MirrorSession, MulticastGroup, SwitchEntries
+from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
+from inakit.switch.program.read import program_of
+from inakit.topo.errors import RunError
 
 
 def copies(todo: int, mirror: MirrorSession | None = None) -> list[tuple[int, dict[str, int], int]]:

@@ -9,8 +9,8 @@ import pytest
 from model_programs import Ticks, fields_of, result, switch_of
 from small_programs import packet
 
-from switch.entries import MeterRates, SwitchEntries
-from topo.errors import RunError
+from inakit.switch.entries import MeterRates, SwitchEntries
+from inakit.topo.errors import RunError
 
 
 def internet_checksum(data: bytes) -> int:

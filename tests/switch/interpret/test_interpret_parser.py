@@ -8,10 +8,10 @@ import pytest
 from model_programs import MODEL, PARSING, switch_of
 from small_programs import ETHERNET
 
-from switch.entries import SwitchEntries, ValueSetMember
-from switch.interpret.interpreted_switch import InterpretedSwitch
-from switch.program.read import program_of
-from topo.errors import RunError
+from inakit.switch.entries import SwitchEntries, ValueSetMember
+from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
+from inakit.switch.program.read import program_of
+from inakit.topo.errors import RunError
 
 
 @pytest.mark.parametrize("name", PARSING)

@@ -14,11 +14,11 @@ from model_programs import MATCHING_ENTRIES, PARSING, SELECTOR_ENTRIES, fields_o
 from same_switches import by_port
 from small_programs import ETHERNET, PROGRAMS, Packets, control_packets, packet, program_entries
 
-from switch.entries import MirrorSession, MulticastGroup, SwitchEntries, ValueSetMember
-from switch.interpret.interpreted_switch import InterpretedSwitch
-from switch.program.program import Program
-from switch.program.read import read_program
-from switch.standalone.devices import DeviceOnInterfaces, open_device
+from inakit.switch.entries import MirrorSession, MulticastGroup, SwitchEntries, ValueSetMember
+from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
+from inakit.switch.program.program import Program
+from inakit.switch.program.read import read_program
+from inakit.switch.standalone.devices import DeviceOnInterfaces, open_device
 
 pytestmark = [pytest.mark.root, pytest.mark.bmv2]
 

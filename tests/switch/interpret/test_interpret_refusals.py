@@ -12,11 +12,11 @@ import pytest
 from model_programs import MODEL, row, switch_of
 from small_programs import PROGRAMS
 
-from switch.entries import Lpm, MeterRates, MirrorSession, MulticastGroup, SwitchEntries, ValueSetMember
-from switch.interpret.interpreted_switch import InterpretedSwitch
-from switch.program.program import Program
-from switch.program.read import parse_program, program_of, read_program
-from topo.errors import InputError, UnsupportedError
+from inakit.switch.entries import Lpm, MeterRates, MirrorSession, MulticastGroup, SwitchEntries, ValueSetMember
+from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
+from inakit.switch.program.program import Program
+from inakit.switch.program.read import parse_program, program_of, read_program
+from inakit.topo.errors import InputError, UnsupportedError
 
 WRONG: dict[str, tuple[str, SwitchEntries, str]] = {
     "meter": ("externs", SwitchEntries("s", meters=(MeterRates("TestIngress.rat", 0, ()),)), "did you mean"),

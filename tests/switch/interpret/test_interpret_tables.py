@@ -6,8 +6,8 @@ import pytest
 from model_programs import GIVEN, MATCHING_ENTRIES, SELECTOR_ENTRIES, Ticks, result, row, switch_of
 from small_programs import packet
 
-from switch.entries import DefaultAction, MeterRates, ProfileEntry, SwitchEntries, TableEntry, Ternary
-from topo.errors import InputError
+from inakit.switch.entries import DefaultAction, MeterRates, ProfileEntry, SwitchEntries, TableEntry, Ternary
+from inakit.topo.errors import InputError
 
 # The key's fields; the result fields.
 MATCHED: dict[str, tuple[dict[str, int], dict[str, int]]] = {

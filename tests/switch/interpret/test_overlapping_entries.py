@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from switch.control.match_rules import Test, matches
-from switch.interpret.state.tables.overlapping_entries import Order, OverlappingEntries
+from inakit.switch.control.match_rules import Test, matches
+from inakit.switch.interpret.state.tables.overlapping_entries import Order, OverlappingEntries
 
 
 @pytest.mark.parametrize("seed", range(5))

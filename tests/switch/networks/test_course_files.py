@@ -11,12 +11,21 @@ from typing import Any
 import pytest
 from single_targets import PROGRAMS
 
-from switch.control.entry_files.runtime_json import HIGHEST_PRIORITY, read_runtime
-from switch.entries import DefaultAction, Lpm, MirrorSession, MulticastGroup, Range, SwitchEntries, TableEntry, Ternary
-from switch.networks.course_files import read_network
-from switch.networks.network_plan import LinkEnd, NetworkPlan, PlannedLink
-from switch.program.read import read_program
-from topo.errors import InputError
+from inakit.switch.control.entry_files.runtime_json import HIGHEST_PRIORITY, read_runtime
+from inakit.switch.entries import (
+    DefaultAction,
+    Lpm,
+    MirrorSession,
+    MulticastGroup,
+    Range,
+    SwitchEntries,
+    TableEntry,
+    Ternary,
+)
+from inakit.switch.networks.course_files import read_network
+from inakit.switch.networks.network_plan import LinkEnd, NetworkPlan, PlannedLink
+from inakit.switch.program.read import read_program
+from inakit.topo.errors import InputError
 
 TUTORIAL: dict[str, Any] = {
     "hosts": {

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.root, pytest.mark.bmv2]
 NETWORK = """
 from p4utils.mininetlib.network_API import NetworkAPI
 from p4utils.utils.sswitch_thrift_API import SimpleSwitchThriftAPI
-from switch.networks.p4utils_switches import InakitP4Switch
+from inakit.switch.networks.p4utils_switches import InakitP4Switch
 
 net = NetworkAPI()
 net.setLogLevel("warning")

@@ -13,7 +13,7 @@ from single_targets import PROGRAMS
 pytestmark = pytest.mark.root
 
 NEAR = {"h1": "02:00:00:00:00:11", "h2": "02:00:00:00:00:22"}
-START = "from experiments.cli.main import main; main()"
+START = "from inakit.experiments.cli.main import main; main()"
 
 
 @pytest.fixture

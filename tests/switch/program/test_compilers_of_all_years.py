@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from small_programs import ETHERNET, PARSED, PROGRAMS, packet
 
-from switch.entries import SwitchEntries, TableEntry
-from switch.fast.load.in_process_switch import InProcessSwitch
-from switch.interpret.interpreted_switch import InterpretedSwitch
-from switch.program.program import Program
-from switch.program.read import program_of
-from switch.stf.play import StfVerdict, play
-from switch.stf.script import read_script
-from topo.errors import InputError, UnsupportedError
+from inakit.switch.entries import SwitchEntries, TableEntry
+from inakit.switch.fast.load.in_process_switch import InProcessSwitch
+from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
+from inakit.switch.program.program import Program
+from inakit.switch.program.read import program_of
+from inakit.switch.stf.play import StfVerdict, play
+from inakit.switch.stf.script import read_script
+from inakit.topo.errors import InputError, UnsupportedError
 
 CASES = Path(__file__).parents[2] / "experiments" / "cases"
 EMBEDDED = ("interpreted", "fast", pytest.param("kernel", marks=pytest.mark.root))

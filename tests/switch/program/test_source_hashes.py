@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from experiments.worlds.virtual import VirtualWorld
-from planner.install.data_plane_program import INA
-from switch.program.read import read_program
-from switch.program.source_hashes import check_sources, compile_by
-from switch.running_switch import PROGRAM
-from switch.targets import choose_target
-from topo.errors import InputError
+from inakit.experiments.worlds.virtual import VirtualWorld
+from inakit.planner.install.data_plane_program import INA
+from inakit.switch.program.read import read_program
+from inakit.switch.program.source_hashes import check_sources, compile_by
+from inakit.switch.running_switch import PROGRAM
+from inakit.switch.targets import choose_target
+from inakit.topo.errors import InputError
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_where_the_compiler_is_found_it_is_said(p4: Path, tmp_path: Path) -> Non
 def test_whoever_reads_or_runs_the_program_is_told(p4: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     add(p4 / "ina.p4", "\n")
     program = p4 / "build" / "ina.json"
-    monkeypatch.setattr("switch.targets.PROGRAM", program)
+    monkeypatch.setattr("inakit.switch.targets.PROGRAM", program)
     edited = VirtualWorld(program=replace(INA, path=program))
     for use in (lambda: read_program(program), lambda: choose_target("fast"), edited.check):
         with pytest.raises(InputError, match=r"p4/ina\.p4 has changed"):

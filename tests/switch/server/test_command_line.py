@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from switch.control.requests.replication import ReplicationRoom
-from switch.server.command_line import read_options
-from switch.server.options import GRPC_ADDRESS, THRIFT_PORT, LogOptions, Options, Tls
-from topo.errors import InputError
+from inakit.switch.control.requests.replication import ReplicationRoom
+from inakit.switch.server.command_line import read_options
+from inakit.switch.server.options import GRPC_ADDRESS, THRIFT_PORT, LogOptions, Options, Tls
+from inakit.topo.errors import InputError
 
 PLAIN = Options(program=Path("prog.json"), thrift_port=THRIFT_PORT)
 

@@ -16,11 +16,11 @@ from model_programs import MODEL
 from served_program import SERVED, answer_of, asking, entry
 from veth_wires import Wires
 
-from switch.fast.load.kernel.port_queues import PortQueues, tc
-from switch.program.read import program_of, read_program
-from switch.server.engines.choice import VARIABLE, choose, short_packets_of
-from switch.server.options import Options
-from switch.server.served_switch import ServedSwitch
+from inakit.switch.fast.load.kernel.port_queues import PortQueues, tc
+from inakit.switch.program.read import program_of, read_program
+from inakit.switch.server.engines.choice import VARIABLE, choose, short_packets_of
+from inakit.switch.server.options import Options
+from inakit.switch.server.served_switch import ServedSwitch
 
 PACKETS, BYTES = 500, 1400
 RATE_PPS, DEPTH = 20, 3

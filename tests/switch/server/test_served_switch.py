@@ -12,12 +12,12 @@ from unittest.mock import patch
 import pytest
 from served_program import INGRESS, SERVED, answer_of, asking, entry
 
-from switch.control.refusals import RefusalKind, Refused
-from switch.control.requests.learning import DigestBatch
-from switch.server.engines.choice import VARIABLE, choose
-from switch.server.options import LogOptions, Options
-from switch.server.served_switch import ServedSwitch
-from topo.errors import InputError
+from inakit.switch.control.refusals import RefusalKind, Refused
+from inakit.switch.control.requests.learning import DigestBatch
+from inakit.switch.server.engines.choice import VARIABLE, choose
+from inakit.switch.server.options import LogOptions, Options
+from inakit.switch.server.served_switch import ServedSwitch
+from inakit.topo.errors import InputError
 
 CPU_PORT = 200
 EXACT = INGRESS + "exact_match"

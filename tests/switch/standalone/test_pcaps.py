@@ -13,9 +13,9 @@ from single_targets import EVERYWHERE, PROGRAMS
 from small_programs import PROGRAMS as SMALL_PROGRAMS
 from typer.testing import CliRunner
 
-from experiments.cli.app import app
-from switch.standalone.pcaps import replay
-from topo.errors import InputError
+from inakit.experiments.cli.app import app
+from inakit.switch.standalone.pcaps import replay
+from inakit.topo.errors import InputError
 
 COMMANDS = """
 table_add RouterIngress.ipv4_lpm RouterIngress.forward 10.0.0.0/8 => 02:00:00:00:00:02 2

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from switch.bmv2.simple_switch_process import SimpleSwitchProcess, free_port
-from switch.control.refusals import RefusalKind, Refused
-from switch.entries import KeyPart, Lpm, MirrorSession, Range, TableEntry, Ternary
-from switch.program.program import Program
+from inakit.switch.bmv2.simple_switch_process import SimpleSwitchProcess, free_port
+from inakit.switch.control.refusals import RefusalKind, Refused
+from inakit.switch.entries import KeyPart, Lpm, MirrorSession, Range, TableEntry, Ternary
+from inakit.switch.program.program import Program
 
 CONTEXT = 0
 

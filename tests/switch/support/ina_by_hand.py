@@ -6,11 +6,11 @@ import struct
 from collections.abc import Sequence
 from pathlib import Path
 
-from switch.entries import MulticastGroup, SwitchEntries, TableEntry
-from switch.fast.load.in_process_switch import InProcessSwitch
-from switch.fast.load.kernel.kernel_switch import KernelSwitch
-from switch.program.program import Program
-from switch.program.read import read_program
+from inakit.switch.entries import MulticastGroup, SwitchEntries, TableEntry
+from inakit.switch.fast.load.in_process_switch import InProcessSwitch
+from inakit.switch.fast.load.kernel.kernel_switch import KernelSwitch
+from inakit.switch.program.program import Program
+from inakit.switch.program.read import read_program
 
 INA = Path(__file__).resolve().parents[3] / "p4" / "build" / "ina.json"
 CONTROL = "InaIngress"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from small_programs import PROGRAMS, packet
 
-from switch.entries import DefaultAction, Lpm, ProfileEntry, Range, SwitchEntries, TableEntry, Ternary
-from switch.interpret.interpreted_switch import InterpretedSwitch
-from switch.program.program import Program
-from switch.program.read import read_program
+from inakit.switch.entries import DefaultAction, Lpm, ProfileEntry, Range, SwitchEntries, TableEntry, Ternary
+from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
+from inakit.switch.program.program import Program
+from inakit.switch.program.read import read_program
 
 MODEL = PROGRAMS / "model"
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from switch.entries import DefaultAction, KeyPart, Lpm, MirrorSession, Range, TableEntry, Ternary
+from inakit.switch.entries import DefaultAction, KeyPart, Lpm, MirrorSession, Range, TableEntry, Ternary
 
 Request = tuple[str, tuple[Any, ...]]
 """A method of `ControlPlane` with its arguments."""

@@ -10,11 +10,11 @@ from random import Random
 import numpy as np
 from small_programs import Packets
 
-from switch.fast.load.in_process_switch import InProcessSwitch
-from switch.fast.load.kernel.kernel_switch import KernelSwitch
-from switch.interpret.interpreted_switch import InterpretedSwitch
-from switch.program.program import Program
-from switch.testing.random_packets import Draw
+from inakit.switch.fast.load.in_process_switch import InProcessSwitch
+from inakit.switch.fast.load.kernel.kernel_switch import KernelSwitch
+from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
+from inakit.switch.program.program import Program
+from inakit.switch.testing.random_packets import Draw
 
 
 def same_packets(one: Program, other: Program, seed: int = 0) -> None:

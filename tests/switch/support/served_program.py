@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from switch.control.control_plane import ControlPlane
-from switch.entries import KeyPart, TableEntry
-from switch.interpret.interpreted_switch import InterpretedSwitch
-from switch.program.read import read_program
+from inakit.switch.control.control_plane import ControlPlane
+from inakit.switch.entries import KeyPart, TableEntry
+from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
+from inakit.switch.program.read import read_program
 
 SERVED = Path(__file__).parents[1] / "programs" / "doors" / "served.json"
 INGRESS = "ServedIngress."

@@ -6,8 +6,8 @@ import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from switch.entries import KeyPart, Lpm, MulticastGroup, Range, SwitchEntries, TableEntry, Ternary
-from switch.program.program import Program
+from inakit.switch.entries import KeyPart, Lpm, MulticastGroup, Range, SwitchEntries, TableEntry, Ternary
+from inakit.switch.program.program import Program
 
 PROGRAMS = Path(__file__).parents[1] / "programs"
 ETHERNET = bytes(range(12))

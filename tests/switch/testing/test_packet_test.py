@@ -13,13 +13,13 @@ from scapy.layers.l2 import Ether
 from single_targets import EVERYWHERE, PROGRAMS
 from small_programs import packet
 
-from switch.entries import Lpm
-from switch.fast.load.state.shared_state import SwitchState
-from switch.program.read import read_program
-from switch.standalone.devices import InProcessDevice, open_device
-from switch.standalone.either_switch import EitherSwitch
-from switch.testing.packet_test import PacketTest
-from topo.errors import InputError, UnsupportedError
+from inakit.switch.entries import Lpm
+from inakit.switch.fast.load.state.shared_state import SwitchState
+from inakit.switch.program.read import read_program
+from inakit.switch.standalone.devices import InProcessDevice, open_device
+from inakit.switch.standalone.either_switch import EitherSwitch
+from inakit.switch.testing.packet_test import PacketTest
+from inakit.topo.errors import InputError, UnsupportedError
 
 FAR_PORT = 300
 CPU_PORT = 510

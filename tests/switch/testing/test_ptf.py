@@ -13,7 +13,7 @@ from single_targets import PROGRAMS
 pytest.importorskip("ptf")
 
 TESTS = Path(__file__).with_name("ptf_tests")
-START = "from experiments.cli.main import main; main()"
+START = "from inakit.experiments.cli.main import main; main()"
 
 
 def ptf(*arguments: str, folder: Path) -> str:

@@ -10,9 +10,9 @@ from scapy.layers.inet import IP
 from scapy.layers.l2 import Ether
 from single_targets import PROGRAMS
 
-from switch.entries import MirrorSession, SwitchEntries
-from switch.testing.packet_test import PacketTest
-from topo.errors import InputError
+from inakit.switch.entries import MirrorSession, SwitchEntries
+from inakit.switch.testing.packet_test import PacketTest
+from inakit.topo.errors import InputError
 
 Make = Callable[[Path], PacketTest]
 NEAR, FAR, NEXT = "02:00:00:00:00:01", "02:00:00:00:00:09", "02:00:00:00:00:02"

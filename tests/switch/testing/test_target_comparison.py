@@ -13,17 +13,17 @@ from model_programs import MODEL
 from single_targets import PROGRAMS
 from typer.testing import CliRunner
 
-from experiments.cli.app import app
-from switch.control.entry_check import check_entries
-from switch.entries import Ternary
-from switch.interpret.interpreted_switch import InterpretedSwitch
-from switch.program.program import Program
-from switch.program.read import read_program
-from switch.standalone.devices import Device, InProcessDevice, open_device
-from switch.testing.random_packets import Draw
-from switch.testing.target_comparison import Comparison, Outcome, batches, compare, decide, whole_limits
-from switch.testing.trials import Batch, Contest, comes_again
-from topo.errors import InputError
+from inakit.experiments.cli.app import app
+from inakit.switch.control.entry_check import check_entries
+from inakit.switch.entries import Ternary
+from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
+from inakit.switch.program.program import Program
+from inakit.switch.program.read import read_program
+from inakit.switch.standalone.devices import Device, InProcessDevice, open_device
+from inakit.switch.testing.random_packets import Draw
+from inakit.switch.testing.target_comparison import Comparison, Outcome, batches, compare, decide, whole_limits
+from inakit.switch.testing.trials import Batch, Contest, comes_again
+from inakit.topo.errors import InputError
 
 ROUTER = PROGRAMS / "router.json"
 TIMES = MODEL.parent / "times.json"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from topo.fabric.addresses import addresses
-from topo.fabric.generators import leaf_spine
+from inakit.topo.fabric.addresses import addresses
+from inakit.topo.fabric.generators import leaf_spine
 
 
 def test_first_host_reads_well() -> None:

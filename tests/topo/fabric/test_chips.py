@@ -8,11 +8,11 @@ from math import inf
 
 import pytest
 
-from topo.errors import FabricError
-from topo.fabric.chips import Chip
-from topo.fabric.fabric import Fabric
-from topo.fabric.generators import fat_tree, leaf_spine
-from topo.fabric.variations import with_aggregators, with_chip, with_pipelines, with_scale, without_chips
+from inakit.topo.errors import FabricError
+from inakit.topo.fabric.chips import Chip
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.generators import fat_tree, leaf_spine
+from inakit.topo.fabric.variations import with_aggregators, with_chip, with_pipelines, with_scale, without_chips
 
 CHIP = Chip(
     *("mine", 32, 100, 8, 2, 1000, 100),

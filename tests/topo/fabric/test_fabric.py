@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from topo.errors import FabricError
-from topo.fabric.fabric import Fabric, Host, Link, Switch
-from topo.fabric.generators import leaf_spine
+from inakit.topo.errors import FabricError
+from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch
+from inakit.topo.fabric.generators import leaf_spine
 
 SOUND = leaf_spine(2, 1, 1)
 

@@ -6,9 +6,9 @@ from collections import Counter
 
 import pytest
 
-from topo.errors import FabricError, InputError
-from topo.fabric.fabric import Fabric
-from topo.fabric.generators import (
+from inakit.topo.errors import FabricError, InputError
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.generators import (
     FABRICS,
     aro_figure1,
     fat_tree,

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topo.errors import FabricError
-from topo.fabric.clos import Cable, wire
-from topo.fabric.fabric import Fabric
-from topo.fabric.generators import fat_tree, goat_testbed, leaf_spine
-from topo.fabric.up_down import is_up_down, up_down_paths
+from inakit.topo.errors import FabricError
+from inakit.topo.fabric.clos import Cable, wire
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.generators import fat_tree, goat_testbed, leaf_spine
+from inakit.topo.fabric.up_down import is_up_down, up_down_paths
 
 
 @st.composite

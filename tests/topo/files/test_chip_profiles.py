@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from planner.core.plan import MOST_BITS
-from planner.install import program
-from topo.errors import FabricError
-from topo.fabric.chips import VALUES_PER_PACKET
-from topo.fabric.generators import fat_tree
-from topo.fabric.variations import with_chip, with_scale
-from topo.files.chip_profiles import PROFILES, find_chip
-from topo.files.fabrics import load_fabric, save_fabric
-from traffic.wire.frames import FRAGMENT
+from inakit.planner.core.plan import MOST_BITS
+from inakit.planner.install import program
+from inakit.topo.errors import FabricError
+from inakit.topo.fabric.chips import VALUES_PER_PACKET
+from inakit.topo.fabric.generators import fat_tree
+from inakit.topo.fabric.variations import with_chip, with_scale
+from inakit.topo.files.chip_profiles import PROFILES, find_chip
+from inakit.topo.files.fabrics import load_fabric, save_fabric
+from inakit.traffic.wire.frames import FRAGMENT
 
 OWN = {
     "name": "mine",

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topo.errors import FabricError, InputError
-from topo.fabric.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
-from topo.fabric.generators import FABRICS, named_fabric, with_capacities, with_ina, with_pipelines
-from topo.files.fabrics import MAX_FILE_BYTES, load_fabric, save_fabric
-from topo.files.quantities import parse_rate
+from inakit.topo.errors import FabricError, InputError
+from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
+from inakit.topo.fabric.generators import FABRICS, named_fabric, with_capacities, with_ina, with_pipelines
+from inakit.topo.files.fabrics import MAX_FILE_BYTES, load_fabric, save_fabric
+from inakit.topo.files.quantities import parse_rate
 
 names = st.text(string.ascii_letters + string.digits + "_-", max_size=8)
 rates = st.one_of(
@@ -66,7 +66,7 @@ def test_named_fabrics_round_trip(name: str, tmp_path: Path) -> None:
 
 
 def test_short_form(tmp_path: Path) -> None:
-    """The example of topo.files.fabric_records: ports and pipelines are filled in."""
+    """The example of inakit.topo.files.fabric_records: ports and pipelines are filled in."""
     path = tmp_path / "fabric.yml"
     path.write_text(
         """

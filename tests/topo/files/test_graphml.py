@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from experiments.run.scenario import FabricChoice
-from topo.errors import FabricError
-from topo.fabric.fabric import Fabric
-from topo.fabric.up_down import up_down_paths
-from topo.files.fabrics import load_fabric, load_graphml
-from topo.files.quantities import RATE
+from inakit.experiments.run.scenario import FabricChoice
+from inakit.topo.errors import FabricError
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.up_down import up_down_paths
+from inakit.topo.files.fabrics import load_fabric, load_graphml
+from inakit.topo.files.quantities import RATE
 
 GRAPHML = """<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
 <key id="t" for="node" attr.name="tier" attr.type="int"/>

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from topo.errors import FabricError
-from topo.fabric.fabric import Fabric
-from topo.fabric.up_down import up_down_paths
-from topo.files.fabrics import load_fabric, save_fabric
+from inakit.topo.errors import FabricError
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.up_down import up_down_paths
+from inakit.topo.files.fabrics import load_fabric, save_fabric
 
 
 def dual(tmp_path: Path, *links: str, hosts: str = "h1, h2, h3") -> tuple[Fabric, list[str]]:

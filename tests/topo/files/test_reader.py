@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from topo.errors import InputError
-from topo.files.reader import FileKind, read_file
+from inakit.topo.errors import InputError
+from inakit.topo.files.reader import FileKind, read_file
 
 KIND = FileKind("list of jobs", max_bytes=1 << 20)
 

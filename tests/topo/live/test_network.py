@@ -27,13 +27,13 @@ from orphans import TIED
 from pyroute2 import IPRoute
 from tolerance import assert_within, undisturbed
 
-from topo.errors import FabricError, MachineError
-from topo.fabric.fabric import Fabric
-from topo.fabric.generators import aro_figure1, fat_tree, leaf_spine, with_capacity, with_delay
-from topo.live.ledger import ROOT, Ledger, clean_dead_runs, start_time
-from topo.live.namespaces import set_namespace
-from topo.live.netlink import inside, interface_name
-from topo.live.network import Network
+from inakit.topo.errors import FabricError, MachineError
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.generators import aro_figure1, fat_tree, leaf_spine, with_capacity, with_delay
+from inakit.topo.live.ledger import ROOT, Ledger, clean_dead_runs, start_time
+from inakit.topo.live.namespaces import set_namespace
+from inakit.topo.live.netlink import inside, interface_name
+from inakit.topo.live.network import Network
 
 pytestmark = [pytest.mark.root, pytest.mark.beside]
 """The state that tests compare is the machine's own: networks of other processes may come and go meanwhile."""
@@ -207,7 +207,7 @@ def test_failing_switch_leaves_nothing(no_trace: list[str], monkeypatch: pytest.
 
 def fixed_id(monkeypatch: pytest.MonkeyPatch) -> str:
     """Make the next run's id known before it starts."""
-    monkeypatch.setattr("topo.live.ledger.random.choices", lambda *_args, **_options: list("zzt9"))
+    monkeypatch.setattr("inakit.topo.live.ledger.random.choices", lambda *_args, **_options: list("zzt9"))
     return "zzt9"
 
 
@@ -229,8 +229,8 @@ def test_killed_shell_does_not_stop_the_removal(no_trace: list[str]) -> None:
 SCRIPT = """
     import sys, time
     from mininet.node import Switch
-    from topo.fabric.generators import fat_tree
-    from topo.live.network import Network
+    from inakit.topo.fabric.generators import fat_tree
+    from inakit.topo.live.network import Network
 
     class IdleSwitch(Switch):
         def start(self, controllers): pass
@@ -362,7 +362,7 @@ def test_long_and_numberless_names(no_trace: list[str]) -> None:
 
 
 def test_not_root_is_refused_before_anything_is_created() -> None:
-    code = "import os; from topo.live.needs import check_machine; os.setuid(65534); check_machine()"
+    code = "import os; from inakit.topo.live.needs import check_machine; os.setuid(65534); check_machine()"
     shown = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=Path(__file__).parents[3]
     )

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from topo.live import priority
-from topo.live.priority import (
+from inakit.topo.live import priority
+from inakit.topo.live.priority import (
     BESIDE_PRIORITY,
     ENDPOINTS_PRIORITY,
     LEAST_NICE,

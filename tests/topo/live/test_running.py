@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from topo.errors import InputError, RunError
-from topo.fabric.generators import aro_figure1, with_capacity
-from topo.live import ledger
-from topo.live.ledger import start_time
-from topo.live.running import (
+from inakit.topo.errors import InputError, RunError
+from inakit.topo.fabric.generators import aro_figure1, with_capacity
+from inakit.topo.live import ledger
+from inakit.topo.live.ledger import start_time
+from inakit.topo.live.running import (
     FILE,
     JSON,
     HostFacts,
@@ -89,7 +89,7 @@ def test_a_network_says_what_it_is_while_it_is_up() -> None:
     pytest.importorskip("mininet", reason="needs Mininet")
     from mininet.node import Switch as MininetSwitch  # noqa: PLC0415, for this test alone
 
-    from topo.live.network import Network  # noqa: PLC0415
+    from inakit.topo.live.network import Network  # noqa: PLC0415
 
     class SpeakingSwitch(MininetSwitch):  # type: ignore[misc]
         """A switch that forwards nothing."""

@@ -9,12 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from topo.errors import InputError
-from topo.fabric.fabric import Fabric
-from topo.fabric.generators import FABRICS, aro_figure1, fat_tree, leaf_spine, named_fabric, units, with_pipelines
-from topo.picture.draw import Picture, draw
-from topo.picture.labels import overlap
-from topo.picture.positions import SWITCH_HEIGHT, NodePositions
+from inakit.topo.errors import InputError
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.generators import (
+    FABRICS,
+    aro_figure1,
+    fat_tree,
+    leaf_spine,
+    named_fabric,
+    units,
+    with_pipelines,
+)
+from inakit.topo.picture.draw import Picture, draw
+from inakit.topo.picture.labels import overlap
+from inakit.topo.picture.positions import SWITCH_HEIGHT, NodePositions
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from topo.virtual.engine import PS_PER_S, Engine
+from inakit.topo.virtual.engine import PS_PER_S, Engine
 
 pytestmark = pytest.mark.compiler
 

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from switch.circuit_switch import CIRCUIT_PROGRAM, TABLE
-from switch.entries import SwitchEntries, TableEntry
-from switch.fast.load.in_process_switch import InProcessSwitch
-from switch.program.read import read_program
-from topo.fabric.chips import Chip
-from topo.fabric.fabric import Fabric, Host, Link, Switch
-from topo.virtual.network import VirtualNetwork
-from topo.virtual.recirculation import Recirculation
+from inakit.switch.circuit_switch import CIRCUIT_PROGRAM, TABLE
+from inakit.switch.entries import SwitchEntries, TableEntry
+from inakit.switch.fast.load.in_process_switch import InProcessSwitch
+from inakit.switch.program.read import read_program
+from inakit.topo.fabric.chips import Chip
+from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch
+from inakit.topo.virtual.network import VirtualNetwork
+from inakit.topo.virtual.recirculation import Recirculation
 
 pytestmark = pytest.mark.compiler
 

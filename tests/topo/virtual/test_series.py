@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from topo.virtual.engine import PS_PER_S, Engine
-from topo.virtual.series import LinkSamples, Series
+from inakit.topo.virtual.engine import PS_PER_S, Engine
+from inakit.topo.virtual.series import LinkSamples, Series
 
 pytestmark = pytest.mark.compiler
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from scapy.utils import RawPcapReader
 
-from topo.errors import OutputError
-from topo.fabric.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
-from topo.virtual.engine import PS_PER_S
-from topo.virtual.network import VirtualNetwork
-from topo.virtual.taps import Tap
+from inakit.topo.errors import OutputError
+from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
+from inakit.topo.virtual.engine import PS_PER_S
+from inakit.topo.virtual.network import VirtualNetwork
+from inakit.topo.virtual.taps import Tap
 
 pytestmark = pytest.mark.compiler
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from switch.circuit_switch import CIRCUIT_PROGRAM, Carried, CircuitSwitch
-from switch.fast.load.in_process_switch import InProcessSwitch
-from switch.program.read import read_program
-from topo.fabric.circuits import INTERCONNECT, circuit
-from topo.fabric.fabric import Fabric, Host, Link, Switch
-from topo.fabric.optical_links import patch_panel
-from topo.virtual.engine import PS_PER_S
-from topo.virtual.network import VirtualNetwork
+from inakit.switch.circuit_switch import CIRCUIT_PROGRAM, Carried, CircuitSwitch
+from inakit.switch.fast.load.in_process_switch import InProcessSwitch
+from inakit.switch.program.read import read_program
+from inakit.topo.fabric.circuits import INTERCONNECT, circuit
+from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch
+from inakit.topo.fabric.optical_links import patch_panel
+from inakit.topo.virtual.engine import PS_PER_S
+from inakit.topo.virtual.network import VirtualNetwork
 
 pytestmark = pytest.mark.compiler
 

@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from switch.circuit_switch import CIRCUIT_PROGRAM, TABLE
-from switch.entries import SwitchEntries, TableEntry
-from switch.fast.load.in_process_switch import InProcessSwitch
-from switch.program.read import read_program
-from topo.fabric.circuits import INTERCONNECT
-from topo.fabric.fabric import Fabric, Host, Link, Switch
-from topo.virtual.engine import PS_PER_NS
-from topo.virtual.network import VirtualNetwork
+from inakit.switch.circuit_switch import CIRCUIT_PROGRAM, TABLE
+from inakit.switch.entries import SwitchEntries, TableEntry
+from inakit.switch.fast.load.in_process_switch import InProcessSwitch
+from inakit.switch.program.read import read_program
+from inakit.topo.fabric.circuits import INTERCONNECT
+from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch
+from inakit.topo.virtual.engine import PS_PER_NS
+from inakit.topo.virtual.network import VirtualNetwork
 
 pytestmark = pytest.mark.compiler
 TIMES = Path(__file__).parents[2] / "switch" / "programs" / "times.json"

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from traffic_cases import one_job
 
-from topo.errors import InputError
-from traffic.endpoints.gradient import FileGradients, RandomGradients, exact_sum, from_fixed, scale_for, to_fixed
+from inakit.topo.errors import InputError
+from inakit.traffic.endpoints.gradient import FileGradients, RandomGradients, exact_sum, from_fixed, scale_for, to_fixed
 
 JOB = one_job(workers=3, fragments=2)[0].jobs[0]
 COUNT = JOB.gradient_bytes // 4

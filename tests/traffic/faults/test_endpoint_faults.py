@@ -10,14 +10,14 @@ import pytest
 from numpy.typing import NDArray
 from traffic_cases import one_job, ports_of
 
-from planner.core.problem import FragmentFormat, Job, Problem
-from topo.fabric.generators import named_fabric
-from traffic.endpoints.packet_heads import gradient_heads
-from traffic.endpoints.server import Servers
-from traffic.endpoints.streams import lay_out
-from traffic.faults.endpoint_faults import DIGITS, SLOWEST, FaultyPorts, Stragglers
-from traffic.sockets.ports import FloatArray, IntArray, Outgoing, Packets
-from traffic.wire.frames import BARE_FRAME
+from inakit.planner.core.problem import FragmentFormat, Job, Problem
+from inakit.topo.fabric.generators import named_fabric
+from inakit.traffic.endpoints.packet_heads import gradient_heads
+from inakit.traffic.endpoints.server import Servers
+from inakit.traffic.endpoints.streams import lay_out
+from inakit.traffic.faults.endpoint_faults import DIGITS, SLOWEST, FaultyPorts, Stragglers
+from inakit.traffic.sockets.ports import FloatArray, IntArray, Outgoing, Packets
+from inakit.traffic.wire.frames import BARE_FRAME
 
 HOSTS = ("w0", "w1", "w2")
 

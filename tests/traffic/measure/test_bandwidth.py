@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from tolerance import assert_within
 
-from experiments.run.run import Run, run_plan
-from experiments.worlds.registry import find_world
-from planner.core.problem import Job, Problem
-from planner.registry import METHODS
-from topo.fabric.clos import leaf_spine
-from traffic.measure.bandwidth import algorithm_bandwidth_bps, bus_bandwidth_bps, bytes_by_tier, core_bytes
-from traffic.wire.frames import FRAGMENT
+from inakit.experiments.run.run import Run, run_plan
+from inakit.experiments.worlds.registry import find_world
+from inakit.planner.core.problem import Job, Problem
+from inakit.planner.registry import METHODS
+from inakit.topo.fabric.clos import leaf_spine
+from inakit.traffic.measure.bandwidth import algorithm_bandwidth_bps, bus_bandwidth_bps, bytes_by_tier, core_bytes
+from inakit.traffic.wire.frames import FRAGMENT
 
 
 def test_bandwidths_are_those_of_nccl_tests() -> None:

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from planner.core.evaluate import Prediction, evaluate
-from planner.core.files import load_jobs
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from planner.registry import find_method
-from planner.trees.headroom import as_run
-from planner.trees.under_policy import with_policy
-from topo.files.fabrics import load_fabric
-from traffic.measure.comparison import paired
-from traffic.measure.fidelity import late_senders
-from traffic.measure.measured import Iteration, Measured
-from traffic.measure.off_plan import TOLERANCE, off_plan
-from traffic.wire.frames import FRAGMENT
+from inakit.planner.core.evaluate import Prediction, evaluate
+from inakit.planner.core.files import load_jobs
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.registry import find_method
+from inakit.planner.trees.headroom import as_run
+from inakit.planner.trees.under_policy import with_policy
+from inakit.topo.files.fabrics import load_fabric
+from inakit.traffic.measure.comparison import paired
+from inakit.traffic.measure.fidelity import late_senders
+from inakit.traffic.measure.measured import Iteration, Measured
+from inakit.traffic.measure.off_plan import TOLERANCE, off_plan
+from inakit.traffic.wire.frames import FRAGMENT
 
 CASES = Path(__file__).resolve().parents[2] / "experiments" / "cases"
 

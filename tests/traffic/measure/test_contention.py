@@ -6,9 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from traffic.measure.contention import BEHIND_S, CLEAR_SECONDS, RECENT_SECONDS, blame, clear_overload, processor_causes
-from traffic.measure.processors.processor_seconds import UNSEEN, Consumer, Second
-from traffic.measure.verdict import Cause, Invariant, Limits
+from inakit.traffic.measure.contention import (
+    BEHIND_S,
+    CLEAR_SECONDS,
+    RECENT_SECONDS,
+    blame,
+    clear_overload,
+    processor_causes,
+)
+from inakit.traffic.measure.processors.processor_seconds import UNSEEN, Consumer, Second
+from inakit.traffic.measure.verdict import Cause, Invariant, Limits
 
 LIMITS = Limits()
 HOGS = (

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from topo.live.priority import Priority
-from traffic.measure import monitor
-from traffic.measure.counters.kernel_counters import InterfaceCounters
-from traffic.measure.counters.snapshots import Snapshot, SwitchCounters, Watched
-from traffic.measure.monitor import Monitor, settled
-from traffic.measure.verdict import Invariant
+from inakit.topo.live.priority import Priority
+from inakit.traffic.measure import monitor
+from inakit.traffic.measure.counters.kernel_counters import InterfaceCounters
+from inakit.traffic.measure.counters.snapshots import Snapshot, SwitchCounters, Watched
+from inakit.traffic.measure.monitor import Monitor, settled
+from inakit.traffic.measure.verdict import Invariant
 
 NOTHING = Watched(hosts=())
 

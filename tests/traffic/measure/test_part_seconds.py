@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import psutil
 import pytest
 
-from traffic.measure.processors.own_usage import (
+from inakit.traffic.measure.processors.own_usage import (
     ENDPOINTS,
     HOSTS,
     KERNEL,
@@ -22,7 +22,7 @@ from traffic.measure.processors.own_usage import (
     UsageReader,
     Usages,
 )
-from traffic.measure.processors.part_seconds import Part, part_series, parts_of
+from inakit.traffic.measure.processors.part_seconds import Part, part_series, parts_of
 
 BEFORE = Usages(
     {1: Usage(ENDPOINTS, 5.0, 100), 2: Usage(SIMPLE_SWITCH, 1.0, 10), 3: Usage(HOSTS, 0.3, 7)},

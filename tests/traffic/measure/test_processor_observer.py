@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from hogs import NAME, hogs
 
-from topo.errors import RunError
-from traffic.measure.contention import processor_causes
-from traffic.measure.processors.processor_observer import Observer, from_json
-from traffic.measure.processors.processor_seconds import Consumer
-from traffic.measure.verdict import Limits
+from inakit.topo.errors import RunError
+from inakit.traffic.measure.contention import processor_causes
+from inakit.traffic.measure.processors.processor_observer import Observer, from_json
+from inakit.traffic.measure.processors.processor_seconds import Consumer
+from inakit.traffic.measure.verdict import Limits
 
 
 def work(seconds: float) -> None:

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from traffic.measure.processors.proc_files import ENDPOINTS, Moment, Process, Processors, Thread
-from traffic.measure.processors.processor_seconds import IDLE, PRESSURE, SCHEDSTAT, UNSEEN, Second, second
+from inakit.traffic.measure.processors.proc_files import ENDPOINTS, Moment, Process, Processors, Thread
+from inakit.traffic.measure.processors.processor_seconds import IDLE, PRESSURE, SCHEDSTAT, UNSEEN, Second, second
 
 OWNER = 100
 START = Moment(

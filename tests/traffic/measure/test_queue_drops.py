@@ -12,11 +12,11 @@ pytest.importorskip("mininet", reason="needs Mininet")
 
 from mininet.node import Switch as MininetSwitch
 
-from topo.fabric.generators import leaf_spine
-from topo.live.namespaces import network_namespace
-from topo.live.network import Network
-from traffic.measure.counters.kernel_counters import queue_drops
-from traffic.measure.counters.queue_drops import QueueReader
+from inakit.topo.fabric.generators import leaf_spine
+from inakit.topo.live.namespaces import network_namespace
+from inakit.topo.live.network import Network
+from inakit.traffic.measure.counters.kernel_counters import queue_drops
+from inakit.traffic.measure.counters.queue_drops import QueueReader
 
 FRAME = b"\xff" * 12 + b"\x88\xb5" + bytes(312)
 

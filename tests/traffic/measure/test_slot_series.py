@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from traffic.measure.series.slot_series import time_since
+from inakit.traffic.measure.series.slot_series import time_since
 
 pytestmark = pytest.mark.compiler
 
@@ -19,13 +19,13 @@ def test_a_switch_holds_a_fragment_while_it_waits_for_its_slower_worker() -> Non
     """Two workers, one behind a link of a tenth of the rate: the switch holds a sum while the slow packet comes."""
     from rich.console import Console  # noqa: PLC0415
 
-    from experiments.emulate.emulate import Emulation, make_plans  # noqa: PLC0415
-    from experiments.run.observe.sampling import observation  # noqa: PLC0415
-    from experiments.run.run import Run, run_plan  # noqa: PLC0415
-    from experiments.worlds.registry import find_world  # noqa: PLC0415
-    from planner.core.problem import Job, Problem  # noqa: PLC0415
-    from topo.fabric.fabric import Fabric, Host, Link, Switch  # noqa: PLC0415
-    from traffic.wire.frames import FRAGMENT  # noqa: PLC0415
+    from inakit.experiments.emulate.emulate import Emulation, make_plans  # noqa: PLC0415
+    from inakit.experiments.run.observe.sampling import observation  # noqa: PLC0415
+    from inakit.experiments.run.run import Run, run_plan  # noqa: PLC0415
+    from inakit.experiments.worlds.registry import find_world  # noqa: PLC0415
+    from inakit.planner.core.problem import Job, Problem  # noqa: PLC0415
+    from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch  # noqa: PLC0415
+    from inakit.traffic.wire.frames import FRAGMENT  # noqa: PLC0415
 
     slow_s = 0.002
     links = (

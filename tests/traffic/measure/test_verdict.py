@@ -6,7 +6,7 @@ from itertools import permutations
 
 import pytest
 
-from traffic.measure.verdict import Verdict, worst_of
+from inakit.traffic.measure.verdict import Verdict, worst_of
 
 
 def test_the_worst_of_several_is_found_in_any_order() -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from traffic.measure.counters.link_load import LinkSample, link_rows
-from traffic.measure.measured import Iteration, Measured, rate_bps
-from traffic.measure.switch_aggregation import gradient_bytes_on_links, measured_aggregation
-from traffic.runs.egress import Series, sending
-from traffic.wire.packet_format import Event
+from inakit.traffic.measure.counters.link_load import LinkSample, link_rows
+from inakit.traffic.measure.measured import Iteration, Measured, rate_bps
+from inakit.traffic.measure.switch_aggregation import gradient_bytes_on_links, measured_aggregation
+from inakit.traffic.runs.egress import Series, sending
+from inakit.traffic.wire.packet_format import Event
 
 
 def test_the_slope_in_full_flow() -> None:

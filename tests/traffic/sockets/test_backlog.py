@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from traffic.sockets import backlog
-from traffic.sockets.backlog import AT_ONCE, LENGTH, ROOM, ROOM_FOR_COPIES, Backlog, backlog_drops
+from inakit.traffic.sockets import backlog
+from inakit.traffic.sockets.backlog import AT_ONCE, LENGTH, ROOM, ROOM_FOR_COPIES, Backlog, backlog_drops
 
 
 @pytest.fixture

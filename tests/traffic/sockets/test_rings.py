@@ -10,12 +10,12 @@ from contextlib import ExitStack
 import numpy as np
 import pytest
 
-from topo.live.namespaces import network_namespace
-from traffic.sockets.packet_sockets import SocketPorts
-from traffic.sockets.ports import HostPort, Outgoing
-from traffic.sockets.rings import LEAST_SLOTS, MOST_SLOTS, SLOT, ReceiveRings, slots_per_ring
-from traffic.wire.frames import head_of, new_frames
-from traffic.wire.packet_format import Kind
+from inakit.topo.live.namespaces import network_namespace
+from inakit.traffic.sockets.packet_sockets import SocketPorts
+from inakit.traffic.sockets.ports import HostPort, Outgoing
+from inakit.traffic.sockets.rings import LEAST_SLOTS, MOST_SLOTS, SLOT, ReceiveRings, slots_per_ring
+from inakit.traffic.wire.frames import head_of, new_frames
+from inakit.traffic.wire.packet_format import Kind
 
 MAC = "02:00:00:00:00:01"
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from topo.errors import RunError
-from traffic.sockets.sendmmsg import Messages, Taken, send_all, send_batch
+from inakit.topo.errors import RunError
+from inakit.traffic.sockets.sendmmsg import Messages, Taken, send_all, send_batch
 
 BYTES = 64
 

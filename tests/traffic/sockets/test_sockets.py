@@ -11,19 +11,19 @@ import pytest
 from tolerance import undisturbed
 from traffic_cases import plan_of
 
-from planner.core.plan import AggregationTree, Branch, Plan, Shard
-from planner.core.problem import Job, Problem
-from topo.errors import MachineError, RunError
-from topo.fabric.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
-from traffic.endpoints.worker_options import WorkerOptions
-from traffic.measure.counters.kernel_counters import interfaces, queue_drops
-from traffic.measure.measured import Measured
-from traffic.runs.closed_loop import ReliableOptions, run_reliable
-from traffic.runs.replay import run_replay
-from traffic.sockets.packet_sockets import SEND_BUFFER_FRAMES, SocketPorts
-from traffic.sockets.ports import HostPort, Outgoing, Packets
-from traffic.wire.frames import FRAGMENT, head_of, new_frames
-from traffic.wire.packet_format import Kind
+from inakit.planner.core.plan import AggregationTree, Branch, Plan, Shard
+from inakit.planner.core.problem import Job, Problem
+from inakit.topo.errors import MachineError, RunError
+from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
+from inakit.traffic.endpoints.worker_options import WorkerOptions
+from inakit.traffic.measure.counters.kernel_counters import interfaces, queue_drops
+from inakit.traffic.measure.measured import Measured
+from inakit.traffic.runs.closed_loop import ReliableOptions, run_reliable
+from inakit.traffic.runs.replay import run_replay
+from inakit.traffic.sockets.packet_sockets import SEND_BUFFER_FRAMES, SocketPorts
+from inakit.traffic.sockets.ports import HostPort, Outgoing, Packets
+from inakit.traffic.wire.frames import FRAGMENT, head_of, new_frames
+from inakit.traffic.wire.packet_format import Kind
 
 pytestmark = pytest.mark.root
 

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.core.plan import ROOT_LABEL, Aggregator
-from traffic.endpoints.packet_heads import RESULTS_IPV4
-from traffic.endpoints.streams import StreamLayout
-from traffic.sockets.ports import FloatArray, IntArray, Outgoing, Packets
-from traffic.wire.frames import FRAME, Frames, head_of
-from traffic.wire.packet_format import Flag, Kind
+from inakit.planner.core.plan import ROOT_LABEL, Aggregator
+from inakit.traffic.endpoints.packet_heads import RESULTS_IPV4
+from inakit.traffic.endpoints.streams import StreamLayout
+from inakit.traffic.sockets.ports import FloatArray, IntArray, Outgoing, Packets
+from inakit.traffic.wire.frames import FRAME, Frames, head_of
+from inakit.traffic.wire.packet_format import Flag, Kind
 
 Key = tuple[str, int, int]
 

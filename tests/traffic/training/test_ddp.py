@@ -13,13 +13,13 @@ from network_model import Faults, ModelPorts
 from test_training import SMALL, job_of
 from traffic_cases import ports_of
 
-from experiments.worlds.virtual_beside import Inline
-from topo.errors import MachineError, RunError
-from traffic.endpoints.streams import lay_out
-from traffic.measure.measured import Measured
-from traffic.runs.closed_loop import Loop, ReliableOptions
-from traffic.training.parallel import float_mean, train_alone
-from traffic.training.training_task import TrainingTask
+from inakit.experiments.worlds.virtual_beside import Inline
+from inakit.topo.errors import MachineError, RunError
+from inakit.traffic.endpoints.streams import lay_out
+from inakit.traffic.measure.measured import Measured
+from inakit.traffic.runs.closed_loop import Loop, ReliableOptions
+from inakit.traffic.training.parallel import float_mean, train_alone
+from inakit.traffic.training.training_task import TrainingTask
 
 needs_torch = pytest.mark.skipif(
     importlib.util.find_spec("torch") is None, reason="needs PyTorch (the module torch is not installed)"
@@ -28,9 +28,9 @@ needs_torch = pytest.mark.skipif(
 
 def test_without_torch_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    monkeypatch.delitem(sys.modules, "traffic.training.ddp", raising=False)
+    monkeypatch.delitem(sys.modules, "inakit.traffic.training.ddp", raising=False)
     with pytest.raises(MachineError, match="pip install torch"):
-        importlib.import_module("traffic.training.ddp")
+        importlib.import_module("inakit.traffic.training.ddp")
 
 
 def train(task: TrainingTask, ranks: Any) -> Measured:
@@ -42,7 +42,7 @@ def train(task: TrainingTask, ranks: Any) -> Measured:
 
 @needs_torch
 def test_ddp_through_a_network_is_training_in_one_process() -> None:
-    from traffic.training.ddp import TorchRanks, train_alone_in_torch  # noqa: PLC0415
+    from inakit.traffic.training.ddp import TorchRanks, train_alone_in_torch  # noqa: PLC0415
 
     task = TrainingTask(SMALL, 2)
     with TorchRanks(task) as ranks:
@@ -56,7 +56,7 @@ def test_ddp_through_a_network_is_training_in_one_process() -> None:
 
 @needs_torch
 def test_a_process_that_dies_ends_the_run() -> None:
-    from traffic.training.ddp import TorchRanks  # noqa: PLC0415
+    from inakit.traffic.training.ddp import TorchRanks  # noqa: PLC0415
 
     task = TrainingTask(SMALL, 2)
     with TorchRanks(task) as ranks:
@@ -84,7 +84,7 @@ class Bucket:
 def test_all_buckets_go_into_the_network_together() -> None:
     import torch  # noqa: PLC0415
 
-    from traffic.training.ddp import Buckets, sum_in_network  # noqa: PLC0415
+    from inakit.traffic.training.ddp import Buckets, sum_in_network  # noqa: PLC0415
 
     class Doubling:
         def mean(self, gradient: np.ndarray) -> np.ndarray:

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from traffic_cases import one_job
 
-from planner.core.problem import Job
-from topo.errors import MachineError, RunError
-from traffic.endpoints.gradient import FixedPoint, exact_sum
-from traffic.training import exchange
-from traffic.training.exchange import Exchange, Member
+from inakit.planner.core.problem import Job
+from inakit.topo.errors import MachineError, RunError
+from inakit.traffic.endpoints.gradient import FixedPoint, exact_sum
+from inakit.traffic.training import exchange
+from inakit.traffic.training.exchange import Exchange, Member
 
 JOB: Job = replace(one_job(workers=3)[0].jobs[0], gradient_bytes=40)
 FIXED_POINT = FixedPoint.clipping_at(1.0, 3)

@@ -16,11 +16,11 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 from scapy.utils import wrpcap
 
-from topo.errors import InputError
-from traffic.wire.dissector import dissector
-from traffic.wire.frames import BARE_FRAME, FRAGMENT, FRAME, Frames, new_frames
-from traffic.wire.packet_format import PROGRAM, UDP_PORT, Event, Flag, Kind, constant, constants, header
-from traffic.wire.scapy_layers import INA, Values, template_frames
+from inakit.topo.errors import InputError
+from inakit.traffic.wire.dissector import dissector
+from inakit.traffic.wire.frames import BARE_FRAME, FRAGMENT, FRAME, Frames, new_frames
+from inakit.traffic.wire.packet_format import PROGRAM, UDP_PORT, Event, Flag, Kind, constant, constants, header
+from inakit.traffic.wire.scapy_layers import INA, Values, template_frames
 
 SOURCE_MAC, TARGET_MAC = "02:00:00:00:00:01", "02:00:00:00:00:02"
 SOURCE_IP, TARGET_IP = "10.0.0.1", "10.0.0.2"
@@ -106,7 +106,7 @@ def test_a_packet_of_scapy_tells_itself_in_one_line() -> None:
     packet = scapy_packet(kind=Kind.GRADIENT, flags=int(Flag.ECN | Flag.PARTIAL), job=1, tree=2, label=3, seq=17)
     fields: dict[str, Any] = {f"v{i}": -i for i in range(FRAGMENT.values)}
     told = "INA gradient job 1 tree 2 label 3 seq 17 workers 0 ECN+PARTIAL"
-    ways = f"Ether / {SOURCE_IP} > {TARGET_IP} udp / UDP"
+    ways = f"Ether / {IP(src=SOURCE_IP, dst=TARGET_IP, proto=17).summary()} / UDP"  # `17` where /etc/protocols lacks
     assert (packet / Values(**fields)).summary() == f"{ways} / {told} / 64 values 0 -1 -2 -3 ..."
     assert packet.summary() == f"{ways} / {told}"
 

@@ -7,15 +7,15 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from traffic.endpoints.sending.round_trips import RoundTrips
-from traffic.endpoints.sending.sendings import Sendings
-from traffic.endpoints.sending.window import Windows, backoffs, crowds, fair_shares, rules_of
-from traffic.endpoints.stream_progress import StreamProgress
-from traffic.endpoints.streams import StreamLayout, spread
-from traffic.endpoints.worker_memory import WHOLE
-from traffic.endpoints.worker_options import WorkerOptions
-from traffic.sockets.batches import before
-from traffic.sockets.ports import BoolArray, FloatArray, IntArray
+from inakit.traffic.endpoints.sending.round_trips import RoundTrips
+from inakit.traffic.endpoints.sending.sendings import Sendings
+from inakit.traffic.endpoints.sending.window import Windows, backoffs, crowds, fair_shares, rules_of
+from inakit.traffic.endpoints.stream_progress import StreamProgress
+from inakit.traffic.endpoints.streams import StreamLayout, spread
+from inakit.traffic.endpoints.worker_memory import WHOLE
+from inakit.traffic.endpoints.worker_options import WorkerOptions
+from inakit.traffic.sockets.batches import before
+from inakit.traffic.sockets.ports import BoolArray, FloatArray, IntArray
 
 TURNS = 4
 """Workers ask for a lost fragment in turn, so that what the first one gets spares others the question: each waits for

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from traffic.endpoints.worker_options import WorkerOptions
-from traffic.sockets.ports import FloatArray, IntArray
+from inakit.traffic.endpoints.worker_options import WorkerOptions
+from inakit.traffic.sockets.ports import FloatArray, IntArray
 
 
 class RoundTrips:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from traffic.sockets.batches import before
-from traffic.sockets.ports import BoolArray, FloatArray, IntArray
+from inakit.traffic.sockets.batches import before
+from inakit.traffic.sockets.ports import BoolArray, FloatArray, IntArray
 
 MOST_TRIES = 255
 """Tries are counted up to here."""

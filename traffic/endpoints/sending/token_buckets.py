@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from traffic.endpoints.streams import Streams
-from traffic.endpoints.worker_options import WorkerOptions
-from traffic.sockets.ports import FloatArray, IntArray
+from inakit.traffic.endpoints.streams import Streams
+from inakit.traffic.endpoints.worker_options import WorkerOptions
+from inakit.traffic.sockets.ports import FloatArray, IntArray
 
 LEAST_DEPTH = 2.0
 """The fewest fragments that a bucket holds, however slow its stream is."""

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from traffic.endpoints.streams import StreamLayout, Streams
-from traffic.sockets.ports import FloatArray, IntArray
+from inakit.traffic.endpoints.streams import StreamLayout, Streams
+from inakit.traffic.sockets.ports import FloatArray, IntArray
 
 LEAST_WINDOW = 2
 MAX_BACKOFF = 6

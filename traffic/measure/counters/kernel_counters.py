@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from topo.errors import RunError
-from traffic.measure.counters.queue_drops import QueueReader
+from inakit.topo.errors import RunError
+from inakit.traffic.measure.counters.queue_drops import QueueReader
 
 
 @dataclass(frozen=True)

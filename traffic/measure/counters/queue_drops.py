@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from types import TracebackType
 from typing import Self
 
-from topo.live.namespaces import network_namespace
+from inakit.topo.live.namespaces import network_namespace
 
 NLM_F_REQUEST, NLM_F_DUMP, NLMSG_ERROR, NLMSG_DONE, RTM_GETQDISC = 0x1, 0x300, 0x2, 0x3, 38
 """Of linux/netlink.h and linux/rtnetlink.h."""

@@ -10,11 +10,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.install.program import EVENTS, LOST, RECEIVED, REJECTED, REPLICATED, SENT
-from traffic.measure.counters.kernel_counters import InterfaceCounters, interfaces, queue_drops
-from traffic.sockets.backlog import backlog_drops
-from traffic.sockets.ports import HostPort
-from traffic.wire.packet_format import Event
+from inakit.planner.install.program import EVENTS, LOST, RECEIVED, REJECTED, REPLICATED, SENT
+from inakit.traffic.measure.counters.kernel_counters import InterfaceCounters, interfaces, queue_drops
+from inakit.traffic.sockets.backlog import backlog_drops
+from inakit.traffic.sockets.ports import HostPort
+from inakit.traffic.wire.packet_format import Event
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Snapshot:
 
 
 class CounterReader(Protocol):
-    """What a running switch offers (`switch.running_switch.RunningSwitch`)."""
+    """What a running switch offers (`inakit.switch.running_switch.RunningSwitch`)."""
 
     def read_counter(self, name: str, count: int | None = None) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """Packets and bytes of the first `count` elements of a counter, by default of all."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from traffic.measure.processors.own_usage import HOSTS, KERNEL, PARTS, REST, Usages
+from inakit.traffic.measure.processors.own_usage import HOSTS, KERNEL, PARTS, REST, Usages
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from topo.live.control_groups import cpu_groups
-from topo.live.priority import SOFTIRQ
-from traffic.measure.processors.own_usage import UsageReader, Usages
+from inakit.topo.live.control_groups import cpu_groups
+from inakit.topo.live.priority import SOFTIRQ
+from inakit.traffic.measure.processors.own_usage import UsageReader, Usages
 
 KERNEL_THREADS = 2
 """The number of the process that is the parent of all threads of the kernel."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from topo.live.priority import SOFTIRQ
-from traffic.measure.processors.part_seconds import Part, parts_of
-from traffic.measure.processors.proc_files import (
+from inakit.topo.live.priority import SOFTIRQ
+from inakit.traffic.measure.processors.part_seconds import Part, parts_of
+from inakit.traffic.measure.processors.proc_files import (
     ENDPOINTS,
     ENDPOINTS_NAME,
     Moment,

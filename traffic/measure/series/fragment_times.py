@@ -23,12 +23,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.core.plan import AggregationTree, Plan
-from topo.virtual.engine import PS_PER_S
-from topo.virtual.hops import NO_HOP
-from traffic.endpoints.streams import index_of, tree_key
-from traffic.sockets.ports import BoolArray, IntArray
-from traffic.wire.packet_format import Kind
+from inakit.planner.core.plan import AggregationTree, Plan
+from inakit.topo.virtual.engine import PS_PER_S
+from inakit.topo.virtual.hops import NO_HOP
+from inakit.traffic.endpoints.streams import index_of, tree_key
+from inakit.traffic.sockets.ports import BoolArray, IntArray
+from inakit.traffic.wire.packet_format import Kind
 
 PARTS = ("slots", "sending", "queues", "delay", "server", "result_sending", "result_queues", "result_delay")
 RESULT_PARTS = PARTS[5:]
@@ -116,7 +116,7 @@ def times_of(followed: FollowedFragments, links: Sequence[tuple[str, str]]) -> F
 
 
 class FollowedFragments:
-    """Hops (`topo.virtual.hops`) as arrays (hops,), and the fragments of a plan with trees that they belong to.
+    """Hops (`inakit.topo.virtual.hops`) as arrays (hops,), and the fragments of a plan with trees that they belong to.
 
     The bytes that are noted of each packet are its INA header.
 

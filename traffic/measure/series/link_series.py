@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from topo.virtual.engine import PS_PER_S
-from topo.virtual.series import LinkSamples
+from inakit.topo.virtual.engine import PS_PER_S
+from inakit.topo.virtual.series import LinkSamples
 
 NAMED = 5
 """How many of the most loaded links, and of the deepest queues, are named in `run.json`."""

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from topo.virtual.engine import PS_PER_S
-from traffic.measure.series.fragment_times import NEVER, FollowedFragments
-from traffic.sockets.ports import BoolArray, FloatArray, IntArray
-from traffic.wire.packet_format import Kind
+from inakit.topo.virtual.engine import PS_PER_S
+from inakit.traffic.measure.series.fragment_times import NEVER, FollowedFragments
+from inakit.traffic.sockets.ports import BoolArray, FloatArray, IntArray
+from inakit.traffic.wire.packet_format import Kind
 
 
 @dataclass(frozen=True)

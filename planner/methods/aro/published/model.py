@@ -13,12 +13,12 @@ from typing import Any
 
 import pulp
 
-from planner.core.limits.switch_limits import Inp, limited_pipelines, most_children
-from planner.core.problem import Problem
-from planner.methods.aro.decoupling import TaskGraph, task_graph
-from planner.methods.aro.published.products import Continuous, OneRate, Quantized, Rates, Term
-from planner.methods.aro.task import Task, tasks_of
-from planner.trees.unfolding import DirectedLink
+from inakit.planner.core.limits.switch_limits import Inp, limited_pipelines, most_children
+from inakit.planner.core.problem import Problem
+from inakit.planner.methods.aro.decoupling import TaskGraph, task_graph
+from inakit.planner.methods.aro.published.products import Continuous, OneRate, Quantized, Rates, Term
+from inakit.planner.methods.aro.task import Task, tasks_of
+from inakit.planner.trees.unfolding import DirectedLink
 
 MU = 0.001
 """The weight of the total in Eq. (3), as the paper has it."""

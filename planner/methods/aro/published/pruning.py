@@ -10,9 +10,9 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from math import floor
 
-from planner.methods.aro.decoupling import TaskGraph, reached
-from planner.methods.aro.published.model import Literal
-from topo.fabric.fabric import Fabric
+from inakit.planner.methods.aro.decoupling import TaskGraph, reached
+from inakit.planner.methods.aro.published.model import Literal
+from inakit.topo.fabric.fabric import Fabric
 
 ROUNDING = 1e-9
 

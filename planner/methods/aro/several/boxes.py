@@ -16,11 +16,11 @@ from itertools import count
 from math import inf
 from time import monotonic
 
-from planner.methods.aro.several.cell import best_of_cell
-from planner.methods.aro.several.rates import ROUNDING, STRICT, Box, Rates, Worth, levels
-from planner.methods.aro.several.reduced import Network, network
-from planner.methods.aro.several.routing import Router, Routing
-from planner.solvers.columns import FEASIBLE, INFEASIBLE, OPTIMAL
+from inakit.planner.methods.aro.several.cell import best_of_cell
+from inakit.planner.methods.aro.several.rates import ROUNDING, STRICT, Box, Rates, Worth, levels
+from inakit.planner.methods.aro.several.reduced import Network, network
+from inakit.planner.methods.aro.several.routing import Router, Routing
+from inakit.planner.solvers.columns import FEASIBLE, INFEASIBLE, OPTIMAL
 
 IMPROVEMENT = 5e-7
 """Relative; the search looks for nothing that is better by less than this."""

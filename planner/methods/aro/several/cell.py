@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from time import monotonic
 
-from planner.methods.aro.several.rates import Box, Rates, Worth
-from planner.methods.aro.several.reduced import Network
-from planner.methods.aro.several.routing import Columns, Question, Routing, extract
-from planner.solvers.columns import INFEASIBLE, OPTIMAL, Term
-from planner.trees.unfolding import DirectedLink
+from inakit.planner.methods.aro.several.rates import Box, Rates, Worth
+from inakit.planner.methods.aro.several.reduced import Network
+from inakit.planner.methods.aro.several.routing import Columns, Question, Routing, extract
+from inakit.planner.solvers.columns import INFEASIBLE, OPTIMAL, Term
+from inakit.planner.trees.unfolding import DirectedLink
 
 TOLERANCE = 1e-9
 

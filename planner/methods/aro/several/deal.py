@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from itertools import cycle, islice
 from math import floor
 
-from planner.methods.aro.several.reduced import Network
-from planner.solvers.columns import LinearProgram
-from planner.trees.unfolding import DirectedLink
+from inakit.planner.methods.aro.several.reduced import Network
+from inakit.planner.solvers.columns import LinearProgram
+from inakit.planner.trees.unfolding import DirectedLink
 
 ROUNDING = 1e-9
 

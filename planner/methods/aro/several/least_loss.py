@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from planner.core.method import Options
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from planner.methods.aro.several.rates import Rates
-from planner.methods.aro.several.reduced import Network, network
-from planner.methods.aro.several.routing import Columns, Question, extract, share_capacity, task_columns
-from planner.methods.aro.several.several_tasks import plan_of
-from planner.methods.aro.task import tasks_of
-from planner.solvers.columns import LinearProgram
+from inakit.planner.core.method import Options
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.methods.aro.several.rates import Rates
+from inakit.planner.methods.aro.several.reduced import Network, network
+from inakit.planner.methods.aro.several.routing import Columns, Question, extract, share_capacity, task_columns
+from inakit.planner.methods.aro.several.several_tasks import plan_of
+from inakit.planner.methods.aro.task import tasks_of
+from inakit.planner.solvers.columns import LinearProgram
 
 
 def with_least_loss(problem: Problem, plan: Plan, options: Options) -> Plan:

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import floor, inf
 
-from planner.methods.aro.published.model import MU
-from planner.methods.aro.several.reduced import Network
-from planner.methods.aro.task import Task
-from planner.solvers.columns import LinearProgram, Term
-from topo.errors import SolverError
+from inakit.planner.methods.aro.published.model import MU
+from inakit.planner.methods.aro.several.reduced import Network
+from inakit.planner.methods.aro.task import Task
+from inakit.planner.solvers.columns import LinearProgram, Term
+from inakit.topo.errors import SolverError
 
 ROUNDING = 1e-9
 

@@ -2,7 +2,8 @@
 
 Workers of a task under one switch (and, where it sums, one pipeline) differ in nothing but their names, so only their
 number counts. Common switches with the same neighbours, capacities and pipelines there are twins: one node stands for a
-class of them, and the flows of the class are dealt out to its members afterwards (`planner.methods.aro.several.deal`).
+class of them, and the flows of the class are dealt out to its members afterwards
+(`inakit.planner.methods.aro.several.deal`).
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil
 
-from planner.core.limits.switch_limits import Inp, most_children
-from planner.methods.aro.task import Task
-from planner.trees.unfolding import DirectedLink, unfold, unreachable
-from topo.fabric.fabric import Fabric
+from inakit.planner.core.limits.switch_limits import Inp, most_children
+from inakit.planner.methods.aro.task import Task
+from inakit.planner.trees.unfolding import DirectedLink, unfold, unreachable
+from inakit.topo.fabric.fabric import Fabric
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 
-from planner.methods.aro.several.reduced import Network, Reduced
-from planner.solvers.columns import LinearProgram, Term
-from planner.trees.unfolding import DirectedLink, Path
-from topo.fabric.fabric import Fabric
+from inakit.planner.methods.aro.several.reduced import Network, Reduced
+from inakit.planner.solvers.columns import LinearProgram, Term
+from inakit.planner.trees.unfolding import DirectedLink, Path
+from inakit.topo.fabric.fabric import Fabric
 
 ONE = 1e-6
 """A count of copies above it is one."""

@@ -1,7 +1,7 @@
 """Is there a routing for given rates? The paper's constraints (4) to (10) with r fixed, hence linear, and the answer.
 
 Whether rates are feasible is decided much faster than which rates are best, so this is the only question that is asked
-of the whole network; `planner.methods.aro.several.boxes` chooses the rates to ask about.
+of the whole network; `inakit.planner.methods.aro.several.boxes` chooses the rates to ask about.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from itertools import chain, pairwise
 from math import floor, inf
 from time import monotonic
 
-from planner.core.limits.switch_limits import Inp, most_children
-from planner.methods.aro.several.deal import Flows, deal
-from planner.methods.aro.several.rates import Rates
-from planner.methods.aro.several.reduced import Network, Reduced, grouped
-from planner.methods.aro.several.results import ONE, result_columns, result_parents
-from planner.solvers.columns import INFEASIBLE, LinearProgram, Solution
-from planner.trees.from_paths import sums_of
-from planner.trees.unfolding import DirectedLink, Path
-from topo.fabric.fabric import Fabric
+from inakit.planner.core.limits.switch_limits import Inp, most_children
+from inakit.planner.methods.aro.several.deal import Flows, deal
+from inakit.planner.methods.aro.several.rates import Rates
+from inakit.planner.methods.aro.several.reduced import Network, Reduced, grouped
+from inakit.planner.methods.aro.several.results import ONE, result_columns, result_parents
+from inakit.planner.solvers.columns import INFEASIBLE, LinearProgram, Solution
+from inakit.planner.trees.from_paths import sums_of
+from inakit.planner.trees.unfolding import DirectedLink, Path
+from inakit.topo.fabric.fabric import Fabric
 
 ROUNDING = 1e-9
 WHOLE = 1e-6

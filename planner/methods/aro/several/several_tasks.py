@@ -11,25 +11,25 @@ from collections.abc import Iterator
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from planner.core.limits.switch_limits import Inp, most_children
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from planner.core.solving import FEASIBLE, OPTIMAL, SolverOptions, SolverOutcome
-from planner.methods.aro.several.boxes import Search, with_best_rates
-from planner.methods.aro.several.rates import Rates, Worth
-from planner.methods.aro.several.reduced import Network, network
-from planner.methods.aro.several.routing import Router, Routing, with_results
-from planner.methods.aro.single.search import Least, Steps, least_t
-from planner.methods.aro.task import Task, tasks_of
-from planner.solvers.columns import INFEASIBLE
-from planner.solvers.solve import PROVEN_GAP
-from planner.trees.from_paths import Sender, Summing, plan_from_paths
-from planner.trees.unfolding import Path
-from topo.errors import SolverError
-from topo.fabric.fabric import Fabric
+from inakit.planner.core.limits.switch_limits import Inp, most_children
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.core.solving import FEASIBLE, OPTIMAL, SolverOptions, SolverOutcome
+from inakit.planner.methods.aro.several.boxes import Search, with_best_rates
+from inakit.planner.methods.aro.several.rates import Rates, Worth
+from inakit.planner.methods.aro.several.reduced import Network, network
+from inakit.planner.methods.aro.several.routing import Router, Routing, with_results
+from inakit.planner.methods.aro.single.search import Least, Steps, least_t
+from inakit.planner.methods.aro.task import Task, tasks_of
+from inakit.planner.solvers.columns import INFEASIBLE
+from inakit.planner.solvers.solve import PROVEN_GAP
+from inakit.planner.trees.from_paths import Sender, Summing, plan_from_paths
+from inakit.planner.trees.unfolding import Path
+from inakit.topo.errors import SolverError
+from inakit.topo.fabric.fabric import Fabric
 
 if TYPE_CHECKING:
-    from planner.core.method import Options
+    from inakit.planner.core.method import Options
 
 
 PATIENCE = 4

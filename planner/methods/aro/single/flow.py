@@ -17,13 +17,13 @@ from typing import Any
 
 import pulp
 
-from planner.core.limits.switch_limits import Inp, limited_pipelines, most_children
-from planner.core.solving import FEASIBLE, INFEASIBLE, OPTIMAL, SolverOptions
-from planner.methods.aro.decoupling import TaskGraph
-from planner.methods.aro.single.search import flows_within
-from planner.solvers.solve import run
-from planner.trees.unfolding import DirectedLink
-from topo.errors import SolverError
+from inakit.planner.core.limits.switch_limits import Inp, limited_pipelines, most_children
+from inakit.planner.core.solving import FEASIBLE, INFEASIBLE, OPTIMAL, SolverOptions
+from inakit.planner.methods.aro.decoupling import TaskGraph
+from inakit.planner.methods.aro.single.search import flows_within
+from inakit.planner.solvers.solve import run
+from inakit.planner.trees.unfolding import DirectedLink
+from inakit.topo.errors import SolverError
 
 ANY_GAP = 1e9
 """A relative gap so wide that the first solution will do."""

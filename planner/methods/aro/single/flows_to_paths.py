@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from planner.core.limits.switch_limits import Inp, most_children
-from planner.methods.aro.decoupling import TaskGraph
-from planner.trees.from_paths import Summing
-from planner.trees.unfolding import DirectedLink, Path
+from inakit.planner.core.limits.switch_limits import Inp, most_children
+from inakit.planner.methods.aro.decoupling import TaskGraph
+from inakit.planner.trees.from_paths import Summing
+from inakit.planner.trees.unfolding import DirectedLink, Path
 
 
 def generate_routes(graph: TaskGraph, flows: Mapping[DirectedLink, int]) -> list[Path]:

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, combinations, cycle, islice
 
-from planner.core.plan import MOST_BITS
-from planner.methods.aro.single.search import flows_within
-from planner.trees.unfolding import Path
+from inakit.planner.core.plan import MOST_BITS
+from inakit.planner.methods.aro.single.search import flows_within
+from inakit.planner.trees.unfolding import Path
 
 Flow = tuple[str, ...]
 """The workers whose gradients a flow carries."""

@@ -11,18 +11,18 @@ from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any
 
-from planner.core.solving import FEASIBLE, OPTIMAL, SolverOptions, SolverOutcome
-from planner.methods.aro.decoupling import task_graph
-from planner.methods.aro.single.flow import Counts, Demand, FlowTest
-from planner.methods.aro.single.flows_to_paths import generate_routes
-from planner.methods.aro.single.leafspine import Choice, LeafSpine
-from planner.methods.aro.single.recognise import leaf_spine
-from planner.methods.aro.single.search import Least, Steps, least_t
-from planner.methods.aro.task import Task
-from planner.solvers.solve import PROVEN_GAP
-from planner.trees.unfolding import Path
-from topo.errors import SolverError
-from topo.fabric.fabric import Fabric
+from inakit.planner.core.solving import FEASIBLE, OPTIMAL, SolverOptions, SolverOutcome
+from inakit.planner.methods.aro.decoupling import task_graph
+from inakit.planner.methods.aro.single.flow import Counts, Demand, FlowTest
+from inakit.planner.methods.aro.single.flows_to_paths import generate_routes
+from inakit.planner.methods.aro.single.leafspine import Choice, LeafSpine
+from inakit.planner.methods.aro.single.recognise import leaf_spine
+from inakit.planner.methods.aro.single.search import Least, Steps, least_t
+from inakit.planner.methods.aro.task import Task
+from inakit.planner.solvers.solve import PROVEN_GAP
+from inakit.planner.trees.unfolding import Path
+from inakit.topo.errors import SolverError
+from inakit.topo.fabric.fabric import Fabric
 
 TIDYING_TIME_S = 5.0
 """The most time for removing flows that serve nothing."""

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, product
 from math import inf
 
-from planner.core.limits.switch_limits import most_children
-from planner.methods.aro.single.leafspine import Flow, Leaf, LeafSpine, Spines
-from planner.methods.aro.task import Task
-from topo.fabric.fabric import Fabric
+from inakit.planner.core.limits.switch_limits import most_children
+from inakit.planner.methods.aro.single.leafspine import Flow, Leaf, LeafSpine, Spines
+from inakit.planner.methods.aro.task import Task
+from inakit.topo.fabric.fabric import Fabric
 
 Rack = dict[int, Flow]
 """The workers under a leaf by the pipeline in which they arrive; without INA all are in pipeline 0."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import ceil, floor
 from typing import Generic, TypeVar
 
-from topo.errors import SolverError
+from inakit.topo.errors import SolverError
 
 ROUNDING = 1e-9
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import pulp
 
-from planner.core.solving import SolverOptions, SolverOutcome
-from planner.methods.p4inc_aoi.milp.model import GIGA, binary, check_single, highest_rate, least, schedule_of
-from planner.methods.p4inc_aoi.problem.resources import ROUNDING, Shape
-from planner.methods.p4inc_aoi.problem.schedule import Pair, Schedule
-from planner.methods.p4inc_aoi.problem.system import PlacedJob, Scheduling
-from planner.solvers.solve import run
+from inakit.planner.core.solving import SolverOptions, SolverOutcome
+from inakit.planner.methods.p4inc_aoi.milp.model import GIGA, binary, check_single, highest_rate, least, schedule_of
+from inakit.planner.methods.p4inc_aoi.problem.resources import ROUNDING, Shape
+from inakit.planner.methods.p4inc_aoi.problem.schedule import Pair, Schedule
+from inakit.planner.methods.p4inc_aoi.problem.system import PlacedJob, Scheduling
+from inakit.planner.solvers.solve import run
 
 Place = tuple[int, str | None, int]
 """A job's number, the unit that sums for it or None, a slot."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from planner.core.solving import INFEASIBLE, SolverOptions, SolverOutcome
-from planner.methods.p4inc_aoi.milp.deadline import decide
-from planner.methods.p4inc_aoi.online.pack import earliest_s, pack
-from planner.methods.p4inc_aoi.problem.schedule import Schedule, figures
-from planner.methods.p4inc_aoi.problem.system import Scheduling
-from topo.errors import SolverError
+from inakit.planner.core.solving import INFEASIBLE, SolverOptions, SolverOutcome
+from inakit.planner.methods.p4inc_aoi.milp.deadline import decide
+from inakit.planner.methods.p4inc_aoi.online.pack import earliest_s, pack
+from inakit.planner.methods.p4inc_aoi.problem.schedule import Schedule, figures
+from inakit.planner.methods.p4inc_aoi.problem.system import Scheduling
+from inakit.topo.errors import SolverError
 
 ROUNDING_S = 1e-9
 

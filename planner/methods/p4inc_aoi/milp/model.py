@@ -25,12 +25,12 @@ from typing import Any
 
 import pulp
 
-from planner.core.solving import SolverOptions, SolverOutcome
-from planner.methods.p4inc_aoi.problem.resources import circuits_of
-from planner.methods.p4inc_aoi.problem.schedule import Grant, Pair, Schedule, Slot, pair
-from planner.methods.p4inc_aoi.problem.system import PlacedJob, Scheduling
-from planner.solvers.solve import solve
-from topo.errors import InputError
+from inakit.planner.core.solving import SolverOptions, SolverOutcome
+from inakit.planner.methods.p4inc_aoi.problem.resources import circuits_of
+from inakit.planner.methods.p4inc_aoi.problem.schedule import Grant, Pair, Schedule, Slot, pair
+from inakit.planner.methods.p4inc_aoi.problem.system import PlacedJob, Scheduling
+from inakit.planner.solvers.solve import solve
+from inakit.topo.errors import InputError
 
 LEAST = 1e-3
 """m: the least rate of a transfer, as a part of the rate that sends a job's data in one slot."""

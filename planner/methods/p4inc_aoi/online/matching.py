@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from planner.methods.p4inc_aoi.problem.system import PlacedJob
+from inakit.planner.methods.p4inc_aoi.problem.system import PlacedJob
 
 FloatArray = NDArray[np.float64]
 

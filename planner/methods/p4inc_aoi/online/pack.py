@@ -15,11 +15,11 @@ from math import ceil, inf
 
 import numpy as np
 
-from planner.core.solving import SolverOutcome
-from planner.methods.p4inc_aoi.online.slot_by_slot import cannot_start
-from planner.methods.p4inc_aoi.problem.resources import ROUNDING, Resources, Shape, circuits_of, settle
-from planner.methods.p4inc_aoi.problem.schedule import DUST, Circuit, Grant, Pair, Schedule, Slot
-from planner.methods.p4inc_aoi.problem.system import DataCenter, PlacedJob, Scheduling
+from inakit.planner.core.solving import SolverOutcome
+from inakit.planner.methods.p4inc_aoi.online.slot_by_slot import cannot_start
+from inakit.planner.methods.p4inc_aoi.problem.resources import ROUNDING, Resources, Shape, circuits_of, settle
+from inakit.planner.methods.p4inc_aoi.problem.schedule import DUST, Circuit, Grant, Pair, Schedule, Slot
+from inakit.planner.methods.p4inc_aoi.problem.system import DataCenter, PlacedJob, Scheduling
 
 TRIES, MOST_ROUNDS = 12_000, 200
 """The most jobs packed in all rounds together, and the most rounds: few rounds for many jobs, many for few."""

@@ -10,11 +10,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from planner.core.solving import SolverOutcome
-from planner.methods.p4inc_aoi.problem.resources import Resources, Shape, circuits_of, settle
-from planner.methods.p4inc_aoi.problem.schedule import Grant, Pair, Run, Schedule, Slot
-from planner.methods.p4inc_aoi.problem.system import DataCenter, PlacedJob, Scheduling
-from topo.errors import PlanError
+from inakit.planner.core.solving import SolverOutcome
+from inakit.planner.methods.p4inc_aoi.problem.resources import Resources, Shape, circuits_of, settle
+from inakit.planner.methods.p4inc_aoi.problem.schedule import Grant, Pair, Run, Schedule, Slot
+from inakit.planner.methods.p4inc_aoi.problem.system import DataCenter, PlacedJob, Scheduling
+from inakit.topo.errors import PlanError
 
 
 @dataclass

@@ -12,10 +12,10 @@ from math import inf
 
 import numpy as np
 
-from planner.methods.p4inc_aoi.online.matching import assign_inc, saved_bits
-from planner.methods.p4inc_aoi.online.slot_by_slot import Active, Round
-from planner.methods.p4inc_aoi.online.windows import VirtualPort, ports_of, windows
-from planner.methods.p4inc_aoi.problem.resources import ROUNDING
+from inakit.planner.methods.p4inc_aoi.online.matching import assign_inc, saved_bits
+from inakit.planner.methods.p4inc_aoi.online.slot_by_slot import Active, Round
+from inakit.planner.methods.p4inc_aoi.online.windows import VirtualPort, ports_of, windows
+from inakit.planner.methods.p4inc_aoi.problem.resources import ROUNDING
 
 
 @dataclass(frozen=True)

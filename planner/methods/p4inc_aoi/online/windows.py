@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from planner.methods.p4inc_aoi.online.matching import FloatArray
-from planner.methods.p4inc_aoi.problem.resources import Shape
-from planner.methods.p4inc_aoi.problem.system import DataCenter
+from inakit.planner.methods.p4inc_aoi.online.matching import FloatArray
+from inakit.planner.methods.p4inc_aoi.problem.resources import Shape
+from inakit.planner.methods.p4inc_aoi.problem.system import DataCenter
 
 THRESHOLD_S = 1e-3
 """t_th, the width in s of the range at which the bisection ends."""

@@ -17,9 +17,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from math import isfinite
 
-from planner.methods.p4inc_aoi.problem.schedule import Pair, Schedule, Slot, pair, transfer_ends
-from planner.methods.p4inc_aoi.problem.system import Scheduling
-from topo.errors import PlanError
+from inakit.planner.methods.p4inc_aoi.problem.schedule import Pair, Schedule, Slot, pair, transfer_ends
+from inakit.planner.methods.p4inc_aoi.problem.system import Scheduling
+from inakit.topo.errors import PlanError
 
 TOLERANCE = 1e-6
 

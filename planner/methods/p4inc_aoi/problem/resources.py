@@ -10,8 +10,8 @@ from functools import cached_property
 from itertools import combinations
 from math import ceil
 
-from planner.methods.p4inc_aoi.problem.schedule import Circuit, Pair, pair
-from planner.methods.p4inc_aoi.problem.system import DataCenter, PlacedJob
+from inakit.planner.methods.p4inc_aoi.problem.schedule import Circuit, Pair, pair
+from inakit.planner.methods.p4inc_aoi.problem.system import DataCenter, PlacedJob
 
 ROUNDING = 1e-9
 

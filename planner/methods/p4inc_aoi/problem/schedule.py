@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from planner.core.solving import SolverOutcome
-from planner.methods.p4inc_aoi.problem.system import DataCenter, PlacedJob, Scheduling
+from inakit.planner.core.solving import SolverOutcome
+from inakit.planner.methods.p4inc_aoi.problem.system import DataCenter, PlacedJob, Scheduling
 
 Pair = tuple[str, str]
 """Two units, in the order of their names."""
@@ -128,7 +128,7 @@ def increases(schedule: Schedule) -> Iterator[dict[Pair, int]]:
 
 
 def figures(problem: Scheduling, schedule: Schedule) -> Figures:
-    """The figures of a schedule that `planner.methods.p4inc_aoi.problem.check_schedule` has passed."""
+    """The figures of a schedule that `inakit.planner.methods.p4inc_aoi.problem.check_schedule` has passed."""
     slot_s, spans = problem.center.slot_s, schedule.spans
     iterations, completions = {}, {}
     ends = transfer_ends(problem, schedule)

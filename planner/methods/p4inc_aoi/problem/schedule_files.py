@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from planner.core.files import FILE, to_json
-from planner.methods.p4inc_aoi.problem.schedule import Schedule
-from planner.methods.p4inc_aoi.problem.system import DataCenter, PlacedJob, Scheduling
-from topo.errors import writing
-from topo.files.reader import read_file
-from topo.files.validation import validate
+from inakit.planner.core.files import FILE, to_json
+from inakit.planner.methods.p4inc_aoi.problem.schedule import Schedule
+from inakit.planner.methods.p4inc_aoi.problem.system import DataCenter, PlacedJob, Scheduling
+from inakit.topo.errors import writing
+from inakit.topo.files.reader import read_file
+from inakit.topo.files.validation import validate
 
 
 @dataclass(frozen=True)

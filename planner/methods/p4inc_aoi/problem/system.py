@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import inf, isfinite
 
-from topo.errors import InputError
+from inakit.topo.errors import InputError
 
 TRAINING, MAPREDUCE = "training", "mapreduce"
 KINDS = (TRAINING, MAPREDUCE)

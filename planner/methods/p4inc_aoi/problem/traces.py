@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from planner.methods.p4inc_aoi.problem.system import MAPREDUCE, TRAINING, DataCenter, PlacedJob
-from topo.errors import InputError
+from inakit.planner.methods.p4inc_aoi.problem.system import MAPREDUCE, TRAINING, DataCenter, PlacedJob
+from inakit.topo.errors import InputError
 
 PHILLY_WORKERS = (2, 4, 8, 16)
 GRADIENT_BYTES = (102e6, 548e6)

@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
-from switch.fast.compile.actions import headers
-from switch.fast.compile.actions.copies import clone, recirculate, resubmit, truncate
-from switch.fast.compile.actions.digests import digest
-from switch.fast.compile.actions.externs import claim, field_of, log_message, random_number, unsigned_number
-from switch.fast.compile.actions.jumps import blocks_of, jump, jump_if_zero
-from switch.fast.compile.context import Context, located
-from switch.fast.compile.expressions import calculations
-from switch.fast.compile.expressions.standard_metadata import set_late_clock
-from switch.fast.compile.expressions.values import WORD, Value, constant, truncated, unsigned_word
-from switch.fast.compile.pipelines.tables import colour
-from switch.fast.layout.field_usage import may_change, written_by
-from switch.program.actions import Action, Argument, Primitive
-from switch.program.calculations import Calculation
-from switch.program.expressions import ElementField, Expression, HeaderReference
-from switch.program.externs import Counter, Meter, Register
-from switch.program.headers import Field
-from switch.program.v1model import DROP_PORT, STANDARD_METADATA
-from topo.errors import UnsupportedError
+from inakit.switch.fast.compile.actions import headers
+from inakit.switch.fast.compile.actions.copies import clone, recirculate, resubmit, truncate
+from inakit.switch.fast.compile.actions.digests import digest
+from inakit.switch.fast.compile.actions.externs import claim, field_of, log_message, random_number, unsigned_number
+from inakit.switch.fast.compile.actions.jumps import blocks_of, jump, jump_if_zero
+from inakit.switch.fast.compile.context import Context, located
+from inakit.switch.fast.compile.expressions import calculations
+from inakit.switch.fast.compile.expressions.standard_metadata import set_late_clock
+from inakit.switch.fast.compile.expressions.values import WORD, Value, constant, truncated, unsigned_word
+from inakit.switch.fast.compile.pipelines.tables import colour
+from inakit.switch.fast.layout.field_usage import may_change, written_by
+from inakit.switch.program.actions import Action, Argument, Primitive
+from inakit.switch.program.calculations import Calculation
+from inakit.switch.program.expressions import ElementField, Expression, HeaderReference
+from inakit.switch.program.externs import Counter, Meter, Register
+from inakit.switch.program.headers import Field
+from inakit.switch.program.v1model import DROP_PORT, STANDARD_METADATA
+from inakit.topo.errors import UnsupportedError
 
 Handler = Callable[..., None]
 Index = tuple[Expression, int]

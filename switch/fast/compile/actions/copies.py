@@ -5,9 +5,9 @@ An action only notes in `asked` what is to be done; architecture.py does it at t
 
 from __future__ import annotations
 
-from switch.fast.compile.actions.externs import unsigned_number
-from switch.fast.compile.context import Context
-from switch.program.expressions import Expression
+from inakit.switch.fast.compile.actions.externs import unsigned_number
+from inakit.switch.fast.compile.context import Context
+from inakit.switch.program.expressions import Expression
 
 SESSIONS, LISTS = 0x7FFF, 0xFFFF
 """The bits that BMv2 keeps of the number of a mirror session, and of a list of fields."""

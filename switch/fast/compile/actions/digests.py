@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from switch.fast.compile.context import Context
-from switch.fast.layout.digest_rings import COUNTS, RING, ring_name
-from switch.program.expressions import Expression
-from switch.program.headers import Field
+from inakit.switch.fast.compile.context import Context
+from inakit.switch.fast.layout.digest_rings import COUNTS, RING, ring_name
+from inakit.switch.program.expressions import Expression
+from inakit.switch.program.headers import Field
 
 LISTS = 0xFFFF
 """The bits that BMv2 keeps of the number of a list of fields."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from switch.fast.compile.context import Context
-from switch.fast.compile.expressions.values import WORD, Value, unsigned_word
-from switch.fast.layout.layout import FAILED, RANDOM
-from switch.program.actions import Argument, Arguments, Text
-from switch.program.expressions import Expression
-from switch.program.headers import Field
-from topo.errors import UnsupportedError
+from inakit.switch.fast.compile.context import Context
+from inakit.switch.fast.compile.expressions.values import WORD, Value, unsigned_word
+from inakit.switch.fast.layout.layout import FAILED, RANDOM
+from inakit.switch.program.actions import Argument, Arguments, Text
+from inakit.switch.program.expressions import Expression
+from inakit.switch.program.headers import Field
+from inakit.topo.errors import UnsupportedError
 
 
 def field_of(argument: Argument) -> Field:

@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
-from switch.fast.compile.context import Context
-from switch.fast.layout.variable_fields import Variable
-from switch.program.actions import Argument
-from switch.program.expressions import Constant, Expression, HeaderReference, Operation, StackReference, UnionReference
-from switch.program.headers import Field
-from topo.errors import UnsupportedError
+from inakit.switch.fast.compile.context import Context
+from inakit.switch.fast.layout.variable_fields import Variable
+from inakit.switch.program.actions import Argument
+from inakit.switch.program.expressions import (
+    Constant,
+    Expression,
+    HeaderReference,
+    Operation,
+    StackReference,
+    UnionReference,
+)
+from inakit.switch.program.headers import Field
+from inakit.topo.errors import UnsupportedError
 
 MOST_SWAPPED = 256  # bytes: half of what eBPF has for all variables of a function
 Case = TypeVar("Case")

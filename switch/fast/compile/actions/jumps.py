@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from switch.fast.compile.context import Context, located
-from switch.program.actions import JUMPS, Action, Primitive
-from switch.program.expressions import Constant, Expression
-from topo.errors import UnsupportedError
+from inakit.switch.fast.compile.context import Context, located
+from inakit.switch.program.actions import JUMPS, Action, Primitive
+from inakit.switch.program.expressions import Constant, Expression
+from inakit.topo.errors import UnsupportedError
 
 
 def blocks_of(action: Action) -> Iterator[tuple[str, tuple[Primitive, ...]]]:

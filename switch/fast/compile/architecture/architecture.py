@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from switch.fast.compile.actions.digests import emit_learning
-from switch.fast.compile.architecture.passes import emit_keeping, emit_passes
-from switch.fast.compile.architecture.saved_state import emit_restoring, emit_saving
-from switch.fast.compile.context import Context
-from switch.fast.compile.expressions.standard_metadata import set_clock, set_egress_time, set_standard, standard
-from switch.fast.layout.layout import LOST
-from switch.program.v1model import DROP_PORT, NORMAL, PORTS, RECIRCULATED, REPLICATED
+from inakit.switch.fast.compile.actions.digests import emit_learning
+from inakit.switch.fast.compile.architecture.passes import emit_keeping, emit_passes
+from inakit.switch.fast.compile.architecture.saved_state import emit_restoring, emit_saving
+from inakit.switch.fast.compile.context import Context
+from inakit.switch.fast.compile.expressions.standard_metadata import set_clock, set_egress_time, set_standard, standard
+from inakit.switch.fast.layout.layout import LOST
+from inakit.switch.program.v1model import DROP_PORT, NORMAL, PORTS, RECIRCULATED, REPLICATED
 
 
 def emit_architecture(context: Context) -> None:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from switch.fast.compile.actions.digests import emit_learning
-from switch.fast.compile.architecture.saved_state import emit_restoring, emit_saving
-from switch.fast.compile.context import Context
-from switch.fast.compile.expressions.standard_metadata import set_standard, standard
-from switch.fast.layout.layout import MIRRORS
-from switch.program.headers import Field
-from switch.program.v1model import (
+from inakit.switch.fast.compile.actions.digests import emit_learning
+from inakit.switch.fast.compile.architecture.saved_state import emit_restoring, emit_saving
+from inakit.switch.fast.compile.context import Context
+from inakit.switch.fast.compile.expressions.standard_metadata import set_standard, standard
+from inakit.switch.fast.layout.layout import MIRRORS
+from inakit.switch.program.headers import Field
+from inakit.switch.program.v1model import (
     DROP_PORT,
     EGRESS_CLONE,
     INGRESS_CLONE,

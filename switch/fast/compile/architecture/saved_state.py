@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from switch.fast.compile.context import Context
-from switch.fast.layout.field_usage import meter_results, statements_of, written_by
-from switch.program.headers import Field
+from inakit.switch.fast.compile.context import Context
+from inakit.switch.fast.layout.field_usage import meter_results, statements_of, written_by
+from inakit.switch.program.headers import Field
 
 
 def kept_for_copies(context: Context) -> list[Field]:

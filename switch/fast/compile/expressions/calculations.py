@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
-from switch.fast.compile.context import Context, located
-from switch.fast.compile.expressions.values import WORD, word_text
-from switch.fast.layout.bits import store
-from switch.fast.layout.crc_parameters import CHOSEN, crc_array
-from switch.fast.layout.table_layout import COPIES
-from switch.program.calculations import CRC_CUSTOM, Calculation, Payload, SizedNumber
-from switch.program.expressions import HeaderReference
-from switch.program.headers import Field
-from topo.errors import UnsupportedError
+from inakit.switch.fast.compile.context import Context, located
+from inakit.switch.fast.compile.expressions.values import WORD, word_text
+from inakit.switch.fast.layout.bits import store
+from inakit.switch.fast.layout.crc_parameters import CHOSEN, crc_array
+from inakit.switch.fast.layout.table_layout import COPIES
+from inakit.switch.program.calculations import CRC_CUSTOM, Calculation, Payload, SizedNumber
+from inakit.switch.program.expressions import HeaderReference
+from inakit.switch.program.headers import Field
+from inakit.topo.errors import UnsupportedError
 
 
 @dataclass(frozen=True)

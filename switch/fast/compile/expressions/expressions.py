@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from switch.fast.compile.expressions.operators import OPERATORS
-from switch.fast.compile.expressions.values import (
+from inakit.switch.fast.compile.expressions.operators import OPERATORS
+from inakit.switch.fast.compile.expressions.values import (
     WIDE,
     WORD,
     Value,
@@ -18,9 +18,9 @@ from switch.fast.compile.expressions.values import (
     sign_extended,
     unsigned_word,
 )
-from switch.program.expressions import Boolean, Constant, Expression, Operation, Parameter, Unknown, Validity
-from switch.program.headers import Field
-from topo.errors import UnsupportedError
+from inakit.switch.program.expressions import Boolean, Constant, Expression, Operation, Parameter, Unknown, Validity
+from inakit.switch.program.headers import Field
+from inakit.topo.errors import UnsupportedError
 
 
 class Expressions:

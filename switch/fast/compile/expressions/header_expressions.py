@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 
-from switch.program.expressions import (
+from inakit.switch.program.expressions import (
     Constant,
     ElementField,
     Expression,
@@ -17,9 +17,9 @@ from switch.program.expressions import (
     UnionReference,
     Validity,
 )
-from switch.program.headers import Field
-from switch.program.program import Program
-from topo.errors import UnsupportedError
+from inakit.switch.program.headers import Field
+from inakit.switch.program.program import Program
+from inakit.topo.errors import UnsupportedError
 
 REWRITTEN = ("dereference_header_stack", "last_stack_index", "size_stack", "valid", "valid_union")
 """The operators that are rewritten; no other file needs to know them."""

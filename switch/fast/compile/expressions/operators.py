@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from switch.fast.compile.expressions.values import WORD, Value, constant, demand, number_of, sign_extended
+from inakit.switch.fast.compile.expressions.values import WORD, Value, constant, demand, number_of, sign_extended
 
 WIDEST_SHIFT = 4096
 """Ranges are computed for shifts up to this many bits; a longer shift counts as this one."""

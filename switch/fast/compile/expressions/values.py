@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from topo.errors import UnsupportedError
+from inakit.topo.errors import UnsupportedError
 
 WORD = 64
 WIDE = 128

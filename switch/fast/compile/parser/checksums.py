@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from switch.fast.compile.context import Context, located
-from switch.fast.compile.expressions.calculations import algorithm_of, call
-from switch.fast.compile.expressions.values import unsigned_word
-from switch.program.calculations import Checksum
+from inakit.switch.fast.compile.context import Context, located
+from inakit.switch.fast.compile.expressions.calculations import algorithm_of, call
+from inakit.switch.fast.compile.expressions.values import unsigned_word
+from inakit.switch.program.calculations import Checksum
 
 
 def emit_verification(context: Context) -> None:

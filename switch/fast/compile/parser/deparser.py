@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from switch.fast.compile.context import Context
-from switch.fast.compile.expressions.values import WIDE
-from switch.fast.compile.parser.checksums import emit_update
-from switch.fast.compile.parser.parser_positions import HeaderPlaces
-from switch.fast.layout.bits import store, whole_bytes
-from switch.program.headers import Field, Header
+from inakit.switch.fast.compile.context import Context
+from inakit.switch.fast.compile.expressions.values import WIDE
+from inakit.switch.fast.compile.parser.checksums import emit_update
+from inakit.switch.fast.compile.parser.parser_positions import HeaderPlaces
+from inakit.switch.fast.layout.bits import store, whole_bytes
+from inakit.switch.program.headers import Field, Header
 
 
 def emit_deparser(context: Context, places: HeaderPlaces) -> None:

@@ -10,18 +10,18 @@ from collections.abc import Callable
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 
-from switch.fast.compile.actions.actions import PRIMITIVES, assign
-from switch.fast.compile.actions.headers import make_valid
-from switch.fast.compile.context import Context, located
-from switch.fast.compile.expressions.header_expressions import ParsedStacks
-from switch.fast.compile.expressions.values import WIDE, WORD, Value, word_text
-from switch.fast.compile.parser.checksums import emit_verification
-from switch.fast.compile.parser.parser_positions import HeaderPlaces, Position
-from switch.fast.layout.bits import load, whole_bytes
-from switch.fast.layout.field_usage import written_by
-from switch.fast.layout.variable_fields import Variable
-from switch.program.actions import JUMPS, Argument, Primitive
-from switch.program.expressions import (
+from inakit.switch.fast.compile.actions.actions import PRIMITIVES, assign
+from inakit.switch.fast.compile.actions.headers import make_valid
+from inakit.switch.fast.compile.context import Context, located
+from inakit.switch.fast.compile.expressions.header_expressions import ParsedStacks
+from inakit.switch.fast.compile.expressions.values import WIDE, WORD, Value, word_text
+from inakit.switch.fast.compile.parser.checksums import emit_verification
+from inakit.switch.fast.compile.parser.parser_positions import HeaderPlaces, Position
+from inakit.switch.fast.layout.bits import load, whole_bytes
+from inakit.switch.fast.layout.field_usage import written_by
+from inakit.switch.fast.layout.variable_fields import Variable
+from inakit.switch.program.actions import JUMPS, Argument, Primitive
+from inakit.switch.program.expressions import (
     Constant,
     Expression,
     HeaderReference,
@@ -31,9 +31,9 @@ from switch.program.expressions import (
     UnionStackReference,
     Unknown,
 )
-from switch.program.headers import Field, Header
-from switch.program.parser import ParserState, Transition
-from topo.errors import UnsupportedError
+from inakit.switch.program.headers import Field, Header
+from inakit.switch.program.parser import ParserState, Transition
+from inakit.topo.errors import UnsupportedError
 
 MAX_PARSER_STATES = 256
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from switch.fast.compile.context import Context, located
-from switch.fast.compile.expressions.values import word_text
-from switch.fast.compile.pipelines.tables import default_text, emit_choice, emit_lookup, emit_note_of_hit, word_of
-from switch.program.actions import Action, ActionCall
-from switch.program.pipelines import Conditional, Node, Pipeline, Table
-from topo.errors import UnsupportedError
+from inakit.switch.fast.compile.context import Context, located
+from inakit.switch.fast.compile.expressions.values import word_text
+from inakit.switch.fast.compile.pipelines.tables import (
+    default_text,
+    emit_choice,
+    emit_lookup,
+    emit_note_of_hit,
+    word_of,
+)
+from inakit.switch.program.actions import Action, ActionCall
+from inakit.switch.program.pipelines import Conditional, Node, Pipeline, Table
+from inakit.topo.errors import UnsupportedError
 
 
 def emit_pipeline(context: Context, pipeline: Pipeline) -> None:

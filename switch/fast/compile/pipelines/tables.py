@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from switch.fast.compile.context import Context
-from switch.fast.compile.expressions.calculations import call, has_payload
-from switch.fast.compile.expressions.values import WIDE, WORD, Value, unsigned_word, word_text
-from switch.fast.layout.entry_arrays import (
+from inakit.switch.fast.compile.context import Context
+from inakit.switch.fast.compile.expressions.calculations import call, has_payload
+from inakit.switch.fast.compile.expressions.values import WIDE, WORD, Value, unsigned_word, word_text
+from inakit.switch.fast.layout.entry_arrays import (
     METER_RATES,
     counts_array,
     default_array,
@@ -15,14 +15,14 @@ from switch.fast.layout.entry_arrays import (
     members_array,
     meter_array,
 )
-from switch.fast.layout.layout import STARTED, ValueSetLayout
-from switch.fast.layout.records import WORD_BYTES, MemoryRecord
-from switch.fast.layout.table_layout import COPIES, GROUP, GROUP_RECORD, TableLayout
-from switch.program.expressions import Unknown
-from switch.program.externs import Meter
-from switch.program.headers import Field
-from switch.program.pipelines import MatchKey, Table
-from topo.errors import UnsupportedError
+from inakit.switch.fast.layout.layout import STARTED, ValueSetLayout
+from inakit.switch.fast.layout.records import WORD_BYTES, MemoryRecord
+from inakit.switch.fast.layout.table_layout import COPIES, GROUP, GROUP_RECORD, TableLayout
+from inakit.switch.program.expressions import Unknown
+from inakit.switch.program.externs import Meter
+from inakit.switch.program.headers import Field
+from inakit.switch.program.pipelines import MatchKey, Table
+from inakit.topo.errors import UnsupportedError
 
 
 def declare_entries(context: Context, layout: TableLayout) -> None:

@@ -11,8 +11,8 @@ import errno
 import os
 from typing import Protocol
 
-from switch.fast.load.kernel.libbpf import library, must
-from topo.errors import InputError
+from inakit.switch.fast.load.kernel.libbpf import library, must
+from inakit.topo.errors import InputError
 
 INGRESS, EGRESS = 1, 2  # enum bpf_tc_attach_point
 REPLACE = 1  # BPF_TC_F_REPLACE

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import socket
 
-from switch.fast.load.build import EBPF
-from switch.fast.load.kernel.attach import Attachment, attach_egress
-from switch.fast.load.kernel.libbpf import BpfObject, failure
-from topo.c_library import build
+from inakit.switch.fast.load.build import EBPF
+from inakit.switch.fast.load.kernel.attach import Attachment, attach_egress
+from inakit.switch.fast.load.kernel.libbpf import BpfObject, failure
+from inakit.topo.c_library import build
 
 PROGRAM = "from_host"
 SOURCE = '#include "host_packets.h"\n'

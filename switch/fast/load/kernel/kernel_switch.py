@@ -17,11 +17,11 @@ from pathlib import Path
 
 import numpy as np
 
-from switch.fast.compile.generate import GeneratedC, generate
-from switch.fast.layout.layout import ARRIVALS, GROUPS
-from switch.fast.load.build import EBPF
-from switch.fast.load.kernel.attach import Attachment, attach
-from switch.fast.load.kernel.libbpf import (
+from inakit.switch.fast.compile.generate import GeneratedC, generate
+from inakit.switch.fast.layout.layout import ARRIVALS, GROUPS
+from inakit.switch.fast.load.build import EBPF
+from inakit.switch.fast.load.kernel.attach import Attachment, attach
+from inakit.switch.fast.load.kernel.libbpf import (
     BpfObject,
     failure,
     map_info,
@@ -30,13 +30,13 @@ from switch.fast.load.kernel.libbpf import (
     update_map,
     verified_instructions,
 )
-from switch.fast.load.kernel.needs import explanation, lacking, needs_of
-from switch.fast.load.kernel.switch_cpu import Steering, next_cpu, on_cpu, steer
-from switch.fast.load.state.shared_state import StatefulSwitch, SwitchState
-from switch.program.program import Program
-from switch.program.v1model import DROP_PORT
-from topo.c_library import build
-from topo.errors import InputError, MachineError, RunError
+from inakit.switch.fast.load.kernel.needs import explanation, lacking, needs_of
+from inakit.switch.fast.load.kernel.switch_cpu import Steering, next_cpu, on_cpu, steer
+from inakit.switch.fast.load.state.shared_state import StatefulSwitch, SwitchState
+from inakit.switch.program.program import Program
+from inakit.switch.program.v1model import DROP_PORT
+from inakit.topo.c_library import build
+from inakit.topo.errors import InputError, MachineError, RunError
 
 MEMORY_MAP = ".bss.memory"
 PORT_MAP = "port_of_ifindex"

@@ -8,12 +8,12 @@ import weakref
 
 import numpy as np
 
-from switch.fast.layout.layout import GROUPS, ProgramLayout
-from switch.fast.load.kernel.kernel_switch import MEMORY_MAP, KernelTables
-from switch.fast.load.kernel.libbpf import open_map
-from switch.fast.load.state.state_reader import StateReader
-from switch.handle import Handle
-from switch.program.program import Program
+from inakit.switch.fast.layout.layout import GROUPS, ProgramLayout
+from inakit.switch.fast.load.kernel.kernel_switch import MEMORY_MAP, KernelTables
+from inakit.switch.fast.load.kernel.libbpf import open_map
+from inakit.switch.fast.load.state.state_reader import StateReader
+from inakit.switch.handle import Handle
+from inakit.switch.program.program import Program
 
 
 class KernelView(StateReader):

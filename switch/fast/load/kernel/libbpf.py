@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from topo.errors import MachineError, RunError
+from inakit.topo.errors import MachineError, RunError
 
 PROGRAM_INFO_BYTES, VERIFIED_AT = 256, 216  # struct bpf_prog_info, and where its `verified_insns` is
 MAP_INFO_BYTES = 128  # struct bpf_map_info: type, id, key_size, value_size, ..., 32 bits each

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
-from switch.fast.load.build import EBPF
-from switch.fast.load.kernel.kernel_probes import (
+from inakit.switch.fast.load.build import EBPF
+from inakit.switch.fast.load.kernel.kernel_probes import (
     ARRAY,
     HASH,
     has_batches,
@@ -25,13 +25,13 @@ from switch.fast.load.kernel.kernel_probes import (
     has_steering,
     is_recent,
 )
-from switch.fast.load.kernel.libbpf import library
-from switch.fast.load.kernel.object_contents import helpers_of, map_types_of
-from switch.fast.load.kernel.switch_cpu import no_steering
-from topo.c_library import check_compiler
-from topo.errors import MachineError
-from topo.live.needs import in_user_namespace, missing_capabilities
-from topo.live.processors import steering_file
+from inakit.switch.fast.load.kernel.libbpf import library
+from inakit.switch.fast.load.kernel.object_contents import helpers_of, map_types_of
+from inakit.switch.fast.load.kernel.switch_cpu import no_steering
+from inakit.topo.c_library import check_compiler
+from inakit.topo.errors import MachineError
+from inakit.topo.live.needs import in_user_namespace, missing_capabilities
+from inakit.topo.live.processors import steering_file
 
 HELPERS = {
     1: ("bpf_map_lookup_elem", "3.19"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterator
 
-from switch.fast.load.kernel.libbpf import library
+from inakit.switch.fast.load.kernel.libbpf import library
 
 CALL_HELPER = 0x85  # the instruction; its source register is 0, unlike in a call to a function of the program
 INSTRUCTION_BYTES = 8

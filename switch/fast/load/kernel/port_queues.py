@@ -10,11 +10,11 @@ from __future__ import annotations
 import shutil
 import subprocess
 
-from switch.fast.layout.field_usage import statements_of
-from switch.program.pipelines import Table
-from switch.program.program import Program
-from switch.program.v1model import QUEUE_DEPTH
-from topo.errors import UnsupportedError
+from inakit.switch.fast.layout.field_usage import statements_of
+from inakit.switch.program.pipelines import Table
+from inakit.switch.program.program import Program
+from inakit.switch.program.v1model import QUEUE_DEPTH
+from inakit.topo.errors import UnsupportedError
 
 UNIT_BYTES = 16_000
 """More than any packet has that is not a large segment."""

@@ -10,8 +10,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from topo.errors import MachineError
-from topo.live.processors import steer_packets, steering_file, switch_processors
+from inakit.topo.errors import MachineError
+from inakit.topo.live.processors import steer_packets, steering_file, switch_processors
 
 turns = itertools.count()
 

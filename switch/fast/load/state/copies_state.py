@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from switch.control.data_plane import Digest
-from switch.entries import MirrorSession
-from switch.fast.layout.layout import MIRRORS, ProgramLayout
-from switch.fast.load.state.digests import DigestReader
-from switch.fast.tables.rows import Memory
-from topo.errors import UnsupportedError
+from inakit.switch.control.data_plane import Digest
+from inakit.switch.entries import MirrorSession
+from inakit.switch.fast.layout.layout import MIRRORS, ProgramLayout
+from inakit.switch.fast.load.state.digests import DigestReader
+from inakit.switch.fast.tables.rows import Memory
+from inakit.topo.errors import UnsupportedError
 
 
 class CopiesState:

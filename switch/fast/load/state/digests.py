@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from switch.control.data_plane import Digest
-from switch.fast.layout.digest_rings import COUNTS, RING, ring_name
-from switch.fast.layout.layout import ProgramLayout
+from inakit.switch.control.data_plane import Digest
+from inakit.switch.fast.layout.digest_rings import COUNTS, RING, ring_name
+from inakit.switch.fast.layout.layout import ProgramLayout
 
 
 class DigestReader:

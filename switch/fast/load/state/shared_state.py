@@ -13,9 +13,9 @@ from contextlib import AbstractContextManager, nullcontext
 import numpy as np
 from numpy.typing import NDArray
 
-from switch.control.data_plane import Digest, Rates
-from switch.control.entry_check import action_call, check_entries, default_call
-from switch.entries import (
+from inakit.switch.control.data_plane import Digest, Rates
+from inakit.switch.control.entry_check import action_call, check_entries, default_call
+from inakit.switch.entries import (
     DefaultAction,
     Entry,
     MeterRates,
@@ -25,18 +25,18 @@ from switch.entries import (
     TableEntry,
     ValueSetMember,
 )
-from switch.fast.layout.layout import GROUP_BYTES, GROUP_KEY_BYTES, GROUPS, MAX_REPLICAS, STARTED, ProgramLayout
-from switch.fast.load.state.copies_state import CopiesState
-from switch.fast.load.state.digests import DigestReader
-from switch.fast.load.state.state_reader import StateReader
-from switch.fast.tables.crc_parameters import write_crc
-from switch.fast.tables.hashed import HashTable, Tables
-from switch.fast.tables.meters import MeterCells
-from switch.fast.tables.rows import Memory
-from switch.fast.tables.running_table import Clock, RunningTable
-from switch.fast.tables.value_sets import ValueSetMembers
-from switch.program.calculations import CrcParameters
-from topo.errors import InputError, RunError
+from inakit.switch.fast.layout.layout import GROUP_BYTES, GROUP_KEY_BYTES, GROUPS, MAX_REPLICAS, STARTED, ProgramLayout
+from inakit.switch.fast.load.state.copies_state import CopiesState
+from inakit.switch.fast.load.state.digests import DigestReader
+from inakit.switch.fast.load.state.state_reader import StateReader
+from inakit.switch.fast.tables.crc_parameters import write_crc
+from inakit.switch.fast.tables.hashed import HashTable, Tables
+from inakit.switch.fast.tables.meters import MeterCells
+from inakit.switch.fast.tables.rows import Memory
+from inakit.switch.fast.tables.running_table import Clock, RunningTable
+from inakit.switch.fast.tables.value_sets import ValueSetMembers
+from inakit.switch.program.calculations import CrcParameters
+from inakit.topo.errors import InputError, RunError
 
 BetweenPackets = Callable[[], AbstractContextManager[object]]
 """Inside such a context no packet is in the switch whenever the caller's code runs."""

@@ -8,14 +8,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from switch.control.match_rules import by_priority, rank
-from switch.entries import MulticastGroup, TableEntry, group_of_nodes
-from switch.fast.layout.entry_arrays import counts_array, members_array
-from switch.fast.layout.layout import FAILED, GROUPS, LOST, ProgramLayout
-from switch.fast.layout.table_layout import TableLayout
-from switch.fast.tables.hashed import Tables
-from switch.fast.tables.rows import Memory, Row
-from switch.fast.tables.stores import store_of
+from inakit.switch.control.match_rules import by_priority, rank
+from inakit.switch.entries import MulticastGroup, TableEntry, group_of_nodes
+from inakit.switch.fast.layout.entry_arrays import counts_array, members_array
+from inakit.switch.fast.layout.layout import FAILED, GROUPS, LOST, ProgramLayout
+from inakit.switch.fast.layout.table_layout import TableLayout
+from inakit.switch.fast.tables.hashed import Tables
+from inakit.switch.fast.tables.rows import Memory, Row
+from inakit.switch.fast.tables.stores import store_of
 
 
 class StateReader:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property
 
-from switch.program.headers import Field, Header
-from switch.program.program import Program
+from inakit.switch.program.headers import Field, Header
+from inakit.switch.program.program import Program
 
 NO_SESSION = -1
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from switch.interpret.state.packets.packet import Packet, PacketPlaces
+from inakit.switch.interpret.state.packets.packet import Packet, PacketPlaces
 
 
 class MetadataSlot(NamedTuple):

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from switch.interpret.state.packets.packet import Packet, PacketPlaces, Value
-from switch.interpret.state.tables.table_state import Installed
-from switch.program.actions import ActionCall, Primitive
-from switch.program.headers import Field
-from switch.program.parser import ParserState
-from switch.program.pipelines import Conditional, Table
+from inakit.switch.interpret.state.packets.packet import Packet, PacketPlaces, Value
+from inakit.switch.interpret.state.tables.table_state import Installed
+from inakit.switch.program.actions import ActionCall, Primitive
+from inakit.switch.program.headers import Field
+from inakit.switch.program.parser import ParserState
+from inakit.switch.program.pipelines import Conditional, Table
 
 Result = TypeVar("Result")
 

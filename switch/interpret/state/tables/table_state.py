@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
-from switch.control.match_rules import Identity, identity_of, masked_key, rank
-from switch.entries import KeyPart
-from switch.interpret.state.tables.overlapping_entries import OverlappingEntries
-from switch.program.actions import ActionCall
-from switch.program.pipelines import Table
-from topo.errors import InputError
+from inakit.switch.control.match_rules import Identity, identity_of, masked_key, rank
+from inakit.switch.entries import KeyPart
+from inakit.switch.interpret.state.tables.overlapping_entries import OverlappingEntries
+from inakit.switch.program.actions import ActionCall
+from inakit.switch.program.pipelines import Table
+from inakit.topo.errors import InputError
 
 REMEMBERED = 4096
 """The results of at most so many lookups are remembered."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from switch.server.p4runtime.entities.container import Container, cell, expect_id, index_in, indices
-from switch.server.p4runtime.entities.direct_resources import checked_counts, counts_message, no_color_counts
-from switch.server.p4runtime.entities.rates import config_message, rates_of
-from switch.server.p4runtime.protocol.faults import invalid
-from switch.server.p4runtime.protocol.messages import Message, v1
-from switch.server.p4runtime.schema.schema import CounterSchema, MeterSchema, RegisterSchema
+from inakit.switch.server.p4runtime.entities.container import Container, cell, expect_id, index_in, indices
+from inakit.switch.server.p4runtime.entities.direct_resources import checked_counts, counts_message, no_color_counts
+from inakit.switch.server.p4runtime.entities.rates import config_message, rates_of
+from inakit.switch.server.p4runtime.protocol.faults import invalid
+from inakit.switch.server.p4runtime.protocol.messages import Message, v1
+from inakit.switch.server.p4runtime.schema.schema import CounterSchema, MeterSchema, RegisterSchema
 
 
 class Counters(Container):

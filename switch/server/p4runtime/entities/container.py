@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from enum import IntEnum
 
-from switch.control.control_plane import ControlPlane
-from switch.server.p4runtime.protocol.faults import Code, Fault, invalid
-from switch.server.p4runtime.protocol.messages import Message, v1
-from switch.server.p4runtime.schema.schema import Schema
+from inakit.switch.control.control_plane import ControlPlane
+from inakit.switch.server.p4runtime.protocol.faults import Code, Fault, invalid
+from inakit.switch.server.p4runtime.protocol.messages import Message, v1
+from inakit.switch.server.p4runtime.schema.schema import Schema
 
 
 class Kind(IntEnum):

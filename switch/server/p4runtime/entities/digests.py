@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from switch.control.control_plane import ControlPlane
-from switch.control.requests.learning import MOST_SAMPLES
-from switch.server.p4runtime.entities.container import Container, expect_id
-from switch.server.p4runtime.entities.profiles import copy_of
-from switch.server.p4runtime.protocol.faults import Code, Fault, invalid, not_found
-from switch.server.p4runtime.protocol.messages import Message, v1
-from switch.server.p4runtime.schema.schema import DigestSchema, Schema
+from inakit.switch.control.control_plane import ControlPlane
+from inakit.switch.control.requests.learning import MOST_SAMPLES
+from inakit.switch.server.p4runtime.entities.container import Container, expect_id
+from inakit.switch.server.p4runtime.entities.profiles import copy_of
+from inakit.switch.server.p4runtime.protocol.faults import Code, Fault, invalid, not_found
+from inakit.switch.server.p4runtime.protocol.messages import Message, v1
+from inakit.switch.server.p4runtime.schema.schema import DigestSchema, Schema
 
 
 class Digests(Container):

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from switch.server.p4runtime.entities.container import Container, Kind
-from switch.server.p4runtime.entities.direct_resources import (
+from inakit.switch.server.p4runtime.entities.container import Container, Kind
+from inakit.switch.server.p4runtime.entities.direct_resources import (
     Note,
     expect_meter,
     no_color_counts,
     write_counts,
 )
-from switch.server.p4runtime.entities.rates import rates_of
-from switch.server.p4runtime.entities.tables import Tables
-from switch.server.p4runtime.protocol.faults import Code, Fault, invalid
-from switch.server.p4runtime.protocol.messages import Message, v1
-from switch.server.p4runtime.schema.schema import TableSchema
+from inakit.switch.server.p4runtime.entities.rates import rates_of
+from inakit.switch.server.p4runtime.entities.tables import Tables
+from inakit.switch.server.p4runtime.protocol.faults import Code, Fault, invalid
+from inakit.switch.server.p4runtime.protocol.messages import Message, v1
+from inakit.switch.server.p4runtime.schema.schema import TableSchema
 
 
 class DirectArray(Container):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from switch.control.control_plane import ControlPlane
-from switch.server.p4runtime.entities.rates import config_message, rates_of
-from switch.server.p4runtime.protocol.faults import Code, Fault, invalid
-from switch.server.p4runtime.protocol.messages import Message, v1
-from switch.server.p4runtime.schema.matches import Key
-from switch.server.p4runtime.schema.schema import TableSchema
+from inakit.switch.control.control_plane import ControlPlane
+from inakit.switch.server.p4runtime.entities.rates import config_message, rates_of
+from inakit.switch.server.p4runtime.protocol.faults import Code, Fault, invalid
+from inakit.switch.server.p4runtime.protocol.messages import Message, v1
+from inakit.switch.server.p4runtime.schema.matches import Key
+from inakit.switch.server.p4runtime.schema.schema import TableSchema
 
 
 @dataclass

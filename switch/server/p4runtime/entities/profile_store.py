@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from switch.control.control_plane import ControlPlane
-from switch.program.v1model import PORTS
-from switch.server.p4runtime.protocol.bytestrings import decode
-from switch.server.p4runtime.protocol.faults import Code, Fault, invalid, not_found
-from switch.server.p4runtime.protocol.messages import Message
-from switch.server.p4runtime.schema.calls import Call
-from switch.server.p4runtime.schema.schema import ProfileSchema
+from inakit.switch.control.control_plane import ControlPlane
+from inakit.switch.program.v1model import PORTS
+from inakit.switch.server.p4runtime.protocol.bytestrings import decode
+from inakit.switch.server.p4runtime.protocol.faults import Code, Fault, invalid, not_found
+from inakit.switch.server.p4runtime.protocol.messages import Message
+from inakit.switch.server.p4runtime.schema.calls import Call
+from inakit.switch.server.p4runtime.schema.schema import ProfileSchema
 
 MOST_WEIGHT = 4096
 """The weights of a group sum up to at most this number."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from switch.control.control_plane import ControlPlane
-from switch.server.p4runtime.entities.container import Container, expect_id
-from switch.server.p4runtime.entities.profile_store import Choice, ProfileStore, watched
-from switch.server.p4runtime.protocol.faults import Code, Fault, invalid
-from switch.server.p4runtime.protocol.messages import Message, v1
-from switch.server.p4runtime.schema.calls import Call, call_message, read_call
-from switch.server.p4runtime.schema.schema import Schema
+from inakit.switch.control.control_plane import ControlPlane
+from inakit.switch.server.p4runtime.entities.container import Container, expect_id
+from inakit.switch.server.p4runtime.entities.profile_store import Choice, ProfileStore, watched
+from inakit.switch.server.p4runtime.protocol.faults import Code, Fault, invalid
+from inakit.switch.server.p4runtime.protocol.messages import Message, v1
+from inakit.switch.server.p4runtime.schema.calls import Call, call_message, read_call
+from inakit.switch.server.p4runtime.schema.schema import Schema
 
 Stores = dict[int, ProfileStore]
 """The action profiles by their ids."""

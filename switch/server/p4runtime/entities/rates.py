@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from switch.control.data_plane import Rates
-from switch.server.p4runtime.protocol.faults import Code, Fault, invalid
-from switch.server.p4runtime.protocol.messages import Message, v1
+from inakit.switch.control.data_plane import Rates
+from inakit.switch.server.p4runtime.protocol.faults import Code, Fault, invalid
+from inakit.switch.server.p4runtime.protocol.messages import Message, v1
 
 PER_MICROSECOND = 1e6
 TWO_RATE_THREE_COLOR = 0

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from switch.control.control_plane import ControlPlane
-from switch.control.entry_check import MAX_REPLICA, MAX_SESSION
-from switch.entries import MirrorSession
-from switch.program.v1model import PORTS
-from switch.server.p4runtime.entities.container import Container, within
-from switch.server.p4runtime.entities.profiles import copy_of
-from switch.server.p4runtime.protocol.bytestrings import decode
-from switch.server.p4runtime.protocol.faults import Code, Fault, invalid, not_found
-from switch.server.p4runtime.protocol.messages import Message, v1
-from switch.server.p4runtime.schema.schema import Schema
+from inakit.switch.control.control_plane import ControlPlane
+from inakit.switch.control.entry_check import MAX_REPLICA, MAX_SESSION
+from inakit.switch.entries import MirrorSession
+from inakit.switch.program.v1model import PORTS
+from inakit.switch.server.p4runtime.entities.container import Container, within
+from inakit.switch.server.p4runtime.entities.profiles import copy_of
+from inakit.switch.server.p4runtime.protocol.bytestrings import decode
+from inakit.switch.server.p4runtime.protocol.faults import Code, Fault, invalid, not_found
+from inakit.switch.server.p4runtime.protocol.messages import Message, v1
+from inakit.switch.server.p4runtime.schema.schema import Schema
 
 FIRST_OF_SESSIONS = 1 << 15
 """The multicast group of clone session 0; groups of clients are below."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from switch.control.control_plane import ControlPlane
-from switch.control.held import HeldDefault, HeldEntry
-from switch.control.refusals import RefusalKind, Refused
-from switch.entries import DefaultAction, TableEntry
-from switch.server.p4runtime.entities.container import Container, Kind, expect_id, within
-from switch.server.p4runtime.entities.direct_resources import (
+from inakit.switch.control.control_plane import ControlPlane
+from inakit.switch.control.held import HeldDefault, HeldEntry
+from inakit.switch.control.refusals import RefusalKind, Refused
+from inakit.switch.entries import DefaultAction, TableEntry
+from inakit.switch.server.p4runtime.entities.container import Container, Kind, expect_id, within
+from inakit.switch.server.p4runtime.entities.direct_resources import (
     Note,
     add_resources,
     bring,
@@ -18,13 +18,13 @@ from switch.server.p4runtime.entities.direct_resources import (
     check_resources,
     note_of,
 )
-from switch.server.p4runtime.entities.profiles import Stores
-from switch.server.p4runtime.entities.table_actions import TableActions
-from switch.server.p4runtime.protocol.faults import Code, Fault, fault_of, invalid, not_found
-from switch.server.p4runtime.protocol.messages import Message, v1
-from switch.server.p4runtime.schema.calls import call_message
-from switch.server.p4runtime.schema.matches import Key, matches_of, read_key
-from switch.server.p4runtime.schema.schema import Schema, TableSchema
+from inakit.switch.server.p4runtime.entities.profiles import Stores
+from inakit.switch.server.p4runtime.entities.table_actions import TableActions
+from inakit.switch.server.p4runtime.protocol.faults import Code, Fault, fault_of, invalid, not_found
+from inakit.switch.server.p4runtime.protocol.messages import Message, v1
+from inakit.switch.server.p4runtime.schema.calls import call_message
+from inakit.switch.server.p4runtime.schema.matches import Key, matches_of, read_key
+from inakit.switch.server.p4runtime.schema.schema import Schema, TableSchema
 
 MOST = (1 << 31) - 1
 """The greatest priority. Of P4Runtime's the greatest wins, of BMv2's the least: they sum up to this number."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from switch.server.p4runtime.entities.container import Container, expect_id
-from switch.server.p4runtime.protocol.bytestrings import encode
-from switch.server.p4runtime.protocol.faults import Code, Fault, invalid
-from switch.server.p4runtime.protocol.messages import Message, v1
-from switch.server.p4runtime.schema.matches import read_match
-from switch.server.p4runtime.schema.schema import ValueSetSchema
+from inakit.switch.server.p4runtime.entities.container import Container, expect_id
+from inakit.switch.server.p4runtime.protocol.bytestrings import encode
+from inakit.switch.server.p4runtime.protocol.faults import Code, Fault, invalid
+from inakit.switch.server.p4runtime.protocol.messages import Message, v1
+from inakit.switch.server.p4runtime.schema.matches import read_match
+from inakit.switch.server.p4runtime.schema.schema import ValueSetSchema
 
 
 class ValueSets(Container):

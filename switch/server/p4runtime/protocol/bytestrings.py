@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from switch.server.p4runtime.protocol.faults import Code, Fault
+from inakit.switch.server.p4runtime.protocol.faults import Code, Fault
 
 
 def encode(number: int) -> bytes:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from switch.control.refusals import RefusalKind, Refused
-from topo.errors import InputError, UnsupportedError
+from inakit.switch.control.refusals import RefusalKind, Refused
+from inakit.topo.errors import InputError, UnsupportedError
 
 
 class Code(IntEnum):

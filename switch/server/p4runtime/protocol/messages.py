@@ -16,7 +16,7 @@ from typing import Any
 from google.protobuf import any_pb2, descriptor_pool, message_factory
 from google.rpc import status_pb2
 
-from topo.errors import MachineError
+from inakit.topo.errors import MachineError
 
 Message = Any
 """A message of a class that is made while the program runs."""

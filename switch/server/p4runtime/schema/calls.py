@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from switch.server.p4runtime.protocol.bytestrings import decode, encode
-from switch.server.p4runtime.protocol.faults import Code, Fault, invalid
-from switch.server.p4runtime.protocol.messages import Message, v1
-from switch.server.p4runtime.schema.schema import DEFAULT_ONLY, TABLE_ONLY, ActionSchema, TableSchema
+from inakit.switch.server.p4runtime.protocol.bytestrings import decode, encode
+from inakit.switch.server.p4runtime.protocol.faults import Code, Fault, invalid
+from inakit.switch.server.p4runtime.protocol.messages import Message, v1
+from inakit.switch.server.p4runtime.schema.schema import DEFAULT_ONLY, TABLE_ONLY, ActionSchema, TableSchema
 
 Call = tuple[str, tuple[int, ...]]
 """The name of an action, and its parameters in the order of the program."""

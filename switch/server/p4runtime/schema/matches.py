@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from switch.entries import KeyPart, Lpm, Range, Ternary
-from switch.server.p4runtime.protocol.bytestrings import decode, encode
-from switch.server.p4runtime.protocol.faults import invalid
-from switch.server.p4runtime.protocol.messages import Message, v1
-from switch.server.p4runtime.schema.schema import MatchField, TableSchema
+from inakit.switch.entries import KeyPart, Lpm, Range, Ternary
+from inakit.switch.server.p4runtime.protocol.bytestrings import decode, encode
+from inakit.switch.server.p4runtime.protocol.faults import invalid
+from inakit.switch.server.p4runtime.protocol.messages import Message, v1
+from inakit.switch.server.p4runtime.schema.schema import MatchField, TableSchema
 
 Key = tuple[KeyPart, ...]
 

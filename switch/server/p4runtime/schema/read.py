@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TypeVar
 
-from switch.program.externs import ActionProfile, Counter, Meter, Register, ValueSet
-from switch.program.program import Program
-from switch.server.p4runtime.protocol.faults import invalid
-from switch.server.p4runtime.protocol.messages import Message
-from switch.server.p4runtime.schema.schema import (
+from inakit.switch.program.externs import ActionProfile, Counter, Meter, Register, ValueSet
+from inakit.switch.program.program import Program
+from inakit.switch.server.p4runtime.protocol.faults import invalid
+from inakit.switch.server.p4runtime.protocol.messages import Message
+from inakit.switch.server.p4runtime.schema.schema import (
     ActionSchema,
     CounterSchema,
     DigestSchema,
@@ -24,8 +24,8 @@ from switch.server.p4runtime.schema.schema import (
     TableSchema,
     ValueSetSchema,
 )
-from switch.server.p4runtime.schema.tables import bits_of, kind_of, read_table
-from switch.server.p4runtime.schema.type_layouts import layout_of
+from inakit.switch.server.p4runtime.schema.tables import bits_of, kind_of, read_table
+from inakit.switch.server.p4runtime.schema.type_layouts import layout_of
 
 Declared = TypeVar("Declared")
 Read = TypeVar("Read")

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
 
-from switch.control.match_rules import by_priority
-from switch.program.externs import ActionProfile, Counter, Meter, Register, ValueSet
-from switch.program.pipelines import Table
-from switch.program.program import Program
-from switch.server.p4runtime.protocol.faults import Code, Fault, not_found
-from switch.server.p4runtime.protocol.messages import Message
-from switch.server.p4runtime.schema.type_layouts import Layout
+from inakit.switch.control.match_rules import by_priority
+from inakit.switch.program.externs import ActionProfile, Counter, Meter, Register, ValueSet
+from inakit.switch.program.pipelines import Table
+from inakit.switch.program.program import Program
+from inakit.switch.server.p4runtime.protocol.faults import Code, Fault, not_found
+from inakit.switch.server.p4runtime.protocol.messages import Message
+from inakit.switch.server.p4runtime.schema.type_layouts import Layout
 
 TABLE_ONLY, DEFAULT_ONLY = 1, 2
 """Scopes of an action in a table."""

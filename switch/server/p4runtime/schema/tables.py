@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from switch.program.pipelines import MatchKey, Table
-from switch.program.program import Program
-from switch.server.p4runtime.protocol.faults import invalid
-from switch.server.p4runtime.protocol.messages import Message
-from switch.server.p4runtime.schema.schema import ActionSchema, MatchField, MeterSchema, TableSchema
-from switch.server.p4runtime.schema.type_layouts import translated_bits
+from inakit.switch.program.pipelines import MatchKey, Table
+from inakit.switch.program.program import Program
+from inakit.switch.server.p4runtime.protocol.faults import invalid
+from inakit.switch.server.p4runtime.protocol.messages import Message
+from inakit.switch.server.p4runtime.schema.schema import ActionSchema, MatchField, MeterSchema, TableSchema
+from inakit.switch.server.p4runtime.schema.type_layouts import translated_bits
 
 KINDS = {2: "exact", 3: "lpm", 4: "ternary", 5: "range", 6: "optional"}
 """The kinds of matches by their numbers in `MatchField.MatchType`."""

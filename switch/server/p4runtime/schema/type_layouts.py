@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from switch.server.p4runtime.protocol.bytestrings import decode, decode_signed, encode, encode_signed
-from switch.server.p4runtime.protocol.faults import Code, Fault, invalid
-from switch.server.p4runtime.protocol.messages import Message, v1
+from inakit.switch.server.p4runtime.protocol.bytestrings import decode, decode_signed, encode, encode_signed
+from inakit.switch.server.p4runtime.protocol.faults import Code, Fault, invalid
+from inakit.switch.server.p4runtime.protocol.messages import Message, v1
 
 
 class Layout(Protocol):

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
-from switch.server.p4runtime.protocol.faults import Code, Fault, invalid, not_found
-from switch.server.p4runtime.protocol.messages import Message, Status, v1
-from switch.server.p4runtime.stream.role_scope import RoleScope, read_scope
+from inakit.switch.server.p4runtime.protocol.faults import Code, Fault, invalid, not_found
+from inakit.switch.server.p4runtime.protocol.messages import Message, Status, v1
+from inakit.switch.server.p4runtime.stream.role_scope import RoleScope, read_scope
 
 MOST_CLIENTS = 512
 """The streams that a role may have open."""

@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from switch.control.requests.learning import DigestBatch, Sample
-from switch.server.p4runtime.entities.digests import Digests
-from switch.server.p4runtime.protocol.faults import invalid
-from switch.server.p4runtime.protocol.messages import Message, v1
+from inakit.switch.control.requests.learning import DigestBatch, Sample
+from inakit.switch.server.p4runtime.entities.digests import Digests
+from inakit.switch.server.p4runtime.protocol.faults import invalid
+from inakit.switch.server.p4runtime.protocol.messages import Message, v1
 
 MOST_MESSAGES = 4096
 """A list whose config has no bound has at most so many messages."""

@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable
 from itertools import count
 
-from switch.control.refusals import Refused
-from switch.server.p4runtime.entities.direct_resources import Note
-from switch.server.p4runtime.entities.tables import Tables, inverted
-from switch.server.p4runtime.protocol.messages import Message, v1
-from switch.server.p4runtime.schema.matches import matches_of
-from switch.server.p4runtime.schema.schema import TableSchema
+from inakit.switch.control.refusals import Refused
+from inakit.switch.server.p4runtime.entities.direct_resources import Note
+from inakit.switch.server.p4runtime.entities.tables import Tables, inverted
+from inakit.switch.server.p4runtime.protocol.messages import Message, v1
+from inakit.switch.server.p4runtime.schema.matches import matches_of
+from inakit.switch.server.p4runtime.schema.schema import TableSchema
 
 SOONEST_NS = 1_000_000
 """An entry is looked at no more often than once in this time."""

@@ -5,10 +5,10 @@ The fields of the header stand in the order of the P4Info, bit by bit; its last 
 
 from __future__ import annotations
 
-from switch.server.p4runtime.protocol.bytestrings import decode, encode
-from switch.server.p4runtime.protocol.faults import invalid
-from switch.server.p4runtime.protocol.messages import Message, v1
-from switch.server.p4runtime.schema.schema import PacketHeader, Parameter
+from inakit.switch.server.p4runtime.protocol.bytestrings import decode, encode
+from inakit.switch.server.p4runtime.protocol.faults import invalid
+from inakit.switch.server.p4runtime.protocol.messages import Message, v1
+from inakit.switch.server.p4runtime.schema.schema import PacketHeader, Parameter
 
 PADDING = ("_", "pad")
 """How fields begin that a client may leave out, and are then 0."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-from switch.server.p4runtime.protocol.faults import Code, Fault, invalid
-from switch.server.p4runtime.protocol.messages import Message
+from inakit.switch.server.p4runtime.protocol.faults import Code, Fault, invalid
+from inakit.switch.server.p4runtime.protocol.messages import Message
 
 UINT32, BYTES, BOOL, MESSAGE = 13, 12, 8, 11
 ONE, MANY = 1, 3

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from switch.control.data_plane import Rates
-from switch.server.thrift.description import description
-from switch.server.thrift.handlers.handler import Handler
-from switch.server.thrift.values import GREATEST_I64, signed, unsigned
+from inakit.switch.control.data_plane import Rates
+from inakit.switch.server.thrift.description import description
+from inakit.switch.server.thrift.handlers.handler import Handler
+from inakit.switch.server.thrift.values import GREATEST_I64, signed, unsigned
 
 
 class ArrayRequests(Handler):

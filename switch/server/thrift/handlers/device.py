@@ -5,13 +5,13 @@ from __future__ import annotations
 from hashlib import md5
 from typing import Any
 
-from switch.control.refusals import RefusalKind, Refused
-from switch.program.calculations import CrcParameters
-from switch.server.thrift.description import description
-from switch.server.thrift.handlers.handler import Handler
-from switch.server.thrift.resource_ids import resource_ids
-from switch.server.thrift.values import unsigned
-from topo.errors import UnsupportedError
+from inakit.switch.control.refusals import RefusalKind, Refused
+from inakit.switch.program.calculations import CrcParameters
+from inakit.switch.server.thrift.description import description
+from inakit.switch.server.thrift.handlers.handler import Handler
+from inakit.switch.server.thrift.resource_ids import resource_ids
+from inakit.switch.server.thrift.values import unsigned
+from inakit.topo.errors import UnsupportedError
 
 
 class DeviceRequests(Handler):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from switch.control.control_plane import ControlPlane
-from switch.program.pipelines import Table
-from switch.server.served_switch import ServedSwitch
+from inakit.switch.control.control_plane import ControlPlane
+from inakit.switch.program.pipelines import Table
+from inakit.switch.server.served_switch import ServedSwitch
 
 
 @dataclass(frozen=True)

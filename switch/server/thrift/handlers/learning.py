@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from switch.server.thrift.handlers.handler import Handler
-from switch.server.thrift.values import unsigned
+from inakit.switch.server.thrift.handlers.handler import Handler
+from inakit.switch.server.thrift.values import unsigned
 
 
 class LearningRequests(Handler):

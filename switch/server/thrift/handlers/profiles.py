@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from switch.control.held import HeldGroup, HeldMember
-from switch.server.thrift.description import description
-from switch.server.thrift.handlers.handler import Handler
-from switch.server.thrift.values import message_params, params_of
+from inakit.switch.control.held import HeldGroup, HeldMember
+from inakit.switch.server.thrift.description import description
+from inakit.switch.server.thrift.handlers.handler import Handler
+from inakit.switch.server.thrift.values import message_params, params_of
 
 
 class ProfileRequests(Handler):

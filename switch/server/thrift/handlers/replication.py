@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from switch.control.control_plane import ControlPlane
-from switch.control.refusals import RefusalKind, Refused
-from switch.server.thrift.handlers.handler import Handler
+from inakit.switch.control.control_plane import ControlPlane
+from inakit.switch.control.refusals import RefusalKind, Refused
+from inakit.switch.server.thrift.handlers.handler import Handler
 
 
 class SimplePreLag(Handler):

@@ -6,12 +6,12 @@ from contextlib import suppress
 from time import time_ns
 from typing import Any
 
-from switch.control.control_plane import ControlPlane
-from switch.control.entry_check import MAX_SESSION
-from switch.control.refusals import Refused
-from switch.entries import MirrorSession
-from switch.server.thrift.description import description
-from switch.server.thrift.handlers.handler import Handler
+from inakit.switch.control.control_plane import ControlPlane
+from inakit.switch.control.entry_check import MAX_SESSION
+from inakit.switch.control.refusals import Refused
+from inakit.switch.entries import MirrorSession
+from inakit.switch.server.thrift.description import description
+from inakit.switch.server.thrift.handlers.handler import Handler
 
 DONE = 0
 """What functions return that cannot fail."""

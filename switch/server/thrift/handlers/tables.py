@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from switch.control.held import HeldDefault, HeldEntry
-from switch.control.refusals import RefusalKind, Refused
-from switch.entries import DefaultAction, KeyPart, TableEntry
-from switch.server.thrift.description import description
-from switch.server.thrift.handlers.handler import Handler
-from switch.server.thrift.values import key_of, message_key, message_params, params_of, signed, unsigned
+from inakit.switch.control.held import HeldDefault, HeldEntry
+from inakit.switch.control.refusals import RefusalKind, Refused
+from inakit.switch.entries import DefaultAction, KeyPart, TableEntry
+from inakit.switch.server.thrift.description import description
+from inakit.switch.server.thrift.handlers.handler import Handler
+from inakit.switch.server.thrift.values import key_of, message_key, message_params, params_of, signed, unsigned
 
 NO_PRIORITY = -1
 """The priority that BMv2 tells of entries whose keys cannot overlap."""

@@ -7,7 +7,7 @@ import json
 from contextlib import ExitStack
 from typing import Any
 
-from switch.testing.ptf.platform import PtfOptions, start
+from inakit.switch.testing.ptf.platform import PtfOptions, start
 
 
 def platform_config_update(config: dict[str, Any]) -> None:

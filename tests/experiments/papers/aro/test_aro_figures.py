@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from tolerance import assert_within
 
-from experiments.run.run import Run, run_plan
-from experiments.worlds.registry import find_world
-from planner.core.plan import Plan
-from planner.core.problem import Job, Problem
-from planner.core.solving import SolverOutcome
-from planner.trees.from_paths import plan_from_paths
-from topo.fabric.generators import named_fabric, with_capacity
-from traffic.wire.frames import FRAGMENT
+from inakit.experiments.run.run import Run, run_plan
+from inakit.experiments.worlds.registry import find_world
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Job, Problem
+from inakit.planner.core.solving import SolverOutcome
+from inakit.planner.trees.from_paths import plan_from_paths
+from inakit.topo.fabric.generators import named_fabric, with_capacity
+from inakit.traffic.wire.frames import FRAGMENT
 
 pytestmark = pytest.mark.root
 

@@ -11,21 +11,21 @@ import pytest
 from rich.console import Console
 from tiers import long_unless
 
-from experiments.papers.aro import efficiency as aro_efficiency
-from experiments.papers.aro.sample import Case, cases, sample
-from experiments.papers.aro.schemes import EXACT, LEVELS, Ask, Found, measure, quantised, scheme_of
-from experiments.papers.aro.setting import CAPACITY_BPS, MJMT, SJST, AroSetting
-from experiments.papers.common import statements
-from experiments.papers.common.figure import Request
-from experiments.papers.common.sweep import Result, Trial
-from experiments.papers.figures import FIGURES, find_figure
-from planner.core.solving import SolverOptions
-from planner.methods.aro.accelerated import accelerated
-from planner.methods.aro.single.recognise import leaf_spine as recognise
-from planner.methods.aro.task import tasks_of
-from planner.methods.aro.variants import LiteralOptions
-from planner.registry import METHODS
-from traffic.measure.verdict import Verdict
+from inakit.experiments.papers.aro import efficiency as aro_efficiency
+from inakit.experiments.papers.aro.sample import Case, cases, sample
+from inakit.experiments.papers.aro.schemes import EXACT, LEVELS, Ask, Found, measure, quantised, scheme_of
+from inakit.experiments.papers.aro.setting import CAPACITY_BPS, MJMT, SJST, AroSetting
+from inakit.experiments.papers.common import statements
+from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.sweep import Result, Trial
+from inakit.experiments.papers.figures import FIGURES, find_figure
+from inakit.planner.core.solving import SolverOptions
+from inakit.planner.methods.aro.accelerated import accelerated
+from inakit.planner.methods.aro.single.recognise import leaf_spine as recognise
+from inakit.planner.methods.aro.task import tasks_of
+from inakit.planner.methods.aro.variants import LiteralOptions
+from inakit.planner.registry import METHODS
+from inakit.traffic.measure.verdict import Verdict
 
 LITTLE = AroSetting(workers=16, leaves=4, share=0.7)
 FILES = {".csv", ".png", ".svg"}
@@ -42,7 +42,7 @@ def printed(console: Console) -> str:
 @pytest.fixture
 def little(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make networks and time limits small; what the figures draw and print stays the same."""
-    from experiments.papers.aro import effectiveness as aro  # noqa: PLC0415
+    from inakit.experiments.papers.aro import effectiveness as aro  # noqa: PLC0415
 
     for module, name in [
         *((aro, name) for name in ("SJST", "SHARES", "SIZES", "PIPELINES", "TASKS", "JOBS", "FLAT")),

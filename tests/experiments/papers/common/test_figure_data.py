@@ -20,15 +20,15 @@ from matplotlib.patches import Rectangle
 from rich.console import Console
 from tiers import long_unless
 
-from experiments.papers.common import drawing, panel_kinds, points
-from experiments.papers.common.figure import Request
-from experiments.papers.common.panels import Panel
-from experiments.papers.figures import FIGURES
-from experiments.papers.inarouting import instances
-from experiments.papers.inarouting.setting import INSTANCES
-from experiments.papers.inart import relaxation_time as inart_lp
-from experiments.papers.inart.setting import SETTINGS, drawn_problem
-from experiments.papers.soar import running_time, utilisation
+from inakit.experiments.papers.common import drawing, panel_kinds, points
+from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.panels import Panel
+from inakit.experiments.papers.figures import FIGURES
+from inakit.experiments.papers.inarouting import instances
+from inakit.experiments.papers.inarouting.setting import INSTANCES
+from inakit.experiments.papers.inart import relaxation_time as inart_lp
+from inakit.experiments.papers.inart.setting import SETTINGS, drawn_problem
+from inakit.experiments.papers.soar import running_time, utilisation
 
 SIMULATED = [(paper, name) for paper, found in FIGURES.items() for name, figure in found.items() if figure.simulated]
 FIRST = dict(reversed(SIMULATED)).items()
@@ -149,9 +149,9 @@ def saved_as(path: Path, panels: list[Panel], saved: list[tuple[Canvas, list[Pan
 
 @pytest.mark.parametrize("name", ["fig4", "fig5", "fig7", "fig8", "fig9"])
 def test_goats_training_leaves_a_csv(name: str, saved: list[tuple[Canvas, list[Panel]]], tmp_path: Path) -> None:
-    from experiments.papers.goat.testbed import SCHEMES  # noqa: PLC0415
-    from experiments.papers.goat.training import CHARTS  # noqa: PLC0415
-    from experiments.papers.goat.training_runs import Epoch, EpochRun, keep  # noqa: PLC0415
+    from inakit.experiments.papers.goat.testbed import SCHEMES  # noqa: PLC0415
+    from inakit.experiments.papers.goat.training import CHARTS  # noqa: PLC0415
+    from inakit.experiments.papers.goat.training_runs import Epoch, EpochRun, keep  # noqa: PLC0415
 
     settings = [EpochRun(*place, scheme) for place in CHARTS[name].places(quick=True) for scheme in SCHEMES]
     runs = [(setting, Epoch(0.1 + n / 10, 40 + n, 0, 0, "VALID")) for n, setting in enumerate(settings)]
@@ -164,7 +164,7 @@ def test_goats_training_leaves_a_csv(name: str, saved: list[tuple[Canvas, list[P
 def test_inarts_runs_leave_a_csv(
     name: str, saved: list[tuple[Canvas, list[Panel]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from experiments.papers.inart import emulated, testbed  # noqa: PLC0415
+    from inakit.experiments.papers.inart import emulated, testbed  # noqa: PLC0415
 
     for module in (emulated, testbed):
         monkeypatch.setattr(module, "sweep", made_up_sweep)
@@ -175,8 +175,8 @@ def test_inarts_runs_leave_a_csv(
 def test_goats_asynchrony_leaves_a_csv_with_gaps_where_no_run_was_valid(
     saved: list[tuple[Canvas, list[Panel]]], tmp_path: Path
 ) -> None:
-    from experiments.papers.goat.asynchrony_panels import panels  # noqa: PLC0415
-    from experiments.papers.goat.asynchrony_report import AsynchronyPoint  # noqa: PLC0415
+    from inakit.experiments.papers.goat.asynchrony_panels import panels  # noqa: PLC0415
+    from inakit.experiments.papers.goat.asynchrony_report import AsynchronyPoint  # noqa: PLC0415
 
     def point(policy: str, spread: float, draw: int, verdict: str = "VALID", window: int = 256) -> AsynchronyPoint:
         transfers = 10 + 5 * spread + draw
@@ -191,7 +191,7 @@ def test_goats_asynchrony_leaves_a_csv_with_gaps_where_no_run_was_valid(
 
 
 def test_planned_and_measured_rates_leave_a_csv(saved: list[tuple[Canvas, list[Panel]]], tmp_path: Path) -> None:
-    from experiments.papers.common.planned_measured import RateRow, panel  # noqa: PLC0415
+    from inakit.experiments.papers.common.planned_measured import RateRow, panel  # noqa: PLC0415
 
     names = ("aro", "random", "grid", "aggtree", "forest")
     rows = [RateRow("leaf-spine", name, 500e3, 490e3 + n, True, "VALID") for n, name in enumerate(names)]
@@ -201,8 +201,8 @@ def test_planned_and_measured_rates_leave_a_csv(saved: list[tuple[Canvas, list[P
 
 
 def test_four_racks_and_their_circuits_leave_a_csv(saved: list[tuple[Canvas, list[Panel]]], tmp_path: Path) -> None:
-    from experiments.papers.p4inc_aoi.testbed_reductions import reductions_panel  # noqa: PLC0415
-    from experiments.papers.p4inc_aoi.testbed_report import ScenarioRow, Totals, panels  # noqa: PLC0415
+    from inakit.experiments.papers.p4inc_aoi.testbed_reductions import reductions_panel  # noqa: PLC0415
+    from inakit.experiments.papers.p4inc_aoi.testbed_report import ScenarioRow, Totals, panels  # noqa: PLC0415
 
     totals = {
         name: Totals({"ResNet50": 8.0 - n, "VGG16": 20.0 - n}, 10 - n)
@@ -214,7 +214,7 @@ def test_four_racks_and_their_circuits_leave_a_csv(saved: list[tuple[Canvas, lis
 
 
 def test_what_crosses_between_units_leaves_a_csv(saved: list[tuple[Canvas, list[Panel]]], tmp_path: Path) -> None:
-    from experiments.papers.p4inc_aoi.crossings import Crossing, panel  # noqa: PLC0415
+    from inakit.experiments.papers.p4inc_aoi.crossings import Crossing, panel  # noqa: PLC0415
 
     found = [Crossing("compact", 0, 0, (), 0.1, "VALID"), Crossing("fragmented", 2000, 2100, ("u1-u4",), 0.1, "VALID")]
     saved_as(tmp_path / "figure", [panel(found)], saved)
@@ -223,7 +223,7 @@ def test_what_crosses_between_units_leaves_a_csv(saved: list[tuple[Canvas, list[
 def test_new_routes_leave_a_csv(saved: list[tuple[Canvas, list[Panel]]], tmp_path: Path) -> None:
     from types import SimpleNamespace  # noqa: PLC0415
 
-    from experiments.papers.inart.replanned import panel  # noqa: PLC0415
+    from inakit.experiments.papers.inart.replanned import panel  # noqa: PLC0415
 
     entry = {"planned": {"sending_rate_bps": 20e6}, "measured": {"sending_rate_bps": 19e6}}
     records = [SimpleNamespace(planners={"inart-forest": entry}), SimpleNamespace(planners={"a": entry, "b": entry})]

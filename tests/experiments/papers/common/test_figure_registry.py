@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from command import inakit, nothing_left
 
-from experiments.papers.figures import FIGURES, figures, find_figure
-from topo.errors import InputError
+from inakit.experiments.papers.figures import FIGURES, figures, find_figure
+from inakit.topo.errors import InputError
 
 
 def test_every_figure_is_listed_and_found() -> None:

@@ -15,21 +15,21 @@ from matplotlib.figure import Figure as Canvas
 from own_planner import NAME, add_racks_in_turn
 from rich.console import Console
 
-from experiments.papers.aro.schemes import measure
-from experiments.papers.aro.setting import CAPACITY_BPS, SJST, AroSetting
-from experiments.papers.atro import topologies as atro
-from experiments.papers.closed_loop import frontier
-from experiments.papers.common.figure import Request
-from experiments.papers.common.sweep import Trial
-from experiments.papers.figures import FIGURES
-from experiments.papers.goat import simulation as goat_simulation
-from experiments.papers.goat.testbed import compared as on_goats_testbed
-from experiments.papers.inart import setting as inart
-from experiments.papers.inart.emulated import emulated as in_inarts_network
-from experiments.papers.inart.testbed import compared as on_inarts_testbed
-from planner.core.method import Options
-from planner.core.plan import Plan
-from planner.registry import METHODS
+from inakit.experiments.papers.aro.schemes import measure
+from inakit.experiments.papers.aro.setting import CAPACITY_BPS, SJST, AroSetting
+from inakit.experiments.papers.atro import topologies as atro
+from inakit.experiments.papers.closed_loop import frontier
+from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.sweep import Trial
+from inakit.experiments.papers.figures import FIGURES
+from inakit.experiments.papers.goat import simulation as goat_simulation
+from inakit.experiments.papers.goat.testbed import compared as on_goats_testbed
+from inakit.experiments.papers.inart import setting as inart
+from inakit.experiments.papers.inart.emulated import emulated as in_inarts_network
+from inakit.experiments.papers.inart.testbed import compared as on_inarts_testbed
+from inakit.planner.core.method import Options
+from inakit.planner.core.plan import Plan
+from inakit.planner.registry import METHODS
 
 TAKES_PART = ["aro fig7", "aro fig8", "aro fig9", "aro fig10", "atro fig3", "atro fig4", "atro fig5"]
 TAKES_PART += [f"goat fig{number}" for number in (10, 11, 12, 13)]

@@ -10,22 +10,22 @@ import pytest
 from rich.console import Console
 from tolerance import assert_within
 
-from experiments.papers.aro import by_packets
-from experiments.papers.aro.schemes import LEVELS, SCHEMES, Ask
-from experiments.papers.aro.setting import CAPACITY_BPS, SJST
-from experiments.papers.common.emulated_runs import run_emulated
-from experiments.papers.common.figure import Request
-from experiments.papers.common.planned_measured import run_plans
-from experiments.papers.figures import find_figure
-from experiments.papers.goat.training_runs import EpochRun, epoch
-from experiments.papers.inart import emulated as inart_emulated
-from experiments.papers.inart.charts import FigurePoint
-from experiments.papers.inart.setting import LBMM, MODELS
-from experiments.papers.p4inc_aoi import testbed as aoi_testbed
-from experiments.papers.p4inc_aoi.testbed_setting import TESTBED
-from topo.errors import InputError
-from topo.fabric.fabric import QUEUE_PACKETS
-from traffic.wire.frames import FRAGMENT
+from inakit.experiments.papers.aro import by_packets
+from inakit.experiments.papers.aro.schemes import LEVELS, SCHEMES, Ask
+from inakit.experiments.papers.aro.setting import CAPACITY_BPS, SJST
+from inakit.experiments.papers.common.emulated_runs import run_emulated
+from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.planned_measured import run_plans
+from inakit.experiments.papers.figures import find_figure
+from inakit.experiments.papers.goat.training_runs import EpochRun, epoch
+from inakit.experiments.papers.inart import emulated as inart_emulated
+from inakit.experiments.papers.inart.charts import FigurePoint
+from inakit.experiments.papers.inart.setting import LBMM, MODELS
+from inakit.experiments.papers.p4inc_aoi import testbed as aoi_testbed
+from inakit.experiments.papers.p4inc_aoi.testbed_setting import TESTBED
+from inakit.topo.errors import InputError
+from inakit.topo.fabric.fabric import QUEUE_PACKETS
+from inakit.traffic.wire.frames import FRAGMENT
 
 pytestmark = pytest.mark.compiler
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from experiments.papers.common import statements
-from experiments.papers.common.estimates import estimate, quantile, ratio_of_means
-from experiments.papers.common.figure import Request
-from experiments.papers.figures import FIGURES
+from inakit.experiments.papers.common import statements
+from inakit.experiments.papers.common.estimates import estimate, quantile, ratio_of_means
+from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.figures import FIGURES
 
 CURVES = {"high": [5.0, 6.0, 7.0], "middle": [4.0, 6.1, 7.3], "low": [1.0, 1.0, 1.0]}
 PLACES = ["a", "b", "c"]
@@ -56,7 +56,7 @@ DIFFERS = {"fig4": "ESA above ATP", "fig8": "ATP above ESA", "fig9": "ATP above 
 
 @pytest.mark.parametrize("name", MEASURED)
 def test_goats_figures_say_that_esa_is_on_the_wrong_side_of_atp(name: str) -> None:
-    from experiments.papers.goat.training import CHARTS  # noqa: PLC0415
+    from inakit.experiments.papers.goat.training import CHARTS  # noqa: PLC0415
 
     chart = CHARTS[name]
     places = [chart.place]
@@ -68,9 +68,9 @@ def test_goats_figures_say_that_esa_is_on_the_wrong_side_of_atp(name: str) -> No
 
 @pytest.mark.parametrize("name", ["fig4", "fig5", "fig7", "fig8", "fig9"])
 def test_goats_figures_print_their_orders(name: str, tmp_path: Path) -> None:
-    from experiments.papers.goat.testbed import SCHEMES  # noqa: PLC0415
-    from experiments.papers.goat.training import CHARTS  # noqa: PLC0415
-    from experiments.papers.goat.training_runs import Epoch, EpochRun, keep  # noqa: PLC0415
+    from inakit.experiments.papers.goat.testbed import SCHEMES  # noqa: PLC0415
+    from inakit.experiments.papers.goat.training import CHARTS  # noqa: PLC0415
+    from inakit.experiments.papers.goat.training_runs import Epoch, EpochRun, keep  # noqa: PLC0415
 
     settings = [EpochRun(*place, scheme) for place in CHARTS[name].places(quick=True) for scheme in SCHEMES]
     times = {"goat": 0.36, "esa": 1.64, "atp": 1.34, "geryon": 1.95}

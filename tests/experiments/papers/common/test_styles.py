@@ -11,13 +11,21 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb, to_rgba
 
-from experiments.papers.common import drawing, own_planners
-from experiments.papers.common.estimates import exact
-from experiments.papers.common.panels import LINES, Panel
-from experiments.papers.inart.setting import compared as inart_compared
-from experiments.styles import method_styles
-from experiments.styles.method_styles import BUILT_IN_COLORS, METHODS, OWN_COLORS, Style, own_style, style_of, styles_of
-from topo.errors import InputError
+from inakit.experiments.papers.common import drawing, own_planners
+from inakit.experiments.papers.common.estimates import exact
+from inakit.experiments.papers.common.panels import LINES, Panel
+from inakit.experiments.papers.inart.setting import compared as inart_compared
+from inakit.experiments.styles import method_styles
+from inakit.experiments.styles.method_styles import (
+    BUILT_IN_COLORS,
+    METHODS,
+    OWN_COLORS,
+    Style,
+    own_style,
+    style_of,
+    styles_of,
+)
+from inakit.topo.errors import InputError
 
 # How kinds of colour blindness change linear RGB: Machado, Oliveira and Fernandes (2009), severity 1.
 SIGHT = {

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from experiments.papers.atro import topologies as atro
-from experiments.papers.common.figure import Request
-from experiments.papers.common.sweep import Trial, sweep
-from topo.errors import RunError
+from inakit.experiments.papers.atro import topologies as atro
+from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.sweep import Trial, sweep
+from inakit.topo.errors import RunError
 
 TRIALS: list[Trial] = [{"seed": seed, "scheme": "double"} for seed in range(4)]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.papers.inarouting.instances import PROGRAM, REROUTED, Solved, claims
-from experiments.papers.inarouting.setting import instance
-from topo.errors import InputError
+from inakit.experiments.papers.inarouting.instances import PROGRAM, REROUTED, Solved, claims
+from inakit.experiments.papers.inarouting.setting import instance
+from inakit.topo.errors import InputError
 
 
 @pytest.mark.parametrize(

@@ -13,18 +13,18 @@ from rich.console import Console
 from tolerance import assert_within
 from valid_runs import valid_run
 
-from experiments.papers.common.figure import Request
-from experiments.papers.common.planned_measured import NEAR
-from experiments.papers.common.sweep import Result, Trial
-from experiments.papers.figures import FIGURES
-from experiments.papers.inart import emulated as inart_emulated
-from experiments.papers.inart import replanned as inart_replan
-from experiments.papers.inart import runs as inart_runs
-from experiments.papers.inart import testbed as inart_testbed
-from experiments.papers.inart.setting import LBMM, SETTINGS, drawn_problem
-from planner.methods.inart.residual import background_of_flows, residual
-from planner.registry import find_method
-from planner.replan import rate_bps, rate_left_bps
+from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.planned_measured import NEAR
+from inakit.experiments.papers.common.sweep import Result, Trial
+from inakit.experiments.papers.figures import FIGURES
+from inakit.experiments.papers.inart import emulated as inart_emulated
+from inakit.experiments.papers.inart import replanned as inart_replan
+from inakit.experiments.papers.inart import runs as inart_runs
+from inakit.experiments.papers.inart import testbed as inart_testbed
+from inakit.experiments.papers.inart.setting import LBMM, SETTINGS, drawn_problem
+from inakit.planner.methods.inart.residual import background_of_flows, residual
+from inakit.planner.registry import find_method
+from inakit.planner.replan import rate_bps, rate_left_bps
 
 VIEWS = [
     (inart_emulated, "fig8", "fig10"),

@@ -8,20 +8,29 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from experiments.papers.common.figure import Figure, Request
-from experiments.papers.common.sweep import Result, Trial, sweep
-from experiments.papers.figures import FIGURES, run_simulated
-from experiments.papers.inart import example as inart_example
-from experiments.papers.inart import relaxation_time as inart_lp
-from experiments.papers.inart import setting as inart
-from experiments.papers.inart import simulated as inart_figures
-from experiments.papers.inart.setting import ATP, LBMM, LIMITED_ATP, LP, SCHEMES, SETTINGS, drawn_problem, measure
-from planner.core.solving import SolverOptions
-from planner.methods.inart.relaxation import build
-from planner.methods.inart.split import split_model
-from planner.trees.summed_once import split_equally
-from topo.errors import InputError
-from traffic.measure.verdict import Verdict
+from inakit.experiments.papers.common.figure import Figure, Request
+from inakit.experiments.papers.common.sweep import Result, Trial, sweep
+from inakit.experiments.papers.figures import FIGURES, run_simulated
+from inakit.experiments.papers.inart import example as inart_example
+from inakit.experiments.papers.inart import relaxation_time as inart_lp
+from inakit.experiments.papers.inart import setting as inart
+from inakit.experiments.papers.inart import simulated as inart_figures
+from inakit.experiments.papers.inart.setting import (
+    ATP,
+    LBMM,
+    LIMITED_ATP,
+    LP,
+    SCHEMES,
+    SETTINGS,
+    drawn_problem,
+    measure,
+)
+from inakit.planner.core.solving import SolverOptions
+from inakit.planner.methods.inart.relaxation import build
+from inakit.planner.methods.inart.split import split_model
+from inakit.planner.trees.summed_once import split_equally
+from inakit.topo.errors import InputError
+from inakit.traffic.measure.verdict import Verdict
 
 
 def silent() -> Console:

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from experiments.papers.common.figure import Request
-from experiments.papers.common.sweep import Result, Trial
-from experiments.papers.figures import find_figure
-from experiments.papers.p4inc_aoi import simulated_testbed, table1
-from experiments.papers.p4inc_aoi import simulation as aoi_simulation
-from experiments.papers.p4inc_aoi.claims import FIGURE_8
-from experiments.papers.p4inc_aoi.schemes import READINGS, measure
-from experiments.papers.p4inc_aoi.setting import COMPARED, DEFAULTS
-from experiments.papers.p4inc_aoi.simulation import CHARTS, SchedulerChart
+from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.sweep import Result, Trial
+from inakit.experiments.papers.figures import find_figure
+from inakit.experiments.papers.p4inc_aoi import simulated_testbed, table1
+from inakit.experiments.papers.p4inc_aoi import simulation as aoi_simulation
+from inakit.experiments.papers.p4inc_aoi.claims import FIGURE_8
+from inakit.experiments.papers.p4inc_aoi.schemes import READINGS, measure
+from inakit.experiments.papers.p4inc_aoi.setting import COMPARED, DEFAULTS
+from inakit.experiments.papers.p4inc_aoi.simulation import CHARTS, SchedulerChart
 
 SMALL: Trial = {**DEFAULTS, "jobs": 150, "units": 16}
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from experiments.papers.common.figure import Request
-from experiments.papers.soar import utilisation
-from experiments.papers.soar.setting import (
+from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.soar import utilisation
+from inakit.experiments.papers.soar.setting import (
     LOADS,
     MEAN_LOAD,
     MOST_LOAD,

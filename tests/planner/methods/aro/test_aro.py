@@ -10,15 +10,15 @@ from itertools import pairwise, product
 import pytest
 from planner_cases import first_is_server, single
 
-from planner.core.problem import Problem
-from planner.methods.aro.method import AroOptions
-from planner.registry import METHODS
-from planner.trees.unfolding import unfold
-from topo.fabric.clos import fat_tree, leaf_spine
-from topo.fabric.fabric import Fabric
-from topo.fabric.generators import aro_figure1, goat_testbed
-from topo.fabric.up_down import up_down_paths
-from topo.fabric.variations import with_aggregators, with_capacities, with_ina, with_pipelines
+from inakit.planner.core.problem import Problem
+from inakit.planner.methods.aro.method import AroOptions
+from inakit.planner.registry import METHODS
+from inakit.planner.trees.unfolding import unfold
+from inakit.topo.fabric.clos import fat_tree, leaf_spine
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.generators import aro_figure1, goat_testbed
+from inakit.topo.fabric.up_down import up_down_paths
+from inakit.topo.fabric.variations import with_aggregators, with_capacities, with_ina, with_pipelines
 
 Link = tuple[str, str]
 

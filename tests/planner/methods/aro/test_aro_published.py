@@ -11,24 +11,24 @@ from aro_cases import CLOS, LEAF_SPINES, UNIT, best_value_bps, random_problem, w
 from planner_cases import FRAGMENT, first_is_server, job, single
 from tiers import long_unless
 
-from planner.core.evaluate import evaluate
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from planner.core.rates.loads import flow_counts
-from planner.core.solving import SolverOptions
-from planner.methods.aro.decoupling import TaskGraph, task_graph
-from planner.methods.aro.published.model import Form, build, task_graphs
-from planner.methods.aro.published.pruning import excluding, first_stage, locations, pre_pruned, take, unevenness
-from planner.methods.aro.single.flows_to_paths import generate_routes
-from planner.methods.aro.task import tasks_of
-from planner.methods.aro.variants import VARIANTS, LiteralOptions, check_rates, optimise, routes, solve_literal
-from planner.registry import METHODS
-from planner.trees.from_paths import plan_from_paths
-from topo.errors import InputError, SolverError
-from topo.fabric.clos import Cable, fat_tree, leaf_spine, wire
-from topo.fabric.fabric import Fabric
-from topo.fabric.generators import aro_figure1
-from topo.fabric.variations import with_ina, with_pipelines
+from inakit.planner.core.evaluate import evaluate
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.core.rates.loads import flow_counts
+from inakit.planner.core.solving import SolverOptions
+from inakit.planner.methods.aro.decoupling import TaskGraph, task_graph
+from inakit.planner.methods.aro.published.model import Form, build, task_graphs
+from inakit.planner.methods.aro.published.pruning import excluding, first_stage, locations, pre_pruned, take, unevenness
+from inakit.planner.methods.aro.single.flows_to_paths import generate_routes
+from inakit.planner.methods.aro.task import tasks_of
+from inakit.planner.methods.aro.variants import VARIANTS, LiteralOptions, check_rates, optimise, routes, solve_literal
+from inakit.planner.registry import METHODS
+from inakit.planner.trees.from_paths import plan_from_paths
+from inakit.topo.errors import InputError, SolverError
+from inakit.topo.fabric.clos import Cable, fat_tree, leaf_spine, wire
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.generators import aro_figure1
+from inakit.topo.fabric.variations import with_ina, with_pipelines
 
 EXACT = 1e-6
 """The relative difference that the solver takes for equality."""

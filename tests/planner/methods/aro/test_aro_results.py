@@ -12,18 +12,18 @@ from planner_cases import QUICKEST
 from tiers import long_unless
 from tolerance import assert_within
 
-from experiments.run.run import Run, run_plan
-from experiments.worlds.registry import find_world
-from planner.core.evaluate import evaluate
-from planner.core.files import load_jobs
-from planner.core.method import Options
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from planner.registry import METHODS, find_method
-from planner.trees.headroom import as_run
-from topo.errors import InputError
-from topo.files.fabrics import load_fabric
-from traffic.wire.frames import FRAGMENT
+from inakit.experiments.run.run import Run, run_plan
+from inakit.experiments.worlds.registry import find_world
+from inakit.planner.core.evaluate import evaluate
+from inakit.planner.core.files import load_jobs
+from inakit.planner.core.method import Options
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.registry import METHODS, find_method
+from inakit.planner.trees.headroom import as_run
+from inakit.topo.errors import InputError
+from inakit.topo.files.fabrics import load_fabric
+from inakit.traffic.wire.frames import FRAGMENT
 
 CASES = Path(__file__).resolve().parents[3] / "experiments" / "cases"
 EXACT = 1e-6

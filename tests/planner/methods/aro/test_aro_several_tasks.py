@@ -11,15 +11,15 @@ from aro_cases import CLOS, LEAF_SPINES, best_value_bps, random_problem, worth_o
 from planner_cases import FRAGMENT, job, single
 from tiers import long_unless
 
-from experiments.papers.aro.efficiency import large
-from planner.core.check import check
-from planner.core.method import Options
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from planner.methods.aro.several.several_tasks import several
-from planner.registry import METHODS
-from topo.fabric.clos import leaf_spine
-from topo.fabric.variations import with_ina, with_pipelines
+from inakit.experiments.papers.aro.efficiency import large
+from inakit.planner.core.check import check
+from inakit.planner.core.method import Options
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.methods.aro.several.several_tasks import several
+from inakit.planner.registry import METHODS
+from inakit.topo.fabric.clos import leaf_spine
+from inakit.topo.fabric.variations import with_ina, with_pipelines
 
 EXACT = 1e-6
 

@@ -8,17 +8,17 @@ from dataclasses import replace
 import pytest
 from planner_cases import FRAGMENT
 
-from planner.core.check import check
-from planner.core.solving import SolverOptions
-from planner.methods.atro import compact, optimum
-from planner.methods.atro import model as literal
-from planner.methods.atro.bound import most_workers_bound
-from planner.methods.atro.cluster import Cluster, Wiring, check_wiring
-from planner.methods.atro.construct import construct, most_constructed
-from planner.methods.atro.method import design
-from planner.registry import METHODS
-from topo.errors import InputError, PlanError, SolverError
-from topo.fabric.up_down import is_up_down
+from inakit.planner.core.check import check
+from inakit.planner.core.solving import SolverOptions
+from inakit.planner.methods.atro import compact, optimum
+from inakit.planner.methods.atro import model as literal
+from inakit.planner.methods.atro.bound import most_workers_bound
+from inakit.planner.methods.atro.cluster import Cluster, Wiring, check_wiring
+from inakit.planner.methods.atro.construct import construct, most_constructed
+from inakit.planner.methods.atro.method import design
+from inakit.planner.registry import METHODS
+from inakit.topo.errors import InputError, PlanError, SolverError
+from inakit.topo.fabric.up_down import is_up_down
 
 LIMIT = SolverOptions(time_limit_s=20)
 CANNOT = 0

@@ -9,23 +9,23 @@ import pytest
 from planner_cases import first_is_server, single
 from tolerance import assert_within
 
-from planner.core.evaluate import evaluate
-from planner.core.files import load_plan, save_plan
-from planner.methods.collectives.double_tree import binary_tree, both_trees
-from planner.methods.collectives.halving_doubling import (
+from inakit.planner.core.evaluate import evaluate
+from inakit.planner.core.files import load_plan, save_plan
+from inakit.planner.methods.collectives.double_tree import binary_tree, both_trees
+from inakit.planner.methods.collectives.halving_doubling import (
     halving_doubling,
     parts_of,
     recursive_doubling,
     skips_of,
 )
-from planner.methods.collectives.hierarchical import hierarchical, hierarchical_across
-from planner.methods.collectives.planners import COLLECTIVES
-from planner.methods.collectives.ps_sharded import ps_sharded
-from planner.methods.collectives.ring import ring
-from planner.methods.collectives.scheme import Group, Make, Scheme
-from planner.registry import METHODS
-from topo.errors import InputError
-from topo.fabric.clos import fat_tree, leaf_spine
+from inakit.planner.methods.collectives.hierarchical import hierarchical, hierarchical_across
+from inakit.planner.methods.collectives.planners import COLLECTIVES
+from inakit.planner.methods.collectives.ps_sharded import ps_sharded
+from inakit.planner.methods.collectives.ring import ring
+from inakit.planner.methods.collectives.scheme import Group, Make, Scheme
+from inakit.planner.registry import METHODS
+from inakit.topo.errors import InputError
+from inakit.topo.fabric.clos import fat_tree, leaf_spine
 
 WITHOUT_SEARCH = [name for name in COLLECTIVES if not name.endswith("-best")]
 

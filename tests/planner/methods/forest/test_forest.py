@@ -17,16 +17,16 @@ from planner_cases import FRAGMENT, papers_setting, single
 from planner_cases import job as job_of
 from tiers import long_unless
 
-from experiments.papers.aro.setting import MJMT, SJMT, AroSetting
-from planner.core.evaluate import evaluate
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from planner.methods.forest.method import ForestOptions
-from planner.registry import METHODS
-from planner.trees.headroom import as_run
-from topo.errors import InputError
-from topo.fabric.clos import Cable, fat_tree, wire
-from topo.fabric.variations import with_aggregators, with_ina, with_pipelines
+from inakit.experiments.papers.aro.setting import MJMT, SJMT, AroSetting
+from inakit.planner.core.evaluate import evaluate
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.methods.forest.method import ForestOptions
+from inakit.planner.registry import METHODS
+from inakit.planner.trees.headroom import as_run
+from inakit.topo.errors import InputError
+from inakit.topo.fabric.clos import Cable, fat_tree, wire
+from inakit.topo.fabric.variations import with_aggregators, with_ina, with_pipelines
 
 EXACT = 1e-6
 MU = 0.001

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 from driven_network import count, driven_network, pass_on, send_from
 
-from experiments.worlds.virtual import LiveVirtualNetwork
-from planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard
-from planner.core.problem import Job, Problem
-from planner.core.solving import SolverOutcome
-from planner.methods.goat.arrival import Gradient, simulate
-from planner.methods.goat.shared_slots import PS, Sharing, SlotTree
-from topo.errors import InputError
-from topo.fabric.fabric import Fabric, Host, Link, Switch
-from traffic.wire.frames import FRAGMENT, Frames, new_frames
-from traffic.wire.packet_format import Event, Flag, Kind
+from inakit.experiments.worlds.virtual import LiveVirtualNetwork
+from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard
+from inakit.planner.core.problem import Job, Problem
+from inakit.planner.core.solving import SolverOutcome
+from inakit.planner.methods.goat.arrival import Gradient, simulate
+from inakit.planner.methods.goat.shared_slots import PS, Sharing, SlotTree
+from inakit.topo.errors import InputError
+from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch
+from inakit.traffic.wire.frames import FRAGMENT, Frames, new_frames
+from inakit.traffic.wire.packet_format import Event, Flag, Kind
 
 SLOTS, FRAGMENTS = 3, 11
 WORKERS = {label: f"w{label}" for label in range(1, 7)}

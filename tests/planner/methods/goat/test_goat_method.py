@@ -7,19 +7,19 @@ from dataclasses import replace
 import pytest
 from planner_cases import single
 
-from planner.core.evaluate import evaluate
-from planner.core.fragment_ranges import fragment_ranges
-from planner.core.plan import ROOT_LABEL, Plan
-from planner.core.problem import Problem
-from planner.install.plan_entries import entries
-from planner.methods.goat.method import GoatOptions
-from planner.methods.goat.partition import partition
-from planner.registry import METHODS
-from topo.errors import InputError
-from topo.fabric.clos import fat_tree, leaf_spine
-from topo.fabric.generators import goat_testbed
-from topo.fabric.variations import with_aggregators, with_ina, with_pipelines
-from traffic.wire.frames import FRAGMENT
+from inakit.planner.core.evaluate import evaluate
+from inakit.planner.core.fragment_ranges import fragment_ranges
+from inakit.planner.core.plan import ROOT_LABEL, Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.install.plan_entries import entries
+from inakit.planner.methods.goat.method import GoatOptions
+from inakit.planner.methods.goat.partition import partition
+from inakit.planner.registry import METHODS
+from inakit.topo.errors import InputError
+from inakit.topo.fabric.clos import fat_tree, leaf_spine
+from inakit.topo.fabric.generators import goat_testbed
+from inakit.topo.fabric.variations import with_aggregators, with_ina, with_pipelines
+from inakit.traffic.wire.frames import FRAGMENT
 
 FRAGMENTS = 96
 

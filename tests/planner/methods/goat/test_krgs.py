@@ -14,13 +14,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiers import long_unless
 
-from planner.core.solving import SolverOptions
-from planner.methods.goat.gina import OBJECTIVES, Costs, FloatArray, Fractions, Gina, fits, traffic, used_memory, value
-from planner.methods.goat.krgs import KrgsOptions, knapsacks, round_off, schedule
-from planner.methods.goat.model import build, optimum, relax
-from planner.methods.goat.repair import repair
-from planner.solvers.solve import PROVEN_GAP, solve
-from topo.errors import InputError
+from inakit.planner.core.solving import SolverOptions
+from inakit.planner.methods.goat.gina import (
+    OBJECTIVES,
+    Costs,
+    FloatArray,
+    Fractions,
+    Gina,
+    fits,
+    traffic,
+    used_memory,
+    value,
+)
+from inakit.planner.methods.goat.krgs import KrgsOptions, knapsacks, round_off, schedule
+from inakit.planner.methods.goat.model import build, optimum, relax
+from inakit.planner.methods.goat.repair import repair
+from inakit.planner.solvers.solve import PROVEN_GAP, solve
+from inakit.topo.errors import InputError
 
 SOLVER = SolverOptions()
 

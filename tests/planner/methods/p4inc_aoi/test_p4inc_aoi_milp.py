@@ -8,16 +8,16 @@ import pytest
 from p4inc_aoi_brute_force import brute_force
 from p4inc_aoi_cases import GIGA, center
 
-from planner.core.solving import SolverOptions
-from planner.methods.p4inc_aoi.milp import model as literal
-from planner.methods.p4inc_aoi.milp.deadline import decide
-from planner.methods.p4inc_aoi.milp.exact import optimise
-from planner.methods.p4inc_aoi.online.pack import earliest_s, pack
-from planner.methods.p4inc_aoi.problem.check_schedule import check
-from planner.methods.p4inc_aoi.problem.schedule import figures
-from planner.methods.p4inc_aoi.problem.system import DataCenter, PlacedJob, Scheduling
-from planner.registry import SCHEDULERS
-from topo.errors import InputError, SolverError
+from inakit.planner.core.solving import SolverOptions
+from inakit.planner.methods.p4inc_aoi.milp import model as literal
+from inakit.planner.methods.p4inc_aoi.milp.deadline import decide
+from inakit.planner.methods.p4inc_aoi.milp.exact import optimise
+from inakit.planner.methods.p4inc_aoi.online.pack import earliest_s, pack
+from inakit.planner.methods.p4inc_aoi.problem.check_schedule import check
+from inakit.planner.methods.p4inc_aoi.problem.schedule import figures
+from inakit.planner.methods.p4inc_aoi.problem.system import DataCenter, PlacedJob, Scheduling
+from inakit.planner.registry import SCHEDULERS
+from inakit.topo.errors import InputError, SolverError
 
 OPTIONS = SolverOptions(time_limit_s=30.0)
 

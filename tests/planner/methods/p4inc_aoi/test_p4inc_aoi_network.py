@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from planner.core.check import check
-from planner.core.solving import SolverOutcome
-from planner.methods.p4inc_aoi.network import (
+from inakit.planner.core.check import check
+from inakit.planner.core.solving import SolverOutcome
+from inakit.planner.methods.p4inc_aoi.network import (
     fabric_of,
     interconnect_of,
     pairs_of,
@@ -17,10 +17,10 @@ from planner.methods.p4inc_aoi.network import (
     scaled,
     side_by_side,
 )
-from planner.methods.p4inc_aoi.problem.schedule import Circuit, Grant, Schedule, Slot, figures
-from planner.methods.p4inc_aoi.problem.system import DataCenter, PlacedJob, Scheduling, Unit
-from topo.errors import InputError
-from traffic.wire.frames import FRAGMENT
+from inakit.planner.methods.p4inc_aoi.problem.schedule import Circuit, Grant, Schedule, Slot, figures
+from inakit.planner.methods.p4inc_aoi.problem.system import DataCenter, PlacedJob, Scheduling, Unit
+from inakit.topo.errors import InputError
+from inakit.traffic.wire.frames import FRAGMENT
 
 WIRE = FRAGMENT.wire_bytes
 

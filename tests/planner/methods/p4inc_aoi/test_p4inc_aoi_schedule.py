@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from planner.core.solving import SolverOutcome
-from planner.methods.p4inc_aoi.problem.check_schedule import check
-from planner.methods.p4inc_aoi.problem.schedule import Circuit, Grant, Schedule, Slot, figures, traffic_bps
-from planner.methods.p4inc_aoi.problem.schedule_files import (
+from inakit.planner.core.solving import SolverOutcome
+from inakit.planner.methods.p4inc_aoi.problem.check_schedule import check
+from inakit.planner.methods.p4inc_aoi.problem.schedule import Circuit, Grant, Schedule, Slot, figures, traffic_bps
+from inakit.planner.methods.p4inc_aoi.problem.schedule_files import (
     load_schedule,
     load_scheduling,
     save_schedule,
     save_scheduling,
 )
-from planner.methods.p4inc_aoi.problem.system import DataCenter, PlacedJob, Scheduling, Unit
-from topo.errors import InputError, PlanError
+from inakit.planner.methods.p4inc_aoi.problem.system import DataCenter, PlacedJob, Scheduling, Unit
+from inakit.topo.errors import InputError, PlanError
 
 CENTER = DataCenter(
     tuple(Unit(name, servers=4, optical_ports=2, switch_bps=100.0, inc_jobs=1) for name in "abc"),

@@ -13,18 +13,18 @@ from hypothesis import strategies as st
 from p4inc_aoi_cases import GIGA, center, problems
 from tiers import long_unless
 
-from planner.methods.p4inc_aoi.online.matching import assign_inc, match
-from planner.methods.p4inc_aoi.online.pack import earliest_s, pack
-from planner.methods.p4inc_aoi.online.slot_by_slot import Simulation
-from planner.methods.p4inc_aoi.online.tw_fcfs import FirstCome, TimeWindow
-from planner.methods.p4inc_aoi.online.windows import OPTICS, SERVERS, windows
-from planner.methods.p4inc_aoi.problem.check_schedule import check
-from planner.methods.p4inc_aoi.problem.resources import settle, uniform
-from planner.methods.p4inc_aoi.problem.schedule import figures
-from planner.methods.p4inc_aoi.problem.system import PlacedJob, Scheduling
-from planner.methods.p4inc_aoi.problem.traces import place, training
-from planner.registry import SCHEDULERS, find_scheduler
-from topo.errors import InputError, PlanError
+from inakit.planner.methods.p4inc_aoi.online.matching import assign_inc, match
+from inakit.planner.methods.p4inc_aoi.online.pack import earliest_s, pack
+from inakit.planner.methods.p4inc_aoi.online.slot_by_slot import Simulation
+from inakit.planner.methods.p4inc_aoi.online.tw_fcfs import FirstCome, TimeWindow
+from inakit.planner.methods.p4inc_aoi.online.windows import OPTICS, SERVERS, windows
+from inakit.planner.methods.p4inc_aoi.problem.check_schedule import check
+from inakit.planner.methods.p4inc_aoi.problem.resources import settle, uniform
+from inakit.planner.methods.p4inc_aoi.problem.schedule import figures
+from inakit.planner.methods.p4inc_aoi.problem.system import PlacedJob, Scheduling
+from inakit.planner.methods.p4inc_aoi.problem.traces import place, training
+from inakit.planner.registry import SCHEDULERS, find_scheduler
+from inakit.topo.errors import InputError, PlanError
 
 HEURISTICS = [name for name in SCHEDULERS if name not in ("milp", "INC-TW-NoRecon")]
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from p4inc_aoi_cases import center
 
-from planner.methods.p4inc_aoi.problem.system import MAPREDUCE, Scheduling
-from planner.methods.p4inc_aoi.problem.traces import (
+from inakit.planner.methods.p4inc_aoi.problem.system import MAPREDUCE, Scheduling
+from inakit.planner.methods.p4inc_aoi.problem.traces import (
     FACEBOOK,
     MOST_UNITS,
     PHILLY_WORKERS,
@@ -19,7 +19,7 @@ from planner.methods.p4inc_aoi.problem.traces import (
     read_trace,
     training,
 )
-from topo.errors import InputError
+from inakit.topo.errors import InputError
 
 WIDE = center(units=6, servers=64)
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 from planner_cases import FRAGMENT, first_is_server, job
 
-from planner.core.plan import Plan
-from planner.core.problem import Problem
-from planner.methods.soar.method import SoarOptions, tree_of_paths
-from planner.registry import METHODS
-from planner.trees.static import static_paths
-from planner.trees.unfolding import unfold
-from topo.errors import InputError
-from topo.fabric.clos import fat_tree, leaf_spine
-from topo.fabric.variations import with_ina, with_pipelines
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.methods.soar.method import SoarOptions, tree_of_paths
+from inakit.planner.registry import METHODS
+from inakit.planner.trees.static import static_paths
+from inakit.planner.trees.unfolding import unfold
+from inakit.topo.errors import InputError
+from inakit.topo.fabric.clos import fat_tree, leaf_spine
+from inakit.topo.fabric.variations import with_ina, with_pipelines
 
 
 def soar(problem: Problem, switches: int = 4, workloads: int | None = None) -> Plan:

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from soar_cases import EXAMPLE, binary_tree, least_by_enumeration, least_by_program, trees
 from tiers import long_unless
 
-from planner.methods.soar.optimum import best_switches, gather
-from planner.methods.soar.reduction_tree import DESTINATION, ReductionTree, reduction_tree
-from topo.errors import InputError
+from inakit.planner.methods.soar.optimum import best_switches, gather
+from inakit.planner.methods.soar.reduction_tree import DESTINATION, ReductionTree, reduction_tree
+from inakit.topo.errors import InputError
 
 
 def test_the_papers_example() -> None:

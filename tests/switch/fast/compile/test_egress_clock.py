@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from switch.fast.compile.generate import generate
-from switch.fast.layout.field_usage import read_in_egress_actions_only
-from switch.program.read import read_program
-from switch.program.v1model import STANDARD_METADATA
-from traffic.wire.packet_format import PROGRAM
+from inakit.switch.fast.compile.generate import generate
+from inakit.switch.fast.layout.field_usage import read_in_egress_actions_only
+from inakit.switch.program.read import read_program
+from inakit.switch.program.v1model import STANDARD_METADATA
+from inakit.traffic.wire.packet_format import PROGRAM
 
 TIMES = Path(__file__).parents[2] / "programs" / "times.json"
 

@@ -13,15 +13,15 @@ from same_switches import by_port, same_state, shown_when_wrong, wait_for
 from small_programs import Packets, packet
 from veth_wires import Wires, in_kernel
 
-from switch.entries import MirrorSession, MulticastGroup, SwitchEntries
-from switch.fast.layout.digest_rings import RING
-from switch.fast.load.in_process_switch import InProcessSwitch
-from switch.fast.load.kernel.kernel_switch import KernelSwitch, compile_program
-from switch.interpret.interpreted_switch import InterpretedSwitch
-from switch.program.program import Program
-from switch.program.read import program_of, read_program
-from switch.testing.random_packets import Draw
-from topo.errors import RunError, UnsupportedError
+from inakit.switch.entries import MirrorSession, MulticastGroup, SwitchEntries
+from inakit.switch.fast.layout.digest_rings import RING
+from inakit.switch.fast.load.in_process_switch import InProcessSwitch
+from inakit.switch.fast.load.kernel.kernel_switch import KernelSwitch, compile_program
+from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
+from inakit.switch.program.program import Program
+from inakit.switch.program.read import program_of, read_program
+from inakit.switch.testing.random_packets import Draw
+from inakit.topo.errors import RunError, UnsupportedError
 
 PORTS = (2, 3, 5, 6, 8, 9)
 SENT = [(todo, length) for length in (15, 40, 1400) for todo in range(11)] * 2

@@ -9,14 +9,14 @@ from same_switches import shown_when_wrong
 from small_programs import ETHERNET, PROGRAMS, Packets
 from veth_wires import Wires, in_kernel
 
-from switch.control.control_plane import ControlPlane
-from switch.control.transfer import transfer
-from switch.entries import Range, TableEntry, Ternary
-from switch.fast.load.in_process_switch import InProcessSwitch
-from switch.fast.load.kernel.kernel_switch import KernelSwitch, compile_program
-from switch.interpret.interpreted_switch import InterpretedSwitch
-from switch.program.calculations import CrcParameters
-from switch.program.read import read_program
+from inakit.switch.control.control_plane import ControlPlane
+from inakit.switch.control.transfer import transfer
+from inakit.switch.entries import Range, TableEntry, Ternary
+from inakit.switch.fast.load.in_process_switch import InProcessSwitch
+from inakit.switch.fast.load.kernel.kernel_switch import KernelSwitch, compile_program
+from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
+from inakit.switch.program.calculations import CrcParameters
+from inakit.switch.program.read import read_program
 
 PROGRAM = PROGRAMS / "doors" / "commanded.json"
 HASHES = {"calc": 16, "calc_0": 32}

@@ -6,9 +6,9 @@ import pytest
 from model_programs import fields_of
 from small_programs import PROGRAMS, packet
 
-from switch.fast.load.in_process_switch import InProcessSwitch
-from switch.program.read import read_program
-from topo.errors import RunError
+from inakit.switch.fast.load.in_process_switch import InProcessSwitch
+from inakit.switch.program.read import read_program
+from inakit.topo.errors import RunError
 
 
 def chances(name: str = "switch") -> InProcessSwitch:

@@ -31,11 +31,11 @@ from same_switches import by_port, same_state, shown_when_wrong, wait_for
 from small_programs import Packets
 from veth_wires import Wires, in_kernel
 
-from switch.entries import SwitchEntries
-from switch.fast.layout.layout import FRONT_BITS
-from switch.fast.load.in_process_switch import InProcessSwitch
-from switch.fast.load.kernel.kernel_switch import KernelSwitch, compile_program
-from traffic.wire.packet_format import Event
+from inakit.switch.entries import SwitchEntries
+from inakit.switch.fast.layout.layout import FRONT_BITS
+from inakit.switch.fast.load.in_process_switch import InProcessSwitch
+from inakit.switch.fast.load.kernel.kernel_switch import KernelSwitch, compile_program
+from inakit.traffic.wire.packet_format import Event
 
 PIPELINES = 8
 ONES, TENS = [1] * 64, [10] * 64

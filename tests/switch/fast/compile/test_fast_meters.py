@@ -13,16 +13,16 @@ from same_switches import by_port, shown_when_wrong
 from small_programs import PROGRAM_PORTS, Packets, packet
 from veth_wires import Wires, in_kernel
 
-from switch.entries import MeterRates, SwitchEntries, TableEntry
-from switch.fast.layout.entry_arrays import BUCKET, METER_RATES
-from switch.fast.load.build import LIBRARY
-from switch.fast.load.in_process_switch import InProcessSwitch
-from switch.fast.load.kernel.kernel_switch import KernelSwitch, compile_program
-from switch.fast.tables.meters import packed
-from switch.interpret.interpreted_switch import InterpretedSwitch
-from switch.program.program import Program
-from switch.program.read import read_program
-from topo.c_library import build
+from inakit.switch.entries import MeterRates, SwitchEntries, TableEntry
+from inakit.switch.fast.layout.entry_arrays import BUCKET, METER_RATES
+from inakit.switch.fast.load.build import LIBRARY
+from inakit.switch.fast.load.in_process_switch import InProcessSwitch
+from inakit.switch.fast.load.kernel.kernel_switch import KernelSwitch, compile_program
+from inakit.switch.fast.tables.meters import packed
+from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
+from inakit.switch.program.program import Program
+from inakit.switch.program.read import read_program
+from inakit.topo.c_library import build
 
 KINDS = range(4)
 EMIT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.POINTER(ctypes.c_uint8), ctypes.c_uint32)

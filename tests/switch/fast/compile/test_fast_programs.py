@@ -15,16 +15,16 @@ from p4c_version import NEEDS_COMMITTED_P4C, NEEDS_P4C
 from same_switches import same_packets, shown_when_wrong
 from small_programs import ETHERNET, PARSED, PROGRAMS, control_entries, lists_entries, packet
 
-from switch.entries import KeyPart, Lpm, TableEntry, Ternary
-from switch.fast.compile.actions.actions import runs_of_one_index
-from switch.fast.load.in_process_switch import InProcessSwitch
-from switch.program.actions import Primitive
-from switch.program.expressions import Constant, HeaderReference, StackReference
-from switch.program.externs import Counter, Register
-from switch.program.headers import Field
-from switch.program.program import Program
-from switch.program.read import read_program
-from topo.errors import InputError
+from inakit.switch.entries import KeyPart, Lpm, TableEntry, Ternary
+from inakit.switch.fast.compile.actions.actions import runs_of_one_index
+from inakit.switch.fast.load.in_process_switch import InProcessSwitch
+from inakit.switch.program.actions import Primitive
+from inakit.switch.program.expressions import Constant, HeaderReference, StackReference
+from inakit.switch.program.externs import Counter, Register
+from inakit.switch.program.headers import Field
+from inakit.switch.program.program import Program
+from inakit.switch.program.read import read_program
+from inakit.topo.errors import InputError
 
 RANDOM = ("chances",)
 """Programs that draw random numbers."""

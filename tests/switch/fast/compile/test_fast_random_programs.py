@@ -19,18 +19,18 @@ from random_programs import RandomProgram, SettledProgram
 from same_switches import shown_when_wrong
 from tiers import long_unless
 
-from switch.fast.compile.generate import generate
-from switch.fast.load.build import EBPF
-from switch.fast.load.in_process_switch import InProcessSwitch
-from switch.fast.load.kernel.kernel_switch import load
-from switch.fast.load.kernel.libbpf import verified_instructions
-from switch.interpret.interpreted_switch import InterpretedSwitch
-from switch.program.program import Program
-from switch.program.read import program_of, read_program
-from switch.running_switch import PROGRAM
-from switch.testing.random_packets import Draw
-from switch.testing.target_comparison import Outcome, compare
-from topo.c_library import build
+from inakit.switch.fast.compile.generate import generate
+from inakit.switch.fast.load.build import EBPF
+from inakit.switch.fast.load.in_process_switch import InProcessSwitch
+from inakit.switch.fast.load.kernel.kernel_switch import load
+from inakit.switch.fast.load.kernel.libbpf import verified_instructions
+from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
+from inakit.switch.program.program import Program
+from inakit.switch.program.read import program_of, read_program
+from inakit.switch.running_switch import PROGRAM
+from inakit.switch.testing.random_packets import Draw
+from inakit.switch.testing.target_comparison import Outcome, compare
+from inakit.topo.c_library import build
 
 MOST_INSTRUCTIONS = 400_000
 """Of the 1,000,000 that the verifier walks: other kernels walk more of the same program."""

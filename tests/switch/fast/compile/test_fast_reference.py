@@ -15,8 +15,8 @@ from same_switches import by_port, shown_when_wrong
 from small_programs import PROGRAM_NAMES, PROGRAM_PORTS, PROGRAMS, packets_for, program_entries
 from veth_wires import Wires
 
-from switch.fast.load.in_process_switch import InProcessSwitch
-from switch.program.read import read_program
+from inakit.switch.fast.load.in_process_switch import InProcessSwitch
+from inakit.switch.program.read import read_program
 
 pytestmark = [pytest.mark.root, pytest.mark.bmv2]
 
@@ -24,8 +24,8 @@ pytestmark = [pytest.mark.root, pytest.mark.bmv2]
 @contextmanager
 def simple_switch(program: Path, wires: Wires, log: Path) -> Iterator[object]:
     """BMv2 on the switch's end of `wires`; gives its control connection."""
-    from switch.bmv2.runtime import Runtime  # noqa: PLC0415
-    from switch.bmv2.simple_switch_process import SimpleSwitchProcess, free_port  # noqa: PLC0415, needs Thrift, as only this test does
+    from inakit.switch.bmv2.runtime import Runtime  # noqa: PLC0415
+    from inakit.switch.bmv2.simple_switch_process import SimpleSwitchProcess, free_port  # noqa: PLC0415, needs Thrift, as only this test does
 
     control = free_port()
     attached = [part for port, name in wires.names.items() for part in ("-i", f"{port}@{name}")]

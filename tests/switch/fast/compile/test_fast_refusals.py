@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from ina_by_hand import INA, entry, ina_program, small_tree
 
-from switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
-from switch.fast.compile.generate import generate
-from switch.fast.load.build import EBPF, LIBRARY
-from switch.fast.load.in_process_switch import InProcessSwitch
-from switch.program.read import program_of, read_program
-from switch.targets import choose_target
-from topo.c_library import build
-from topo.errors import InputError, MachineError, UnsupportedError
+from inakit.switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
+from inakit.switch.fast.compile.generate import generate
+from inakit.switch.fast.load.build import EBPF, LIBRARY
+from inakit.switch.fast.load.in_process_switch import InProcessSwitch
+from inakit.switch.program.read import program_of, read_program
+from inakit.switch.targets import choose_target
+from inakit.topo.c_library import build
+from inakit.topo.errors import InputError, MachineError, UnsupportedError
 
 REFUSED = Path(__file__).parents[2] / "programs" / "refused"
 

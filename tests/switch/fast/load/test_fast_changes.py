@@ -20,13 +20,13 @@ from same_switches import by_port, shown_when_wrong
 from small_programs import ETHERNET, PROGRAM_PORTS, PROGRAMS, Packets, control_packets, lists_packets, packet
 from veth_wires import Wires, in_kernel
 
-from switch.entries import DefaultAction, Lpm, MulticastGroup, ProfileEntry, SwitchEntries, TableEntry
-from switch.fast.load.in_process_switch import InProcessSwitch
-from switch.fast.load.kernel.kernel_switch import KernelSwitch, compile_program
-from switch.interpret.interpreted_switch import InterpretedSwitch
-from switch.program.program import Program
-from switch.program.read import program_of, read_program
-from topo.errors import InputError
+from inakit.switch.entries import DefaultAction, Lpm, MulticastGroup, ProfileEntry, SwitchEntries, TableEntry
+from inakit.switch.fast.load.in_process_switch import InProcessSwitch
+from inakit.switch.fast.load.kernel.kernel_switch import KernelSwitch, compile_program
+from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
+from inakit.switch.program.program import Program
+from inakit.switch.program.read import program_of, read_program
+from inakit.topo.errors import InputError
 
 GROUPS: dict[str, tuple[int, ...]] = {"lists": (), "control": (3, 4), "model/counted": (), "model/selector": ()}
 

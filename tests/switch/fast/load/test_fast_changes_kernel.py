@@ -18,12 +18,12 @@ from same_switches import shown_when_wrong
 from small_programs import PROGRAM_PORTS, PROGRAMS, Packets, packet
 from veth_wires import Wires
 
-from switch.entries import DefaultAction, Lpm, MulticastGroup, Range, SwitchEntries, TableEntry, Ternary
-from switch.fast.load.kernel.kernel_switch import KernelSwitch, compile_program
-from switch.fast.load.state.shared_state import SwitchState
-from switch.interpret.interpreted_switch import InterpretedSwitch
-from switch.program.program import Program
-from switch.program.read import read_program
+from inakit.switch.entries import DefaultAction, Lpm, MulticastGroup, Range, SwitchEntries, TableEntry, Ternary
+from inakit.switch.fast.load.kernel.kernel_switch import KernelSwitch, compile_program
+from inakit.switch.fast.load.state.shared_state import SwitchState
+from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
+from inakit.switch.program.program import Program
+from inakit.switch.program.read import read_program
 
 FORK = multiprocessing.get_context("fork")
 COUNT, RATE_PPS, BURST = 60_000, 100_000, 50

@@ -11,13 +11,13 @@ from random_requests import RandomRequests, Request
 from same_switches import shown_when_wrong
 from served_program import KINDS, SERVED, answer_of, asking
 
-from switch.control.control_plane import ControlPlane
-from switch.control.refusals import Refused
-from switch.fast.load.in_process_switch import InProcessSwitch
-from switch.fast.load.kernel.kernel_switch import KernelSwitch, compile_program
-from switch.interpret.interpreted_switch import InterpretedSwitch
-from switch.program.program import Program
-from switch.program.read import program_of
+from inakit.switch.control.control_plane import ControlPlane
+from inakit.switch.control.refusals import Refused
+from inakit.switch.fast.load.in_process_switch import InProcessSwitch
+from inakit.switch.fast.load.kernel.kernel_switch import KernelSwitch, compile_program
+from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
+from inakit.switch.program.program import Program
+from inakit.switch.program.read import program_of
 
 REQUESTS = 600
 

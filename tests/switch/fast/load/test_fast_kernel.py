@@ -17,16 +17,16 @@ from same_switches import by_port, same_state, shown_when_wrong, wait_for
 from small_programs import PROGRAM_NAMES, PROGRAM_PORTS, PROGRAMS, packets_for, program_entries
 from veth_wires import Wires, in_kernel, remove
 
-from switch.entries import SwitchEntries
-from switch.fast.load.in_process_switch import InProcessSwitch
-from switch.fast.load.kernel.kernel_switch import KernelSwitch, compile_program
-from switch.fast.load.kernel.switch_cpu import steer
-from switch.program.read import read_program
-from switch.targets import choose_target
-from topo.errors import InputError, MachineError, RunError
-from topo.fabric.generators import named_fabric
-from topo.live.network import Network
-from topo.live.processors import cpu_mask, switch_processors
+from inakit.switch.entries import SwitchEntries
+from inakit.switch.fast.load.in_process_switch import InProcessSwitch
+from inakit.switch.fast.load.kernel.kernel_switch import KernelSwitch, compile_program
+from inakit.switch.fast.load.kernel.switch_cpu import steer
+from inakit.switch.program.read import read_program
+from inakit.switch.targets import choose_target
+from inakit.topo.errors import InputError, MachineError, RunError
+from inakit.topo.fabric.generators import named_fabric
+from inakit.topo.live.network import Network
+from inakit.topo.live.processors import cpu_mask, switch_processors
 
 FORK = multiprocessing.get_context("fork")
 
@@ -155,7 +155,7 @@ def test_a_closed_switch_leaves_nothing_in_the_kernel() -> None:
 
 @pytest.mark.root
 def test_where_the_kernel_has_no_links_a_filter_that_a_killed_switch_left_is_replaced() -> None:
-    with patch("switch.fast.load.kernel.attach.linked", return_value=None), Wires((1, 2)) as wires:
+    with patch("inakit.switch.fast.load.kernel.attach.linked", return_value=None), Wires((1, 2)) as wires:
         left, program = KernelSwitch(compile_program(ina_program()), "left"), compile_program(ina_program())
         wires.attach(left)
         switch = KernelSwitch(program)

@@ -10,11 +10,11 @@ import pytest
 from ina_by_hand import ina_program
 from small_programs import PROGRAMS
 
-from switch.fast.load.kernel import kernel_probes, needs, object_contents
-from switch.fast.load.kernel.kernel_switch import KernelSwitch, compile_program
-from switch.fast.load.kernel.libbpf import BpfObject
-from switch.program.read import read_program
-from topo.errors import MachineError, RunError
+from inakit.switch.fast.load.kernel import kernel_probes, needs, object_contents
+from inakit.switch.fast.load.kernel.kernel_switch import KernelSwitch, compile_program
+from inakit.switch.fast.load.kernel.libbpf import BpfObject
+from inakit.switch.program.read import read_program
+from inakit.topo.errors import MachineError, RunError
 
 
 def refuse(monkeypatch: pytest.MonkeyPatch) -> None:

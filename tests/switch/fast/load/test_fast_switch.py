@@ -9,14 +9,14 @@ import pytest
 
 pytest.importorskip("mininet", reason="needs Mininet")
 
-from switch.fast.load import fast_switch
-from switch.fast.load.kernel import kernel_switch
-from switch.fast.load.kernel.kernel_switch import load
-from switch.fast.load.kernel.libbpf import BpfObject
-from switch.targets import choose_target
-from topo.errors import MachineError, RunError
-from topo.fabric.generators import named_fabric
-from topo.live.network import Network
+from inakit.switch.fast.load import fast_switch
+from inakit.switch.fast.load.kernel import kernel_switch
+from inakit.switch.fast.load.kernel.kernel_switch import load
+from inakit.switch.fast.load.kernel.libbpf import BpfObject
+from inakit.switch.targets import choose_target
+from inakit.topo.errors import MachineError, RunError
+from inakit.topo.fabric.generators import named_fabric
+from inakit.topo.live.network import Network
 
 pytestmark = pytest.mark.root
 FABRIC = named_fabric("inart-testbed")

@@ -8,9 +8,9 @@ from random import Random
 
 from small_programs import ADDRESSES, KINDS, LIST_PORTS
 
-from switch.control.data_plane import DataPlane
-from switch.control.match_rules import identity_of
-from switch.entries import (
+from inakit.switch.control.data_plane import DataPlane
+from inakit.switch.control.match_rules import identity_of
+from inakit.switch.entries import (
     DefaultAction,
     Entry,
     KeyPart,
@@ -22,8 +22,8 @@ from switch.entries import (
     Ternary,
     ValueSetMember,
 )
-from switch.program.pipelines import MatchKey, Table
-from switch.program.program import Program
+from inakit.switch.program.pipelines import MatchKey, Table
+from inakit.switch.program.program import Program
 
 VALUES: dict[int, tuple[int, ...]] = {
     128: ADDRESSES,

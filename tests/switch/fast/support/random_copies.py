@@ -5,7 +5,7 @@ from __future__ import annotations
 from random_programs import RandomProgram
 from random_statements import Json, cut, field_argument, hexadecimal, operation
 
-from switch.entries import MirrorSession, MulticastGroup, SwitchEntries
+from inakit.switch.entries import MirrorSession, MulticastGroup, SwitchEntries
 
 PASSES = ("passes", "f0", 8)
 """Metadata that returns with a packet: a bit for each pipeline that has asked for something, lest the packet loops."""

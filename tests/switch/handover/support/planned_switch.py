@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from functools import cache
 
-from experiments.run.scenario import FabricChoice, JobChoice, build_problem
-from planner.install.plan_entries import entries
-from planner.registry import METHODS
-from switch.entries import MulticastGroup, SwitchEntries, TableEntry
-from switch.program.program import Program
-from switch.program.read import read_program
-from switch.running_switch import PROGRAM
+from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from inakit.planner.install.plan_entries import entries
+from inakit.planner.registry import METHODS
+from inakit.switch.entries import MulticastGroup, SwitchEntries, TableEntry
+from inakit.switch.program.program import Program
+from inakit.switch.program.read import read_program
+from inakit.switch.running_switch import PROGRAM
 
 
 @cache

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 from p4runtime_client import Client, Refusal, exact, serialized, update
 
-from switch.server.p4runtime.protocol.faults import Code
-from switch.server.p4runtime.protocol.messages import Message, v1
+from inakit.switch.server.p4runtime.protocol.faults import Code
+from inakit.switch.server.p4runtime.protocol.messages import Message, v1
 
 if TYPE_CHECKING:
-    from switch.server.served_switch import ServedSwitch
+    from inakit.switch.server.served_switch import ServedSwitch
 
 pytest_plugins = ["p4runtime_fixtures"]
 

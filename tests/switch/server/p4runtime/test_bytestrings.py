@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from switch.server.p4runtime.protocol.bytestrings import decode, decode_signed, encode, encode_signed
-from switch.server.p4runtime.protocol.faults import Code, Fault
+from inakit.switch.server.p4runtime.protocol.bytestrings import decode, decode_signed, encode, encode_signed
+from inakit.switch.server.p4runtime.protocol.faults import Code, Fault
 
 pytest_plugins = ["p4runtime_fixtures"]
 

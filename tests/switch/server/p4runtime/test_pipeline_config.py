@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 from p4runtime_client import SET, Client, Refusal, exact, pipeline, primary
 
-from switch.server.p4runtime.protocol.messages import Message, v1
+from inakit.switch.server.p4runtime.protocol.messages import Message, v1
 
 if TYPE_CHECKING:
-    from switch.server.served_switch import ServedSwitch
+    from inakit.switch.server.served_switch import ServedSwitch
 
 pytest_plugins = ["p4runtime_fixtures"]
 

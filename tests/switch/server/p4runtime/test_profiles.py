@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 from p4runtime_client import Client, Refusal, exact, update
 
-from switch.entries import ProfileEntry
-from switch.server.p4runtime.protocol.faults import Code
-from switch.server.p4runtime.protocol.messages import Message, v1
+from inakit.switch.entries import ProfileEntry
+from inakit.switch.server.p4runtime.protocol.faults import Code
+from inakit.switch.server.p4runtime.protocol.messages import Message, v1
 
 if TYPE_CHECKING:
-    from switch.control.control_plane import ControlPlane
-    from switch.server.served_switch import ServedSwitch
+    from inakit.switch.control.control_plane import ControlPlane
+    from inakit.switch.server.served_switch import ServedSwitch
 
 pytest_plugins = ["p4runtime_fixtures"]
 

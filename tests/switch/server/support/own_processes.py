@@ -13,7 +13,7 @@ from pathlib import Path
 from thrift_clients import connected
 from thriftpy2.transport import TTransportException
 
-from switch.server.engines.choice import VARIABLE
+from inakit.switch.server.engines.choice import VARIABLE
 
 START_S, END_S = 20, 10
 
@@ -23,7 +23,7 @@ def own_simple_switch(
     port: int, notifications: str, program: Path, log: Path, *more: str
 ) -> Iterator[subprocess.Popen[bytes]]:
     """A process whose Thrift port answers; it must end well when it is told to. `more` are options of its own."""
-    code = "from switch.server.serve import simple_switch; simple_switch()"
+    code = "from inakit.switch.server.serve import simple_switch; simple_switch()"
     options = ["--thrift-port", str(port), "--notifications-addr", notifications, str(program), *more]
     command = [sys.executable, "-c", code, *options]
     environment = os.environ | {VARIABLE: "interpreted", "PYTHONPATH": os.pathsep.join(sys.path)}

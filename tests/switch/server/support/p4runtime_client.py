@@ -13,10 +13,10 @@ from typing import Any
 import grpc
 from google.protobuf import text_format
 
-from switch.server.options import Options
-from switch.server.p4runtime.protocol.messages import Message, Status, config, v1
-from switch.server.p4runtime.server import P4RuntimeServer
-from switch.server.served_switch import ServedSwitch
+from inakit.switch.server.options import Options
+from inakit.switch.server.p4runtime.protocol.messages import Message, Status, config, v1
+from inakit.switch.server.p4runtime.server import P4RuntimeServer
+from inakit.switch.server.served_switch import ServedSwitch
 
 PROGRAMS = Path(__file__).parents[2] / "programs" / "doors"
 CPU_PORT = 255

@@ -10,7 +10,7 @@ import pytest
 if TYPE_CHECKING:
     from p4runtime_client import Client, Stream
 
-    from switch.server.served_switch import ServedSwitch
+    from inakit.switch.server.served_switch import ServedSwitch
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ from thriftpy2.protocol.cybin import TCyBinaryProtocol
 from thriftpy2.thrift import TApplicationException, TException, TMessageType, TType
 from thriftpy2.transport.memory import TCyMemoryBuffer
 
-from switch.server.thrift.description import description
-from switch.server.thrift.dispatch import SERVICES
+from inakit.switch.server.thrift.description import description
+from inakit.switch.server.thrift.dispatch import SERVICES
 
 TYPES = description()
 KEPT = "TestIngress.prefixes"

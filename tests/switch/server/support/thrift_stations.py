@@ -12,11 +12,11 @@ from unittest.mock import patch
 
 from thrift_clients import Clients, connected
 
-from switch.server.engines.choice import VARIABLE
-from switch.server.engines.interpreted_engine import InterpretedEngine
-from switch.server.options import Options
-from switch.server.served_switch import ServedSwitch
-from switch.server.thrift.server import ThriftServer
+from inakit.switch.server.engines.choice import VARIABLE
+from inakit.switch.server.engines.interpreted_engine import InterpretedEngine
+from inakit.switch.server.options import Options
+from inakit.switch.server.served_switch import ServedSwitch
+from inakit.switch.server.thrift.server import ThriftServer
 
 COMMANDED = Path(__file__).parents[2] / "programs" / "doors" / "commanded.json"
 DEVICE = 7

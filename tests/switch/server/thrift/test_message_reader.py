@@ -6,7 +6,13 @@ from io import BytesIO
 
 import pytest
 
-from switch.server.thrift.message_reader import DEEPEST, MOST_BYTES, MOST_VALUES, MalformedMessageError, MessageReader
+from inakit.switch.server.thrift.message_reader import (
+    DEEPEST,
+    MOST_BYTES,
+    MOST_VALUES,
+    MalformedMessageError,
+    MessageReader,
+)
 
 NAME = bytes.fromhex("00000001 61")
 HEAD = bytes.fromhex("80010001") + NAME + bytes(4)

@@ -11,9 +11,9 @@ from thrift_clients import TIMEOUT_S, connected
 from thrift_stations import Station, stationed
 from thriftpy2.transport import TTransportException
 
-from switch.server.thrift.description import description
-from switch.server.thrift.listener import Listener
-from topo.errors import MachineError
+from inakit.switch.server.thrift.description import description
+from inakit.switch.server.thrift.listener import Listener
+from inakit.topo.errors import MachineError
 
 TYPES = description()
 TABLE = "TestIngress.prefixes"

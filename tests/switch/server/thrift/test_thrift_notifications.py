@@ -13,11 +13,11 @@ from pynng.exceptions import Timeout
 from thrift_clients import exact
 from thrift_stations import COMMANDED, DEVICE, Station, stationed
 
-from switch.control.requests.learning import DigestBatch
-from switch.program.read import read_program
-from switch.server.thrift.description import description
-from switch.server.thrift.notifications import Publisher, ageing_messages, learning_message
-from topo.errors import MachineError
+from inakit.switch.control.requests.learning import DigestBatch
+from inakit.switch.program.read import read_program
+from inakit.switch.server.thrift.description import description
+from inakit.switch.server.thrift.notifications import Publisher, ageing_messages, learning_message
+from inakit.topo.errors import MachineError
 
 TYPES = description()
 TABLE = "TestIngress.exact_table"

@@ -12,10 +12,10 @@ from thrift_clients import client, exact
 from thrift_stations import COMMANDED, DEVICE, Station, stationed
 from thriftpy2.thrift import TApplicationException
 
-from switch.entries import MirrorSession
-from switch.server.thrift.description import description
-from switch.server.thrift.dispatch import SERVICES
-from switch.server.thrift.server import HANDLERS
+from inakit.switch.entries import MirrorSession
+from inakit.switch.server.thrift.description import description
+from inakit.switch.server.thrift.dispatch import SERVICES
+from inakit.switch.server.thrift.server import HANDLERS
 
 TYPES = description()
 TABLE = "TestIngress.exact_table"

@@ -1,0 +1,1 @@
+"""Emulation of in-network aggregation of gradients: one package, whose folders stand at the top of the repository."""
