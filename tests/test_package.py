@@ -24,7 +24,7 @@ def tracked() -> Iterator[str]:
     done = subprocess.run(["git", "ls-files", "-z", *PARTS], cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip(f"needs a git checkout: {done.stderr.strip()}")
-    return (name for name in done.stdout.split("\0") if name)
+    return (name for name in done.stdout.split("\0") if name and not (ROOT / name).is_symlink())
 
 
 @cache
@@ -54,6 +54,7 @@ def test_the_package_has_what_the_kit_reads(packaged: set[str]) -> None:
 def test_the_package_has_no_solutions(packaged: set[str]) -> None:
     solutions = {name for name in tracked() if name.startswith("labs/teacher/")}
     assert solutions and not solutions & packaged
+    assert not [package for package in build().packages if package.startswith("inakit.labs.")]
 
 
 @pytest.mark.usefixtures("packaged")
