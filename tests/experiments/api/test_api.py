@@ -62,7 +62,7 @@ def test_a_fabric_is_a_name_with_sizes_and_variations() -> None:
 
 
 def test_a_fabric_of_a_graph_is_that_of_its_graphml(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    graph: nx.Graph[int] = nx.Graph(name="ring")
+    graph: nx.Graph[int | str] = nx.Graph(name="ring")
     nx.add_cycle(graph, [1, 2, 3], capacity="10M")
     nx.write_graphml(nx.relabel_nodes(graph, str), tmp_path / "ring.graphml")
     made = ina.fabric(graph, hosts_per_switch=1)
