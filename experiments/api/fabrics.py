@@ -44,7 +44,7 @@ def fabric(
     source
         The name of a generator (``"fattree"``, ``"leafspine"``, ``"units"``, ``"rails"``, or a network of the papers
         such as ``"aro-figure1"``), a file (``.yml``, ``.json``, ``.graphml``), a networkx graph whose nodes and edges
-        have the attributes of a GraphML file (``host``, ``capacity``, …), or a fabric that is to be varied.
+        have the attributes of a GraphML file (``type``, ``capacity``, …), or a fabric that is to be varied.
     capacity
         The rate of every link, in bit/s or as text (``"20M"``); two of them draw each link's rate between them.
     ina
