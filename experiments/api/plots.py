@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import Any
 
 from matplotlib.figure import Figure
 
@@ -11,9 +11,6 @@ from inakit.experiments.papers.common.drawing import figure
 from inakit.experiments.papers.common.estimates import MISSING, Estimate, exact
 from inakit.experiments.papers.common.panels import BARS, Panel
 from inakit.experiments.styles.method_styles import styles_of
-
-if TYPE_CHECKING:
-    from inakit.experiments.api.runs import Result
 
 SHOWN = {
     "sending_rate_bps": ("sending rate (Mbit/s)", 1e6),
@@ -23,16 +20,15 @@ SHOWN = {
 """The figures of the three panels: their axes' names, and units."""
 
 
-def bars(results: Mapping[str, Result]) -> Figure:
-    """A panel for each of `SHOWN`: planned and, where plans ran, measured figures of each planner."""
-    ran = any(result.measured for result in results.values())
-    places = ("planned", "measured") if ran else ("planned",)
-    styles = styles_of(list(results))
+def bars(planned: Mapping[str, Mapping[str, Any]], measured: Mapping[str, Mapping[str, Any]]) -> Figure:
+    """A panel for each of `SHOWN`: the planned and, where plans ran, the measured figures by planner."""
+    places = ("planned", "measured") if any(measured.values()) else ("planned",)
+    styles = styles_of(list(planned))
     panels = []
     for name, (label, unit) in SHOWN.items():
         series = {
-            planner: [point(result.planned, name, unit), point(result.measured, name, unit)][: len(places)]
-            for planner, result in results.items()
+            planner: [point(of[planner], name, unit) for of in (planned, measured)[: len(places)]]
+            for planner in planned
         }
         panels.append(Panel(BARS, places, series, "", label, styles=styles))
     return figure(panels)

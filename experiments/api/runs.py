@@ -137,7 +137,8 @@ class Comparison(Mapping[str, Result]):
         """Bars of the planned and the measured sending rate, PS ingress and communication time."""
         from inakit.experiments.api.plots import bars  # noqa: PLC0415, only pictures need matplotlib
 
-        return Picture(bars(self.results))
+        planned = {name: result.planned for name, result in self.results.items()}
+        return Picture(bars(planned, {name: result.measured for name, result in self.results.items()}))
 
     def report(self, path: str | Path = "report.html") -> Path:
         """Write the report of all runs as one page; its path. Raises `InputError` where nothing has run."""
