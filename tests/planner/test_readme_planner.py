@@ -20,8 +20,7 @@ from inakit.planner.core.check import check
 from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.method import Method, Options
 from inakit.planner.core.problem import Problem
-from inakit.planner.own_planners import own_methods
-from inakit.planner.registry import METHODS
+from inakit.planner.registry import METHODS, OwnPlanners
 from inakit.topo.fabric.clos import fat_tree, leaf_spine
 from inakit.topo.fabric.variations import with_ina, with_pipelines
 
@@ -53,7 +52,7 @@ def found(project: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], dict[s
     """A function that loads the planners of the copy's `planner/own` in this process."""
     monkeypatch.setattr(inakit.planner.own, "__path__", [str(project / "planner" / "own")])
     monkeypatch.setattr(sys, "modules", {name: module for name, module in sys.modules.items() if OWN + "." not in name})
-    return lambda: own_methods().methods
+    return lambda: {name: own.method for name, own in OwnPlanners().items()}
 
 
 def run(project: Path, *arguments: str) -> str:
