@@ -42,8 +42,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(ROOT / "planner", copy / "planner", ignore=shutil.ignore_patterns("__pycache__"))
     text = (ROOT / "planner" / "README.md").read_text()
     (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    (file,) = re.findall(r"This is `(.*?)`:", text)
-    (copy / file).write_text(code)
+    (copy / "planner" / "own" / "racks_in_turn.py").write_text(code)
     return copy
 
 
