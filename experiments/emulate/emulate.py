@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -284,21 +284,24 @@ def new_record(emulation: Emulation, plans: Mapping[str, Plan], world: World) ->
             "program": emulation.program,
             "jobs": [asdict(job) for job in problem.jobs],
             "faults": None if emulation.faults is None else emulation.faults.document,
+            "code": own_code(emulation.planners),
         },
         planners={name: planned_entry(emulation, name, plan) for name, plan in plans.items()},
     )
 
 
+def own_code(planners: Iterable[str]) -> dict[str, dict[str, str]]:
+    """The file or the package, and the SHA-256, of those of the planners that are one's own, by their names."""
+    found = {name: find_own(planner) for name, planner in by_name(planners).items()}
+    return {name: own.record for name, own in found.items() if own is not None}
+
+
 def planned_entry(emulation: Emulation, name: str, plan: Plan) -> dict[str, Any]:
-    """A planner's entry before its run: the planned figures, where the code of a planner of one's own comes from and,
-    where switches have chips, what these cost.
-    """
+    """A planner's entry before its run: the planned figures and, where switches have chips, what these cost."""
     entry: dict[str, Any] = {"planned": planned_figures(evaluate(emulation.problem, plan))}
     planner = by_name(emulation.planners).get(name)
     if planner is None or not is_known(planner):
         return entry
-    if (own := find_own(planner)) is not None:
-        entry["code"] = own.record
     cost = chip_cost(
         emulation.problem, planner, plan, mode=emulation.mode, seed=emulation.seed, headroom=emulation.headroom
     )

@@ -181,8 +181,8 @@ def test_a_new_file_is_a_planner_in_plans_runs_and_studies(tmp_path: Path) -> No
     record = json.loads((tmp_path / "results" / "latest" / "run.json").read_text())
     text = (tmp_path / "my_best.py").read_bytes()
     assert record["verdict"] == "VALID"
-    assert record["planners"]["my-best"]["code"] == {"file": "./my_best.py", "sha256": sha256(text).hexdigest()}
-    assert "code" not in record["planners"]["aro"]
+    code = {"file": "./my_best.py", "sha256": sha256(text).hexdigest()}
+    assert record["configuration"]["code"] == {"my-best": code}
 
 
 STUDY = """\
@@ -305,10 +305,11 @@ def test_a_package_is_in_plan_and_emulate(installed: Path, tmp_path: Path) -> No
     inakit_command(
         tmp_path, "emulate", "--topo", "fattree", "--switch", "virtual", "--planners", "mine,aro", path=str(installed)
     )
-    entry = json.loads((tmp_path / "results" / "latest" / "run.json").read_text())["planners"]["mine"]
-    assert entry["verdict"] == "VALID"
+    record = json.loads((tmp_path / "results" / "latest" / "run.json").read_text())
+    assert record["planners"]["mine"]["verdict"] == "VALID"
     code = (installed / f"{MODULE}.py").read_bytes()
-    assert entry["code"] == {"package": PACKAGE, "version": "0.1", "sha256": sha256(code).hexdigest()}
+    made = {"package": PACKAGE, "version": "0.1", "sha256": sha256(code).hexdigest()}
+    assert record["configuration"]["code"] == {"mine": made}
 
 
 def test_a_package_is_in_studies(installed: Path, tmp_path: Path) -> None:
