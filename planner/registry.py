@@ -149,12 +149,12 @@ class OwnPlanners(Mapping[str, OwnPlanner]):
         return []
 
     def add(self, path: str) -> str:
-        """Let a file or a folder take part like those of `planner/own`, in this process; its name."""
+        """Let a file or a folder, as it is now, take part like those of `planner/own` in this process; its name."""
         own = of_path(path, KIT)
         if path not in self.added:
             self.added.append(path)
         there = self.all.get(own.name, own)
-        self.all[own.name] = there if there.root == own.root else with_clashes((there, own), KIT)[own.name]
+        self.all[own.name] = own if there.root == own.root else with_clashes((there, own), KIT)[own.name]
         return own.name
 
     def __getitem__(self, name: str) -> OwnPlanner:

@@ -117,6 +117,20 @@ def test_a_file_by_its_path_is_run_when_it_is_used_and_again_when_it_was_edited(
     assert "mine" not in METHODS
 
 
+def test_a_file_takes_part_as_it_is_when_it_is_added(tmp_path: Path) -> None:
+    own, file = type(OWN)(), tmp_path / "mine.py"
+    for summary in ("first", "second"):
+        file.write_text(EXAMPLE.replace("all flows of a rack by one path, racks in turn", summary))
+        assert own.add(str(file)) == "mine"
+        assert own["mine"].method.summary == summary
+    other = tmp_path / "other" / "mine.py"
+    other.parent.mkdir()
+    other.write_text(EXAMPLE)
+    own.add(str(other))
+    with pytest.raises(InputError, match=rf"^{file}: {other} has a planner 'mine' as well; give the file another name"):
+        _ = own["mine"].method
+
+
 def test_a_folder_by_its_path_imports_what_is_in_it(tmp_path: Path) -> None:
     folder = tmp_path / "mine"
     folder.mkdir()
