@@ -39,7 +39,8 @@ def imports(tree: ast.Module) -> Iterator[str]:
                 inner = f"{node.module}.{alias.name}"
                 yield inner if inner in modules() else node.module
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and ":" in node.value:
-            yield node.value.partition(":")[0]  # module:attribute, as targets are named
+            named = node.value.partition(":")[0]  # module:attribute, as targets and planners are named
+            yield from (named, f"inakit.planner.methods.{named}")
 
 
 @cache

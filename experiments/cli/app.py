@@ -53,7 +53,6 @@ COMMANDS = (
     topo.topo,
     jobs.jobs,
     check.check,
-    planners.planners,
     bench.bench,
     exactness.exactness,
     agree.agree,
@@ -105,5 +104,6 @@ app.add_typer(labs.app, name="labs")
 app.add_typer(study.app, name="study")
 app.add_typer(switch.app, name="switch")
 app.add_typer(hardware.app, name="hardware")
+app.add_typer(planners.app, name="planners")
 for command in COMMANDS:
     app.command()(with_groups(command))

@@ -9,7 +9,7 @@ import typer
 from inakit.experiments.cli.options import RESULTS, FabricOptions, JobsOptions, Results, Seed
 from inakit.experiments.run.printed.tables import Screen
 
-Planner = Annotated[str, typer.Option(help="a planner by name")]
+Planner = Annotated[str, typer.Option(help="a planner by name, or a file such as ./mine.py")]
 Curve = Annotated[str | None, typer.Option(help="fat-trees of these k, such as 4,6,8, with all hosts working")]
 Switch = Annotated[
     str, typer.Option(help="bmv2 or fast; auto: bmv2 where it is installed, else fast; with --curve also virtual")

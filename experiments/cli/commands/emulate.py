@@ -26,7 +26,9 @@ DEFAULT_PLANNERS = ("aro", "atp", "lbmm")
 
 Planners = Annotated[
     str | None,
-    typer.Option(help="planners by name, comma between (default: aro,atp,lbmm); `inakit planners` lists them"),
+    typer.Option(
+        help="planners by name or file (./mine.py), comma between; default: aro,atp,lbmm; `inakit planners` lists them"
+    ),
 ]
 Preset = Annotated[str, typer.Option(help="a paper's network and models, such as inart")]
 Mode = Annotated[str, typer.Option(help="reliable (closed loop, exact sums) or replay (pcaps at the planned rate)")]

@@ -10,7 +10,9 @@ from inakit.experiments.cli.options import FabricOptions, RunOptions, TaskOption
 from inakit.experiments.run.printed.tables import Screen
 from inakit.experiments.run.scenario import build_problem
 
-Planners = Annotated[str, typer.Option(help="by name, comma between; `inakit planners` lists them")]
+Planners = Annotated[
+    str, typer.Option(help="by name or file (./mine.py), comma between; `inakit planners` lists names")
+]
 Epochs = Annotated[int, typer.Option(help="passes over the training data")]
 Batch = Annotated[int, typer.Option(help="samples per worker and iteration")]
 Hidden = Annotated[str, typer.Option(help="units of the model's hidden layers, comma between")]

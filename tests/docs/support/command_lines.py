@@ -31,7 +31,7 @@ from inakit.topo.files.fabrics import FABRIC_SUFFIXES
 
 OTHERS = ("vagrant", "pip", "pre-commit", "perf", "p4c-bm2-ss", "run")
 """Programs that pages name and that are not the project's (`.ci/run` is)."""
-OWN_PLANNERS = ("racks-in-turn",)
+OWN_PLANNERS = ("racks-in-turn", "./mine.py", "./racks_in_turn.py")
 """Planners that a page tells its reader to write."""
 
 INAKIT: Any = typer.main.get_command(app)
