@@ -13,18 +13,13 @@ from inakit.planner.new_planner import write_package, write_planner
 from inakit.planner.registry import KIT, METHODS, OWN, SCHEDULERS
 from inakit.topo.errors import InputError
 
-app = typer.Typer(help="List the planners and schedulers; write a planner of your own.", invoke_without_command=True)
-
 Load = Annotated[
     bool, typer.Option("--load", help="run the code of all: what their options are, and which cannot be used, and why")
 ]
 
 
-@app.callback()
-def planners(context: typer.Context, load: Load = False) -> None:
-    """List the planners, and the schedulers of optical circuits; with `new`, write a planner of your own."""
-    if context.invoked_subcommand is not None:
-        return
+def list_planners(load: Load = False) -> None:
+    """List the planners, and the schedulers of optical circuits."""
     for name, line in KIT.items():
         print(f"{name:16} {line.summary}{options_of(METHODS[name]) if load else ''}")
     if OWN:
@@ -57,7 +52,6 @@ def options_of(method: Method[Any]) -> str:
     return f" [:{', :'.join(known)}]" if known else ""
 
 
-@app.command()
 def new(
     file: Annotated[Path, typer.Argument(help="a new .py file")] = Path("mine.py"),
     package: Annotated[
