@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -40,6 +40,7 @@ from inakit.experiments.cli.commands import (
     validate,
 )
 from inakit.experiments.cli.options import with_groups
+from inakit.experiments.run.kit import this_kit
 from inakit.topo.errors import InputError
 
 COMMANDS = (
@@ -101,6 +102,24 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+def print_version(asked: bool) -> None:
+    """Print which inakit this is, and exit, if that is asked."""
+    if asked:
+        typer.echo(f"inakit {this_kit()}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=print_version, help="version and commit, and exit")
+    ] = False,
+) -> None:
+    """Options of the command itself."""
+
+
 app.add_typer(labs.app, name="labs")
 app.add_typer(study.app, name="study")
 app.add_typer(switch.app, name="switch")
