@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from inakit import __version__
+import inakit
 from inakit.experiments.run.source import Source, source_of
 
-PLACE = Path(__file__).parents[3]
+PLACE = Path(inakit.__file__).resolve().parents[1]
 """The folder in which the package `inakit` is: of a checkout, or `site-packages`."""
 
 
@@ -28,4 +28,4 @@ class Kit:
 @cache
 def this_kit() -> Kit:
     """The inakit that runs; its files are looked at once, when this is first asked."""
-    return Kit(__version__, source_of(PLACE))
+    return Kit(inakit.__version__, source_of(PLACE))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -31,6 +32,8 @@ def git(folder: Path, *arguments: str) -> str:
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     """A checkout with one file and one commit."""
+    if shutil.which("git") is None:
+        pytest.skip("needs git")
     folder = tmp_path / "kit"
     folder.mkdir()
     (folder / "file.py").write_text("one\n")
