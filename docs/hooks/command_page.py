@@ -53,12 +53,12 @@ def targets(makefile: str) -> str:
 
 
 def commands(group: Any, names: str) -> Iterator[tuple[str, Any]]:
-    """Every command below a group, with the words by which it is called, in the order of its own help."""
+    """Every command below a group, loaded, with the words by which it is called, in the order of its own help."""
     for name, command in group.commands.items():
         if hasattr(command, "commands"):
             yield from commands(command, f"{names} {name}")
         else:
-            yield f"{names} {name}", command
+            yield f"{names} {name}", command.loaded()
 
 
 def section(names: str, command: Any) -> str:

@@ -1,4 +1,4 @@
-"""The `inakit` command, composed of subcommands, each of which is a file of `inakit.experiments.cli.commands`.
+"""The `inakit` command, composed of the subcommands that `inakit.experiments.cli.known_commands` lists.
 
 `inakit.experiments.cli.main` runs it, and turns errors and signals into messages and exit codes.
 """
@@ -10,69 +10,17 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from inakit.experiments.cli.commands import (
-    agree,
-    bench,
-    calibrate,
-    capture,
-    check,
-    design,
-    dissector,
-    dump,
-    emulate,
-    exactness,
-    grade,
-    hardware,
-    jobs,
-    labs,
-    p4c,
-    place,
-    plan,
-    planners,
-    report,
-    reproduce,
-    shim,
-    study,
-    switch,
-    top,
-    topo,
-    train,
-    validate,
-)
-from inakit.experiments.cli.options import with_groups
+from inakit.experiments.cli.known_commands import COMMANDS
+from inakit.experiments.cli.lazy_command import LazyCommand, lazy_commands
 from inakit.experiments.run.kit import this_kit
 from inakit.topo.errors import InputError
-
-COMMANDS = (
-    emulate.emulate,
-    train.train,
-    report.report,
-    plan.plan,
-    design.design,
-    validate.validate,
-    place.place,
-    topo.topo,
-    jobs.jobs,
-    check.check,
-    planners.planners,
-    bench.bench,
-    exactness.exactness,
-    agree.agree,
-    grade.grade,
-    p4c.p4c,
-    reproduce.reproduce,
-    dump.dump,
-    calibrate.calibrate,
-    capture.capture,
-    top.top,
-    dissector.dissector,
-    shim.shim,
-)
-"""The subcommands, in the order in which the help lists them."""
 
 
 class Commands(TyperGroup):
     """All commands. An empty text where a name is expected is refused: it would be this folder, or nothing."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options | {"commands": lazy_commands(COMMANDS)})
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Raise `InputError` for an argument that is empty, unless it is what its option is without it."""
@@ -88,19 +36,20 @@ def refuse_empty(command: Any, arguments: list[str]) -> None:
         option, given, value = argument.partition("=")
         option = option if given else before
         empty = not value if given and argument.startswith("--") else not argument
-        if empty and not any(option in each.opts and each.default == "" for each in command.params):
+        if empty and not any(option in each.opts and each.default == "" for each in parameters(command)):
             what = option if option.startswith("-") else "an argument"
             raise InputError(f"{what} is empty: give it a name, or leave it out")
         before = argument
 
 
+def parameters(command: Any) -> list[Any]:
+    """The arguments and options of a command or a group."""
+    found: list[Any] = (command.loaded() if isinstance(command, LazyCommand) else command).params
+    return found
+
+
 app = typer.Typer(
-    cls=Commands,
-    name="inakit",
-    help="Emulation of in-network aggregation: plan it, run it on real packets, compare.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
+    cls=Commands, name="inakit", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
 )
 
 
@@ -112,17 +61,9 @@ def print_version(asked: bool) -> None:
 
 
 @app.callback()
-def options(
+def inakit(
     version: Annotated[
         bool, typer.Option("--version", is_eager=True, callback=print_version, help="version and commit, and exit")
     ] = False,
 ) -> None:
-    """Options of the command itself."""
-
-
-app.add_typer(labs.app, name="labs")
-app.add_typer(study.app, name="study")
-app.add_typer(switch.app, name="switch")
-app.add_typer(hardware.app, name="hardware")
-for command in COMMANDS:
-    app.command()(with_groups(command))
+    """Emulation of in-network aggregation: plan it, run it on real packets, compare."""

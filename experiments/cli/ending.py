@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import logging
 import os
 import signal
@@ -16,6 +17,7 @@ from pathlib import Path
 
 from inakit.experiments.cli.surroundings import FAILED, covering_others
 from inakit.topo.errors import InakitError, output_error, system_error
+from inakit.topo.extras import lacking_import
 from inakit.topo.live.signals import ENDING, code_of, ignore_signals, signals_unwind
 from inakit.topo.ownership import give, given_to_owners
 
@@ -31,6 +33,7 @@ def run_to_its_end() -> None:
     logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it warns of a cache of its own that nobody needs
     with given_to_owners(), signals_unwind():
         try:
+            gc.disable()  # until the command is loaded: nothing of a program's modules is garbage
             from inakit.experiments.cli.app import app  # noqa: PLC0415, a signal may already come while the program loads
 
             app()
@@ -61,7 +64,7 @@ def known(error: Exception) -> str | None:
     if isinstance(error, MemoryError):
         told = OUT_OF_MEMORY
     elif isinstance(error, ImportError | AttributeError):
-        told = covering_others()
+        told = covering_others() or (lacking_import(error, "this") if isinstance(error, ImportError) else None)
     elif isinstance(error, RuntimeError) and "start new thread" in str(error):
         told = system_error(OSError(errno.EAGAIN, ""))
     elif isinstance(error, OSError):

@@ -1,33 +1,19 @@
-"""Options that several commands have, each declared once, in groups that a command takes as a parameter.
-
-    def plan(fabric: FabricOptions, job: SizedJobOptions, seed: Seed = 0) -> None: ...
-
-    app.command()(with_groups(plan))
-
-A group is a frozen dataclass. `with_groups` turns each of its fields into an option of the command.
-"""
+"""Options that several commands have, each declared once, in groups that a command takes as a parameter."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator
-from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
-from functools import wraps
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import Annotated, Any
 
 import typer
 
 from inakit.experiments.run.scenario import DEFAULT_GRADIENT_BYTES, FabricChoice, JobChoice, parse_scale
 from inakit.planner.core.method import AFTERWARDS
 from inakit.planner.core.policies import POLICIES
-from inakit.planner.core.problem import Problem
 from inakit.planner.install.data_plane_program import INA
 from inakit.topo.files.chip_profiles import PROFILES
 from inakit.traffic.measure.verdict import VALID
-
-if TYPE_CHECKING:
-    from inakit.experiments.faults.fault_plan import FaultPlan
 
 Scale = Annotated[str, typer.Option(help="emulate every rate of the fabric at this scale: 1/5000")]
 Gradient = Annotated[
@@ -62,6 +48,9 @@ Headroom = Annotated[
 Results = Annotated[Path, typer.Option(help="where run folders go")]
 Network = Annotated[
     str | None, typer.Option("--run", help="which network, where several are running: its four-letter id")
+]
+PlanFolder = Annotated[
+    Path, typer.Argument(help="the folder of a plan, which `inakit plan --output` writes", show_default=False)
 ]
 SwitchName = Annotated[str, typer.Argument(help="a switch of a running network, by name")]
 
@@ -202,12 +191,6 @@ class RunOptions:
         """The slot policies by name."""
         return split_names(self.policy)
 
-    def fault_plan(self, problem: Problem) -> FaultPlan | None:
-        """The faults that `--faults` describes for a problem; None without a file. Raises `InputError`."""
-        from inakit.experiments.faults.faults_file import load_faults  # noqa: PLC0415
-
-        return None if self.faults is None else load_faults(self.faults, problem)
-
 
 def split_names(text: str) -> tuple[str, ...]:
     """The names in a text, which commas separate; empty names are left out."""
@@ -217,37 +200,3 @@ def split_names(text: str) -> tuple[str, ...]:
 def exit_code(verdict: str) -> int:
     """The exit code of a verdict: 0 for VALID, else 1."""
     return 0 if verdict == VALID else 1
-
-
-def with_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with one parameter for each option of its groups, in the place of the groups, as typer needs it."""
-    hints = get_type_hints(command, include_extras=True)
-    groups = {name: kind for name, kind in hints.items() if is_dataclass(kind) and isinstance(kind, type)}
-
-    @wraps(command)
-    def flat(**given: Any) -> None:
-        for name, kind in groups.items():
-            given[name] = kind(**{field.name: given.pop(field.name) for field in fields(kind)})
-        command(**given)
-
-    parameters = list(flattened(inspect.signature(command), hints, groups))
-    flat.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    flat.__annotations__ = {each.name: each.annotation for each in parameters}
-    del flat.__wrapped__
-    return flat
-
-
-def flattened(
-    signature: inspect.Signature, hints: dict[str, Any], groups: dict[str, type]
-) -> Iterator[inspect.Parameter]:
-    """The parameters of a command; for a group, one parameter for each of its fields."""
-    for name, parameter in signature.parameters.items():
-        if name not in groups:
-            yield parameter.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY)
-            continue
-        own = get_type_hints(groups[name], include_extras=True)
-        for field in fields(groups[name]):
-            default = inspect.Parameter.empty if field.default is MISSING else field.default
-            yield inspect.Parameter(
-                field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=own[field.name]
-            )

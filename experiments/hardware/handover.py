@@ -15,6 +15,7 @@ from inakit.planner.install.data_plane_program import INA, INA_HW, DataPlaneProg
 from inakit.planner.install.plan_entries import entries
 from inakit.planner.install.program import PIPELINE
 from inakit.switch.entries import Entries
+from inakit.switch.handover import p4runtime_text as text
 from inakit.switch.handover.bfrt import documents
 from inakit.switch.handover.bfrt_schema import check_documents, load_schema
 from inakit.switch.handover.bfrt_scripts import add_script, dump_script, lines, remove_script
@@ -95,8 +96,6 @@ def misplaced(fabric: Fabric) -> Iterator[str]:
 
 def write_p4runtime(folder: Path, installed: Entries, program: Path) -> None:
     """Write for each switch the requests that add and remove its entries, and the P4Info."""
-    from inakit.switch.handover import p4runtime_text as text  # noqa: PLC0415, protobuf takes time to load
-
     info = text.load_schema(program)
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)

@@ -7,8 +7,10 @@ from pathlib import Path
 
 from rich.console import Console
 
+from inakit.experiments.study.parquet_files import write_tables
 from inakit.experiments.study.setting import KEYS
 from inakit.experiments.study.study import Study, kept_in, run_study
+from inakit.experiments.study.study_figures import draw
 from inakit.experiments.study.study_file import load_study
 from inakit.experiments.study.summary import (
     DEFAULT_SHOWN,
@@ -27,7 +29,7 @@ from inakit.experiments.study.summary_tables import (
     write_groups,
     write_latex,
 )
-from inakit.experiments.study.table import ASIDE, FIGURES, TABLE, Row, occasion_of, rows_of, write_tables
+from inakit.experiments.study.table import ASIDE, FIGURES, TABLE, Row, occasion_of, rows_of
 from inakit.experiments.sweeps.engines import find_engine
 from inakit.experiments.sweeps.kept import Finished, Kept
 from inakit.experiments.sweeps.one_trial import Trial
@@ -152,10 +154,6 @@ def summarise(
 
 def draw_figures(study: Study, rows: Sequence[Row], results: Path, console: Console) -> None:
     """Draw the figures that the file asks for. Raises `InakitError`."""
-    if not study.figures:
-        return
-    from inakit.experiments.study.study_figures import draw  # noqa: PLC0415, matplotlib takes a second
-
     for number, asked in enumerate(study.figures, start=1):
         path = study.folder(results) / f"figure-{number}-{asked.y}-over-{asked.x}.pdf"
         draw(asked, rows, path)

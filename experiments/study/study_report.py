@@ -12,6 +12,7 @@ from inakit.experiments.report.gather import made_by
 from inakit.experiments.report.write import PAGE, write_page
 from inakit.experiments.study.bootstrap import bootstrapped
 from inakit.experiments.study.commands import tables
+from inakit.experiments.study.parquet_files import rows_in
 from inakit.experiments.study.setting import KEYS
 from inakit.experiments.study.study import FigureAsked
 from inakit.experiments.study.study_file import load_study
@@ -27,11 +28,9 @@ from inakit.experiments.study.summary import (
     value_of,
 )
 from inakit.experiments.study.summary_tables import name
-from inakit.experiments.study.table import TABLE, UNITS, Row
+from inakit.experiments.study.table import FILES, TABLE, Row
 from inakit.experiments.styles.method_styles import styles_of
 from inakit.topo.errors import InputError
-
-FILES = (".yml", ".yaml")
 
 
 @dataclass(frozen=True)
@@ -44,11 +43,6 @@ class Shown:
     figures: Sequence[str]
     against: str | None
     charts: Sequence[FigureAsked]
-
-
-def is_study(path: Path) -> bool:
-    """Whether a path is a study's file or the folder of its results."""
-    return path.suffix in FILES or (path / TABLE).is_file() or path.name == TABLE
 
 
 def report_study(path: Path, results: Path, output: Path | None = None) -> Path:
@@ -71,22 +65,6 @@ def shown_of_folder(path: Path) -> tuple[Shown, Path]:
     rows = rows_in(folder / TABLE)
     groups = [key for key in varied_in(rows) if key != "seed"]
     return Shown(folder.resolve().name, rows, groups, DEFAULT_SHOWN, None, ()), folder
-
-
-def rows_in(file: Path) -> list[Row]:
-    """The rows of `results.parquet`. Raises `InputError` for a file that is broken or of another version."""
-    import pyarrow as pa  # noqa: PLC0415, half a second
-    from pyarrow import parquet  # noqa: PLC0415
-
-    keys = {column: key for key, column in UNITS.items()}
-    try:
-        listed = parquet.read_table(file).to_pylist()
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{file} is cut short or no table of a study: `inakit study run` writes it anew") from error
-    rows: list[Row] = [{keys.get(column, column): value for column, value in row.items()} for row in listed]
-    if rows and not {"verdict", "error", "planner", *KEYS} <= rows[0].keys():
-        raise InputError(f"{file} is of another version of inakit: `inakit study run` writes it anew")
-    return rows
 
 
 def varied_in(rows: Sequence[Row]) -> list[str]:

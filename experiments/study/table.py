@@ -1,4 +1,4 @@
-"""The table of a study: a row for every run of a planner that is kept, as Parquet; units are in the columns' names.
+"""The table of a study: a row for every run of a planner that is kept; units are in the columns' names.
 
 What differs from occasion to occasion (durations, machines, times of day) stands in a table of its own, so that the
 table of results is the same, byte for byte, however often the study was interrupted.
@@ -8,19 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from inakit.experiments.study.measuring import COMPARED, MEASURED, PLANNED
 from inakit.experiments.study.setting import KEYS
 from inakit.experiments.sweeps.kept import Finished
 from inakit.experiments.sweeps.one_trial import Trial
-from inakit.topo.errors import writing
-
-if TYPE_CHECKING:
-    import pyarrow
 
 Row = Mapping[str, Any]
 
+FILES = (".yml", ".yaml")
+"""What the names of studies' files end in."""
 TABLE, OCCASIONS = "results.parquet", "occasions.parquet"
 WHOLE = ("pipelines", "workers", "servers", "gradient_bytes", "iterations", "seed", "retransmissions", "collisions")
 FIGURES = (*PLANNED, *MEASURED, "gap")
@@ -49,34 +47,6 @@ def occasion_of(finished: Finished) -> dict[str, Any]:
     return {"run": finished.key, "duration_s": finished.seconds, "machine": finished.host, "ended": finished.ended}
 
 
-def write_tables(folder: Path, rows: Sequence[Row], occasions: Sequence[Row]) -> None:
-    """Write both tables, each in one step. Raises `OutputError`."""
-    import pyarrow as pa  # noqa: PLC0415, half a second, and only whoever writes tables needs it
-
-    with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-    columns = {UNITS.get(name, name): pa.array([row[name] for row in rows], type_of(name)) for name in COLUMNS}
-    write(pa.table(columns), folder / TABLE)
-    kinds = {"run": pa.string(), "duration_s": pa.float64(), "machine": pa.string(), "ended": pa.string()}
-    write(pa.Table.from_pylist(list(occasions), pa.schema(list(kinds.items()))), folder / OCCASIONS)
-
-
-def type_of(column: str) -> pyarrow.DataType:
-    """The type of a column."""
-    import pyarrow as pa  # noqa: PLC0415
-
-    if column in WHOLE:
-        return pa.int64()
-    if column in (*FIGURES, "aggregation_rate"):
-        return pa.float64()
-    return pa.bool_() if column == "exact" else pa.string()
-
-
-def write(table: pyarrow.Table, path: Path) -> None:
-    """Write a table as Parquet in one step. Raises `OutputError`."""
-    from pyarrow import parquet  # noqa: PLC0415
-
-    draft = path.with_suffix(".draft")
-    with writing(path):
-        parquet.write_table(table, draft, compression="zstd")
-        draft.replace(path)
+def is_study(path: Path) -> bool:
+    """Whether a path is a study's file or the folder of its results."""
+    return path.suffix in FILES or (path / TABLE).is_file() or path.name == TABLE

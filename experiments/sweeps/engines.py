@@ -17,7 +17,8 @@ import joblib
 
 from inakit.experiments.sweeps.kept import Finished, Kept
 from inakit.experiments.sweeps.one_trial import Trial, carry_out, now
-from inakit.topo.errors import InputError, MachineError, RunError, unknown_name
+from inakit.topo.errors import InputError, RunError, unknown_name
+from inakit.topo.extras import lacking
 
 DIED = "its worker process died twice while it ran this: it crashed, or was killed, perhaps for lack of memory"
 RENEWED = "A worker stopped while some jobs were given to the executor"
@@ -152,7 +153,7 @@ def dask(place: str, _: int | None, __: Kept) -> Engine:
     try:
         from distributed import Client  # noqa: PLC0415, a package that few need
     except ImportError as error:
-        raise lacking("dask") from error
+        raise lacking("dask", "--on dask") from error
     try:
         connect: Any = Client
         return Dask(connect(place))
@@ -169,7 +170,7 @@ def submitit(place: str, processes: int | None, kept: Kept) -> Engine:
     try:
         from submitit import AutoExecutor  # noqa: PLC0415, a package that few need
     except ImportError as error:
-        raise lacking("submitit") from error
+        raise lacking("submitit", "--on submitit") from error
     try:
         executor = AutoExecutor(kept.folder / "jobs", cluster=cluster or "slurm")
         executor.update_parameters(**dict(map(parameter, options)))
@@ -184,11 +185,6 @@ def parameter(text: str) -> tuple[str, str | int]:
     if not equals:
         raise InputError(f"'{text}': a parameter of submitit is NAME=VALUE, such as timeout_min=60")
     return name, int(value) if value.isdecimal() else value
-
-
-def lacking(package: str) -> MachineError:
-    """The error for a package that is not installed."""
-    return MachineError(f"--on {package}: the package '{package}' is not installed; pip install 'inakit[cluster]'")
 
 
 ENGINES: dict[str, Callable[[str, int | None, Kept], Engine]] = {"loky": loky, "dask": dask, "submitit": submitit}

@@ -15,7 +15,8 @@ from inakit.switch.server.journal import Journal
 from inakit.switch.server.options import Options
 from inakit.switch.server.served_switch import ServedSwitch
 from inakit.switch.targets import load
-from inakit.topo.errors import InakitError, InputError, MachineError
+from inakit.topo.errors import InakitError, InputError
+from inakit.topo.extras import lacking_import
 from inakit.topo.live.signals import ENDING
 from inakit.topo.ownership import given_to_owners
 
@@ -23,7 +24,6 @@ FAILED = 1
 """The exit code of a switch that cannot start, as BMv2's."""
 THRIFT = "inakit.switch.server.thrift.server:ThriftServer"
 P4RUNTIME = "inakit.switch.server.p4runtime.server:P4RuntimeServer"
-INSTALL = "pip install 'inakit[server]'"
 
 
 class Door(Protocol):
@@ -118,5 +118,7 @@ def opened(name: str, *arguments: object) -> Door:
     try:
         door: Door = load(name)(*arguments)
     except ImportError as error:
-        raise MachineError(f"a package is missing ({error}): {INSTALL}") from error
+        if (told := lacking_import(error, "this door of the switch")) is None:
+            raise
+        raise told from error
     return door

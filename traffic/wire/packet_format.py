@@ -22,6 +22,7 @@ SOURCE = Path(__file__).resolve().parents[2] / "p4" / "ina.p4"
 PROGRAM = SOURCE.parent / "build" / "ina.json"
 
 _CONSTANT = re.compile(r"^const bit<\d+> (\w+) = (0x[0-9a-fA-F]+|\d+);", re.MULTILINE)
+_HEADER_TYPES = '"header_types" : '
 
 
 @contextmanager
@@ -57,14 +58,21 @@ class Field:
 
 
 @cache
+def headers() -> dict[str, tuple[Field, ...]]:
+    """The fields of every header type of the compiled program, of which nothing else is parsed: it is long."""
+    with reading(PROGRAM):
+        text = PROGRAM.read_text()
+        before = text.index(_HEADER_TYPES)
+        types: list[dict[str, Any]]
+        types, _ = json.JSONDecoder().raw_decode(text, before + len(_HEADER_TYPES))
+        return {each["name"]: tuple(Field(field, bits) for field, bits, *_ in each["fields"]) for each in types}
+
+
 def header(name: str) -> tuple[Field, ...]:
     """The fields of header type `name` in the compiled program."""
-    with reading(PROGRAM):
-        types: list[dict[str, Any]] = json.loads(PROGRAM.read_text())["header_types"]
-    for header_type in types:
-        if header_type["name"] == name:
-            return tuple(Field(field, bits) for field, bits, *_ in header_type["fields"])
-    raise InputError(f"{PROGRAM.name} has no header type '{name}': compile the P4 program that defines it")
+    if name not in headers():
+        raise InputError(f"{PROGRAM.name} has no header type '{name}': compile the P4 program that defines it")
+    return headers()[name]
 
 
 UDP_PORT = constant("INA_UDP_PORT")

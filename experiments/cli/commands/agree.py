@@ -6,8 +6,12 @@ from typing import Annotated
 
 import typer
 
+from inakit.experiments.agreement.agree import run_agreement
+from inakit.experiments.agreement.combinations import chosen
+from inakit.experiments.agreement.comparison import Extent
 from inakit.experiments.cli.options import RESULTS, Results
 from inakit.experiments.run.printed.tables import Screen
+from inakit.experiments.worlds.registry import find_world
 
 Emulated = Annotated[str, typer.Option("--switch", help="the world to compare with: fast, bmv2, auto")]
 Against = Annotated[str, typer.Option(help="the world that is to agree with it")]
@@ -30,11 +34,6 @@ def agree(
     results: Results = RESULTS,
 ) -> None:
     """Run the same plans emulated and in virtual time, and print how far rates, times and bytes differ."""
-    from inakit.experiments.agreement.agree import run_agreement  # noqa: PLC0415
-    from inakit.experiments.agreement.combinations import chosen  # noqa: PLC0415
-    from inakit.experiments.agreement.comparison import Extent  # noqa: PLC0415
-    from inakit.experiments.worlds.registry import find_world  # noqa: PLC0415
-
     combinations = chosen(only, short=short)
     worlds = find_world(switch), find_world(against)
     found = run_agreement(combinations, worlds, Extent(seconds, tries), results, Screen())

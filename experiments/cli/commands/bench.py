@@ -7,6 +7,13 @@ from typing import Annotated
 
 import typer
 
+from inakit.experiments.bench.measure import lacking, run_bench, targets_here
+from inakit.experiments.bench.planners import bench_planners
+from inakit.experiments.bench.several_tasks import bench_several
+from inakit.experiments.bench.sweep_engine import bench_sweep, sweep_table
+from inakit.experiments.bench.tables import print_findings
+from inakit.experiments.bench.virtual_time import bench_virtual, datacentre, hops_table
+from inakit.experiments.run.printed.progress import working
 from inakit.experiments.run.printed.tables import Screen
 
 OfPlanners = Annotated[bool, typer.Option("--planners", help="time ARO's planners instead; without root")]
@@ -21,14 +28,6 @@ def bench(planners: OfPlanners = False, sweeps: OfSweeps = False, quick: Quick =
 
     Each result is printed when it is there. Exit code 1 where one failed, of which the others are not the worse.
     """
-    from inakit.experiments.bench.measure import lacking, run_bench, targets_here  # noqa: PLC0415
-    from inakit.experiments.bench.planners import bench_planners  # noqa: PLC0415
-    from inakit.experiments.bench.several_tasks import bench_several  # noqa: PLC0415
-    from inakit.experiments.bench.sweep_engine import bench_sweep, sweep_table  # noqa: PLC0415
-    from inakit.experiments.bench.tables import print_findings  # noqa: PLC0415
-    from inakit.experiments.bench.virtual_time import bench_virtual, datacentre, hops_table  # noqa: PLC0415
-    from inakit.experiments.run.printed.progress import working  # noqa: PLC0415
-
     console = Screen()
     if planners:
         one, several = bench_planners(console, quick=quick), bench_several(console, quick=quick)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from inakit.experiments.cli.calibrate_fabric import Command, run_calibrate, run_curve
 from inakit.experiments.cli.options import RESULTS, FabricOptions, JobsOptions, Results, Seed
 from inakit.experiments.run.printed.tables import Screen
 
@@ -28,8 +29,6 @@ def calibrate(
     results: Results = RESULTS,
 ) -> None:
     """Find the highest link rate at which this machine carries a plan; `emulate` then warns of one that it cannot."""
-    from inakit.experiments.cli.calibrate_fabric import Command, run_calibrate, run_curve  # noqa: PLC0415
-
     command = Command(fabric.choice(seed), job.choice(seed), planner, switch, seed)
     if curve is not None:
         raise typer.Exit(run_curve(command, curve, results, Screen()))

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from inakit.experiments.cli.options import Network, SwitchName
+from inakit.experiments.inspect.capture import Limit, capture_to
 from inakit.experiments.run.printed.tables import Screen
 from inakit.topo.live.running import find_network
 
@@ -28,7 +29,5 @@ def capture(
     run: Network = None,
 ) -> None:
     """Capture what arrives and leaves at a port of a switch, until Ctrl-C or the end of the network."""
-    from inakit.experiments.inspect.capture import Limit, capture_to  # noqa: PLC0415
-
     limit = Limit(seconds, packets)
     capture_to(Screen(), find_network(run), (switch, port), output, limit, decode=print_packets)

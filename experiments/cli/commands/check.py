@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from inakit.experiments.run.planning import check_files
 from inakit.experiments.run.printed.tables import Screen
 
 PlanFile = Annotated[Path, typer.Argument(help="a plan.json")]
@@ -16,7 +17,5 @@ JobsFile = Annotated[Path, typer.Argument(help="the jobs it is for: .yml")]
 
 def check(plan: PlanFile, fabric: FabricFile, jobs: JobsFile) -> None:
     """Check a plan against a fabric and jobs: every rule, with code that no planner shares."""
-    from inakit.experiments.run.planning import check_files  # noqa: PLC0415
-
     check_files(plan, fabric, jobs)
     Screen().print(f"{plan}: valid", style="green", highlight=False)

@@ -7,11 +7,13 @@ from typing import Annotated
 
 import typer
 
+from inakit.experiments.cli.design_network import run_design
 from inakit.experiments.cli.options import Gradient, Iterations, Scale
 from inakit.experiments.run.printed.tables import Screen
 from inakit.experiments.run.scenario import DEFAULT_GRADIENT_BYTES, parse_scale
 from inakit.planner.core.method import Options
 from inakit.planner.core.problem import Job
+from inakit.planner.methods.atro.cluster import Cluster
 from inakit.topo.files.quantities import parse_rate
 
 Aggregators = Annotated[int, typer.Option(help="switches that aggregate")]
@@ -38,9 +40,6 @@ def design(
     output: Output = None,
 ) -> None:
     """Design a network: topology and routes with the highest rate for a cluster of optical links (ATRO)."""
-    from inakit.experiments.cli.design_network import run_design  # noqa: PLC0415
-    from inakit.planner.methods.atro.cluster import Cluster  # noqa: PLC0415
-
     cluster = Cluster(aggregators, common, ports, workers, parse_rate(capacity) * parse_scale(scale), layers)
     job = Job(1, (), (), gradient_bytes or DEFAULT_GRADIENT_BYTES, iterations=iterations)
     run_design(cluster, job, Options(time_limit_s=time_limit_s), output, Screen())

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from inakit.traffic.wire.dissector import dissector as source
+
 
 def dissector() -> None:
     """Print a dissector of the packet format, for Wireshark's plugin folder."""
-    from inakit.traffic.wire.dissector import dissector as source  # noqa: PLC0415
-
     print(source(), end="")

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from inakit.experiments.cli.options import Network, SwitchName
+from inakit.experiments.inspect.dump import dump as show
 from inakit.experiments.run.printed.tables import Screen
 from inakit.topo.live.running import find_network
 
@@ -25,7 +26,5 @@ def dump(
     run: Network = None,
 ) -> None:
     """Show the tables, registers and counters of a switch while it works."""
-    from inakit.experiments.inspect.dump import dump as show  # noqa: PLC0415
-
     asked = {"table": table, "register": register, "counter": counter}
     show(Screen(), find_network(run), switch, asked, as_json=json)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -14,13 +14,16 @@ from inakit.experiments.cli.options import (
     exit_code,
     split_names,
 )
+from inakit.experiments.emulate.defaults import Free
+from inakit.experiments.emulate.emulate import Emulation
+from inakit.experiments.emulate.emulate import run as run_emulation
+from inakit.experiments.emulate.presets import PresetRun, run_preset
+from inakit.experiments.faults.faults_file import load_faults
+from inakit.experiments.inspect.capture import capture_places
+from inakit.experiments.run.observe.sampling import parse_sampling
 from inakit.experiments.run.printed.tables import Screen
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from inakit.topo.errors import InputError
-
-if TYPE_CHECKING:
-    from inakit.experiments.emulate.defaults import Free
-    from inakit.experiments.run.observe.sampling import Sampling
 
 DEFAULT_PLANNERS = ("aro", "atp", "lbmm")
 
@@ -58,10 +61,6 @@ def emulate(
     series: Series = "",
 ) -> None:
     """Plan, build the network, send real gradients through it, and compare planned with measured."""
-    from inakit.experiments.emulate.emulate import Emulation  # noqa: PLC0415
-    from inakit.experiments.emulate.emulate import run as run_emulation  # noqa: PLC0415
-    from inakit.experiments.inspect.capture import capture_places  # noqa: PLC0415
-
     names = None if planners is None else split_names(planners)
     if preset:
         others = {"replan": replan, "model": job.model, "patch-panel": patch_panel, "series": series}
@@ -74,11 +73,11 @@ def emulate(
         run.switch,
         mode,
         *(run.seed, run.results, fabric.factor, capture_places(problem.fabric, pcap)),
-        faults=run.fault_plan(problem),
+        faults=None if run.faults is None else load_faults(run.faults, problem),
         replan=replan,
         patch_panel=patch_panel,
         free=left_open(chosen, jobs),
-        sampling=sampling_of(series),
+        sampling=parse_sampling(series),
         **run.of_emulation,
     )
     raise typer.Exit(exit_code(run_emulation(emulation, Screen()).verdict))
@@ -86,16 +85,7 @@ def emulate(
 
 def left_open(chosen: FabricChoice, jobs: JobChoice) -> Free:
     """What the user has not said of rates and gradients."""
-    from inakit.experiments.emulate.defaults import Free  # noqa: PLC0415
-
     return Free(rates=not chosen.gives_rates, gradients=not jobs.gives_size)
-
-
-def sampling_of(series: str) -> Sampling:
-    """What `--series` says of observing a run. Raises `InputError`."""
-    from inakit.experiments.run.observe.sampling import parse_sampling  # noqa: PLC0415
-
-    return parse_sampling(series)
 
 
 def refuse_beside_preset(preset: str, run: RunOptions, others: dict[str, object]) -> None:
@@ -115,8 +105,6 @@ def emulate_preset(
     others: dict[str, object],
 ) -> int:
     """Run a paper's network and models, and return the exit code. Raises `InputError` where `others` have a value."""
-    from inakit.experiments.emulate.presets import PresetRun, run_preset  # noqa: PLC0415
-
     refuse_beside_preset(preset, run, others)
     chosen = fabric.choice(run.seed)
     asked = PresetRun(

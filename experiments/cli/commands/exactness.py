@@ -7,7 +7,11 @@ from typing import Annotated
 import typer
 
 from inakit.experiments.cli.options import Program, split_names
+from inakit.experiments.exactness.conditions import CONDITIONS
+from inakit.experiments.exactness.matrix import LONG, cells, parse_levels, run_matrix, shared_out
+from inakit.experiments.exactness.scales import chosen_worlds
 from inakit.experiments.run.printed.tables import Screen
+from inakit.experiments.worlds.auto import AUTO, print_choice
 from inakit.planner.install.data_plane_program import find_program
 from inakit.topo.errors import InputError
 
@@ -37,11 +41,6 @@ def exactness(
     program: Program = "ina",
 ) -> None:
     """Test whether all sums are exact: every slot policy, over levels of aggregation, under loss and other faults."""
-    from inakit.experiments.exactness.conditions import CONDITIONS  # noqa: PLC0415
-    from inakit.experiments.exactness.matrix import LONG, cells, parse_levels, run_matrix, shared_out  # noqa: PLC0415
-    from inakit.experiments.exactness.scales import chosen_worlds  # noqa: PLC0415
-    from inakit.experiments.worlds.auto import AUTO, print_choice  # noqa: PLC0415
-
     names, chosen_program, console = split_names(switch) or ("virtual",), find_program(program), Screen()
     worlds = chosen_worlds(names)
     for policy in split_names(policies):

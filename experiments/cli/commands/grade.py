@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from inakit.experiments.labs.emulated.grading import check_emulation, with_emulation
+from inakit.experiments.labs.grading.grade import Request
+from inakit.experiments.labs.grading.grade import grade as graded
+from inakit.experiments.labs.grading.item import Grade
+from inakit.experiments.labs.registry import find_lab
+from inakit.experiments.labs.report.formats import FORMATS
 from inakit.topo.errors import writing
-
-if TYPE_CHECKING:
-    from inakit.experiments.labs.grading.grade import Request
-    from inakit.experiments.labs.grading.item import Grade
 
 STDOUT = Path("-")
 MISSED = 1
@@ -41,10 +43,6 @@ def grade(
 
     What students hand in runs in a sandbox, without root and without a network; the same seed gives the same result.
     """
-    from inakit.experiments.labs.grading.grade import Request  # noqa: PLC0415
-    from inakit.experiments.labs.registry import find_lab  # noqa: PLC0415
-    from inakit.experiments.labs.report.formats import FORMATS  # noqa: PLC0415
-
     found = grade_of(Request(find_lab(lab), lab, submission, seed, target), emulate)
     wanted = {"json": json, "gradescope": gradescope, "classroom": classroom, "junit": junit}
     for name, path in wanted.items():
@@ -58,9 +56,6 @@ def grade(
 
 def grade_of(request: Request, emulate: str | None) -> Grade:
     """The grade, with the run in Mininet if switches of a target are to be emulated."""
-    from inakit.experiments.labs.emulated.grading import check_emulation, with_emulation  # noqa: PLC0415
-    from inakit.experiments.labs.grading.grade import grade as graded  # noqa: PLC0415
-
     if emulate is None:
         return graded(request)
     check_emulation(request.lab.name, emulate)

@@ -10,6 +10,7 @@ import typer
 from inakit.experiments.cli.options import GradientOptions, Iterations, Seed, ShapeOptions
 from inakit.experiments.run.printed.tables import Screen
 from inakit.experiments.run.scenario import build_problem
+from inakit.experiments.run.starter_jobs import jobs_text, write_jobs
 
 Output = Annotated[Path | None, typer.Option(help="a new .yml file; printed without it")]
 
@@ -22,8 +23,6 @@ def jobs(
     output: Output = None,
 ) -> None:
     """Write a file of jobs to begin with: the single job that is run without --jobs, every key explained."""
-    from inakit.experiments.run.starter_jobs import jobs_text, write_jobs  # noqa: PLC0415
-
     problem = build_problem(fabric.choice(seed), job.sized(seed, iterations))
     if output is None:
         print(jobs_text(problem, fabric.topo), end="")

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from inakit.experiments.labs.compiler.p4c import compile_p4, needed_compiler
+from inakit.experiments.labs.grading.submission import read_submission
 from inakit.topo.errors import InputError, writing
 
 FAILED = 1
@@ -20,9 +22,6 @@ def p4c(
 
     Exit code 1: the program has errors, which are shown with their lines.
     """
-    from inakit.experiments.labs.compiler.p4c import compile_p4, needed_compiler  # noqa: PLC0415
-    from inakit.experiments.labs.grading.submission import read_submission  # noqa: PLC0415
-
     folder = read_submission(source if source.suffix != ".p4" or not source.exists() else source.parent)
     compiler = needed_compiler()
     try:

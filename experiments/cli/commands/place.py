@@ -8,7 +8,10 @@ from typing import Annotated
 import typer
 
 from inakit.experiments.cli.options import FabricOptions, Seed, split_names
+from inakit.experiments.run.placement import place_and_print
 from inakit.experiments.run.printed.tables import Screen
+from inakit.planner.placement.simulate import InaOptions
+from inakit.topo.files.quantities import parse_duration
 
 Queue = Annotated[Path, typer.Option(help="a YAML file of queued jobs, whose workers and servers are numbers")]
 By = Annotated[str, typer.Option(help="netpack, mina, first; several, comma between, are compared")]
@@ -32,10 +35,6 @@ def place(
     output: Output = None,
 ) -> None:
     """Place a queue of jobs that come and go: hosts for each, who has INA when, and completion times to expect."""
-    from inakit.experiments.run.placement import place_and_print  # noqa: PLC0415
-    from inakit.planner.placement.simulate import InaOptions  # noqa: PLC0415
-    from inakit.topo.files.quantities import parse_duration  # noqa: PLC0415
-
     options = InaOptions(quota, parse_duration(round_trip))
     moment = None if at is None else parse_duration(at)
     place_and_print(Screen(), fabric.choice(seed), queue, split_names(by) or (by,), options, moment, output)

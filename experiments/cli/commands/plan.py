@@ -16,6 +16,8 @@ from inakit.experiments.cli.options import (
     SizedJobsOptions,
     split_names,
 )
+from inakit.experiments.run.planning import plan_to_run, print_comparison, print_plan, write_plan
+from inakit.experiments.run.printed.chip_costs import print_chip_costs
 from inakit.experiments.run.printed.tables import Screen
 from inakit.experiments.run.scenario import build_problem
 from inakit.planner.core.method import AFTERWARDS
@@ -23,6 +25,7 @@ from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
 from inakit.planner.install.data_plane_program import DataPlaneProgram, find_program
 from inakit.planner.registry import find_method
+from inakit.topo.extras import lacking_import
 
 Planner = Annotated[str, typer.Option(help="by name; several, comma between, are compared")]
 Output = Annotated[
@@ -41,9 +44,6 @@ def plan(
     program: Program = "ina",
 ) -> None:
     """Plan without running: what the method decides, what to expect, and the table entries; or compare planners."""
-    from inakit.experiments.run.planning import plan_to_run, print_comparison, print_plan  # noqa: PLC0415
-    from inakit.experiments.run.printed.chip_costs import print_chip_costs  # noqa: PLC0415
-
     problem = build_problem(fabric.choice(seed), job.sized(seed, 1))
     names = split_names(planner) or (planner,)
     for name in names:
@@ -61,9 +61,13 @@ def plan(
 
 def write(folder: Path, problem: Problem, plan: Plan, name: str, program: DataPlaneProgram) -> None:
     """Write a planner's plan with its entries and all that hardware takes, and print what could not be written."""
-    from inakit.experiments.hardware.handover import write_handover  # noqa: PLC0415
-    from inakit.experiments.run.planning import write_plan  # noqa: PLC0415
-
     write_plan(folder, problem, program.fitted(plan))
+    try:
+        from inakit.experiments.hardware.handover import write_handover  # noqa: PLC0415, needs an extra's packages
+    except ImportError as error:
+        if (told := lacking_import(error, "what hardware takes of a plan")) is None:
+            raise
+        Screen().print(f"{name}: {told}", highlight=False, markup=False, soft_wrap=True)
+        return
     for line in write_handover(folder, problem, plan, program=program):
         Screen().print(f"{name}: {line}", highlight=False, markup=False, soft_wrap=True)

@@ -8,7 +8,9 @@ from typing import Annotated
 import typer
 
 from inakit.experiments.cli.options import RESULTS, Results
+from inakit.experiments.report.write import write_comparison, write_report
 from inakit.experiments.run.printed.tables import Screen
+from inakit.experiments.study.table import is_study
 from inakit.topo.errors import InputError
 
 Paths = Annotated[
@@ -24,12 +26,11 @@ COMPARISON = Path("comparison.html")
 
 def report(paths: Paths, output: Output = None, results: Results = RESULTS) -> None:
     """Write one page that shows a run, compares several, or shows a study. Any browser opens it, without a network."""
-    from inakit.experiments.report.write import write_comparison, write_report  # noqa: PLC0415
-    from inakit.experiments.study.study_report import is_study, report_study  # noqa: PLC0415
-
     if any(is_study(path) for path in paths):
         if len(paths) > 1:
             raise InputError(f"{len(paths)} studies or runs at once: a study is shown by itself, runs can be compared")
+        from inakit.experiments.study.study_report import report_study  # noqa: PLC0415, needs an extra's packages
+
         written = report_study(paths[0], results, output)
     elif len(paths) > 1 or output is not None:
         written = write_comparison(paths, output or COMPARISON)

@@ -7,7 +7,10 @@ from typing import Annotated
 import typer
 
 from inakit.experiments.cli.options import RESULTS, Results, Switch, exit_code
+from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.figures import figures, find_figure, run_simulated
 from inakit.experiments.run.printed.tables import Screen
+from inakit.experiments.run.record import check_results
 from inakit.experiments.run.scenario import parse_scale
 
 Paper = Annotated[str | None, typer.Argument(help="goat, p4inc-aoi, ...; all figures are listed without it")]
@@ -30,10 +33,6 @@ def reproduce(
     results: Results = RESULTS,
 ) -> None:
     """Run a figure or a claim of a paper: table, CSV and plot."""
-    from inakit.experiments.papers.common.figure import Request  # noqa: PLC0415
-    from inakit.experiments.papers.figures import figures, find_figure, run_simulated  # noqa: PLC0415
-    from inakit.experiments.run.record import check_results  # noqa: PLC0415
-
     if paper is None or (figure is None and not simulated):
         for names, found in figures(paper):
             print(f"{names:28} {found.summary}")

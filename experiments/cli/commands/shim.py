@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from inakit.switch.server.shim import make_shim
+
 
 def shim() -> None:
     """Print a folder with `simple_switch` and `simple_switch_grpc` that are the kit's: PATH=$(inakit shim):$PATH."""
-    from inakit.switch.server.shim import make_shim  # noqa: PLC0415
-
     print(make_shim())

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from inakit.experiments.cli.options import Network
+from inakit.experiments.inspect.top import top as watch
 from inakit.experiments.run.printed.tables import Screen
 
 Interval = Annotated[float, typer.Option(help="seconds between two looks")]
@@ -15,6 +16,4 @@ Once = Annotated[bool, typer.Option("--once", help="print one interval and end")
 
 def top(interval: Interval = 1.0, once: Once = False, run: Network = None) -> None:
     """Watch a running network: rates of links and switches, drops, processors; the busiest first."""
-    from inakit.experiments.inspect.top import top as watch  # noqa: PLC0415
-
     watch(Screen(), run, interval, once=once)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from inakit.experiments.cli.options import FabricOptions, JobsOptions, PlanMode, Seed
+from inakit.experiments.run.planning import draw_fabric, plan_to_run, print_headroom
 from inakit.experiments.run.printed.tables import Screen
 from inakit.experiments.run.scenario import build_problem
 
@@ -25,8 +26,6 @@ def topo(
     output: Output = FABRIC,
 ) -> None:
     """Draw a fabric as PNG and SVG and, given a planner, its trees and link loads; save it as YAML."""
-    from inakit.experiments.run.planning import draw_fabric, plan_to_run, print_headroom  # noqa: PLC0415
-
     choice = fabric.choice(seed)
     problem = made = None
     if planner is not None:

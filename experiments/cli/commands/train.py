@@ -7,8 +7,13 @@ from typing import Annotated
 import typer
 
 from inakit.experiments.cli.options import FabricOptions, RunOptions, TaskOptions, exit_code, split_names
+from inakit.experiments.emulate.defaults import Free
+from inakit.experiments.emulate.emulate import Emulation
+from inakit.experiments.faults.faults_file import load_faults
 from inakit.experiments.run.printed.tables import Screen
 from inakit.experiments.run.scenario import build_problem
+from inakit.experiments.train.train import run_training, training_problem
+from inakit.traffic.training.training_task import Recipe, parse_layers
 
 Planners = Annotated[str, typer.Option(help="by name, comma between; `inakit planners` lists them")]
 Epochs = Annotated[int, typer.Option(help="passes over the training data")]
@@ -30,11 +35,6 @@ def train(
     framework: FrameworkName = "numpy",
 ) -> None:
     """Train a small model through the emulated switches: time per epoch, throughput, loss and accuracy by planner."""
-    from inakit.experiments.emulate.defaults import Free  # noqa: PLC0415
-    from inakit.experiments.emulate.emulate import Emulation  # noqa: PLC0415
-    from inakit.experiments.train.train import run_training, training_problem  # noqa: PLC0415
-    from inakit.traffic.training.training_task import Recipe, parse_layers  # noqa: PLC0415
-
     chosen = fabric.choice(run.seed)
     recipe = Recipe(parse_layers(hidden), epochs, batch, seed=run.seed)
     problem, task = training_problem(build_problem(chosen, job.choice(run.seed)), recipe, compute_s)
@@ -46,7 +46,7 @@ def train(
         run.seed,
         run.results,
         fabric.factor,
-        faults=run.fault_plan(problem),
+        faults=None if run.faults is None else load_faults(run.faults, problem),
         free=Free(rates=not chosen.gives_rates),
         **run.of_emulation,
     )

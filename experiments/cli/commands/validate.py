@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from inakit.experiments.cli.options import RESULTS, Results
+from inakit.experiments.hardware.validate.command import start, validate_file
 from inakit.experiments.run.printed.tables import Screen
 from inakit.topo.errors import InputError
 
@@ -34,8 +35,6 @@ def validate(
 
     Exit code 0 where it holds, 1 where it does not. What is done is kept; after Ctrl-C the same command goes on.
     """
-    from inakit.experiments.hardware.validate.command import start, validate_file  # noqa: PLC0415
-
     if (site is None) == (starter is None):
         raise InputError("give a site's file; or --starter FOLDER, which writes one to begin with")
     if starter is not None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from inakit.switch.testing.ptf.platform import PtfOptions
-from inakit.topo.errors import MachineError
+from inakit.topo.extras import lacking
 
 PLATFORMS = Path(__file__).with_name("platforms")
 
@@ -29,5 +29,5 @@ def ptf_script() -> str:
     beside = Path(sys.executable).with_name("ptf")
     found = str(beside) if beside.is_file() else shutil.which("ptf")
     if found is None:
-        raise MachineError("PTF is not installed: pip install 'inakit[ptf]'")
+        raise lacking("ptf", "inakit switch ptf")
     return found

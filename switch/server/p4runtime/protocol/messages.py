@@ -16,7 +16,7 @@ from typing import Any
 from google.protobuf import any_pb2, descriptor_pool, message_factory
 from google.rpc import status_pb2
 
-from inakit.topo.errors import MachineError
+from inakit.topo.extras import lacking
 
 Message = Any
 """A message of a class that is made while the program runs."""
@@ -29,7 +29,7 @@ def description(module: str) -> bytes:
     """The serialized description in a generated module: the longest bytes that it writes down."""
     found = find_spec(module)
     if found is None or found.origin is None:
-        raise MachineError(f"there is no module '{module}': install the package p4runtime")
+        raise lacking("p4", "P4Runtime")
     tree = ast.parse(Path(found.origin).read_text())
     texts = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, bytes))
     return max(texts, key=len)

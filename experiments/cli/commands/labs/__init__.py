@@ -1,0 +1,1 @@
+"""The subcommands of `inakit labs`, a file each."""

@@ -1,0 +1,1 @@
+"""The subcommands of `inakit study`, a file each."""

@@ -1,0 +1,1 @@
+"""The subcommands of `inakit switch`, a file each."""

@@ -1,0 +1,35 @@
+"""`inakit switch stf`: a test in p4c's Simple Test Framework format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from inakit.experiments.cli.commands.switch.shared import FAILED, Program, Target
+from inakit.experiments.run.printed.tables import Screen
+from inakit.switch.stf.play import StfVerdict, play
+from inakit.switch.stf.script import read_script
+from inakit.topo.errors import InputError
+
+UNSUPPORTED = 3
+
+
+def stf(
+    program: Program,
+    test: Annotated[Path, typer.Argument(help="a test in p4c's Simple Test Framework format")],
+    target: Target = "fast",
+    trace: Annotated[
+        bool, typer.Option("--trace", help="tell what happens to each packet: states, keys, hits, actions, fields")
+    ] = False,
+) -> None:
+    """Play a test: PASS (exit code 0), FAIL with the differences (1), or UNSUPPORTED with the reason (3)."""
+    if trace and target != "fast":
+        raise InputError(f"--trace with --target {target}: only the embedded switch in this process keeps a trace")
+    result = play(program, read_script(test), "traced" if trace else target)
+    console = Screen(soft_wrap=True, highlight=False, markup=False)
+    for line in (*result.shown, *result.reasons):
+        console.print(line)
+    console.print(result.verdict, style="green" if result.verdict is StfVerdict.PASS else "red")
+    raise typer.Exit({StfVerdict.PASS: 0, StfVerdict.FAIL: FAILED, StfVerdict.UNSUPPORTED: UNSUPPORTED}[result.verdict])
