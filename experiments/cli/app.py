@@ -48,9 +48,7 @@ def parameters(command: Any) -> list[Any]:
     return found
 
 
-app = typer.Typer(
-    cls=Commands, name="inakit", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
-)
+app = typer.Typer(cls=Commands, name="inakit", no_args_is_help=True, pretty_exceptions_enable=False)
 
 
 def print_version(asked: bool) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from inakit.experiments.cli.completion import some_planners
 from inakit.experiments.cli.options import (
     FabricOptions,
     Headroom,
@@ -27,7 +28,9 @@ from inakit.planner.install.data_plane_program import DataPlaneProgram, find_pro
 from inakit.planner.registry import find_method
 from inakit.topo.extras import lacking_import
 
-Planner = Annotated[str, typer.Option(help="by name; several, comma between, are compared")]
+Planner = Annotated[
+    str, typer.Option(help="by name; several, comma between, are compared", autocompletion=some_planners)
+]
 Output = Annotated[
     Path | None, typer.Option(help="folder for plan.json and the table entries; one in it for each of several")
 ]

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from inakit.experiments.cli.completion import one_figure, one_paper
 from inakit.experiments.cli.options import RESULTS, Results, Switch, exit_code
 from inakit.experiments.papers.common.figure import Request
 from inakit.experiments.papers.figures import figures, find_figure, run_simulated
@@ -13,8 +14,12 @@ from inakit.experiments.run.printed.tables import Screen
 from inakit.experiments.run.record import check_results
 from inakit.experiments.run.scenario import parse_scale
 
-Paper = Annotated[str | None, typer.Argument(help="goat, p4inc-aoi, ...; all figures are listed without it")]
-FigureName = Annotated[str | None, typer.Argument(help="one of the paper's; listed without it")]
+Paper = Annotated[
+    str | None, typer.Argument(help="goat, p4inc-aoi, ...; all figures are listed without it", autocompletion=one_paper)
+]
+FigureName = Annotated[
+    str | None, typer.Argument(help="one of the paper's; listed without it", autocompletion=one_figure)
+]
 Simulated = Annotated[bool, typer.Option("--simulated", help="all of the paper's that need no network")]
 FigureScale = Annotated[
     str | None,
