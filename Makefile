@@ -30,7 +30,7 @@ pipelines = $(if $(PIPELINES),--pipelines $(PIPELINES))
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: emulate train test wheel fuzz bench exactness calibrate curve lint docs p4 setup packages clean help
+.PHONY: emulate train test wheel fuzz bench exactness calibrate curve lint docs p4 setup links packages clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -98,10 +98,15 @@ p4:
 	cd p4 && p4c-bm2-ss --std p4-16 --p4runtime-files build/ina_hw.p4info.txt -o build/ina_hw.json ina_hw/v1model.p4
 	cd p4 && sha256sum ina_hw/[!t]*.p4 faults.p4 marks.p4 build/ina_hw.json build/ina_hw.p4info.txt > build/ina_hw.sha256
 
-setup: packages .make/python
+setup: links packages .make/python
+
+# The package is a folder of links. A zip may have lost them, and git does not make them where it believes it cannot.
+links:
+	@test -d src/inakit/topo || { echo "the links in inakit/ and src/ are missing: run" \
+		"'git config core.symlinks true && git checkout inakit src', or clone the repository anew" >&2; exit 2; }
 
 # Root installs what is missing. Other users are told once, and can do without what only emulation needs.
-packages:
+packages: links
 	@command -v dpkg-query >/dev/null || { \
 		command -v cc >/dev/null || command -v clang >/dev/null && exit 0; \
 		for by in $(INSTALLERS); do command -v $${by%% *} >/dev/null && break; by=; done; \
@@ -120,7 +125,7 @@ packages:
 # An environment that is there is kept: the virtual machine's is made with another Python than the system's.
 # Modules are compiled on all processors, where pip would take one. Some hold templates, which do not compile.
 # What root sets up is given to whom the folder belongs to, who can then set up again without root.
-.make/python: requirements.lock pyproject.toml | packages
+.make/python: requirements.lock pyproject.toml setup.py | packages
 	@for made in . .make $(VENV); do \
 		[ ! -e $$made ] || [ -w $$made ] || { echo "$$(id -un) may not write to $$made; run 'sudo make setup' once" >&2; exit 2; }; \
 	done
@@ -132,7 +137,7 @@ packages:
 	$(BIN)/python -m pip install -q --no-deps --no-build-isolation -e .
 	@$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
 	@mkdir -p .make && touch $@
-	@[ "$$(id -u)" != 0 ] || chown -R --reference=. $$(ls -d .make $(VENV) *.egg-info 2>/dev/null)
+	@[ "$$(id -u)" != 0 ] || chown -R --reference=. $$(ls -d .make $(VENV) src/*.egg-info 2>/dev/null)
 
 clean:
-	rm -rf .make $(VENV) site *.egg-info
+	rm -rf .make $(VENV) site src/*.egg-info

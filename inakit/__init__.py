@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     )
     from inakit.topo.fabric.fabric import Fabric
 
+__version__ = "0.1.0"
+
 __all__ = [
     "Comparison",
     "Fabric",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -34,7 +35,8 @@ class Checkout:
         self.folder, self.state, programs = folder / "kit", folder / "state", folder / "bin"
         for made in (self.folder / ".venv" / "bin", self.state, programs):
             made.mkdir(parents=True)
-        for name in ("Makefile", "requirements.lock", "pyproject.toml"):
+        (self.folder / "src" / "inakit" / "topo").mkdir(parents=True)
+        for name in ("Makefile", "requirements.lock", "pyproject.toml", "setup.py"):
             shutil.copy(ROOT / name, self.folder)
         for fake in (*(programs / name for name in FAKED), *(self.folder / ".venv/bin" / n for n in ("python", "pip"))):
             fake.write_text(FAKE)
@@ -67,6 +69,31 @@ def test_without_root_only_python_and_a_compiler_are_needed(tmp_path: Path) -> N
     assert first.stdout.splitlines()[0] == said
     assert "not installed" not in second.stdout
     assert checkout.take_calls() == PYTHON
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+def test_a_checkout_without_links_says_how_git_makes_them(tmp_path: Path) -> None:
+    checkout, repository = Checkout(tmp_path, *BASE), tmp_path / "repository"
+    (checkout.folder / "src" / "inakit" / "topo").rmdir()
+    answer = checkout.set_up(0)
+    assert answer.returncode == 2
+    assert checkout.take_calls() == []
+    said = re.fullmatch(
+        r"the links in inakit/ and src/ are missing: run '(.*)', or .* anew", answer.stderr.splitlines()[0]
+    )
+    assert said, answer.stderr
+    for name, target in (("inakit/topo", "../topo"), ("src/inakit", "../inakit")):
+        (repository / name).parent.mkdir(parents=True)
+        (repository / name).symlink_to(target)
+    (repository / "topo").mkdir()
+    (repository / "topo" / "file.py").touch()
+    commit = "git init -q && git add . && git -c user.name=a -c user.email=a@b commit -qm links"
+    for command in (commit, "git clone -q -c core.symlinks=false . ../clone"):
+        subprocess.run(command, cwd=repository, shell=True, check=True)
+    clone = tmp_path / "clone"
+    assert (clone / "src" / "inakit").is_file() and (clone / "inakit" / "topo").is_file()
+    subprocess.run(said[1], cwd=clone, shell=True, check=True)
+    assert (clone / "src" / "inakit" / "topo" / "file.py").exists()
 
 
 @pytest.mark.parametrize("missing", ["python3-venv", "gcc"])

@@ -2,10 +2,11 @@
 
     python3 tests/wheel.py [--old]
 
-It builds the wheel of a copy of the checkout, installs it for the Python that runs this, and walks as an ordinary user,
-from another folder, from a plan over a run in virtual time to its report, and through a lab; then with the extras for
-hardware and studies. How many megabytes are installed is printed. `--old` installs the oldest versions that
-`pyproject.toml` allows instead. Nothing stays. It uses Python's own library only, so that any Python can run it.
+It builds the sdist of a copy of the checkout, and the wheel of that, installs it for the Python that runs this, and
+walks as an ordinary user, from another folder, from a plan over a run in virtual time to its report, and through a lab;
+then with the extras for hardware and studies. How many megabytes are installed is printed. `--old` installs the oldest
+versions that `pyproject.toml` allows instead. Nothing stays. It uses Python's own library only, so that any Python can
+run it.
 """
 
 from __future__ import annotations
@@ -89,6 +90,7 @@ def walker(command: Path, home: Path) -> Walker:
 
 def walk(inakit: Walker, home: Path) -> None:
     """From a plan to its report, and what students get of the course."""
+    assert f"(commit {head()[:8]}" in inakit("--version")
     assert "optimal" in inakit("plan", "--topo", "leafspine", "--planner", PLANNERS)
     assert "pip install 'inakit[hardware]'" in inakit("plan", "--topo", "fattree", "--output", "plan")
     assert {"plan.json", "fabric.yml", "jobs.yml", "entries"} == {path.name for path in (home / "plan").iterdir()}
@@ -113,16 +115,26 @@ def walk_with_extras(inakit: Walker, home: Path) -> None:
 
 
 def wheel(folder: Path) -> Path:
-    """The wheel of a copy of what git knows of the checkout, as pip makes it."""
+    """The wheel that pip makes of the sdist of what git knows of the checkout."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    subprocess.run(["git", "clone", "--quiet", "--no-checkout", ROOT, folder / "copy"], check=True)  # for the commit
     for name in filter(None, listed.split("\0")):
         copy = folder / "copy" / name
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, copy, follow_symlinks=False)
     said([sys.executable, "-m", "venv", str(folder / "builder")])
     builder = str(folder / "builder" / "bin" / "python")
-    said([builder, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(folder / "copy")])
+    said([builder, "-m", "pip", "install", "--quiet", "setuptools>=77"])
+    said([builder, "setup.py", "-q", "sdist", "--dist-dir", str(folder)], cwd=folder / "copy")
+    sdist = next(folder.glob("*.tar.gz"))
+    said([builder, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(sdist)])
     return next(folder.glob("*.whl"))
+
+
+def head() -> str:
+    """The commit of the checkout."""
+    done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
 
 
 def installed(folder: Path, package: Path, *more: str) -> str:
@@ -155,9 +167,9 @@ def oldest(*extras: str) -> list[str]:
     return [bound.split(",")[0].replace(">=", "==") for bound in bounds]
 
 
-def said(command: list[str]) -> None:
+def said(command: list[str], cwd: Path | None = None) -> None:
     """Run a command; what it prints is seen, and its failure ends everything."""
-    subprocess.run(command, check=True)
+    subprocess.run(command, cwd=cwd, check=True)
 
 
 if __name__ == "__main__":

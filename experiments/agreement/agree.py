@@ -12,6 +12,7 @@ from rich.console import Console
 from inakit.experiments.agreement.combinations import Combination
 from inakit.experiments.agreement.comparison import Compared, Extent, compare
 from inakit.experiments.agreement.report import Summary, agreement_table, link_rows, print_summary, row, words_of
+from inakit.experiments.run.kit import this_kit
 from inakit.experiments.run.record import RunFolder, check_results, machine, versions
 from inakit.experiments.sweeps.rows import Row, measure_rows
 from inakit.experiments.worlds.world import World
@@ -32,7 +33,8 @@ def run_agreement(
     """
     check_results(results)
     folder, names = RunFolder(results, "agreement"), (worlds[0].name, worlds[1].name)
-    about = {"worlds": names, "versions": versions(), "machine": machine(), "extent": asdict(extent)}
+    about = {"worlds": names, "extent": asdict(extent)}
+    about |= {"source": this_kit().source._asdict(), "versions": versions(), "machine": machine()}
 
     def show(rows: Sequence[Row[Combination, Compared]]) -> Summary:
         found = compared(rows)

@@ -11,12 +11,12 @@ import os
 import platform
 from contextlib import suppress
 from dataclasses import asdict, replace
-from importlib.metadata import version
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
+from inakit import __version__
 from inakit.experiments.calibrate.capacity import Capacity
 from inakit.topo.errors import writing
 from inakit.topo.live.control_groups import quotas
@@ -58,7 +58,7 @@ class Calibrations:
 def this_machine() -> Machine:
     """This machine, with the processors that this process may use."""
     processors = len(os.sched_getaffinity(0))
-    return Machine(processor_model(), processors, ", ".join(quotas()), platform.release(), version("inakit"))
+    return Machine(processor_model(), processors, ", ".join(quotas()), platform.release(), __version__)
 
 
 def processor_model() -> str:

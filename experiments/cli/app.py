@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from inakit.experiments.cli.known_commands import COMMANDS
 from inakit.experiments.cli.lazy_command import LazyCommand, lazy_commands
+from inakit.experiments.run.kit import this_kit
 from inakit.topo.errors import InputError
 
 
@@ -47,11 +48,20 @@ def parameters(command: Any) -> list[Any]:
     return found
 
 
-app = typer.Typer(
-    cls=Commands, name="inakit", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
-)
+app = typer.Typer(cls=Commands, name="inakit", no_args_is_help=True, pretty_exceptions_enable=False)
+
+
+def print_version(asked: bool) -> None:
+    """Print which inakit this is, and exit, if that is asked."""
+    if asked:
+        typer.echo(f"inakit {this_kit()}")
+        raise typer.Exit
 
 
 @app.callback()
-def inakit() -> None:
+def inakit(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=print_version, help="version and commit, and exit")
+    ] = False,
+) -> None:
     """Emulation of in-network aggregation: plan it, run it on real packets, compare."""

@@ -6,14 +6,21 @@ its exit code, as in shells. With INAKIT_DEBUG=1 the traceback is printed as wel
 
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path
 
 from inakit.experiments.cli.surroundings import FAILED, covering_others, obstacle, settle_streams
+
+COMPLETION = "_INAKIT_COMPLETE"
+"""The variable by which a shell asks for completions."""
 
 
 def main() -> None:
     """Run the command that `sys.argv` names, and exit."""
     settle_streams()
+    if COMPLETION in os.environ:
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115, a line about an error would be amid what is being typed
     if (line := obstacle()) is not None:
         stop(line)
     try:

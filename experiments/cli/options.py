@@ -8,6 +8,15 @@ from typing import Annotated, Any
 
 import typer
 
+from inakit.experiments.cli.completion import (
+    one_chip,
+    one_fabric,
+    one_headroom,
+    one_mode,
+    one_program,
+    one_world,
+    some_policies,
+)
 from inakit.experiments.run.scenario import DEFAULT_GRADIENT_BYTES, FabricChoice, JobChoice, parse_scale
 from inakit.planner.core.method import AFTERWARDS
 from inakit.planner.core.policies import POLICIES
@@ -26,24 +35,33 @@ Iterations = Annotated[int, typer.Option(help="iterations of the single job")]
 Seed = Annotated[int, typer.Option(help="the seed of everything random")]
 Program = Annotated[
     str,
-    typer.Option(help="the data-plane program: ina, or ina_hw, which does what a chip can (one access per register)"),
+    typer.Option(
+        help="the data-plane program: ina, or ina_hw, which does what a chip can (one access per register)",
+        autocompletion=one_program,
+    ),
 ]
 Switch = Annotated[
     str,
     typer.Option(
         help="bmv2 or fast, which need root; virtual, with a time of its own, which does not; auto: the first of these "
-        "that can run here"
+        "that can run here",
+        autocompletion=one_world,
     ),
 ]
 PlanMode = Annotated[
     str,
     typer.Option(
-        "--mode", help="plan for a run that is reliable (with room for results) or a replay (without results)"
+        "--mode",
+        help="plan for a run that is reliable (with room for results) or a replay (without results)",
+        autocompletion=one_mode,
     ),
 ]
 Headroom = Annotated[
     str,
-    typer.Option(help="room for results: planned together with gradients, or made afterwards by lowering rates"),
+    typer.Option(
+        help="room for results: planned together with gradients, or made afterwards by lowering rates",
+        autocompletion=one_headroom,
+    ),
 ]
 Results = Annotated[Path, typer.Option(help="where run folders go")]
 Network = Annotated[
@@ -67,7 +85,11 @@ class ShapeOptions:
     """Options that choose the fabric and its size."""
 
     topo: Annotated[
-        str, typer.Option(help="fattree, leafspine, a named fabric (and options: units:ports=2), a .yml/.graphml file")
+        str,
+        typer.Option(
+            help="fattree, leafspine, a named fabric (and options: units:ports=2), a .yml/.graphml file",
+            autocompletion=one_fabric,
+        ),
     ] = "fattree"
     k: Annotated[int | None, typer.Option(help="fat-tree: ports per switch, even")] = None
     leaves: Annotated[int | None, typer.Option(help="leaf-spine: leaf switches")] = None
@@ -87,7 +109,10 @@ class FabricOptions(ShapeOptions):
     ina: Ina = None
     pipelines: Annotated[int | None, typer.Option(help="pipelines per switch, 1 to 8")] = None
     chip: Annotated[
-        str | None, typer.Option(help="of every switch: " + ", ".join(PROFILES) + ", or a profile in a .yml file")
+        str | None,
+        typer.Option(
+            help="of every switch: " + ", ".join(PROFILES) + ", or a profile in a .yml file", autocompletion=one_chip
+        ),
     ] = None
     scale: Scale = "1"
 
@@ -162,7 +187,10 @@ class RunOptions:
     switch: Switch = "auto"
     policy: Annotated[
         str,
-        typer.Option(help="slot policies, comma between: " + ", ".join(POLICIES) + "; default: the planner's own"),
+        typer.Option(
+            help="slot policies, comma between: " + ", ".join(POLICIES) + "; default: the planner's own",
+            autocompletion=some_policies,
+        ),
     ] = ""
     faults: Annotated[Path | None, typer.Option(help="a YAML file of losses, failures, stragglers, other traffic")] = (
         None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from inakit.experiments.report.drawn_fabric import DrawnFabric
 from inakit.experiments.report.link_loads import carried, hops_of, loads_view
 from inakit.experiments.report.over_time import circuits_of, events_of, iterations_of, series_of, used_of
 from inakit.experiments.report.run_folder import ReadFolder, open_folder
+from inakit.experiments.run.kit import Kit, this_kit
 from inakit.experiments.run.printed.report import (
     NO_RESULTS,
     OVERLOAD,
@@ -30,6 +30,7 @@ from inakit.experiments.run.printed.report import (
     replay_lines,
     stranger_lines,
 )
+from inakit.experiments.run.source import Source
 from inakit.experiments.styles.method_styles import styles_of
 from inakit.planner.core.evaluate import evaluate, tree_loads
 from inakit.planner.core.plan import Plan
@@ -64,11 +65,8 @@ def document_of(folders: Sequence[Path]) -> Document:
 
 
 def made_by() -> str:
-    """The program that makes the report, with its version."""
-    try:
-        return f"inakit {version('inakit')}"
-    except PackageNotFoundError:
-        return "inakit"
+    """The program that makes the report, with its version and commit."""
+    return f"inakit {this_kit()}"
 
 
 def run_view(folder: ReadFolder) -> RunView:
@@ -100,12 +98,20 @@ def viewed(folder: ReadFolder) -> RunView:
         command=command_of(record.get("command", ())),
         started=record.get("started", ""),
         finished=record.get("finished"),
-        versions=record.get("versions", {}),
+        versions=versions_of(record),
         machine=record.get("machine", {}),
         configuration={key: part for key, part in record["configuration"].items() if key != "jobs"},
         fabrics=[fabric.view for fabric in fabrics],
         planners=planners,
     )
+
+
+def versions_of(record: Mapping[str, Any]) -> dict[str, str | None]:
+    """What a run was made with; the kit's version with its commit, which older records do not have."""
+    found = dict(record.get("versions", {}))
+    if found.get("inakit"):
+        found["inakit"] = str(Kit(found["inakit"], Source(**record.get("source", {}))))
+    return found
 
 
 def command_of(arguments: Sequence[str]) -> str:

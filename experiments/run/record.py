@@ -27,12 +27,14 @@ from typing import IO, Any
 
 import psutil
 
+from inakit.experiments.run.kit import this_kit
+from inakit.experiments.run.source import Source
 from inakit.topo.errors import OutputError, writing
 from inakit.topo.live.signals import interrupts_held
 from inakit.traffic.measure.verdict import Verdict
 
 RECORD_VERSION = 1
-LIBRARIES = ("inakit", "numpy", "pulp", "highspy", "networkx", "scapy", "pyroute2", "psutil")
+LIBRARIES = ("numpy", "pulp", "highspy", "networkx", "scapy", "pyroute2", "psutil")
 UNFINISHED = (Verdict.FAILED, Verdict.INTERRUPTED)
 """Verdicts of runs that an error or a signal ended. That is what is reported, even if the record cannot be written."""
 RESERVE = ".reserve"
@@ -40,7 +42,7 @@ RESERVE_BYTES = 64 << 10
 """How many bytes are reserved on the disk for what is measured, besides twice the size of the record before the run."""
 GZIP_LEVEL = 3
 """Half the time of level 6, for files that are a sixth larger."""
-OF_THE_OCCASION = ("command", "versions", "machine", "started", "finished")
+OF_THE_OCCASION = ("command", "source", "versions", "machine", "started", "finished")
 """The parts of `run.json` that say when, where and how a run was started; so does `setup_s` of each planner."""
 PROGRAMS = {"clang": "--version", "simple_switch": "--version", "tcpreplay": "--version"}
 VERSION = re.compile(r"(?<![\w.])v?\d+\.\d+")
@@ -49,8 +51,9 @@ VERSION_S = 10
 
 
 def versions() -> dict[str, str | None]:
-    """The versions of Python, the kernel, and the libraries and programs that a run may use; None for a missing one."""
-    found: dict[str, str | None] = {"python": platform.python_version(), "kernel": platform.release()}
+    """The versions of inakit, Python, the kernel, and what libraries and programs a run may use; None if missing."""
+    found: dict[str, str | None] = {"inakit": this_kit().version, "python": platform.python_version()}
+    found["kernel"] = platform.release()
     for library in LIBRARIES:
         try:
             found[library] = version(library)
@@ -95,6 +98,7 @@ class RunRecord:
     verdict: str = Verdict.INCOMPLETE
     reasons: list[str] = field(default_factory=list)
     planners: dict[str, Any] = field(default_factory=dict)
+    source: Source = field(default_factory=lambda: this_kit().source)
     versions: dict[str, str | None] = field(default_factory=versions)
     machine: dict[str, Any] = field(default_factory=machine)
     started: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
@@ -113,6 +117,7 @@ class RunRecord:
             "planners": self.planners,
             "configuration": self.configuration,
             "command": sys.argv,
+            "source": self.source._asdict(),
             "versions": self.versions,
             "machine": self.machine,
             "started": self.started,

@@ -47,6 +47,11 @@ def test_pins_have_their_form() -> None:
         assert re.fullmatch(r"\d+\.\d+\.\*", PINS[name])
 
 
+def test_links_of_the_package_stay_links_in_the_machine() -> None:
+    """Vagrant's own arguments copy what they lead to, and a change of `topo/` would then be none of `inakit/topo/`."""
+    assert 'rsync__args: ["--archive", "--delete", "-z"]' in (ROOT / "Vagrantfile").read_text()
+
+
 def test_every_step_is_run_and_none_is_missing() -> None:
     listed = re.search(r"^STEPS=\((.*)\)$", (ROOT / "vagrant" / "provision.sh").read_text(), re.MULTILINE)
     assert listed

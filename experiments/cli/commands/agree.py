@@ -9,12 +9,15 @@ import typer
 from inakit.experiments.agreement.agree import run_agreement
 from inakit.experiments.agreement.combinations import chosen
 from inakit.experiments.agreement.comparison import Extent
+from inakit.experiments.cli.completion import one_world
 from inakit.experiments.cli.options import RESULTS, Results
 from inakit.experiments.run.printed.tables import Screen
 from inakit.experiments.worlds.registry import find_world
 
-Emulated = Annotated[str, typer.Option("--switch", help="the world to compare with: fast, bmv2, auto")]
-Against = Annotated[str, typer.Option(help="the world that is to agree with it")]
+Emulated = Annotated[
+    str, typer.Option("--switch", help="the world to compare with: fast, bmv2, auto", autocompletion=one_world)
+]
+Against = Annotated[str, typer.Option(help="the world that is to agree with it", autocompletion=one_world)]
 Only = Annotated[str, typer.Option(help="combinations with this in their names, such as 'fattree-4 aro' or replay")]
 Short = Annotated[bool, typer.Option("--short", help="a few small combinations instead of all")]
 Seconds = Annotated[

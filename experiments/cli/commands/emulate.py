@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from inakit.experiments.cli.completion import one_mode, some_planners
 from inakit.experiments.cli.options import (
     FabricOptions,
     Iterations,
@@ -30,11 +31,17 @@ DEFAULT_PLANNERS = ("aro", "atp", "lbmm")
 Planners = Annotated[
     str | None,
     typer.Option(
-        help="planners by name or file (./mine.py), comma between; default: aro,atp,lbmm; `inakit planners` lists them"
+        help="planners by name or file (./mine.py), comma between; default: aro,atp,lbmm; `inakit planners` lists them",
+        autocompletion=some_planners,
     ),
 ]
 Preset = Annotated[str, typer.Option(help="a paper's network and models, such as inart")]
-Mode = Annotated[str, typer.Option(help="reliable (closed loop, exact sums) or replay (pcaps at the planned rate)")]
+Mode = Annotated[
+    str,
+    typer.Option(
+        help="reliable (closed loop, exact sums) or replay (pcaps at the planned rate)", autocompletion=one_mode
+    ),
+]
 Pcap = Annotated[str, typer.Option(help="keep the packets of switches (s1) or of single ports (s2:3)")]
 PatchPanel = Annotated[bool, typer.Option(help="all optical links through one circuit switch")]
 Series = Annotated[

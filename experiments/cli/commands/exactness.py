@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from inakit.experiments.cli.completion import some_policies, some_worlds
 from inakit.experiments.cli.options import Program, split_names
 from inakit.experiments.exactness.conditions import CONDITIONS
 from inakit.experiments.exactness.matrix import LONG, cells, parse_levels, run_matrix, shared_out
@@ -19,10 +20,13 @@ Switches = Annotated[
     str,
     typer.Option(
         help="virtual (in this process, without root), fast or bmv2 (a Mininet network each), auto: those of the last "
-        "two that can run here, else virtual"
+        "two that can run here, else virtual",
+        autocompletion=some_worlds,
     ),
 ]
-Policies = Annotated[str, typer.Option(help="slot policies, separated by commas; all without it")]
+Policies = Annotated[
+    str, typer.Option(help="slot policies, separated by commas; all without it", autocompletion=some_policies)
+]
 Levels = Annotated[str, typer.Option(help="levels of aggregation")]
 Conditions = Annotated[str, typer.Option(help="conditions such as '1 % loss,worker paused'; all without it")]
 Fragments = Annotated[

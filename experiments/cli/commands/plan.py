@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from inakit.experiments.cli.completion import some_planners
 from inakit.experiments.cli.options import (
     FabricOptions,
     Headroom,
@@ -28,7 +29,10 @@ from inakit.planner.registry import by_name, find_method
 from inakit.topo.extras import lacking_import
 
 Planner = Annotated[
-    str, typer.Option(help="by name, or a file such as ./mine.py; several, comma between, are compared")
+    str,
+    typer.Option(
+        help="by name, or a file such as ./mine.py; several, comma between, are compared", autocompletion=some_planners
+    ),
 ]
 Output = Annotated[
     Path | None, typer.Option(help="folder for plan.json and the table entries; one in it for each of several")

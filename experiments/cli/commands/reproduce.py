@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from inakit.experiments.cli.completion import one_figure, one_paper
 from inakit.experiments.cli.options import RESULTS, Results, Switch, exit_code, split_names
 from inakit.experiments.papers.common.figure import Request
 from inakit.experiments.papers.figures import figures, find_figure, run_simulated
@@ -20,8 +21,12 @@ from inakit.topo.errors import InputError
 if TYPE_CHECKING:
     from rich.console import Console
 
-Paper = Annotated[str | None, typer.Argument(help="goat, p4inc-aoi, ...; all figures are listed without it")]
-FigureName = Annotated[str | None, typer.Argument(help="one of the paper's; listed without it")]
+Paper = Annotated[
+    str | None, typer.Argument(help="goat, p4inc-aoi, ...; all figures are listed without it", autocompletion=one_paper)
+]
+FigureName = Annotated[
+    str | None, typer.Argument(help="one of the paper's; listed without it", autocompletion=one_figure)
+]
 Simulated = Annotated[bool, typer.Option("--simulated", help="all of the paper's that need no network")]
 FigureScale = Annotated[
     str | None,

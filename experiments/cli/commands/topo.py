@@ -7,12 +7,15 @@ from typing import Annotated
 
 import typer
 
+from inakit.experiments.cli.completion import one_planner
 from inakit.experiments.cli.options import FabricOptions, JobsOptions, PlanMode, Seed
 from inakit.experiments.run.planning import draw_fabric, plan_to_run, print_headroom
 from inakit.experiments.run.printed.tables import Screen
 from inakit.experiments.run.scenario import build_problem
 
-Planner = Annotated[str | None, typer.Option(help="draw this planner's trees and link loads too")]
+Planner = Annotated[
+    str | None, typer.Option(help="draw this planner's trees and link loads too", autocompletion=one_planner)
+]
 Output = Annotated[Path, typer.Option(help="name of the files; .png, .svg and .yml are added")]
 FABRIC = Path("fabric")
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from inakit.experiments.cli.completion import some_planners
 from inakit.experiments.cli.options import FabricOptions, RunOptions, TaskOptions, exit_code, split_names
 from inakit.experiments.emulate.defaults import Free
 from inakit.experiments.emulate.emulate import Emulation
@@ -16,7 +17,10 @@ from inakit.experiments.train.train import run_training, training_problem
 from inakit.traffic.training.training_task import Recipe, parse_layers
 
 Planners = Annotated[
-    str, typer.Option(help="by name or file (./mine.py), comma between; `inakit planners` lists names")
+    str,
+    typer.Option(
+        help="by name or file (./mine.py), comma between; `inakit planners` lists names", autocompletion=some_planners
+    ),
 ]
 Epochs = Annotated[int, typer.Option(help="passes over the training data")]
 Batch = Annotated[int, typer.Option(help="samples per worker and iteration")]

@@ -9,6 +9,7 @@ import hashlib
 import html
 import json
 import re
+import shutil
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import pytest
 import shown_runs
 from rich.console import Console
 
+from inakit import __version__
 from inakit.experiments.cli.main import main
 from inakit.experiments.report import page, write
 from inakit.experiments.report.document import IterationView, PlannerView
@@ -25,6 +27,7 @@ from inakit.experiments.report.link_loads import busy_s
 from inakit.experiments.report.over_time import circuits_of, joined_row, step_of
 from inakit.experiments.report.trace import trace_of
 from inakit.experiments.report.write import report_beside, write_report
+from inakit.experiments.run.kit import this_kit
 from inakit.topo.errors import InputError
 
 pytestmark = pytest.mark.compiler
@@ -53,6 +56,18 @@ def test_figures_are_those_of_the_record(folder: Path) -> None:
     for name in ("sending_rate_bps", "communication_time_s", "overhead_bytes"):
         assert found[name, None] == (record["planned"][name], record["measured"][name])
     assert found["ps_ingress_bytes", 1][1] == record["measured"]["jobs"]["1"]["ps_ingress_bytes"]
+
+
+def test_the_commit_of_the_kit_is_on_the_page(folder: Path, tmp_path: Path) -> None:
+    """That of the run and that of the report, which may be made later; older records do not name theirs."""
+    kit = str(this_kit())
+    document = document_of([folder])
+    assert (document.made_by, document.runs[0].versions["inakit"]) == (f"inakit {kit}", kit)
+    older = Path(shutil.copytree(folder, tmp_path / "older"))
+    record = json.loads((older / "run.json").read_text())
+    del record["source"]
+    (older / "run.json").write_text(json.dumps(record))
+    assert document_of([older]).runs[0].versions["inakit"] == __version__
 
 
 @pytest.mark.parametrize("planner", ["aro", "atp", "lbmm"])

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from inakit import __version__
 from inakit.experiments.run import record as run_record
+from inakit.experiments.run.kit import this_kit
 from inakit.experiments.run.printed.report import COLUMNS, planners_table, print_report, shortened
 from inakit.experiments.run.record import RunFolder, RunRecord
 
@@ -48,6 +50,8 @@ def test_versions_name_what_ran(tmp_path: Path) -> None:  # noqa: ARG001
     made = record().as_json()
     assert made["versions"]["python"].startswith("3.")
     assert made["versions"]["numpy"]
+    assert made["versions"]["inakit"] == __version__
+    assert made["source"] == this_kit().source._asdict()
     assert made["machine"]["processors"] >= 1
 
 
