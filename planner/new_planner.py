@@ -34,16 +34,15 @@ py-modules = ["{module}"]
 TEST = '''\
 """The planner's plans obey every rule, and the same seed gives the same plan."""
 
+import inakit as ina
 from {module} import METHOD
-
-from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
-from inakit.planner.core.method import Options
 
 
 def test_plans_are_valid_and_the_same_again() -> None:
-    problem = build_problem(FabricChoice("fattree", k=4), JobChoice(workers=8))
-    plan = METHOD.plan(problem, Options(seed=1))  # checked
-    assert plan == METHOD.plan(problem, Options(seed=1))
+    fabric = ina.fabric("fattree", k=4)
+    job = ina.job(fabric, workers=8)
+    plan = ina.plan(fabric, job, METHOD, seed=1).plan  # checked
+    assert plan.shards == ina.plan(fabric, job, METHOD, seed=1).plan.shards
 '''
 
 

@@ -18,7 +18,7 @@ from inakit.planner.core.method import AFTERWARDS, Method, Options
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
 from inakit.planner.install.plan_entries import check_limits, entries
-from inakit.planner.registry import find_method
+from inakit.planner.registry import by_name, find_method
 from inakit.planner.trees.headroom import as_run
 from inakit.switch.entries import Entries
 from inakit.topo.errors import InputError, unknown_name
@@ -158,10 +158,10 @@ def prepared(problem: Problem, planner: Planner, mode: str, headroom: str, seed:
 def named_method(planner: Planner) -> tuple[str, Method[Any]]:
     """A planner's name and method; a function's name is its own, with `-` for `_`. Raises `InputError`."""
     if isinstance(planner, str):
-        return planner, find_method(planner)
+        ((name, text),) = by_name([planner]).items()
+        return name, find_method(text)
     if isinstance(planner, Method):
-        planner_function: Any = planner.function
-        return own_name(planner_function), planner
+        return own_name(planner.function), planner
     if not callable(planner):
         raise InputError(f"planner {planner!r:.40}: a name, a file, a Method or a function is expected")
     summary = (planner.__doc__ or "a function").strip().splitlines()[0]
@@ -169,8 +169,10 @@ def named_method(planner: Planner) -> tuple[str, Method[Any]]:
 
 
 def own_name(function: Any) -> str:
-    """What a planner that is no text is called: letters, digits and `-`."""
+    """What a planner's function is called: by its own name, or by its module's where that is `plan`."""
     name = getattr(function, "__name__", type(function).__name__)
+    if name == "plan":
+        name = function.__module__.rpartition(".")[2]
     return re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") or "planner"
 
 

@@ -133,7 +133,7 @@ def test_commands_list_a_broken_planner_refuse_it_and_run_the_others(tmp_path: P
     root = Path(inakit.planner.own.__file__).parents[2]
     package = tmp_path / "inakit"
     package.mkdir()
-    (package / "__init__.py").touch()
+    shutil.copy(root / "__init__.py", package)
     for name in ("topo", "switch", "traffic", "experiments", "p4"):
         (package / name).symlink_to(root / name)
     shutil.copytree(root / "planner", package / "planner", ignore=shutil.ignore_patterns("__pycache__"))

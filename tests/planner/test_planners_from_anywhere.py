@@ -136,7 +136,7 @@ def test_a_folder_by_its_path_imports_what_is_in_it(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "__init__.py").write_text("from .core import METHOD\n")
     (folder / "core.py").write_text(EXAMPLE.replace("fabric = problem.fabric", "fabric = problem.fabrik"))
-    with pytest.raises(InputError, match=rf"^{folder}/core.py line 12: AttributeError: .*'fabrik'$"):
+    with pytest.raises(InputError, match=rf"^{folder}/core.py line 8: AttributeError: .*'fabrik'$"):
         find_method(str(folder)).plan(first_is_server(leaf_spine(2, 2, 2)))
 
 

@@ -25,7 +25,7 @@ from inakit.topo.fabric.clos import fat_tree, leaf_spine
 from inakit.topo.fabric.variations import with_ina, with_pipelines
 
 NAME = "racks-in-turn"
-ROOT = Path(inakit.planner.own.__file__).parents[2]
+ROOT = Path(__file__).resolve().parents[2]
 OWN = "inakit.planner.own"
 
 
@@ -34,7 +34,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the project with the README's planner in the one file that it names."""
     copy = tmp_path_factory.mktemp("project")
     (copy / "inakit").mkdir()
-    (copy / "inakit" / "__init__.py").touch()
+    shutil.copy(ROOT / "inakit" / "__init__.py", copy / "inakit")
     (copy / "inakit" / "planner").symlink_to("../planner")
     (copy / "p4").symlink_to(ROOT / "p4")
     for folder in ("topo", "switch", "traffic", "experiments", "p4"):
