@@ -107,6 +107,11 @@ def check_inakit(arguments: Sequence[str], folder: Path) -> None:
     rest = [word for word in arguments if word != "--help"]
     called = ["inakit"]
     while hasattr(command, "commands") and rest:
+        if alone := getattr(command, "alone", "") if rest[0].startswith("-") else "":
+            rest = [alone, *rest]
+        elif any(rest[0] in (*each.opts, *each.secondary_opts) for each in command.params):
+            rest = rest[1:]
+            continue
         if rest[0] not in command.commands:
             raise OutdatedError(f"`{' '.join(called)}` has no command '{rest[0]}'")
         called.append(rest[0])
