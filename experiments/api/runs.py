@@ -6,8 +6,9 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
+from weakref import finalize
 
 from rich.console import Console
 
@@ -45,6 +46,14 @@ PLANS_ONLY = None
 """The world of a comparison that runs nothing."""
 
 
+class KeptFolder:
+    """A folder of temporary files that is removed with the last result that refers to it, or when Python ends."""
+
+    def __init__(self) -> None:
+        self.path = Path(mkdtemp(prefix="inakit-"))
+        finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+
 @dataclass(frozen=True)
 class Result:
     """What came of one plan: the planned figures and, where it ran, the measured ones and the verdict.
@@ -60,7 +69,7 @@ class Result:
     verdict: str = "PLANNED"
     reasons: tuple[str, ...] = ()
     folder: Path | None = None
-    kept: TemporaryDirectory[str] | None = field(default=None, repr=False, compare=False)
+    kept: KeptFolder | None = field(default=None, repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -281,8 +290,8 @@ def ran(
     first = next(iter(plans.values()))
     kept = None
     if results is None:
-        kept = TemporaryDirectory(prefix="inakit-")
-        results = kept.name
+        kept = KeptFolder()
+        results = kept.path
     emulation = Emulation(
         first.problem,
         tuple(plans),
@@ -299,7 +308,7 @@ def ran(
     return Comparison(first.problem, found, folder)
 
 
-def result(plan: Prepared, entry: Mapping[str, Any], folder: Path, kept: TemporaryDirectory[str] | None) -> Result:
+def result(plan: Prepared, entry: Mapping[str, Any], folder: Path, kept: KeptFolder | None) -> Result:
     """The result of a plan, from its entry in `run.json`."""
     return Result(
         plan, entry["planned"], entry["measured"], str(entry["verdict"]), tuple(entry["reasons"]), folder, kept
