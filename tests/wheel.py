@@ -3,9 +3,10 @@
     python3 tests/wheel.py [--old]
 
 It builds the sdist of a copy of the checkout, and the wheel of that, installs it for the Python that runs this, and
-walks as an ordinary user, from another folder, from a plan over a run in virtual time to its report, and through a lab.
-`--old` installs the oldest versions that `pyproject.toml` allows instead. Nothing stays. It uses Python's own library
-only, so that any Python can run it.
+walks as an ordinary user, from another folder, from a plan over a run in virtual time to its report, and through a lab;
+then with the extras for hardware and studies. How many megabytes are installed is printed. `--old` installs the oldest
+versions that `pyproject.toml` allows instead. Nothing stays. It uses Python's own library only, so that any Python can
+run it.
 """
 
 from __future__ import annotations
@@ -25,6 +26,10 @@ USER = 20000
 """The number of the ordinary user that root walks as; nobody has it."""
 PLANNERS = "aro,inart,goat,grid,inarouting,lbmm"
 """Planners that solve models in both ways, so that each comes after another."""
+EXTRAS = ("hardware", "study")
+"""The extras that are installed in the end."""
+NEEDY = {"study run study.yml": "study", "hardware export plan": "hardware", "switch ptf course": "ptf"}
+"""Commands that need an extra, and which."""
 REFUSED = ("Running HiGHS", "Traceback", "Warning")
 """What is nowhere in the output of a command."""
 
@@ -38,9 +43,15 @@ def main() -> None:
         folder, home = Path(name), Path(name, "home")
         folder.chmod(0o755)
         home.mkdir()
-        python = installed(folder, wheel(folder), *(oldest() if "--old" in sys.argv[1:] else []))
+        package, old = wheel(folder), "--old" in sys.argv[1:]
+        python = installed(folder, package, *(oldest() if old else []))
         said([python, "-m", "pip", "list", "--format=freeze", "--disable-pip-version-check"])
-        walk(walker(Path(python).with_name("inakit"), home), home)
+        said(["du", "-sm", str(packages_of(python))])
+        inakit = walker(Path(python).with_name("inakit"), home)
+        walk(inakit, home)
+        extras = f"{package}[{','.join(EXTRAS)}]"
+        said([python, "-m", "pip", "install", "--quiet", extras, *(oldest(*EXTRAS) if old else [])])
+        walk_with_extras(inakit, home)
     print(f"the wheel works with Python {sys.version.split()[0]}")
 
 
@@ -81,17 +92,26 @@ def walk(inakit: Walker, home: Path) -> None:
     """From a plan to its report, and what students get of the course."""
     assert f"(commit {head()[:8]}" in inakit("--version")
     assert "optimal" in inakit("plan", "--topo", "leafspine", "--planner", PLANNERS)
-    inakit("plan", "--topo", "fattree", "--output", "plan")
-    for made in ("plan.json", "p4runtime/core1.add.txt", "bfrt/core1.json", "hosts"):
-        assert (home / "plan" / made).exists(), f"{made} is missing"
-    inakit("hardware", "export", "plan")
+    assert "pip install 'inakit[hardware]'" in inakit("plan", "--topo", "fattree", "--output", "plan")
+    assert {"plan.json", "fabric.yml", "jobs.yml", "entries"} == {path.name for path in (home / "plan").iterdir()}
     inakit("topo", "--topo", "fattree", "--planner", "aro", "--output", "picture")
     assert "verdict: VALID" in inakit("emulate", "--topo", "fattree", "--switch", "virtual", "--planners", "aro,atp")
     assert "report.html" in inakit("report", "results/latest")
     inakit("labs", "export", "course")
     assert "of 100 points" in inakit("grade", "course/7-measure", "course/7-measure", code=1)
     assert "solutions are in the kit's repository only" in inakit("labs", "mutants", "7-measure", code=2)
-    assert "pip install 'inakit[ptf]'" in inakit("switch", "ptf", "course", "--program", "x.json", code=2)
+    inakit("study", "new")
+    for command, extra in NEEDY.items():
+        assert f"pip install 'inakit[{extra}]'" in inakit(*command.split(), code=2), command
+
+
+def walk_with_extras(inakit: Walker, home: Path) -> None:
+    """What two of the extras are for."""
+    assert "wrote bfrt, p4runtime, hosts" in inakit("hardware", "export", "plan")
+    for made in ("p4runtime/core1.add.txt", "bfrt/core1.json", "hosts"):
+        assert (home / "plan" / made).exists(), f"{made} is missing"
+    inakit("study", "run", "study.yml")
+    inakit("study", "show", "study.yml")
 
 
 def wheel(folder: Path) -> Path:
@@ -130,15 +150,21 @@ def installed(folder: Path, package: Path, *more: str) -> str:
 
 
 def top_level(python: str) -> set[str]:
-    """The modules and packages in the environment's site-packages."""
+    """The modules and packages that are installed for a Python."""
+    return {path.name for path in packages_of(python).iterdir() if path.suffix != ".dist-info"}
+
+
+def packages_of(python: str) -> Path:
+    """The folder of packages of an environment's Python."""
     (folder,) = (Path(python).parents[1] / "lib").glob("python*/site-packages")
-    return {path.name for path in folder.iterdir() if path.suffix != ".dist-info"}
+    return folder
 
 
-def oldest() -> list[str]:
-    """The lower bounds of `pyproject.toml` as exact versions."""
+def oldest(*extras: str) -> list[str]:
+    """The lower bounds of `pyproject.toml` as exact versions, those of extras as well."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    return [bound.split(",")[0].replace(">=", "==") for bound in project["dependencies"]]
+    bounds = project["dependencies"] + [bound for extra in extras for bound in project["optional-dependencies"][extra]]
+    return [bound.split(",")[0].replace(">=", "==") for bound in bounds]
 
 
 def said(command: list[str], cwd: Path | None = None) -> None:

@@ -49,7 +49,9 @@ class LazyCommand(TyperCommand):
         single = typer.Typer(add_completion=False)
         settings = {"ignore_unknown_options": True} if self.row.passes_options_on else None
         single.command(self.name, context_settings=settings)(with_groups(getattr(import_module(module), function)))
-        gc.enable()  # `run_to_its_end` has switched it off, because loading takes less time without it
+        if not gc.isenabled():  # as `run_to_its_end` leaves it; what is loaded by now need never be looked through
+            gc.freeze()
+            gc.enable()
         return typer.main.get_command(single)
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:

@@ -11,6 +11,7 @@ from inakit.experiments.run.printed.report import exactness, verdict
 from inakit.experiments.run.printed.tables import NARROW, NamedTable
 from inakit.experiments.run.record import RunFolder
 from inakit.experiments.train.training_curves import Curve
+from inakit.experiments.train.training_plot import draw_training
 from inakit.topo.errors import writing
 from inakit.traffic.training.training_task import TrainingTask
 
@@ -62,8 +63,6 @@ def cells(row: Mapping[str, float | None]) -> Iterator[str]:
 
 def write_curves(folder: RunFolder, curves: Sequence[Curve]) -> None:
     """Write `training.csv` for every planner and for one process, and `training.png`."""
-    from inakit.experiments.train.training_plot import draw_training  # noqa: PLC0415, matplotlib takes a second
-
     for curve in curves:
         table = [[row[name] for name in COLUMNS] for row in rows(curve)]
         folder.write_rows(f"{curve.name.replace(' ', '-')}/training.csv", COLUMNS, table)

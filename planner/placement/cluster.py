@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 
+import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
@@ -46,8 +47,6 @@ class Cluster:
     @cached_property
     def blocks(self) -> Block:
         """All hosts: racks, and above them what the switches up to each tier join."""
-        import networkx as nx  # noqa: PLC0415, it takes long to import
-
         graph: nx.Graph[str] = nx.Graph()
         racks: dict[str, list[str]] = {}
         for host in self.fabric.hosts:

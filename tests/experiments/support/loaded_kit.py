@@ -6,14 +6,15 @@ import gc
 import importlib
 from contextlib import suppress
 
+from inakit.experiments.cli.known_commands import COMMANDS
+from inakit.experiments.cli.lazy_command import Command
 from inakit.switch.fast.compile.generate import generate
 from inakit.switch.program.read import read_program
 from inakit.switch.running_switch import PROGRAM
 
 MODULES = (
     "inakit.experiments.cli.app",
-    "inakit.experiments.emulate.emulate",
-    "inakit.experiments.papers",
+    *(row.function.partition(":")[0] for row in COMMANDS.values() if isinstance(row, Command)),
     "inakit.experiments.run.observe.picture",
     "inakit.experiments.worlds.emulated",
     "inakit.experiments.worlds.virtual",
