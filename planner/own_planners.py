@@ -1,14 +1,28 @@
-"""Loads the planners of `planner/own`. A mistake in one of them is that planner's error, and the others still work."""
+"""Finds planners of one's own, and loads them when they are used: files of `planner/own`, packages, files by path.
+
+- a file `planner/own/racks_in_turn.py`, or a folder with `__init__.py`, is the planner `racks-in-turn`;
+- an installed package names its planners as entry points of the group `inakit.planners`;
+- the path of a file or of such a folder is given wherever a planner's name is expected: `./racks_in_turn.py`.
+
+Finding them runs none of their code. A mistake in one is that planner's error, and the others still work.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator
+import os
+import sys
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from importlib import import_module
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from hashlib import sha256
+from importlib.machinery import ModuleSpec
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from pkgutil import iter_modules
 from traceback import walk_tb
+from types import ModuleType
 from typing import Any
 
 import inakit.planner.own
@@ -17,86 +31,213 @@ from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
 from inakit.topo.errors import InakitError, InputError
 
+GROUP = "inakit.planners"
+"""The group of entry points by which packages name their planners."""
 SHOWN = "as planner/README.md shows"
+NAME_LETTERS = 12
 
 
 @dataclass(frozen=True)
 class OwnMethod(Method[OptionsT]):
-    """A method of a module in `planner/own`: an exception in it becomes an `InputError` with file and line."""
+    """A method of one's own: an exception in its code becomes an `InputError` with file and line."""
 
-    file: Path
+    planner: OwnPlanner
 
     def plan(self, problem: Problem, options: Options | None = None) -> Plan:
         """The method's plan, checked. Raises `InputError` for whatever goes wrong in the planner's code."""
-        with blamed_on(self.file, self.function):
+        with self.planner.blamed(self.function):
             return super().plan(problem, options)
 
 
-@dataclass
-class Own:
-    """The planners of `planner/own` by name, and of those that cannot be used, by name, the error."""
+@dataclass(frozen=True)
+class OwnPlanner:
+    """A planner that is no part of the kit.
 
-    methods: dict[str, Method[Any]] = field(default_factory=dict)
-    broken: dict[str, InputError] = field(default_factory=dict)
-
-
-def own_methods(taken: Container[str] = ()) -> Own:
-    """Every module of `planner/own`, by its name with `-` for `_`. `taken` are names of other planners."""
-    own = Own()
-    for folder, module in (
-        (Path(path), module) for path in inakit.planner.own.__path__ for module in iter_modules([path])
-    ):
-        name = module.name.replace("_", "-")
-        file = folder / module.name / "__init__.py" if module.ispkg else folder / f"{module.name}.py"
-        try:
-            if name in taken or name in own.methods:
-                raise InputError(f"{shown(file)}: there is a planner '{name}' already; give the file another name")
-            own.methods[name] = load(module.name, file)
-        except InputError as error:
-            own.broken[name] = error
-    return own
-
-
-def load(module: str, file: Path) -> Method[Any]:
-    """The module's `METHOD`. Raises `InputError` where the module has none, or something else under that name."""
-    with blamed_on(file):
-        found = getattr(import_module(f"{inakit.planner.own.__name__}.{module}"), "METHOD", None)
-    if found is None:
-        raise InputError(f"{shown(file)} has no METHOD: add one {SHOWN}")
-    if not isinstance(found, Method):
-        raise InputError(f"{shown(file)}: METHOD is {kind(found)}; Method(summary, options, plan) is expected, {SHOWN}")
-    if not (isinstance(found.options, type) and issubclass(found.options, Options)):
-        raise InputError(
-            f"{shown(file)}: the options of METHOD are {found.options!r}; Options or a subclass is expected"
-        )
-    if not callable(found.function):
-        raise InputError(f"{shown(file)}: METHOD has {kind(found.function)} where the planner's function is expected")
-    return OwnMethod(str(found.summary), found.options, found.function, file)
-
-
-@contextmanager
-def blamed_on(file: Path, function: Callable[..., Any] | None = None) -> Iterator[None]:
-    """Turn an exception of the block into an `InputError` that names the line of `file` from which it came.
-
-    An error of the kit, which names value and remedy by itself, gets file and line in front.
+    - `where`: where it comes from, as a user knows it: `planner/own/mine.py`, `package ina-mine 1.2`
+    - `root`: its file or its folder; for a package, the one that is imported
+    - `shown`: what the path of `root` is called in errors
+    - `find`: imports its code, and returns its `Method`, or the module that has it as METHOD
+    - `rename`: how it gets another name
+    - `package`: name and version, for one of a package
+    - `clash`: why its name cannot be used; empty where it can
     """
+
+    name: str
+    where: str
+    root: Path
+    shown: str
+    find: Callable[[], object] = field(repr=False)
+    rename: str = "give the file another name"
+    package: tuple[str, str] | None = None
+    clash: str = ""
+
+    @cached_property
+    def method(self) -> Method[Any]:
+        """Its method, for which its code is run. Raises `InputError` for code that fails or that has no METHOD."""
+        if self.clash:
+            raise InputError(f"{self.where}: {self.clash}; {self.rename}")
+        with self.blamed():
+            found = self.find()
+        at = self.place(self.main)
+        if isinstance(found, ModuleType):
+            found = getattr(found, "METHOD", None)
+        if found is None:
+            raise InputError(f"{at} has no METHOD: add one {SHOWN}")
+        if not isinstance(found, Method):
+            raise InputError(f"{at}: METHOD is {kind(found)}; Method(summary, options, plan) is expected, {SHOWN}")
+        if not (isinstance(found.options, type) and issubclass(found.options, Options)):
+            raise InputError(f"{at}: the options of METHOD are {found.options!r}; Options or a subclass is expected")
+        if not callable(found.function):
+            raise InputError(f"{at}: METHOD has {kind(found.function)} where the planner's function is expected")
+        return OwnMethod(str(found.summary), found.options, found.function, self)
+
+    @cached_property
+    def sha256(self) -> str:
+        """The SHA-256 of its file or, for a folder, of all files in it."""
+        if self.root.is_file():
+            return sha256(self.root.read_bytes()).hexdigest()
+        found = sha256()
+        for file in sorted(self.root.rglob("*")):
+            if file.is_file() and "__pycache__" not in file.parts:
+                found.update(f"\0{file.relative_to(self.root)}\0".encode() + file.read_bytes())
+        return found.hexdigest()
+
+    @property
+    def record(self) -> dict[str, str]:
+        """What the record of a run says of it: its file, or package and version, and what code it was."""
+        if self.package is None:
+            return {"file": self.where, "sha256": self.sha256}
+        name, version = self.package
+        return {"package": name, "version": version, "sha256": self.sha256}
+
+    @property
+    def main(self) -> Path:
+        """The file to look into first."""
+        return self.root / "__init__.py" if self.root.is_dir() else self.root
+
+    def place(self, file: Path, line: str = "") -> str:
+        """A file of the planner's, such as `planner/own/mine.py`, and a line."""
+        inside = "" if file == self.root else f"/{file.relative_to(self.root)}"
+        return f"{self.shown}{inside}{line}" + (f" ({self.where})" if self.package else "")
+
+    def owns(self, file: str) -> bool:
+        """Whether a file is of the planner's code."""
+        return Path(file).is_relative_to(self.root)
+
+    @contextmanager
+    def blamed(self, function: Callable[..., Any] | None = None) -> Iterator[None]:
+        """Turn an exception of the block into an `InputError` that names the line from which it came.
+
+        An error of the kit, which names value and remedy by itself, gets file and line in front.
+        """
+        try:
+            yield
+        except (Exception, SystemExit) as error:
+            told = f"{error}" if isinstance(error, InakitError) else f"{type(error).__name__}: {first_line(error)}"
+            kept = type(error) if isinstance(error, InakitError) else InputError
+            raise kept(f"{self.place(*self.line_of(error, function))}: {told}") from error
+
+    def line_of(self, error: BaseException, function: Callable[..., Any] | None) -> tuple[Path, str]:
+        """The file and the line of an error: the last of the planner's that ran, or the first of `function`."""
+        if isinstance(error, SyntaxError) and error.filename and self.owns(error.filename):
+            return Path(error.filename), f" line {error.lineno}"
+        places = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
+        code = getattr(function, "__code__", None)
+        first = [(code.co_filename, code.co_firstlineno)] if code else []
+        for file, line in (*reversed(places), *first):
+            if self.owns(file):
+                return Path(file), f" line {line}"
+        return self.main, ""
+
+
+def of_folder() -> Iterator[OwnPlanner]:
+    """Every module of `planner/own`, by its name with `-` for `_`."""
+    for folder in map(Path, inakit.planner.own.__path__):
+        for module in iter_modules([str(folder)]):
+            root = folder / module.name if module.ispkg else folder / f"{module.name}.py"
+            entry = EntryPoint(root.stem, f"{inakit.planner.own.__name__}.{module.name}", GROUP)
+            where = f"planner/own/{root.name}"
+            yield OwnPlanner(module.name.replace("_", "-"), where, root, where, entry.load)
+
+
+def of_packages() -> Iterator[OwnPlanner]:
+    """Every entry point of the group `inakit.planners`."""
+    for entry in entry_points(group=GROUP):
+        assert entry.dist is not None
+        package = entry.dist.name, entry.dist.version
+        root = importable(entry.module.partition(".")[0])
+        rename = f"its entry point in {GROUP} needs another name"
+        yield OwnPlanner(entry.name, f"package {' '.join(package)}", root, root.name, entry.load, rename, package)
+
+
+def importable(module: str) -> Path:
+    """The file or the folder of a module at the top, which is not run."""
+    spec: ModuleSpec | None = find_spec(module)
+    if spec is not None and spec.submodule_search_locations:
+        return Path(next(iter(spec.submodule_search_locations)))
+    return Path(f"{module}.py" if spec is None or spec.origin is None else spec.origin)
+
+
+def is_path(text: str) -> bool:
+    """Whether what is given as a planner is the path of one: it ends in `.py`, or has a `/`."""
+    path = text.partition(":")[0]
+    return path.endswith(".py") or os.sep in path
+
+
+def name_of(text: str) -> str:
+    """The name under which a planner is shown: `mine:depth=2` for `./papers/mine.py:depth=2`."""
+    name, *options = text.split(":")
+    return ":".join([root_of(name).stem.replace("_", "-") if is_path(name) else name, *options])
+
+
+def root_of(path: str) -> Path:
+    """The file, or the folder with `__init__.py`, that a path means."""
+    given = Path(path).expanduser()
+    root = given.absolute() if given.name.strip(".") else given.resolve()
+    return root.parent if root.name == "__init__.py" else root
+
+
+def of_path(path: str, taken: Container[str] = ()) -> OwnPlanner:
+    """The planner of a file, or of a folder with `__init__.py`. Raises `InputError` where there is none."""
+    root = root_of(path)
+    if root.is_dir() and not (root / "__init__.py").is_file():
+        raise InputError(f"there is no planner in folder '{path}': give a .py file, or a folder with __init__.py")
+    if not root.exists():
+        raise InputError(f"there is no planner file '{path}': `inakit planners new {path}` writes one to begin with")
+    planner = OwnPlanner(name_of(path), path, root, path.rstrip("/"), lambda: run_file(planner))
+    return with_clashes([planner], taken)[planner.name]
+
+
+def run_file(planner: OwnPlanner) -> ModuleType:
+    """Import the module of a path. One with other contents is another module, so that an edited file is run anew."""
+    content = sha256(f"{planner.root} {planner.sha256}".encode()).hexdigest()[:NAME_LETTERS]
+    name = f"{planner.root.stem}_{content}"
+    if name in sys.modules:
+        return sys.modules[name]
+    inside = [str(planner.root)] if planner.root.is_dir() else None
+    spec = spec_from_file_location(name, planner.main, submodule_search_locations=inside)
+    assert spec is not None
+    module = sys.modules[name] = module_from_spec(spec)
     try:
-        yield
-    except (Exception, SystemExit) as error:
-        told = f"{error}" if isinstance(error, InakitError) else f"{type(error).__name__}: {first_line(error)}"
-        kept = type(error) if isinstance(error, InakitError) else InputError
-        raise kept(f"{shown(file)}{line_of(error, file, function)}: {told}") from error
+        exec(compile(planner.main.read_bytes(), planner.main, "exec", dont_inherit=True), module.__dict__)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
 
 
-def line_of(error: BaseException, file: Path, function: Callable[..., Any] | None) -> str:
-    """The place of an error, such as ` line 7`: the last line of `file` that ran, or the first line of `function`."""
-    if isinstance(error, SyntaxError) and error.filename and Path(error.filename) == file:
-        return f" line {error.lineno}"
-    lines = [line for frame, line in walk_tb(error.__traceback__) if Path(frame.f_code.co_filename) == file]
-    code = getattr(function, "__code__", None)
-    if not lines and code is not None and Path(code.co_filename) == file:
-        lines = [code.co_firstlineno]
-    return f" line {lines[-1]}" if lines else ""
+def with_clashes(planners: Iterable[OwnPlanner], taken: Container[str]) -> dict[str, OwnPlanner]:
+    """The planners by name. Whose name another one has as well, or one of the kit's, cannot be used until renamed."""
+    found: dict[str, OwnPlanner] = {}
+    for planner in planners:
+        if planner.name in taken:
+            found.setdefault(planner.name, replace(planner, clash=f"there is a planner '{planner.name}' already"))
+        elif planner.name in found:
+            first = found[planner.name]
+            found[planner.name] = replace(first, clash=f"{planner.where} has a planner '{planner.name}' as well")
+        else:
+            found[planner.name] = planner
+    return found
 
 
 def first_line(error: BaseException) -> str:
@@ -108,8 +249,3 @@ def first_line(error: BaseException) -> str:
 def kind(value: object) -> str:
     """A value's type, and the first 40 characters of the value."""
     return f"{type(value).__name__} {value!r:.40}"
-
-
-def shown(file: Path) -> str:
-    """The file's path as a user knows it: from the project's folder on."""
-    return str(Path(*file.parts[file.parts.index("own") - 1 :])) if "own" in file.parts else str(file)

@@ -1,111 +1,238 @@
-"""Every planning method and every scheduler by name. A new one is a module of `planner/methods` and a line here."""
+"""Every planning method and every scheduler by name. A new one is a module of `planner/methods` and a line here.
+
+A module is imported when its planner is used, not when planners are listed. A planner of one's own needs no line:
+`inakit.planner.own_planners` says where it may be.
+"""
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 from inakit.planner.core.method import Method, Options
 from inakit.planner.core.option_texts import with_options
-from inakit.planner.methods import atp, ecmp, grid, lbmm, panama, paring, sharp, spar
-from inakit.planner.methods.aro import method as aro
-from inakit.planner.methods.aro import variants as aro_literal
-from inakit.planner.methods.collectives.planners import COLLECTIVES
-from inakit.planner.methods.forest import method as forest
-from inakit.planner.methods.goat import method as goat
-from inakit.planner.methods.inarouting import method as inarouting
-from inakit.planner.methods.inart import method as inart
-from inakit.planner.methods.inart import several_trees as inart_forest
-from inakit.planner.methods.p4inc_aoi.method import Scheduler, packed, slot_by_slot, without_reconfiguration
-from inakit.planner.methods.p4inc_aoi.milp.exact import optimise
-from inakit.planner.methods.p4inc_aoi.online.tw_fcfs import FirstCome, TimeWindow
-from inakit.planner.methods.soar import method as soar
-from inakit.planner.own_planners import own_methods
-from inakit.planner.trees import overlay
-from inakit.topo.errors import unknown_name
+from inakit.planner.own_planners import OwnPlanner, is_path, name_of, of_folder, of_packages, of_path, with_clashes
+from inakit.topo.errors import InputError, unknown_name
 
-METHODS: dict[str, Method[Any]] = {
-    "aro": Method("aggregator-aware routing, exact for any number of tasks (ARO)", aro.AroOptions, aro.plan),
-    "aro-unaware": Method("aro as if switches had one pipeline, for comparison (ARO)", Options, aro.plan_unaware),
-    "forest": Method(
-        "several trees per task, each with a part of the gradient (ours)", forest.ForestOptions, forest.plan
+if TYPE_CHECKING:
+    from inakit.planner.methods.p4inc_aoi.method import Scheduler
+
+SCHEDULER = "p4inc_aoi.method:Scheduler"
+
+
+def imported(function: str, beside: str = "") -> Any:
+    """The function that a line names, or what has another name in its module."""
+    module, _, name = function.partition(":")
+    return getattr(import_module(f"inakit.planner.methods.{module}"), beside or name)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the tables: a summary, the function as `module:function` of `inakit.planner.methods`, and the name that
+    the type of its options has in that module, unless that is `Options`.
+    """
+
+    summary: str
+    function: str
+    options: str = ""
+
+    @cached_property
+    def method(self) -> Method[Any]:
+        """The planning method."""
+        options = imported(self.function, self.options) if self.options else Options
+        return Method(self.summary, options, imported(self.function))
+
+    @cached_property
+    def scheduler(self) -> Scheduler:
+        """The scheduler."""
+        made: Scheduler = imported(SCHEDULER)(self.summary, imported(self.function))
+        return made
+
+
+KIT: Mapping[str, Line] = {
+    "aro": Line("aggregator-aware routing, exact for any number of tasks (ARO)", "aro.method:plan", "AroOptions"),
+    "aro-unaware": Line("aro as if switches had one pipeline, for comparison (ARO)", "aro.method:plan_unaware"),
+    "forest": Line(
+        "several trees per task, each with a part of the gradient (ours)", "forest.method:plan", "ForestOptions"
     ),
-    "forest-any": Method(
-        "any number of trees per task: the best of any plan of trees, proven (ours)", Options, forest.plan_any
+    "forest-any": Line(
+        "any number of trees per task: the best of any plan of trees, proven (ours)", "forest.method:plan_any"
     ),
-    "atp": Method("aggregation at the ToR only, ECMP (ATP)", atp.AtpOptions, atp.plan),
-    "geryon": Method("atp's routes without aggregation (Geryon)", Options, atp.plan_geryon),
-    "inart": Method("each gradient summed at most once, at any switch (InArt)", inart.InartOptions, inart.plan),
-    "inart-equal": Method("inart with equal shares for all PSs (R-InArt)", inart.InartOptions, inart.plan_equal),
-    "inart-forest": Method(
-        "inart with several trees for each PS (ours)",
-        inart_forest.InartForestOptions,
-        inart_forest.plan,
+    "atp": Line("aggregation at the ToR only, ECMP (ATP)", "atp:plan", "AtpOptions"),
+    "geryon": Line("atp's routes without aggregation (Geryon)", "atp:plan_geryon"),
+    "inart": Line("each gradient summed at most once, at any switch (InArt)", "inart.method:plan", "InartOptions"),
+    "inart-equal": Line("inart with equal shares for all PSs (R-InArt)", "inart.method:plan_equal", "InartOptions"),
+    "inart-forest": Line(
+        "inart with several trees for each PS (ours)", "inart.several_trees:plan", "InartForestOptions"
     ),
-    "atp-tor": Method("atp without its second level at the PS's ToR (InArt's ATP)", Options, atp.plan_tor),
-    "random": Method("each task through one INA switch drawn at random (ARO's RANDOM)", Options, ecmp.plan_random),
-    "aggtree": Method("each flow by the least used uplink of its ToR (AggTree)", Options, ecmp.plan_aggtree),
-    "aggtree-balanced": Method("aggtree that minds all links of a path (ours)", Options, ecmp.plan_balanced),
-    "goat": Method("sub-models, each summed by switches with memory for it (GOAT)", goat.GoatOptions, goat.plan),
-    "grid": Method("an aggregator for each worker by linear program, summed once (GRID)", grid.GridOptions, grid.plan),
-    "grid-capped": Method(
-        "grid whose switches leave to the PS what is too much (GRID)",
-        grid.GridOptions,
-        grid.plan_capped,
+    "atp-tor": Line("atp without its second level at the PS's ToR (InArt's ATP)", "atp:plan_tor"),
+    "random": Line("each task through one INA switch drawn at random (ARO's RANDOM)", "ecmp:plan_random"),
+    "aggtree": Line("each flow by the least used uplink of its ToR (AggTree)", "ecmp:plan_aggtree"),
+    "aggtree-balanced": Line("aggtree that minds all links of a path (ours)", "ecmp:plan_balanced"),
+    "goat": Line("sub-models, each summed by switches with memory for it (GOAT)", "goat.method:plan", "GoatOptions"),
+    "grid": Line("an aggregator for each worker by linear program, summed once (GRID)", "grid:plan", "GridOptions"),
+    "grid-capped": Line(
+        "grid whose switches leave to the PS what is too much (GRID)", "grid:plan_capped", "GridOptions"
     ),
-    "panama": Method(
-        "several trees per job by the least loaded links; marks of congestion (PANAMA)",
-        panama.PanamaOptions,
-        panama.plan,
+    "panama": Line(
+        "several trees per job by the least loaded links; marks of congestion (PANAMA)", "panama:plan", "PanamaOptions"
     ),
-    "paring": Method("a Steiner tree of hops over the aggregators (PARING)", paring.ParingOptions, paring.plan),
-    "spar": Method("aggregation at the nearest ToR, summed once (SPAR)", overlay.OverlayOptions, spar.plan),
-    "soar": Method("the best k switches of a static tree, by dynamic program (SOAR)", soar.SoarOptions, soar.plan),
-    "inarouting": Method("routes of all jobs together, rounded and re-routed (INARouting)", Options, inarouting.plan),
-    "inarouting-opt": Method("the same by integer program (INARouting-Opt)", Options, inarouting.plan_optimum),
-    "sharp": Method("one static tree of the fabric, its root in a switch (SHARP)", Options, sharp.plan),
-    "lbmm": Method("no aggregation, load balance min-min (LBMM)", Options, lbmm.plan),
-    **COLLECTIVES,
-    **{
-        name: Method(variant.summary, aro_literal.LiteralOptions, partial(aro_literal.plan_variant, name))
-        for name, variant in aro_literal.VARIANTS.items()
-    },
+    "paring": Line("a Steiner tree of hops over the aggregators (PARING)", "paring:plan", "ParingOptions"),
+    "spar": Line("aggregation at the nearest ToR, summed once (SPAR)", "spar:plan", "OverlayOptions"),
+    "soar": Line("the best k switches of a static tree, by dynamic program (SOAR)", "soar.method:plan", "SoarOptions"),
+    "inarouting": Line("routes of all jobs together, rounded and re-routed (INARouting)", "inarouting.method:plan"),
+    "inarouting-opt": Line("the same by integer program (INARouting-Opt)", "inarouting.method:plan_optimum"),
+    "sharp": Line("one static tree of the fabric, its root in a switch (SHARP)", "sharp:plan"),
+    "lbmm": Line("no aggregation, load balance min-min (LBMM)", "lbmm:plan"),
+    "ring": Line(
+        "end hosts only: a ring through all racks (Patarasuk and Yuan; NCCL)", "collectives.planners:plan_ring"
+    ),
+    "ring-ecmp": Line("ring with paths by ECMP's hash", "collectives.planners:plan_ring_ecmp"),
+    "ring-random": Line("ring of random order, with ECMP", "collectives.planners:plan_ring_random"),
+    "halving-doubling": Line(
+        "end hosts only: exchange of halves, or of all if that is short (Thakur et al.)",
+        "collectives.planners:plan_halving_doubling",
+    ),
+    "halving-doubling-best": Line(
+        "halving-doubling with the best order of ranks found", "collectives.planners:plan_halving_doubling_best"
+    ),
+    "double-tree": Line(
+        "end hosts only: two binary trees (Sanders et al.; NCCL)", "collectives.planners:plan_double_tree"
+    ),
+    "double-tree-best": Line(
+        "double-tree with the best order of ranks found", "collectives.planners:plan_double_tree_best"
+    ),
+    "hierarchical": Line(
+        "end hosts only: rings in racks, and among them (NCCL)", "collectives.planners:plan_hierarchical"
+    ),
+    "ps-sharded": Line("end hosts only: a PS in every worker (BytePS)", "collectives.planners:plan_ps_sharded"),
+    "aro-acc": Line("the paper's ARO model as printed, with SRO, APP, QSR", "aro.variants:plan_acc", "LiteralOptions"),
+    "aro-sro": Line("the paper's ARO model as printed, with SRO, QSR", "aro.variants:plan_sro", "LiteralOptions"),
+    "aro-app": Line("the paper's ARO model as printed, with APP, QSR", "aro.variants:plan_app", "LiteralOptions"),
+    "aro-raw": Line("the paper's ARO model as printed, exact", "aro.variants:plan_raw", "LiteralOptions"),
+    "aro-qsr": Line("the paper's ARO model as printed, with QSR", "aro.variants:plan_qsr", "LiteralOptions"),
 }
+"""The kit's planners, in the order in which they are listed."""
 
-SCHEDULERS: dict[str, Scheduler] = {
-    "noINC-FCFS": Scheduler("first come, first served; no INC", slot_by_slot("noINC-FCFS", FirstCome(inc=False))),
-    "INC-FCFS": Scheduler("first come, first served", slot_by_slot("INC-FCFS", FirstCome())),
-    "noINC-TW": Scheduler("the paper's time window; no INC", slot_by_slot("noINC-TW", TimeWindow(inc=False))),
-    "INC-TW": Scheduler("the paper's time window (Algorithms 1 to 3)", slot_by_slot("INC-TW", TimeWindow())),
-    "INC-TW-NoRecon": Scheduler("INC-TW on circuits that never change", without_reconfiguration),
-    "pack": Scheduler("our own: jobs packed into slots, again and again", packed),
-    "milp": Scheduler("Eqs. (1) to (11), to the optimum or with its gap", optimise),
+SCHEDULERS: Mapping[str, Line] = {
+    "noINC-FCFS": Line("first come, first served; no INC", "p4inc_aoi.method:no_inc_first_come"),
+    "INC-FCFS": Line("first come, first served", "p4inc_aoi.method:inc_first_come"),
+    "noINC-TW": Line("the paper's time window; no INC", "p4inc_aoi.method:no_inc_time_window"),
+    "INC-TW": Line("the paper's time window (Algorithms 1 to 3)", "p4inc_aoi.method:inc_time_window"),
+    "INC-TW-NoRecon": Line("INC-TW on circuits that never change", "p4inc_aoi.method:without_reconfiguration"),
+    "pack": Line("our own: jobs packed into slots, again and again", "p4inc_aoi.method:packed"),
+    "milp": Line("Eqs. (1) to (11), to the optimum or with its gap", "p4inc_aoi.milp.exact:optimise"),
 }
 """Schedulers of optical circuits, by the names of P4INC-AOI's figures."""
 
-_own = own_methods(METHODS)
-OWN = _own.methods
-"""The planners of `inakit.planner.own`, which take part in every comparison."""
-BROKEN = _own.broken
-"""For each module of `inakit.planner.own` that cannot be used, by its planner's name, the error."""
-METHODS |= OWN
+
+class OwnPlanners(Mapping[str, OwnPlanner]):
+    """Planners of one's own by name, which take part in every comparison. None of their code is run to find them."""
+
+    @cached_property
+    def in_folder(self) -> dict[str, OwnPlanner]:
+        """Those of `planner/own`."""
+        return with_clashes(of_folder(), KIT)
+
+    @cached_property
+    def all(self) -> dict[str, OwnPlanner]:
+        """Those of `planner/own`, then those of installed packages, then those that were added."""
+        return with_clashes((*of_folder(), *of_packages()), KIT)
+
+    @cached_property
+    def added(self) -> list[str]:
+        """The paths that were added, in order."""
+        return []
+
+    def add(self, path: str) -> str:
+        """Let a file or a folder, as it is now, take part like those of `planner/own` in this process; its name."""
+        own = of_path(path, KIT)
+        if path not in self.added:
+            self.added.append(path)
+        there = self.all.get(own.name, own)
+        self.all[own.name] = own if there.root == own.root else with_clashes((there, own), KIT)[own.name]
+        return own.name
+
+    def __getitem__(self, name: str) -> OwnPlanner:
+        return self.all[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.all)
+
+    def __len__(self) -> int:
+        return len(self.all)
 
 
-def find_method(name: str) -> Method[Any]:
-    """The method of that name, with the options that follow it, as in `soar:switches=8`.
+OWN = OwnPlanners()
 
-    Raises `InputError`: for an unknown name with the nearest name that there is.
+
+class Methods(Mapping[str, Method[Any]]):
+    """The methods of the kit's planners, then of those of one's own, by name. What is asked for is imported."""
+
+    def __getitem__(self, name: str) -> Method[Any]:
+        return KIT[name].method if name in KIT else OWN[name].method
+
+    def __contains__(self, name: object) -> bool:
+        return name in KIT or name in OWN
+
+    def __iter__(self) -> Iterator[str]:
+        return chain(KIT, (name for name in OWN if name not in KIT))
+
+    def __len__(self) -> int:
+        return len(KIT.keys() | OWN.keys())
+
+
+METHODS = Methods()
+
+
+def find_method(text: str) -> Method[Any]:
+    """The method of a name or of a path, with the options that follow it, as in `soar:switches=8`.
+
+    Raises `InputError`: for an unknown name with the nearest name that there is, for a planner of one's own that cannot
+    be used with what is wrong in it.
     """
-    name, *options = name.split(":")
-    if name in BROKEN:
-        raise BROKEN[name]
-    if name not in METHODS:
+    name, *options = text.split(":")
+    own = find_own(text)
+    if own is None and name not in KIT:
         raise unknown_name("planner", name, METHODS)
-    return with_options(name, METHODS[name], options) if options else METHODS[name]
+    method = KIT[name].method if own is None else own.method
+    return with_options(name, method, options) if options else method
+
+
+def find_own(text: str) -> OwnPlanner | None:
+    """The planner of one's own that a name or a path means, with or without options; None for another name.
+
+    Raises `InputError` for a path where no planner is.
+    """
+    name = text.partition(":")[0]
+    if is_path(name):
+        return of_path(name, KIT)
+    return OWN.in_folder.get(name) if name in KIT else OWN.get(name)
+
+
+def is_known(text: str) -> bool:
+    """Whether a name or a path, with or without options, means a planner."""
+    return is_path(text) or text.partition(":")[0] in METHODS
+
+
+def by_name(texts: Iterable[str]) -> dict[str, str]:
+    """What is given as planners, by the names under which these are shown, each once.
+
+    Raises `InputError` for two planners with one name.
+    """
+    found: dict[str, str] = {}
+    for text in dict.fromkeys(texts):
+        if (other := found.setdefault(name_of(text), text)) != text:
+            raise InputError(f"planners {other} and {text} have one name: give one of the files another")
+    return found
 
 
 def find_scheduler(name: str) -> Scheduler:
     """The scheduler of that name. Raises `InputError` with the nearest name for an unknown one."""
     if name not in SCHEDULERS:
         raise unknown_name("scheduler", name, SCHEDULERS)
-    return SCHEDULERS[name]
+    return SCHEDULERS[name].scheduler

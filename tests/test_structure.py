@@ -39,7 +39,8 @@ def imports(tree: ast.Module) -> Iterator[str]:
                 inner = f"{node.module}.{alias.name}"
                 yield inner if inner in modules() else node.module
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and ":" in node.value:
-            yield node.value.partition(":")[0]  # module:attribute, as targets are named
+            named = node.value.partition(":")[0]  # module:attribute, as targets and planners are named
+            yield from (named, f"inakit.planner.methods.{named}")
 
 
 @cache
@@ -97,11 +98,16 @@ def test_planners_know_of_switches_only_what_entries_are() -> None:
     assert known == {"inakit.switch.entries"}
 
 
+def docstring_lines(node: ast.FunctionDef) -> int:
+    """The lines of a function's docstring, which is as long as its readers need it."""
+    return len((ast.get_docstring(node, clean=False) or "").splitlines())
+
+
 def test_files_and_functions_are_not_too_long_to_take_in() -> None:
     files = {name: (tree.body[-1].end_lineno or 0) if tree.body else 0 for name, tree in modules().items()}
     assert [name for name, lines in files.items() if lines > LONGEST_FILE] == []
     functions = {
-        f"{name}.{node.name}": (node.end_lineno or 0) - node.lineno + 1
+        f"{name}.{node.name}": (node.end_lineno or 0) - node.lineno + 1 - docstring_lines(node)
         for name, tree in modules().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef)

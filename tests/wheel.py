@@ -12,6 +12,7 @@ run it.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -26,7 +27,7 @@ USER = 20000
 """The number of the ordinary user that root walks as; nobody has it."""
 PLANNERS = "aro,inart,goat,grid,inarouting,lbmm"
 """Planners that solve models in both ways, so that each comes after another."""
-EXTRAS = ("hardware", "study")
+EXTRAS = ("hardware", "notebook", "study")
 """The extras that are installed in the end."""
 NEEDY = {"study run study.yml": "study", "hardware export plan": "hardware", "switch ptf course": "ptf"}
 """Commands that need an extra, and which."""
@@ -50,8 +51,9 @@ def main() -> None:
         inakit = walker(Path(python).with_name("inakit"), home)
         walk(inakit, home)
         extras = f"{package}[{','.join(EXTRAS)}]"
-        said([python, "-m", "pip", "install", "--quiet", extras, *(oldest(*EXTRAS) if old else [])])
+        said([python, "-m", "pip", "install", "--quiet", extras, *(oldest(*EXTRAS) if old else []), "pytest"])
         walk_with_extras(inakit, home)
+        walk_beside_own_modules(walker(Path(python), home), home)
     print(f"the wheel works with Python {sys.version.split()[0]}")
 
 
@@ -66,9 +68,9 @@ def walker(command: Path, home: Path) -> Walker:
     environment = {name: text for name, text in os.environ.items() if not name.startswith("PYTHON")}
     environment |= {"HOME": str(home), "PYTHONWARNINGS": "default", "COLUMNS": "120"}
 
-    def inakit(*arguments: str, code: int = 0) -> str:
+    def run(*arguments: str, code: int = 0) -> str:
         """What the command prints; it has to end with this exit code, and without warnings."""
-        print("$ inakit", *arguments, flush=True)
+        print("$", command.name, *arguments, flush=True)
         done = subprocess.run(
             [command, *arguments],
             cwd=home,
@@ -85,7 +87,7 @@ def walker(command: Path, home: Path) -> Walker:
             sys.exit(f"{done.stdout}\nexit code {done.returncode}, expected {code}; in the output: {wrong}")
         return str(done.stdout)
 
-    return inakit
+    return run
 
 
 def walk(inakit: Walker, home: Path) -> None:
@@ -112,6 +114,21 @@ def walk_with_extras(inakit: Walker, home: Path) -> None:
         assert (home / "plan" / made).exists(), f"{made} is missing"
     inakit("study", "run", "study.yml")
     inakit("study", "show", "study.yml")
+
+
+def walk_beside_own_modules(python: Walker, home: Path) -> None:
+    """README's example, a run and a test in a project whose modules have the names of the kit's folders."""
+    for name in ("labs", "p4", "planner", "switch", "topo", "traffic"):
+        (home / f"{name}.py").write_text(f"OWN = '{name}'\n")
+    (home / "experiments").mkdir()
+    (home / "experiments" / "__init__.py").touch()
+    (example,) = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE)
+    check = "assert all(each.valid and each.exact for each in compared.values())"
+    (home / "example.py").write_text(f"{example}{check}\nimport switch, traffic\nprint(switch.OWN, traffic.OWN)\n")
+    assert "switch traffic" in python("example.py")
+    assert "verdict: VALID" in python("-m", "inakit", "emulate", "--switch", "virtual", "--planners", "atp")
+    (home / "test_own.py").write_text("import switch\n\ndef test_own():\n    assert switch.OWN == 'switch'\n")
+    assert "1 passed" in python("-m", "pytest", "-q", "test_own.py")
 
 
 def wheel(folder: Path) -> Path:

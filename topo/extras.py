@@ -6,6 +6,7 @@ from inakit.topo.errors import MachineError
 
 EXTRAS = {
     "pyarrow": ("pyarrow", "study"),
+    "pandas": ("pandas", "notebook"),
     "google": ("protobuf", "hardware"),
     "grpc": ("grpcio", "hardware"),
     "p4": ("p4runtime", "hardware"),

@@ -22,6 +22,7 @@ from inakit.experiments.sweeps.rows import Row, measure_rows
 from inakit.experiments.worlds.auto import print_choice
 from inakit.experiments.worlds.emulated import emulated_world
 from inakit.experiments.worlds.virtual import VirtualWorld
+from inakit.planner.own_planners import name_of
 from inakit.topo.errors import InputError
 
 
@@ -43,10 +44,10 @@ class Command:
             run = plan_to_run(problem, self.planner, self.seed)
         hosts, switches = len(problem.fabric.hosts), len(problem.fabric.switches)
         console.print(
-            f"{problem.fabric.name}: {switches} switches, {hosts} hosts; {self.planner} on {world.name}",
+            f"{problem.fabric.name}: {switches} switches, {hosts} hosts; {name_of(self.planner)} on {world.name}",
             highlight=False,
         )
-        print_headroom(console, self.planner, run)
+        print_headroom(console, name_of(self.planner), run)
         return TrialNetwork(problem, run.plan, world)
 
 

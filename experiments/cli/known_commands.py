@@ -103,6 +103,17 @@ HARDWARE = {
     ),
 }
 
+PLANNERS = {
+    "list": Command(
+        "inakit.experiments.cli.commands.planners:list_planners",
+        "List the planners, and the schedulers of optical circuits.",
+    ),
+    "new": Command(
+        "inakit.experiments.cli.commands.planners:new",
+        "Write a planner of your own to begin with: a file, or a package of its own.",
+    ),
+}
+
 COMMANDS: Mapping[str, Command | Group] = {
     "emulate": Command(
         "inakit.experiments.cli.commands.emulate:emulate",
@@ -143,10 +154,6 @@ COMMANDS: Mapping[str, Command | Group] = {
     "check": Command(
         "inakit.experiments.cli.commands.check:check",
         "Check a plan against a fabric and jobs: every rule, with code that no planner shares.",
-    ),
-    "planners": Command(
-        "inakit.experiments.cli.commands.planners:planners",
-        "List the planners, and the schedulers of optical circuits.",
     ),
     "bench": Command(
         "inakit.experiments.cli.commands.bench:bench",
@@ -196,6 +203,9 @@ COMMANDS: Mapping[str, Command | Group] = {
     "shim": Command(
         "inakit.experiments.cli.commands.shim:shim",
         "Print a folder with `simple_switch` and `simple_switch_grpc` that are the kit's: PATH=$(inakit shim):$PATH.",
+    ),
+    "planners": Group(
+        "List the planners and schedulers (also without `list`); write a planner of your own.", PLANNERS, alone="list"
     ),
     "labs": Group("The course: what students get, grading a class, checking the grader.", LABS),
     "study": Group("Many runs by design: one table, summaries with intervals, figures.", STUDY),

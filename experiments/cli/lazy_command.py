@@ -29,10 +29,14 @@ class Command:
 
 @dataclass(frozen=True)
 class Group:
-    """Several commands, which follow the group's name; `help` is its line in a list."""
+    """Several commands, which follow the group's name; `help` is its line in a list.
+
+    `alone` is the command that the group's name stands for where none follows; without it that shows the help.
+    """
 
     help: str
     commands: Mapping[str, Command]
+    alone: str | None = None
 
 
 class LazyCommand(TyperCommand):
@@ -67,5 +71,21 @@ def lazy_commands(rows: Mapping[str, Command | Group]) -> dict[str, Any]:
 
 
 def lazy_group(name: str, row: Group) -> TyperGroup:
-    """The group of a row. Without arguments it shows its help."""
-    return TyperGroup(name=name, help=row.help, commands=lazy_commands(row.commands), no_args_is_help=True)
+    """The group of a row."""
+    commands = lazy_commands(row.commands)
+    if row.alone is None:
+        return TyperGroup(name=name, help=row.help, commands=commands, no_args_is_help=True)
+    return GroupAlone(row.alone, name=name, help=row.help, commands=commands)
+
+
+class GroupAlone(TyperGroup):
+    """A group whose name stands for one of its commands where no command follows."""
+
+    def __init__(self, alone: str, **options: Any) -> None:
+        super().__init__(**options)
+        self.alone = alone
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put the command before options that no command precedes."""
+        named = args and (args[0] == "--help" or not args[0].startswith("-"))
+        return super().parse_args(ctx, args if named else [self.alone, *args])

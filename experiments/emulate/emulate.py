@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ from inakit.planner.core.plan import Plan
 from inakit.planner.core.policies import policy_of
 from inakit.planner.core.problem import Problem
 from inakit.planner.install.data_plane_program import find_program
-from inakit.planner.registry import METHODS, find_method
+from inakit.planner.registry import by_name, find_method, find_own, is_known
 from inakit.planner.replan import replan_beside
 from inakit.planner.trees.headroom import as_run
 from inakit.planner.trees.under_policy import with_policy
@@ -210,8 +210,8 @@ def check(emulation: Emulation, *, planned: bool = False) -> World:
         raise unknown_name("mode", emulation.mode, MODES)
     if not emulation.planners:
         raise InputError("no planner: name at least one, such as --planners aro")
-    for name in () if planned else emulation.planners:
-        find_method(name)
+    for planner in () if planned else by_name(emulation.planners).values():
+        find_method(planner)
     world = find_world(emulation.switch, find_program(emulation.program))
     fabric = emulation.problem.fabric
     check_features(world, fabric, emulation.mode, emulation.captures, emulation.faults, emulation.interconnect)
@@ -234,9 +234,9 @@ def make_plans(emulation: Emulation, console: Console) -> dict[str, Plan]:
     In a closed loop results flow while gradients still do, so rates are lowered to leave room for them.
     """
     problem, plans = emulation.problem, {}
-    for name in dict.fromkeys(emulation.planners):
+    for name, planner in by_name(emulation.planners).items():
         with working(console, f"{name}: planning"):
-            made = make_plan(problem, name, emulation.seed, emulation.headroom)
+            made = make_plan(problem, planner, emulation.seed, emulation.headroom)
         for variant, plan in variants(emulation, name, made):
             for full_name, under in under_policies(problem, variant, plan, emulation.policies):
                 run_as = as_run(problem, under, emulation.mode)
@@ -284,20 +284,28 @@ def new_record(emulation: Emulation, plans: Mapping[str, Plan], world: World) ->
             "program": emulation.program,
             "jobs": [asdict(job) for job in problem.jobs],
             "faults": None if emulation.faults is None else emulation.faults.document,
+            "code": own_code(emulation.planners),
         },
         planners={name: planned_entry(emulation, name, plan) for name, plan in plans.items()},
     )
 
 
+def own_code(planners: Iterable[str]) -> dict[str, dict[str, str]]:
+    """The file or the package, and the SHA-256, of those of the planners that are one's own, by their names."""
+    found = {name: find_own(planner) for name, planner in by_name(planners).items()}
+    return {name: own.record for name, own in found.items() if own is not None}
+
+
 def planned_entry(emulation: Emulation, name: str, plan: Plan) -> dict[str, Any]:
     """A planner's entry before its run: the planned figures and, where switches have chips, what these cost."""
     entry: dict[str, Any] = {"planned": planned_figures(evaluate(emulation.problem, plan))}
-    if name in emulation.planners and name in METHODS:
-        cost = chip_cost(
-            emulation.problem, name, plan, mode=emulation.mode, seed=emulation.seed, headroom=emulation.headroom
-        )
-        return entry if cost is None else entry | {"chips": cost.as_json()}
-    return entry
+    planner = by_name(emulation.planners).get(name)
+    if planner is None or not is_known(planner):
+        return entry
+    cost = chip_cost(
+        emulation.problem, planner, plan, mode=emulation.mode, seed=emulation.seed, headroom=emulation.headroom
+    )
+    return entry if cost is None else entry | {"chips": cost.as_json()}
 
 
 def measure(

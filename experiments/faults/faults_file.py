@@ -25,9 +25,10 @@ packets: a link to a host does not, and `reorder` with `link: all` leaves these 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from inakit.experiments.faults.fault_plan import Event, FaultPlan, Link, Moment
 from inakit.experiments.faults.fault_values import (
@@ -51,7 +52,7 @@ from inakit.planner.install.background_entries import Flow
 from inakit.planner.install.fault_entries import Faults, LinkFaults
 from inakit.topo.errors import InputError
 from inakit.topo.files.quantities import RATE, lasting, rate
-from inakit.topo.files.reader import FileKind, Section, of_type, read_file
+from inakit.topo.files.reader import FileKind, ParsedFile, Section, of_type, read_file
 from inakit.traffic.faults.attacks import ATTACKS
 from inakit.traffic.faults.endpoint_faults import Stragglers
 from inakit.traffic.faults.hostile import Attack, possible_attacks
@@ -69,7 +70,17 @@ HOSTILE_KEYS = ("host", "job", "rate", "attacks")
 
 def load_faults(path: Path, problem: Problem) -> FaultPlan:
     """The faults of a YAML file, for a problem. Raises `InputError` that names file, key, value and way out."""
-    reader = Section(read_file(path, FILE), KEYS)
+    return faults_of(read_file(path, FILE), problem)
+
+
+def faults_from(document: Mapping[str, Any], problem: Problem) -> FaultPlan:
+    """The faults that a dictionary describes in the words of the file. Raises `InputError`."""
+    return faults_of(ParsedFile(Path("faults"), FILE, {"version": 1, **document}), problem)
+
+
+def faults_of(file: ParsedFile, problem: Problem) -> FaultPlan:
+    """The faults that a parsed file describes. Raises `InputError`."""
+    reader = Section(file, KEYS)
     reader.take("version", version, "1")
     return FaultPlan(
         document=reader.document,

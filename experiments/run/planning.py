@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -179,16 +180,21 @@ def draw_fabric(fabric: Fabric, problem: Problem | None, plan: Plan | None, outp
     paths = [output.with_suffix(suffix) for suffix in (".png", ".svg")]
     with writing(output.parent):
         output.parent.mkdir(parents=True, exist_ok=True)
-    if problem is None or plan is None:
-        draw(fabric, paths)
-    else:
-        sent = [(each.job, tree) for each in plan.collectives for tree in trees_of(each)]
-        trees = [*(tree for shard in plan.shards for tree in shard.trees), *(tree for _, tree in sent)]
-        owners = [*(shard.job for shard in plan.shards for _ in shard.trees), *(job for job, _ in sent)]
-        loads = evaluate(problem, plan).link_loads_bps
-        draw(fabric, paths, loads=loads, trees=trees, roles=roles(problem), owners=owners, jobs=jobs_of(problem))
+    draw(fabric, paths, **({} if problem is None or plan is None else drawn_parts(problem, plan)))
     save_fabric(fabric, output.with_suffix(".yml"))
     return [*paths, output.with_suffix(".yml")]
+
+
+def drawn_parts(problem: Problem, plan: Plan) -> dict[str, Any]:
+    """What a drawing of the fabric shows of a plan: the arguments of `inakit.topo.picture.draw.draw` by name."""
+    sent = [(each.job, tree) for each in plan.collectives for tree in trees_of(each)]
+    return {
+        "loads": evaluate(problem, plan).link_loads_bps,
+        "trees": [*(tree for shard in plan.shards for tree in shard.trees), *(tree for _, tree in sent)],
+        "roles": roles(problem),
+        "owners": [*(shard.job for shard in plan.shards for _ in shard.trees), *(job for job, _ in sent)],
+        "jobs": jobs_of(problem),
+    }
 
 
 def roles(problem: Problem) -> dict[str, str]:

@@ -68,7 +68,10 @@ class FabricChoice:
 
     def build(self) -> Fabric:
         """The fabric with all options applied to it. Raises `InputError`."""
-        fabric = self.base()
+        return self.applied_to(self.base())
+
+    def applied_to(self, fabric: Fabric) -> Fabric:
+        """A fabric with the options of links, INA switches, chips, pipelines and scale. Raises `InputError`."""
         if self.capacity is not None:
             fabric = self.with_chosen_capacity(fabric, self.capacity)
         if self.ina is not None:
@@ -166,8 +169,8 @@ class JobChoice:
     """What the command line says of the jobs. A file describes any jobs; without one there is a single job.
 
     The parameter servers are the first `servers` hosts whose names begin with "ps"; on a fabric without such names
-    `servers` hosts are drawn by the seed. Of the other hosts `workers` are drawn. `model` is one of
-    `inakit.planner.core.models`.
+    `servers` hosts are drawn by the seed. Of the other hosts `workers` are drawn, but none of `taken`. `model` is one
+    of `inakit.planner.core.models`.
     """
 
     file: Path | None = None
@@ -177,6 +180,7 @@ class JobChoice:
     iterations: int = 3
     seed: int = 0
     model: str = ""
+    taken: frozenset[str] = frozenset()
 
     @property
     def gives_size(self) -> bool:
@@ -188,7 +192,12 @@ class JobChoice:
         if self.file is not None:
             return load_jobs(self.file)
         servers = self.choose_servers(fabric)
-        others = [host.name for host in fabric.hosts if host.name not in servers]
+        workers = self.choose_workers(fabric, servers)
+        return (Job(1, workers, servers, self.chosen_bytes(), iterations=self.iterations, model=self.model),)
+
+    def choose_workers(self, fabric: Fabric, servers: tuple[str, ...]) -> tuple[str, ...]:
+        """The workers, which the seed draws from the hosts beside the servers. Raises `InputError`."""
+        others = [host for host in self.free(fabric) if host not in servers]
         count = min(len(others), DEFAULT_WORKERS) if self.workers is None else self.workers
         if not 1 <= count <= len(others):
             raise InputError(
@@ -196,8 +205,11 @@ class JobChoice:
                 f"server{'s' * (len(servers) > 1)}; choose 1 to {len(others)}"
             )
         chosen = set(random.Random(self.seed).sample(others, count))
-        workers = tuple(host for host in others if host in chosen)
-        return (Job(1, workers, servers, self.chosen_bytes(), iterations=self.iterations, model=self.model),)
+        return tuple(host for host in others if host in chosen)
+
+    def free(self, fabric: Fabric) -> list[str]:
+        """The hosts that may be drawn, in the fabric's order."""
+        return [host.name for host in fabric.hosts if host.name not in self.taken]
 
     def chosen_bytes(self) -> int:
         """The gradient's size in bytes: as given, else its model's, scaled down in whole parameters, else a default."""
@@ -212,7 +224,7 @@ class JobChoice:
 
         Where the drawn ones cannot be reached from everywhere, they are drawn from those that can.
         """
-        hosts = [host.name for host in fabric.hosts]
+        hosts = self.free(fabric)
         named = [host for host in hosts if host.startswith("ps")]
         if not 1 <= self.servers < len(hosts):
             raise InputError(

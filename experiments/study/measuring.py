@@ -17,6 +17,7 @@ from inakit.experiments.study.setting import PLANS_ONLY, Setting
 from inakit.experiments.worlds.registry import find_world
 from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.plan import Plan
+from inakit.planner.own_planners import name_of
 
 COMPARED = (
     "sending_rate_bps",
@@ -36,7 +37,7 @@ def measure_setting(given: Mapping[str, Any]) -> dict[str, Any]:
     """The row of a setting: planned figures and, unless the world is `none`, measured ones. Raises `InakitError`."""
     setting = Setting(**given)
     emulation = emulation_of(setting)
-    plan = make_plans(emulation, QUIET)[setting.planner]
+    plan = make_plans(emulation, QUIET)[name_of(setting.planner)]
     row = planned_row(emulation, plan)
     return row if setting.world == PLANS_ONLY else row | measured_row(emulation, setting, plan)
 
@@ -68,7 +69,7 @@ def measured_row(emulation: Emulation, setting: Setting, plan: Plan) -> dict[str
     """The measured figures and the verdict. A run that is ended early has no figures, and the cause in words."""
     try:
         run = Run(emulation.problem, plan, emulation.mode, faults=emulation.faults)
-        entry = measure(emulation, setting.planner, run, find_world(setting.world), QUIET).as_json()
+        entry = measure(emulation, name_of(setting.planner), run, find_world(setting.world), QUIET).as_json()
     except TooSlowError as slow:
         entry = ended_early(slow, emulation)
     figures = entry["measured"] | {"collisions": entry.get("collisions")}

@@ -46,7 +46,10 @@ class Setting(Record):
     gradient_bytes: Annotated[Size, Field(ge=1)] | None = Field(None, description=SIZE)
     model: StrictStr = Field("", description="a table of planner/models such as vgg16, or a .csv file")
     iterations: Count = Field(1, description=COUNT)
-    planner: StrictStr = Field("aro", description="a planner; `inakit planners` lists them")
+    planner: StrictStr = Field(
+        "aro",
+        description="a planner; `inakit planners` lists them; or a file, from the folder where the command is run",
+    )
     policy: StrictStr = Field("", description="a slot policy such as shadow-copy")
     headroom: StrictStr = Field(AFTERWARDS, description="room for results: planned, or made afterwards")
     faults: StrictStr | None = Field(None, description=FILE)

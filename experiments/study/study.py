@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
@@ -19,8 +18,7 @@ from inakit.experiments.sweeps.kept import Finished, Kept
 from inakit.experiments.sweeps.one_trial import Trial, key_of
 from inakit.experiments.sweeps.run_trials import run_trials
 from inakit.experiments.worlds.registry import is_virtual
-from inakit.planner.own_planners import OwnMethod
-from inakit.planner.registry import find_method
+from inakit.planner.registry import find_own
 
 FOLDER, KEPT = "studies", "kept"
 PLANNING = (
@@ -28,7 +26,7 @@ PLANNING = (
     *("experiments/study/measuring.py", "experiments/study/setting.py"),
     *("experiments/run/scenario.py", "experiments/emulate/emulate.py"),
 )
-"""The code on which plans depend; without `planner/own`, where the file of the planner in question counts alone."""
+"""The code on which plans depend, without `planner/own`: of planners of one's own, only that of the run counts."""
 RUNNING = ("topo", "switch", "traffic", "p4/build", "experiments/run", "experiments/worlds", "experiments/faults")
 """The code on which runs depend besides."""
 
@@ -97,13 +95,8 @@ def code_of(setting: Setting) -> list[str]:
     """The versions of the code on which a run of the setting depends."""
     parts: Sequence[str] = PLANNING if setting.world == PLANS_ONLY else (*PLANNING, *RUNNING)
     kit = code_version(*(ROOT / part for part in parts), without=(ROOT / "planner" / "own",))
-    method: Any = find_method(setting.planner)
-    return [kit, code_version(own_source(method))] if isinstance(method, OwnMethod) else [kit]
-
-
-def own_source(method: OwnMethod[Any]) -> Path:
-    """The file of a planner of one's own, or its folder."""
-    return method.file.parent if method.file.name == "__init__.py" else method.file
+    own = find_own(setting.planner)
+    return [kit] if own is None else [kit, own.sha256]
 
 
 def run_study(study: Study, results: Path, engine: Engine, console: Console) -> list[Finished]:

@@ -84,9 +84,15 @@ def estimate_of(rows: Sequence[Row], figure: str, unit: Unit) -> Estimate:
 
 def draw(asked: FigureAsked, rows: Sequence[Row], path: Path) -> None:
     """Write a figure as vector PDF. Raises `InputError` without values, `OutputError`."""
-    panels = panels_of(asked, rows)
+    figure = drawn(asked, rows)
     with writing(path), rc_context(STYLE):
-        canvas(panels, WIDTHS_INCHES[asked.size]).savefig(path, metadata={"CreationDate": None})
+        figure.savefig(path, metadata={"CreationDate": None})
+
+
+def drawn(asked: FigureAsked, rows: Sequence[Row]) -> Canvas:
+    """A figure as matplotlib's. Raises `InputError` without values."""
+    with rc_context(STYLE):
+        return canvas(panels_of(asked, rows), WIDTHS_INCHES[asked.size])
 
 
 def canvas(panels: Sequence[Panel], width: float) -> Canvas:

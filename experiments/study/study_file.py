@@ -30,7 +30,8 @@ from inakit.experiments.study.study import FigureAsked, Study
 from inakit.experiments.study.table import ASIDE, FIGURES
 from inakit.experiments.worlds.registry import WORLDS
 from inakit.planner.core.policies import policy_of
-from inakit.planner.registry import find_method
+from inakit.planner.own_planners import is_path
+from inakit.planner.registry import OWN, by_name, find_method
 from inakit.topo.errors import InputError, unknown_name
 from inakit.topo.files.quantities import Whole
 from inakit.topo.files.reader import FileKind, ParsedFile, Place, read_file
@@ -177,6 +178,12 @@ def check_names(file: ParsedFile, record: StudyRecord) -> None:
             CHECKS[key](value)
         except InputError as error:
             raise file.error(place, str(error)) from None
+    try:
+        planners = by_name(value for _, key, value in named_values(record) if key == "planner").values()
+    except InputError as error:
+        raise file.error(("varies",), str(error)) from None
+    for planner in filter(is_path, planners):
+        OWN.add(planner.partition(":")[0])  # for its colour in figures
 
 
 def named_values(record: StudyRecord) -> Iterator[tuple[Place, str, str]]:

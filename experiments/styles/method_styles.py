@@ -1,7 +1,7 @@
 """Names, colours, markers, dashes and hatches of all methods: every plot of the papers takes them from here.
 
 Every two colours can be told apart with full colour vision, with the three kinds of colour-blindness and in greyscale,
-as tests measure. Variants of one method share its colour and differ in marker and dash. Planners of `planner/own/` have
+as tests measure. Variants of one method share its colour and differ in marker and dash. Planners of one's own have
 colours, markers and a hatch that no built-in method has.
 """
 
@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle
 
+from inakit.planner.own_planners import name_of
 from inakit.planner.registry import OWN
 from inakit.topo.errors import InputError, unknown_name
 
@@ -137,12 +138,12 @@ def colors(styles: Mapping[str, Style]) -> set[str]:
 
 
 def paper_name(method: str) -> str:
-    """A method as the papers' figures call it: "GOAT" for the planner `goat`; other names stay as they are."""
-    return PAPER_NAMES.get(method, method)
+    """A method as the papers' figures call it: "GOAT" for the planner `goat`; other names are as planners show them."""
+    return PAPER_NAMES.get(method) or name_of(method)
 
 
 def own_style(place: int) -> Style:
-    """The style of a planner of `planner/own/`, of which there is a row; `place` counts from 0."""
+    """The style of a planner of one's own, of which there is a row; `place` counts from 0."""
     color, marker = OWN_COLORS[place % len(OWN_COLORS)], OWN_MARKERS[place % len(OWN_MARKERS)]
     return Style(color, marker, OWN_DASH, "//")
 

@@ -220,6 +220,11 @@ class Plan:
     outcome: SolverOutcome
     collectives: tuple[Collective, ...] = ()
 
+    def __repr__(self) -> str:
+        trees = sum(len(shard.trees) for shard in self.shards)
+        counts = f"{trees} trees" + (f", {len(self.collectives)} collectives" if self.collectives else "")
+        return f"<Plan {self.method} on {self.fabric}: {counts}; {self.outcome.status}>"
+
     def with_rates_times(self, factor: float) -> Plan:
         """The plan with every rate times `factor`. The best trees at one scale are the best at every scale."""
         shards = tuple(replace(shard, rate_bps=shard.rate_bps * factor) for shard in self.shards)

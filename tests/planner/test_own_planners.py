@@ -13,8 +13,8 @@ from planner_cases import first_is_server
 
 import inakit.planner.own
 from inakit.planner.core.method import Options
-from inakit.planner.own_planners import Own, own_methods
-from inakit.planner.registry import METHODS
+from inakit.planner.own_planners import OwnPlanner
+from inakit.planner.registry import OwnPlanners
 from inakit.topo.errors import InakitError, InputError, PlanError
 from inakit.topo.fabric.clos import leaf_spine
 
@@ -38,11 +38,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return own
 
 
-def loaded(folder: Path, **texts: str) -> Own:
+def found(folder: Path, **texts: str) -> OwnPlanners:
     """The planners of files with these names and texts."""
     for name, text in texts.items():
         (folder / f"{name}.py").write_text(text)
-    return own_methods(METHODS)
+    return OwnPlanners()
+
+
+def wrong_with(planner: OwnPlanner) -> str:
+    """The error of a planner that cannot be used."""
+    with pytest.raises(InputError) as told:
+        _ = planner.method
+    return str(told.value)
 
 
 NOT_LOADED = {
@@ -65,17 +72,18 @@ NOT_LOADED = {
 
 @pytest.mark.parametrize(("text", "says"), NOT_LOADED.values(), ids=NOT_LOADED)
 def test_a_file_that_is_no_planner_is_an_error_of_its_own(text: str, says: str, folder: Path) -> None:
-    own = loaded(folder, mine=text, other_one=GOOD)
-    assert list(own.methods) == ["other-one"]
-    assert str(own.broken["mine"]).startswith("planner/own/mine.py")
-    assert says in str(own.broken["mine"])
-    assert "\n" not in str(own.broken["mine"])
+    own = found(folder, mine=text, other_one=GOOD)
+    assert list(own) == ["mine", "other-one"]
+    assert own["other-one"].method.summary == "draws"
+    told = wrong_with(own["mine"])
+    assert told.startswith("planner/own/mine.py")
+    assert says in told
+    assert "\n" not in told
 
 
 def test_a_name_of_the_kit_is_taken(folder: Path) -> None:
-    own = loaded(folder, aro=GOOD, aro_unaware=GOOD)
-    assert not own.methods
-    assert str(own.broken["aro-unaware"]) == (
+    own = found(folder, aro=GOOD, aro_unaware=GOOD)
+    assert wrong_with(own["aro-unaware"]) == (
         "planner/own/aro_unaware.py: there is a planner 'aro-unaware' already; give the file another name"
     )
 
@@ -113,7 +121,7 @@ NO_PLANS = {
 
 @pytest.mark.parametrize(("text", "error", "says"), NO_PLANS.values(), ids=NO_PLANS)
 def test_what_a_planner_does_wrong_is_its_error(text: str, error: type[InakitError], says: str, folder: Path) -> None:
-    method = loaded(folder, mine=HEAD + text + METHOD).methods["mine"]
+    method = found(folder, mine=HEAD + text + METHOD)["mine"].method
     with pytest.raises(InakitError) as told:
         method.plan(first_is_server(leaf_spine(2, 2, 2)), Options())
     assert type(told.value) is error
@@ -125,7 +133,7 @@ def test_commands_list_a_broken_planner_refuse_it_and_run_the_others(tmp_path: P
     root = Path(inakit.planner.own.__file__).parents[2]
     package = tmp_path / "inakit"
     package.mkdir()
-    (package / "__init__.py").touch()
+    shutil.copy(root / "__init__.py", package)
     for name in ("topo", "switch", "traffic", "experiments", "p4"):
         (package / name).symlink_to(root / name)
     shutil.copytree(root / "planner", package / "planner", ignore=shutil.ignore_patterns("__pycache__"))
@@ -140,7 +148,7 @@ def test_commands_list_a_broken_planner_refuse_it_and_run_the_others(tmp_path: P
 
     error = "planner/own/mine.py line 1: ModuleNotFoundError: No module named 'numpyy'"
     listed, used, other = (
-        command("planners"),
+        command("planners", "--load"),
         command("plan", "--planner", "aro,mine"),
         command("plan", "--planner", "atp"),
     )

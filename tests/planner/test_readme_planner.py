@@ -20,13 +20,12 @@ from inakit.planner.core.check import check
 from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.method import Method, Options
 from inakit.planner.core.problem import Problem
-from inakit.planner.own_planners import own_methods
-from inakit.planner.registry import METHODS
+from inakit.planner.registry import METHODS, OwnPlanners
 from inakit.topo.fabric.clos import fat_tree, leaf_spine
 from inakit.topo.fabric.variations import with_ina, with_pipelines
 
 NAME = "racks-in-turn"
-ROOT = Path(inakit.planner.own.__file__).parents[2]
+ROOT = Path(__file__).resolve().parents[2]
 OWN = "inakit.planner.own"
 
 
@@ -35,7 +34,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the project with the README's planner in the one file that it names."""
     copy = tmp_path_factory.mktemp("project")
     (copy / "inakit").mkdir()
-    (copy / "inakit" / "__init__.py").touch()
+    shutil.copy(ROOT / "inakit" / "__init__.py", copy / "inakit")
     (copy / "inakit" / "planner").symlink_to("../planner")
     (copy / "p4").symlink_to(ROOT / "p4")
     for folder in ("topo", "switch", "traffic", "experiments", "p4"):
@@ -43,8 +42,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(ROOT / "planner", copy / "planner", ignore=shutil.ignore_patterns("__pycache__"))
     text = (ROOT / "planner" / "README.md").read_text()
     (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    (file,) = re.findall(r"This is `(.*?)`:", text)
-    (copy / file).write_text(code)
+    (copy / "planner" / "own" / "racks_in_turn.py").write_text(code)
     return copy
 
 
@@ -53,7 +51,7 @@ def found(project: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], dict[s
     """A function that loads the planners of the copy's `planner/own` in this process."""
     monkeypatch.setattr(inakit.planner.own, "__path__", [str(project / "planner" / "own")])
     monkeypatch.setattr(sys, "modules", {name: module for name, module in sys.modules.items() if OWN + "." not in name})
-    return lambda: own_methods().methods
+    return lambda: {name: own.method for name, own in OwnPlanners().items()}
 
 
 def run(project: Path, *arguments: str) -> str:

@@ -112,6 +112,10 @@ class Fabric:
         check_hosts(self)
         check_chips(self)
 
+    def __repr__(self) -> str:
+        counts = f"{len(self.switches)} switches, {len(self.hosts)} hosts, {len(self.links)} links"
+        return f"<Fabric {self.name}: {counts}>"
+
     @cached_property
     def switch_by_name(self) -> dict[str, Switch]:
         """Every switch by its name, in the order of `switches`."""

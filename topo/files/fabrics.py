@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import yaml
 
@@ -16,6 +17,9 @@ from inakit.topo.files.graphml import Reading
 from inakit.topo.files.network_cards import told, with_network_cards
 from inakit.topo.files.reader import FileKind, ParsedFile, read_file, read_text
 from inakit.topo.files.validation import validate
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 MAX_FILE_BYTES = 8 << 20
 YAML = FileKind("fabric file", MAX_FILE_BYTES, error=FabricError, tells_lines=True)
@@ -96,10 +100,25 @@ def load_graphml(
     of any capacity. Raises `FabricError`.
     """
     try:
-        reading = Reading(parsed(read_text(path, GRAPHML)), path.stem, hosts_per_switch, capacity_bps)
-        document = reading.document()
+        graph = parsed(read_text(path, GRAPHML))
+        return fabric_of_graph(graph, path.stem, path, hosts_per_switch, capacity_bps, tell)
     except ValueError as error:
         raise FabricError(f"{path}: not GraphML: {error}") from error
-    fabric = described(ParsedFile(path, GRAPHML, document), tell)
-    tell(f"{path}: {'; '.join(reading.told())}")
+
+
+def fabric_of_graph(
+    graph: nx.Graph[str],
+    name: str,
+    place: Path,
+    hosts_per_switch: int = 1,
+    capacity_bps: float = DEFAULT_CAPACITY_BPS,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Fabric:
+    """The fabric of a graph whose nodes and edges have the attributes of a GraphML file. Messages begin with `place`.
+
+    Raises `FabricError`, and `ValueError` for attributes that no fabric has.
+    """
+    reading = Reading(graph, name, hosts_per_switch, capacity_bps)
+    fabric = described(ParsedFile(place, GRAPHML, reading.document()), tell)
+    tell(f"{place}: {'; '.join(reading.told())}")
     return fabric

@@ -101,8 +101,6 @@ def draw(
     for path in targets:
         if path.suffix not in FORMATS:
             raise InputError(f"{path}: a drawing ends in {' or '.join(FORMATS)}")
-    if not fabric.switches:
-        raise InputError(f"fabric '{fabric.name}' has no switch: there is nothing to draw")
     picture = Picture(fabric, loads or {}, trees, roles or {}, owners, jobs or {})
     figure = picture.figure(fabric.name if title is None else title)
     with rc_context({"svg.fonttype": "none"}):  # text stays text, which can be searched and edited
@@ -133,7 +131,9 @@ class Picture:
         self.users = users_of_links(trees)
 
     def figure(self, title: str) -> Figure:
-        """The finished figure."""
+        """The finished figure. Raises `InputError` for a fabric without switches."""
+        if not self.fabric.switches:
+            raise InputError(f"fabric '{self.fabric.name}' has no switch: there is nothing to draw")
         width = min(MAX_INCHES, max(6.0, INCHES_PER_UNIT * (self.layout.width + 1)))
         height = width * (self.layout.heights[-1] + 3.2) / (self.layout.width + 1)
         figure = Figure(figsize=(width, height))

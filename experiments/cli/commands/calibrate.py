@@ -11,7 +11,9 @@ from inakit.experiments.cli.completion import one_planner, one_world
 from inakit.experiments.cli.options import RESULTS, FabricOptions, JobsOptions, Results, Seed
 from inakit.experiments.run.printed.tables import Screen
 
-Planner = Annotated[str, typer.Option(help="a planner by name", autocompletion=one_planner)]
+Planner = Annotated[
+    str, typer.Option(help="a planner by name, or a file such as ./mine.py", autocompletion=one_planner)
+]
 Curve = Annotated[str | None, typer.Option(help="fat-trees of these k, such as 4,6,8, with all hosts working")]
 Switch = Annotated[
     str,

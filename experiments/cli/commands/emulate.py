@@ -31,7 +31,7 @@ DEFAULT_PLANNERS = ("aro", "atp", "lbmm")
 Planners = Annotated[
     str | None,
     typer.Option(
-        help="planners by name, comma between (default: aro,atp,lbmm); `inakit planners` lists them",
+        help="planners by name or file (./mine.py), comma between; default: aro,atp,lbmm; `inakit planners` lists them",
         autocompletion=some_planners,
     ),
 ]

@@ -25,11 +25,14 @@ from inakit.planner.core.method import AFTERWARDS
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
 from inakit.planner.install.data_plane_program import DataPlaneProgram, find_program
-from inakit.planner.registry import find_method
+from inakit.planner.registry import by_name, find_method
 from inakit.topo.extras import lacking_import
 
 Planner = Annotated[
-    str, typer.Option(help="by name; several, comma between, are compared", autocompletion=some_planners)
+    str,
+    typer.Option(
+        help="by name, or a file such as ./mine.py; several, comma between, are compared", autocompletion=some_planners
+    ),
 ]
 Output = Annotated[
     Path | None, typer.Option(help="folder for plan.json and the table entries; one in it for each of several")
@@ -48,15 +51,15 @@ def plan(
 ) -> None:
     """Plan without running: what the method decides, what to expect, and the table entries; or compare planners."""
     problem = build_problem(fabric.choice(seed), job.sized(seed, 1))
-    names = split_names(planner) or (planner,)
-    for name in names:
-        find_method(name)
-    plans = {name: plan_to_run(problem, name, seed, mode, headroom) for name in names}
+    planners = by_name(split_names(planner) or (planner,))
+    for each in planners.values():
+        find_method(each)
+    plans = {name: plan_to_run(problem, each, seed, mode, headroom) for name, each in planners.items()}
     if len(plans) == 1:
         print_plan(Screen(), problem, *plans.values())
     else:
         print_comparison(Screen(), problem, plans)
-    print_chip_costs(Screen(), problem, plans, seed=seed, headroom=headroom)
+    print_chip_costs(Screen(), problem, plans, planners, seed=seed, headroom=headroom)
     if output is not None:
         for name, made in plans.items():
             write(output if len(plans) == 1 else output / name, problem, made.plan, name, find_program(program))

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from inakit.experiments.cli.completion import one_figure, one_paper
-from inakit.experiments.cli.options import RESULTS, Results, Switch, exit_code
+from inakit.experiments.cli.options import RESULTS, Results, Switch, exit_code, split_names
 from inakit.experiments.papers.common.figure import Request
 from inakit.experiments.papers.figures import figures, find_figure, run_simulated
 from inakit.experiments.run.printed.tables import Screen
 from inakit.experiments.run.record import check_results
 from inakit.experiments.run.scenario import parse_scale
+from inakit.planner.own_planners import is_path
+from inakit.planner.registry import OWN, find_method
+from inakit.topo.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 Paper = Annotated[
     str | None, typer.Argument(help="goat, p4inc-aoi, ...; all figures are listed without it", autocompletion=one_paper)
@@ -25,6 +32,13 @@ FigureScale = Annotated[
     str | None,
     typer.Option("--scale", help="of rates and sizes, 1 for the paper's own, where a figure by packets has a choice"),
 ]
+Planners = Annotated[
+    str,
+    typer.Option(
+        help="files of planners that take part as well, comma between: ./mine.py; those of planner/own and of packages "
+        "always do"
+    ),
+]
 Quick = Annotated[bool, typer.Option("--quick", help="fewer and shorter runs")]
 
 
@@ -35,6 +49,7 @@ def reproduce(
     quick: Quick = False,
     switch: Switch = "auto",
     scale: FigureScale = None,
+    planners: Planners = "",
     results: Results = RESULTS,
 ) -> None:
     """Run a figure or a claim of a paper: table, CSV and plot."""
@@ -43,9 +58,21 @@ def reproduce(
             print(f"{names:28} {found.summary}")
         return
     check_results(results)
+    add_planners(split_names(planners), Screen())
     request = Request(results, quick, switch, None if scale is None else parse_scale(scale))
     if figure is None:
         raise typer.Exit(exit_code(run_simulated(paper, Screen(), request)))
     found = find_figure(paper, figure)
     found.check(request)
     raise typer.Exit(exit_code(found.run(Screen(), request)))
+
+
+def add_planners(files: Iterable[str], console: Console) -> None:
+    """Let planner files take part in figures, and print which planners of one's own cannot. Raises `InputError`."""
+    from inakit.experiments.papers.common.own_planners import print_unusable  # noqa: PLC0415
+
+    for file in files:
+        if not is_path(file):
+            raise InputError(f"--planners {file}: a file is expected, such as ./mine.py; others take part anyway")
+        find_method(OWN.add(file))
+    print_unusable(console)

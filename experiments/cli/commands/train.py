@@ -17,7 +17,10 @@ from inakit.experiments.train.train import run_training, training_problem
 from inakit.traffic.training.training_task import Recipe, parse_layers
 
 Planners = Annotated[
-    str, typer.Option(help="by name, comma between; `inakit planners` lists them", autocompletion=some_planners)
+    str,
+    typer.Option(
+        help="by name or file (./mine.py), comma between; `inakit planners` lists names", autocompletion=some_planners
+    ),
 ]
 Epochs = Annotated[int, typer.Option(help="passes over the training data")]
 Batch = Annotated[int, typer.Option(help="samples per worker and iteration")]

@@ -76,7 +76,7 @@ def shortened(reasons: list[str]) -> list[str]:
 def stops(found: Validation) -> list[str]:
     """A line for each planner about failures that cut hosts off, which no plan can help."""
     return [
-        f"{result.planner}: {count} of {len(result.weathered)} failures stop a job by cutting off its hosts"
+        f"{result.name}: {count} of {len(result.weathered)} failures stop a job by cutting off its hosts"
         for result in found.results
         if (count := sum(bool(each.lost) for each in result.weathered))
     ]
@@ -84,7 +84,7 @@ def stops(found: Validation) -> list[str]:
 
 def worst_table(result: PlannerResult) -> Table:
     """The worst failures of a planner: what becomes of the plan, and the job that keeps least."""
-    table = Table(title=f"{result.planner}: the worst of {len(result.weathered)} single failures")
+    table = Table(title=f"{result.name}: the worst of {len(result.weathered)} single failures")
     table.add_column("failure", no_wrap=True)
     for heading in ("plan", "jobs stopped", "job that keeps least", "of its rate", "then"):
         table.add_column(heading)

@@ -39,8 +39,8 @@ def verdict_document(found: Validation) -> dict[str, Any]:
 def planner_document(result: PlannerResult) -> dict[str, Any]:
     """What was found of one planner; failures are listed the worst first."""
     return {
-        "planner": result.planner,
-        "color": styles_of([result.planner])[result.planner].color,
+        "planner": result.name,
+        "color": styles_of([result.name])[result.name].color,
         "failed": result.failed,
         "said": result.said,
         "fits": [fit_document(fit) for fit in result.fits],

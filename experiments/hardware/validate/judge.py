@@ -12,6 +12,7 @@ from inakit.experiments.hardware.validate.prepared import NO_PLAN, NOTHING
 from inakit.experiments.hardware.validate.site import Margins, Site
 from inakit.planner.core.evaluate import Prediction
 from inakit.planner.install.data_plane_program import find_program
+from inakit.planner.own_planners import name_of
 from inakit.topo.fabric.fabric import Fabric
 from inakit.traffic.measure.verdict import VALID
 
@@ -74,6 +75,11 @@ class PlannerResult:
     emulated: Mapping[str, Any] | None = None
     failed: str | None = None
     unproven: bool = False
+
+    @property
+    def name(self) -> str:
+        """The planner's name, where `planner` may be its path."""
+        return name_of(self.planner)
 
     @property
     def worst(self) -> tuple[Weathered, ...]:

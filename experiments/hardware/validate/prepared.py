@@ -12,6 +12,7 @@ from inakit.planner.core.files import load_jobs, load_plan, save_jobs, save_plan
 from inakit.planner.core.method import Options
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
+from inakit.planner.own_planners import name_of
 from inakit.planner.registry import find_method
 from inakit.planner.replan import SECOND_PHASES, replan
 from inakit.planner.trees.headroom import as_run
@@ -37,12 +38,12 @@ def save_problem(folder: Path, problem: Problem) -> None:
 
 def plan_file(folder: Path, planner: str) -> Path:
     """Where the plan of a planner is."""
-    return folder / f"{planner}.plan.json"
+    return folder / f"{name_of(planner)}.plan.json"
 
 
 def made_file(folder: Path, planner: str) -> Path:
     """Where it stands what the plan of a planner was made from, and what was said of it."""
-    return folder / f"{planner}.made.json"
+    return folder / f"{name_of(planner)}.made.json"
 
 
 def keep_plan(folder: Path, planner: str, plan: Plan, key: str, said: str) -> None:

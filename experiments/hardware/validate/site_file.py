@@ -15,7 +15,8 @@ from inakit.experiments.run.run import MODES
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem, parse_scale
 from inakit.experiments.study.setting import Text
 from inakit.planner.install.data_plane_program import PROGRAMS, DataPlaneProgram, find_program, program_for
-from inakit.planner.registry import find_method
+from inakit.planner.own_planners import is_path
+from inakit.planner.registry import by_name, find_method
 from inakit.topo.errors import InputError, unknown_name
 from inakit.topo.fabric.fabric import Fabric
 from inakit.topo.files.chip_profiles import FILE_SUFFIXES, PROFILES
@@ -66,7 +67,9 @@ class SiteRecord(Record):
     version: Literal[1] = Field(description="1, the version of this format")
     fabric: StrictStr = Field(description="a file (.yml, .graphml), or a fabric such as leafspine:leaves=4,spines=2")
     jobs: StrictStr = Field(description="a file of jobs (.yml); `inakit jobs` writes one to begin with")
-    planners: Annotated[list[StrictStr], Field(min_length=1)] = Field(description="a list of planners such as [aro]")
+    planners: Annotated[list[StrictStr], Field(min_length=1)] = Field(
+        description="a list of planners such as [aro, ./mine.py]"
+    )
     withstand: WithstandRecord = Field(WithstandRecord(), description="the keys links, switches, hosts_cut_off")
     margins: MarginsRecord = Field(MarginsRecord(), description="the keys keeps, least_rate, free, within")
     simulate: SimulateRecord = Field(SimulateRecord(), description="the keys worst, fragments")
@@ -89,16 +92,17 @@ def load_site(path: Path) -> Site:
     record = validate(file, SiteRecord)
     choice = fabric_choice(file, record, path.parent)
     problem = at(file, ("jobs",), lambda: build_problem(choice, JobChoice(path.parent / record.jobs)))
-    for place, name in enumerate(record.planners):
+    planners = [str(path.parent.absolute() / name) if is_path(name) else name for name in record.planners]
+    for place, name in enumerate(planners):
         at(file, ("planners", place), lambda name=name: find_method(name))  # type: ignore[misc]
-    if len(set(record.planners)) < len(record.planners):
+    if len(at(file, ("planners",), lambda: by_name(planners))) < len(planners):
         raise file.error(("planners",), "a planner is listed twice")
     if record.mode not in MODES:
         raise file.error(("mode",), str(unknown_name("mode", record.mode, MODES)))
     return Site(
         name=name_of(path.resolve()),
         problem=problem,
-        planners=tuple(record.planners),
+        planners=tuple(planners),
         withstand=withstand_of(file, record.withstand, problem.fabric),
         margins=margins_of(record.margins),
         simulate=Simulate(record.simulate.worst, record.simulate.fragments),

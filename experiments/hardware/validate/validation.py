@@ -47,6 +47,8 @@ from inakit.planner.core.plan import Plan
 from inakit.planner.core.solving import FEASIBLE
 from inakit.planner.install.data_plane_program import find_program
 from inakit.planner.install.plan_entries import entries
+from inakit.planner.own_planners import name_of
+from inakit.planner.registry import find_own
 from inakit.topo.errors import InakitError, as_root
 from inakit.traffic.measure.verdict import VALID
 
@@ -65,7 +67,7 @@ class Validation:
     @cached_property
     def reasons(self) -> dict[str, list[str]]:
         """By planner, why the site does not hold with its plans."""
-        return {result.planner: reasons_of(self.site, result) for result in self.results}
+        return {result.name: reasons_of(self.site, result) for result in self.results}
 
     @property
     def holding(self) -> list[str]:
@@ -96,7 +98,7 @@ class Work:
         """A trial of a planner under a failure. Its key is made of the site's content, not of where files are."""
         failed = None if failure is None else list(failure.nodes)
         given: dict[str, Any] = {**self.asked(planner), "failure": failed, **more}
-        key = key_of(function=function.__name__, given=given, files=self.hashes(planner), code=self.code)
+        key = self.key(planner, function=function.__name__, given=given, files=self.hashes(planner))
         return Trial(key, function, {**given, "folder": str(self.folder)}, kind, kind == "emulation")
 
     def hashes(self, planner: str) -> dict[str, str]:
@@ -119,12 +121,19 @@ class Work:
 
     def plan_key(self, planner: str) -> str:
         """The key of all that a planner's plan depends on."""
-        return key_of(given=self.asked(planner), files=hashes_of(*self.problem_files), code=self.code)
+        return self.key(planner, given=self.asked(planner), files=hashes_of(*self.problem_files))
+
+    def key(self, planner: str, given: Mapping[str, Any], **parts: object) -> str:
+        """The key of what is `given` to a planner, in which its code counts, and not the path where that is."""
+        own = find_own(planner)
+        code = [self.code] if own is None else [self.code, own.sha256]
+        return key_of(given={**given, "planner": name_of(planner)}, code=code, **parts)
 
     @cached_property
     def code(self) -> str:
         """The version of the code on which trials depend."""
-        return code_version(*(ROOT / part for part in (*PLANNING, *RUNNING, OWN)))
+        parts = (ROOT / part for part in (*PLANNING, *RUNNING, OWN))
+        return code_version(*parts, without=(ROOT / "planner" / "own",))
 
     def run(self, trials: Sequence[Trial], title: str) -> dict[str, Finished]:
         """What came of the trials, by key; what is kept is not run again, unless it tells of the machine."""
@@ -205,14 +214,14 @@ def unproven(result: PlannerResult) -> list[str]:
     if not plans:
         return []
     told = "the solver's time limit may have ended the search, and a faster machine may find better ones"
-    return [f"{result.planner}: not proven to be the best: {', '.join(plans)}; {told}"]
+    return [f"{result.name}: not proven to be the best: {', '.join(plans)}; {told}"]
 
 
 def all_failures(work: Work, planner: str) -> tuple[Weathered, ...]:
     """What every single failure does to a planner's plan."""
     failures = single_failures(work.site.problem.fabric, work.site.withstand)
     trials = [work.trial(withstand, planner, failure, failure.kind) for failure in failures]
-    found = work.run(trials, f"{planner}: single failures") if trials else {}
+    found = work.run(trials, f"{name_of(planner)}: single failures") if trials else {}
     pairs = zip(failures, (found[trial.key] for trial in trials), strict=True)
     return tuple(weathered_of(failure, finished.row, finished.error) for failure, finished in pairs)
 
@@ -225,7 +234,7 @@ def simulated(work: Work, result: PlannerResult) -> dict[str, Mapping[str, Any]]
     trials = {"": work.trial(simulate, result.planner, None, plan=None, **more)} | {
         name: work.trial(simulate, result.planner, each.failure, plan=each.plan, **more) for name, each in worst.items()
     }
-    found = work.run([*trials.values()], f"{result.planner}: virtual time")
+    found = work.run([*trials.values()], f"{result.name}: virtual time")
     return {name: row_of(found[trial.key]) for name, trial in trials.items()}
 
 
@@ -237,11 +246,11 @@ def emulated(work: Work, planner: str, left_out: list[str]) -> Mapping[str, Any]
         return None
     given: Given = {"scale": work.site.emulate, "fragments": work.site.simulate.fragments}
     trial = work.trial(emulate, planner, None, "emulation", **given)
-    row = row_of(work.run([trial], f"{planner}: emulation")[trial.key])
+    row = row_of(work.run([trial], f"{name_of(planner)}: emulation")[trial.key])
     if row.get("error") or row["verdict"] != VALID:
         why = row.get("error") or f"{row['verdict']}: {'; '.join(row['reasons'][:2])}"
         remedy = "the same command tries it again; or choose a smaller scale, such as emulate: 1/100000"
-        left_out.append(f"{planner}: the emulation gave no result ({why}); {remedy}")
+        left_out.append(f"{name_of(planner)}: the emulation gave no result ({why}); {remedy}")
     return row
 
 

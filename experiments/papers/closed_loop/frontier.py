@@ -17,6 +17,7 @@ from inakit.experiments.papers.closed_loop.networks import FRONTIER
 from inakit.experiments.papers.common.drawing import save
 from inakit.experiments.papers.common.estimates import exact
 from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.own_planners import own_planners
 from inakit.experiments.papers.common.panels import BARS, Panel
 from inakit.experiments.papers.common.sweep import Measured, Result, Trial, sweep
 from inakit.experiments.papers.common.value_tables import number
@@ -25,7 +26,7 @@ from inakit.planner.core.method import PLANNED, Options
 from inakit.planner.core.problem import Problem
 from inakit.planner.methods.aro.variants import VARIANTS
 from inakit.planner.methods.forest.best_forest import least_bound
-from inakit.planner.registry import METHODS, OWN
+from inakit.planner.registry import KIT, METHODS, OWN
 from inakit.planner.trees.headroom import as_run
 from inakit.topo.errors import InputError, PlanError, SolverError
 from inakit.topo.files.csv_table import write_csv
@@ -72,7 +73,7 @@ def planned_bps(problem: Problem, method: str) -> float:
 def run(console: Console, request: Request) -> str:
     """Plan every network with every planner; print rates in per cent of the bound, and who is at the frontier."""
     networks = QUICK if request.quick else tuple(FRONTIER)
-    methods = tuple(name for name in METHODS if name not in ABSENT)
+    methods = tuple(name for name in (*KIT, *own_planners()) if name not in ABSENT)
     asked = [trial(network, name) for network in networks for name in (*BOUNDS, *tried(network, methods))]
     found = sweep(asked, measure, request.results / "frontier-trials", console)
     rows = [row_of(found, network, tried(network, methods)) for network in networks]

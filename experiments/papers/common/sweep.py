@@ -18,6 +18,7 @@ from inakit.experiments.sweeps.code_version import ROOT, code_version
 from inakit.experiments.sweeps.engines import Loky
 from inakit.experiments.sweeps.kept import Finished, Kept
 from inakit.experiments.sweeps.run_trials import run_trials
+from inakit.planner.registry import OWN
 from inakit.topo.errors import RunError
 from inakit.traffic.measure.verdict import VALID
 
@@ -31,7 +32,7 @@ CODE = (
     "experiments/worlds",
     "experiments/faults",
 )
-"""The code on which results depend, beside that of the paper's own room."""
+"""The code on which results depend, beside that of the paper's own room, and of a planner of one's own."""
 
 Value = str | int | float
 Trial = Mapping[str, Value]
@@ -75,9 +76,9 @@ def sweep(
     With several processes `measure` has to be a function of a module. A result whose `verdict` is not VALID does not
     count, and is measured again. Raises `RunError` for a trial that failed, after the others.
     """
-    code, kept = code_of(measure), Kept(folder)
+    code, kept, run = code_of(measure), Kept(folder), partial(row_of, measure, OWN.added)
     calls = {
-        name: one_trial.Trial(one_trial.key_of(trial=trial, code=code), partial(row_of, measure), trial)
+        name: one_trial.Trial(one_trial.key_of(trial=trial, code=[code, *own_code(trial)]), run, trial)
         for name, trial in {name_of(trial): trial for trial in trials}.items()
     }
     for call in calls.values():
@@ -94,8 +95,10 @@ def sweep(
         raise
 
 
-def row_of(measure: Callable[[Trial], Result], trial: Trial) -> dict[str, Value]:
-    """The result of a trial."""
+def row_of(measure: Callable[[Trial], Result], added: Iterable[str], trial: Trial) -> dict[str, Value]:
+    """The result of a trial, in a process that may not know yet which planners were `added` by their paths."""
+    for path in added:
+        OWN.add(path)
     return dict(measure(trial))
 
 
@@ -115,7 +118,13 @@ def code_of(measure: Callable[[Trial], Result]) -> str:
     """The version of the code that a measurement runs: the kit's, and that of the room of its function."""
     function = measure.func if isinstance(measure, partial) else measure
     file = sys.modules[getattr(function, "__module__", type(function).__module__)].__file__
-    return code_version(*(ROOT / part for part in CODE), *([Path(file).parent] if file else []))
+    parts = [*(ROOT / part for part in CODE), *([Path(file).parent] if file else [])]
+    return code_version(*parts, without=(ROOT / "planner" / "own",))
+
+
+def own_code(trial: Trial) -> list[str]:
+    """The code of the planners of one's own that a trial names."""
+    return [OWN[value].sha256 for value in trial.values() if isinstance(value, str) and value in OWN]
 
 
 def name_of(trial: Trial) -> str:

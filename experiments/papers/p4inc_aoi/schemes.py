@@ -10,7 +10,7 @@ from inakit.planner.methods.p4inc_aoi.method import Scheduler, slot_by_slot
 from inakit.planner.methods.p4inc_aoi.online.slot_by_slot import Policy
 from inakit.planner.methods.p4inc_aoi.online.tw_fcfs import FirstCome, TimeWindow
 from inakit.planner.methods.p4inc_aoi.problem.schedule import figures
-from inakit.planner.registry import SCHEDULERS
+from inakit.planner.registry import find_scheduler
 
 
 def measure(trial: Trial) -> Result:
@@ -48,4 +48,4 @@ def scheme_of(trial: Trial) -> Scheduler:
     policies = READINGS[str(trial["reading"])] if "reading" in trial else {}
     if name in policies:
         return Scheduler(str(trial["reading"]), slot_by_slot(name, policies[name]))
-    return SCHEDULERS[name]
+    return find_scheduler(name)

@@ -21,7 +21,7 @@ from inakit.experiments.papers.common.sweep import Measured, Result, Trial, swee
 from inakit.experiments.papers.p4inc_aoi.setting import drawn
 from inakit.planner.core.solving import SolverOptions
 from inakit.planner.methods.p4inc_aoi.problem.schedule import figures
-from inakit.planner.registry import SCHEDULERS
+from inakit.planner.registry import find_scheduler
 from inakit.traffic.measure.verdict import VALID
 
 TABLE_SEEDS, QUICK_TABLE_SEEDS = 5, 1
@@ -49,7 +49,7 @@ def table_trial(scheme: str, jobs: int, seed: int) -> Trial:
 def measure_table(trial: Trial) -> Result:
     """Measure a trial: CT-BTI, reconfigurations, connections, seconds, and the MILP's gap that is not closed."""
     problem = drawn(trial)
-    schedule = SCHEDULERS[str(trial["scheme"])].schedule(problem, SolverOptions(time_limit_s=TIME_LIMIT_S))
+    schedule = find_scheduler(str(trial["scheme"])).schedule(problem, SolverOptions(time_limit_s=TIME_LIMIT_S))
     found = figures(problem, schedule)
     return {
         "ct_bti_s": found.ct_bti_s,

@@ -97,10 +97,19 @@ def limit_text(limit: UsedLimit) -> str:
 
 
 def print_chip_costs(
-    console: Console, problem: Problem, runs: Mapping[str, AsRun], *, seed: int, headroom: str = AFTERWARDS
+    console: Console,
+    problem: Problem,
+    runs: Mapping[str, AsRun],
+    planners: Mapping[str, str],
+    *,
+    seed: int,
+    headroom: str = AFTERWARDS,
 ) -> None:
-    """Print what the chips of a fabric cost each planner's plan; nothing for a fabric without chips."""
+    """Print what the chips of a fabric cost each planner's plan; nothing for a fabric without chips.
+
+    `planners`: what was given as planner, by the name of the run.
+    """
     for name, run in runs.items():
-        cost = chip_cost(problem, name, run.plan, mode=run.mode, seed=seed, headroom=headroom)
+        cost = chip_cost(problem, planners[name], run.plan, mode=run.mode, seed=seed, headroom=headroom)
         for line in () if cost is None else chip_lines(name, cost.as_json()):
             console.print(line, highlight=False, markup=False, soft_wrap=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pulp
 
@@ -54,12 +55,6 @@ class Variant:
     qsr: bool
 
     @property
-    def summary(self) -> str:
-        """The variant in one line, as the list of planners shows it."""
-        parts = [part for part, on in (("SRO", self.sro), ("APP", self.app), ("QSR", self.qsr)) if on]
-        return f"the paper's ARO model as printed, {'with ' + ', '.join(parts) if parts else 'exact'}"
-
-    @property
     def exact(self) -> bool:
         """Whether the variant has none of SRO, APP and QSR."""
         return not (self.sro or self.app or self.qsr)
@@ -98,6 +93,13 @@ def plan_variant(name: str, problem: Problem, options: LiteralOptions) -> Plan:
         outcome=judged(solved, variant, options),
         window=options.window,
     )
+
+
+plan_acc = partial(plan_variant, "aro-acc")
+plan_sro = partial(plan_variant, "aro-sro")
+plan_app = partial(plan_variant, "aro-app")
+plan_raw = partial(plan_variant, "aro-raw")
+plan_qsr = partial(plan_variant, "aro-qsr")
 
 
 def optimise(problem: Problem, variant: Variant, options: LiteralOptions) -> Solved:

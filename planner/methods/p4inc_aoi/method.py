@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from inakit.planner.core.solving import SolverOptions
 from inakit.planner.methods.p4inc_aoi.online.pack import pack
 from inakit.planner.methods.p4inc_aoi.online.slot_by_slot import Policy, Simulation
-from inakit.planner.methods.p4inc_aoi.online.tw_fcfs import TimeWindow
+from inakit.planner.methods.p4inc_aoi.online.tw_fcfs import FirstCome, TimeWindow
 from inakit.planner.methods.p4inc_aoi.problem.check_schedule import check
 from inakit.planner.methods.p4inc_aoi.problem.resources import uniform
 from inakit.planner.methods.p4inc_aoi.problem.schedule import Schedule
@@ -41,6 +41,12 @@ class Scheduler:
 def slot_by_slot(name: str, policy: Policy) -> Function:
     """The scheduler that decides slot after slot by this policy; `name` is what its schedules say of their origin."""
     return lambda problem, _options: Simulation(problem, policy).run(name)
+
+
+no_inc_first_come = slot_by_slot("noINC-FCFS", FirstCome(inc=False))
+inc_first_come = slot_by_slot("INC-FCFS", FirstCome())
+no_inc_time_window = slot_by_slot("noINC-TW", TimeWindow(inc=False))
+inc_time_window = slot_by_slot("INC-TW", TimeWindow())
 
 
 def without_reconfiguration(problem: Scheduling, _options: SolverOptions) -> Schedule:

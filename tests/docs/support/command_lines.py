@@ -31,7 +31,7 @@ from inakit.topo.files.fabrics import FABRIC_SUFFIXES
 
 OTHERS = ("vagrant", "pip", "pre-commit", "perf", "p4c-bm2-ss", "run")
 """Programs that pages name and that are not the project's (`.ci/run` is)."""
-OWN_PLANNERS = ("racks-in-turn",)
+OWN_PLANNERS = ("racks-in-turn", "./mine.py", "./racks_in_turn.py")
 """Planners that a page tells its reader to write."""
 
 INAKIT: Any = typer.main.get_command(app)
@@ -109,6 +109,11 @@ def check_inakit(arguments: Sequence[str], folder: Path) -> None:
         rest = rest[1:]  # an option of `inakit` itself, such as --version
     called = ["inakit"]
     while hasattr(command, "commands") and rest:
+        if alone := getattr(command, "alone", "") if rest[0].startswith("-") else "":
+            rest = [alone, *rest]
+        elif any(rest[0] in (*each.opts, *each.secondary_opts) for each in command.params):
+            rest = rest[1:]
+            continue
         if rest[0] not in command.commands:
             raise OutdatedError(f"`{' '.join(called)}` has no command '{rest[0]}'")
         called.append(rest[0])

@@ -6,6 +6,7 @@ import io
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from command import AS_NOBODY, ENTRY, PRIVATE, inakit
@@ -113,6 +114,8 @@ def test_emulating_without_mininet_names_what_is_missing(tmp_path: Path) -> None
 @pytest.mark.skipif(PRIVATE, reason="another user may not read the project where it is")
 def test_without_root_time_is_virtual(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
-    answer = inakit("emulate", *SMALL, at=tmp_path, entry=AS_NOBODY, environment={"XDG_CACHE_HOME": "cache"})
+    with TemporaryDirectory() as cache:  # which another user reaches, as no folder below pytest's
+        Path(cache).chmod(0o777)
+        answer = inakit("emulate", *SMALL, at=tmp_path, entry=AS_NOBODY, environment={"XDG_CACHE_HOME": cache})
     assert answer.code == 0, answer
     assert answer.output.startswith("switch auto took virtual, as fast cannot run (root is needed to load programs")

@@ -29,7 +29,11 @@ def replay(case: str, entries: str, packets: str, at: Path, program: str = ROUTE
 @pytest.mark.root
 @pytest.mark.beside
 def test_hosts_of_p4_utils_have_the_addresses_of_their_file(tmp_path: Path) -> None:
-    lines = ("h1 ip -br addr show h1-eth0", "h1 ip -br link show h1-eth0", "h2 ip -br addr show h2-eth0")
+    lines = (
+        "h1 ip -c=never -br addr show h1-eth0",
+        "h1 ip -c=never -br link show h1-eth0",
+        "h2 ip -c=never -br addr show h2-eth0",
+    )
     answer = run_network("p4app-host-ip-ignored/p4app.json", *lines, at=tmp_path)
     assert answer.code == 0, answer.error
     for said in ("192.168.10.52/24", "00:00:0a:00:00:99", "192.168.10.53/24"):
@@ -39,7 +43,9 @@ def test_hosts_of_p4_utils_have_the_addresses_of_their_file(tmp_path: Path) -> N
 @pytest.mark.root
 @pytest.mark.beside
 def test_names_that_are_long_for_linux_are_shortened_and_told(tmp_path: Path) -> None:
-    answer = run_network("network-long-names/topology.json", "links", "SRV_BLOCK_1 ip -br addr show eth0", at=tmp_path)
+    answer = run_network(
+        "network-long-names/topology.json", "links", "SRV_BLOCK_1 ip -c=never -br addr show eth0", at=tmp_path
+    )
     assert answer.code == 0, answer.error
     assert "the interfaces of 'SW_SUPERVISOR_1' are SW_SUP_1-eth" in answer.error
     assert "eth0<->SW_SUP_1-eth1 (OK OK)" in answer.output + answer.error

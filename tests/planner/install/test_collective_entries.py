@@ -6,12 +6,11 @@ from collections import Counter
 
 import pytest
 from entries_model import GRADIENT, NOTICE, Network, Packet
-from planner_cases import first_is_server, job
+from planner_cases import COLLECTIVES, first_is_server, job
 
 from inakit.planner.core.collectives.collective_trees import trees_of
 from inakit.planner.core.problem import Problem
 from inakit.planner.install.plan_entries import entries
-from inakit.planner.methods.collectives.planners import COLLECTIVES
 from inakit.planner.registry import METHODS
 from inakit.topo.fabric.clos import fat_tree, leaf_spine
 

@@ -11,7 +11,7 @@ from itertools import product
 
 import pytest
 from entries_model import GRADIENT, NOTICE, RESULT, Network, Packet, Slot
-from planner_cases import first_is_server, job, quick_plan, single
+from planner_cases import COLLECTIVES, first_is_server, job, quick_plan, single
 from tiers import long_unless
 
 from inakit.planner.core.evaluate import evaluate
@@ -23,7 +23,6 @@ from inakit.planner.core.solving import SolverOutcome
 from inakit.planner.install import program
 from inakit.planner.install.plan_entries import entries
 from inakit.planner.install.program import SLOTS_PER_PIPELINE
-from inakit.planner.methods.collectives.planners import COLLECTIVES
 from inakit.planner.registry import METHODS
 from inakit.switch.entries import Entries, SwitchEntries
 from inakit.switch.fast.layout.layout import MAX_REPLICAS

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb, to_rgba
+from own_planner import add_racks_in_turn
 
 from inakit.experiments.papers.common import drawing, own_planners
 from inakit.experiments.papers.common.estimates import exact
@@ -154,7 +155,7 @@ def test_a_figure_says_whom_it_leaves_out_and_why(monkeypatch: pytest.MonkeyPatc
     console = Console(file=StringIO(), width=100)
     own_planners.leave_out(console, own_planners.COMPARES_SCHEDULERS)
     assert not console.file.getvalue()  # type: ignore[attr-defined]
-    monkeypatch.setattr(own_planners, "OWN", {"racks-in-turn": None})
+    add_racks_in_turn(monkeypatch)
     own_planners.leave_out(console, own_planners.COMPARES_SCHEDULERS)
     assert "not in this figure: racks-in-turn (it compares schedulers" in console.file.getvalue()  # type: ignore[attr-defined]
     assert isinstance(style_of("ARO"), Style)

@@ -6,7 +6,7 @@ from math import ceil, log2
 from pathlib import Path
 
 import pytest
-from planner_cases import first_is_server, single
+from planner_cases import COLLECTIVES, first_is_server, single
 from tolerance import assert_within
 
 from inakit.planner.core.evaluate import evaluate
@@ -19,7 +19,6 @@ from inakit.planner.methods.collectives.halving_doubling import (
     skips_of,
 )
 from inakit.planner.methods.collectives.hierarchical import hierarchical, hierarchical_across
-from inakit.planner.methods.collectives.planners import COLLECTIVES
 from inakit.planner.methods.collectives.ps_sharded import ps_sharded
 from inakit.planner.methods.collectives.ring import ring
 from inakit.planner.methods.collectives.scheme import Group, Make, Scheme

@@ -16,7 +16,7 @@ from inakit.planner.methods.p4inc_aoi.online.pack import earliest_s, pack
 from inakit.planner.methods.p4inc_aoi.problem.check_schedule import check
 from inakit.planner.methods.p4inc_aoi.problem.schedule import figures
 from inakit.planner.methods.p4inc_aoi.problem.system import DataCenter, PlacedJob, Scheduling
-from inakit.planner.registry import SCHEDULERS
+from inakit.planner.registry import find_scheduler
 from inakit.topo.errors import InputError, SolverError
 
 OPTIONS = SolverOptions(time_limit_s=30.0)
@@ -58,7 +58,7 @@ def test_known_optima(name: str) -> None:
 def test_both_models_agree(seed: int) -> None:
     problem = Scheduling(*random_jobs(seed))
     packed = pack(problem)
-    asked = literal.optimise(problem, len(packed.slots), OPTIONS), SCHEDULERS["milp"].schedule(problem, OPTIONS)
+    asked = literal.optimise(problem, len(packed.slots), OPTIONS), find_scheduler("milp").schedule(problem, OPTIONS)
     reference, found = (figures(problem, schedule).ct_bti_s for schedule in asked)
     check(problem, asked[0])
     assert found == pytest.approx(reference)
@@ -96,7 +96,7 @@ def test_a_shorter_horizon_may_cost_an_update() -> None:
     jobs = tuple(job(number, {"u0": 1}, "u0", 8, update_s=2.5) for number in (1, 2))
     for horizon, optimum in ((None, 2.0), (2, 2.0), (1, 3.5)):
         problem = Scheduling(center(), jobs, horizon)
-        schedule = SCHEDULERS["milp"].schedule(problem, OPTIONS)
+        schedule = find_scheduler("milp").schedule(problem, OPTIONS)
         assert figures(problem, schedule).ct_bti_s == pytest.approx(optimum)
         assert schedule.outcome.status == "optimal"
 

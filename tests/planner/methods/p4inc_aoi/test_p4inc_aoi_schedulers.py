@@ -71,7 +71,7 @@ def test_uniform_circuits_use_all_ports() -> None:
 @settings(max_examples=25, deadline=None)
 @given(problem=problems())
 def test_schedules_keep_every_constraint(name: str, problem: Scheduling) -> None:
-    schedule = SCHEDULERS[name].schedule(problem)  # checks
+    schedule = find_scheduler(name).schedule(problem)  # checks
     assert figures(problem, schedule).ct_bti_s >= earliest_s(problem) - 1e-9
     if name.startswith("noINC"):
         assert not schedule.inc
@@ -94,14 +94,14 @@ def test_without_reconfiguration_circuits_never_change() -> None:
 @pytest.mark.parametrize("name", [*HEURISTICS, "INC-TW-NoRecon"])
 def test_the_same_problem_has_the_same_schedule(name: str) -> None:
     problem = drawn(jobs=20, seed=1)
-    first, second = (replace(SCHEDULERS[name].schedule(problem), outcome=None) for _ in range(2))  # type: ignore[arg-type]
+    first, second = (replace(find_scheduler(name).schedule(problem), outcome=None) for _ in range(2))  # type: ignore[arg-type]
     assert first == second
 
 
 @pytest.mark.parametrize("seed", [long_unless(seed < 2, seed) for seed in range(6)])
 def test_our_own_is_never_later_than_the_papers(seed: int) -> None:
     problem = drawn(jobs=25, seed=seed)
-    ends = {name: figures(problem, SCHEDULERS[name].schedule(problem)).ct_bti_s for name in HEURISTICS}
+    ends = {name: figures(problem, find_scheduler(name).schedule(problem)).ct_bti_s for name in HEURISTICS}
     assert ends["pack"] == min(ends.values())
     assert pack(problem, tries=0).slots  # the first round alone is a schedule too
 
@@ -111,7 +111,7 @@ def test_a_job_that_fills_its_last_slot_to_the_end_is_packed() -> None:
     job = PlacedJob(1, {"u0": 1, "u1": 2}, "u2", 700_000_000, update_s=0.25, iterations=3, compute_s=0.1)
     problem = Scheduling(center(units=3, ports=2, inc_jobs=0, reconfiguration_s=0.0), (job,))
     for name in ("pack", "INC-TW", "INC-FCFS"):
-        assert SCHEDULERS[name].schedule(problem).spans == {1: (0, 4)}
+        assert find_scheduler(name).schedule(problem).spans == {1: (0, 4)}
 
 
 @settings(max_examples=100, deadline=None)
@@ -143,7 +143,7 @@ def test_a_job_far_larger_than_its_slots_is_scheduled(name: str) -> None:
     """A step of bandwidth is 2,000 times what a port carries, and the job needs 2,000 slots."""
     narrow = replace(center(inc_jobs=0), step_bps=16_000 * GIGA)
     problem = Scheduling(narrow, (PlacedJob(1, {"u0": 1}, "u1", gradient_bytes=4 * 10**12),))
-    assert len(SCHEDULERS[name].schedule(problem).slots) >= 2000
+    assert len(find_scheduler(name).schedule(problem).slots) >= 2000
 
 
 def test_fcfs_lets_nobody_pass() -> None:
@@ -160,7 +160,7 @@ def test_fcfs_lets_nobody_pass() -> None:
 def test_a_job_without_ports_is_refused(name: str) -> None:
     problem = Scheduling(center(ports=0, inc_jobs=0), (PlacedJob(1, {"u0": 1}, "u1", gradient_bytes=100),))
     with pytest.raises(PlanError, match=r"ports \(6\).*job 1 cannot transfer"):
-        SCHEDULERS[name].schedule(problem)
+        find_scheduler(name).schedule(problem)
 
 
 @pytest.mark.parametrize("name", HEURISTICS)
@@ -169,16 +169,16 @@ def test_a_job_that_only_inc_can_serve_waits_for_it_or_is_refused(name: str) -> 
     problem = Scheduling(center(ports=0, inc_jobs=1), jobs)
     if name.startswith("noINC"):
         with pytest.raises(PlanError, match="job 1 cannot transfer"):
-            SCHEDULERS[name].schedule(problem)
+            find_scheduler(name).schedule(problem)
     else:
-        assert sorted(SCHEDULERS[name].schedule(problem).spans.values()) == [(0, 0), (1, 1), (2, 2)]
+        assert sorted(find_scheduler(name).schedule(problem).spans.values()) == [(0, 0), (1, 1), (2, 2)]
 
 
 @pytest.mark.parametrize("name", HEURISTICS)
 def test_a_horizon_too_short_is_refused(name: str) -> None:
     problem = replace(drawn(jobs=20, seed=1), horizon=1)
     with pytest.raises(PlanError, match=r"completion \(10\).*T = 1"):
-        SCHEDULERS[name].schedule(problem)
+        find_scheduler(name).schedule(problem)
 
 
 def test_an_unknown_scheduler_gets_the_nearest() -> None:

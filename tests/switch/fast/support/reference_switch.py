@@ -22,7 +22,7 @@ from inakit.switch.standalone.devices import BMV2_GAP_S
 from inakit.switch.standalone.interfaces import Wires, open_wires
 
 LONG_MS = 100_000
-PATIENCE_S, QUIET_S = 2.0, 0.3
+PATIENCE_S, QUIET_S = 10.0, 0.3
 
 
 class ReferenceState:

@@ -1,0 +1,189 @@
+"""Plans from plain Python values, and how they show themselves in a notebook."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from inakit.experiments.api.fabrics import Jobs, problem_of
+from inakit.experiments.api.markup import table
+from inakit.experiments.api.pictures import Picture, picture_of
+from inakit.experiments.run.planning import describe, write_plan
+from inakit.planner.core.evaluate import Prediction, evaluate
+from inakit.planner.core.method import AFTERWARDS, Method, Options
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.install.plan_entries import check_limits, entries
+from inakit.planner.registry import by_name, find_method
+from inakit.planner.trees.headroom import as_run
+from inakit.switch.entries import Entries
+from inakit.topo.errors import InputError, unknown_name
+from inakit.topo.fabric.fabric import Fabric
+
+Planner = str | Method[Any] | Callable[[Problem, Options], Plan]
+"""A planner's name with its options (``"soar:switches=8"``), a file of one, a `Method`, or a planner's function."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A plan for a problem, ready to run: with its prediction, its table entries, and what was said of its rates.
+
+    `plan` has the rates of a run in `mode`: those of the method, lowered where results need room (`notes` say so).
+    """
+
+    name: str
+    problem: Problem
+    plan: Plan
+    mode: str = "reliable"
+    seed: int = 0
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def prediction(self) -> Prediction:
+        """The planned figures: rates in bit/s, sizes in bytes, times in seconds, for one iteration of every job."""
+        return evaluate(self.problem, self.plan)
+
+    @cached_property
+    def entries(self) -> Entries:
+        """The table entries of every switch."""
+        return entries(self.problem, self.plan)
+
+    def picture(self) -> Picture:
+        """The fabric with the plan's trees and link loads."""
+        return picture_of(self.problem, self.plan, f"{self.name} on {self.problem.fabric.name}")
+
+    def save(self, folder: str | Path) -> Path:
+        """Write `plan.json`, `fabric.yml`, `jobs.yml` and the entries into a folder; its path. Raises `OutputError`."""
+        write_plan(Path(folder), self.problem, self.plan, self.entries)
+        return Path(folder)
+
+    @property
+    def figures(self) -> dict[str, str]:
+        """The planned figures in words, by their names."""
+        found = self.prediction
+        return {
+            "sending rate": f"{found.sending_rate_bps / 1e6:.3f} Mbit/s",
+            "PS ingress": f"{found.ps_ingress_bytes / 1e3:.1f} kB",
+            "communication time": f"{found.communication_time_s * 1e3:.1f} ms",
+        }
+
+    def __repr__(self) -> str:
+        trees = sum(len(shard.trees) for shard in self.plan.shards)
+        told = ", ".join((f"{trees} tree{'s' * (trees != 1)}", *self.figures.values()))
+        return f"<Plan {self.name} on {self.problem.fabric.name}: {told}; {self.plan.outcome.status}>"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [str(shard.job), str(tree.number), tree.root, f"{shard.rate_bps / len(shard.trees) / 1e6:.3f}",
+             str(len(tree.workers)), ", ".join(dict.fromkeys(each.switch for each in tree.aggregators)) or "none"]
+            for shard in self.plan.shards
+            for tree in shard.trees
+        ]  # fmt: skip
+        figures = "; ".join(f"{name} {text}" for name, text in self.figures.items())
+        title = f"{self.name} on {self.problem.fabric.name}: {describe(self.plan.outcome)}"
+        headings = ("job", "tree", "root", "rate (Mbit/s)", "workers", "aggregators")
+        return table(headings, rows, title, [f"{figures}, per iteration", *self.notes])
+
+
+def plan(
+    fabric: Fabric,
+    jobs: Jobs = None,
+    planner: Planner = "aro",
+    *,
+    mode: str = "reliable",
+    headroom: str = AFTERWARDS,
+    seed: int = 0,
+    **options: Any,
+) -> Prepared:
+    """Decide where gradients are aggregated and how they are routed.
+
+    Parameters
+    ----------
+    fabric
+        The network.
+    jobs
+        One job, several, or a file of jobs; by default one job on all hosts.
+    planner
+        A planner's name (`inakit planners` lists them), a file (``"./mine.py"``), a `Method`, or a function from a
+        `Problem` and `Options` to a `Plan`.
+    mode
+        ``"reliable"``: results come back while gradients are sent, so rates are lowered where they need room;
+        ``"replay"``: no results.
+    headroom
+        When planners make room for results: ``"afterwards"``, ``"routed"`` or ``"planned"``.
+    seed
+        The seed of everything random.
+    **options
+        Further options of the method, such as ``time_limit_s=5``.
+
+    Returns
+    -------
+    Prepared
+        The plan, checked by code that no planner shares; it shows itself in a notebook.
+
+    Raises
+    ------
+    InputError
+        An unknown planner or option, with the nearest name that there is.
+    PlanError
+        A plan that breaks a rule: the rule, the tree and the link are named.
+
+    Examples
+    --------
+    >>> import inakit as ina
+    >>> fabric = ina.fabric("aro-figure1")
+    >>> ina.plan(fabric, ina.job(fabric), "aro")
+    <Plan aro on aro-figure1: 1 tree, 20.000 Mbit/s, 569.0 kB, 227.6 ms; optimal>
+    """
+    return prepared(problem_of(fabric, jobs), planner, mode, headroom, seed, options)
+
+
+def prepared(problem: Problem, planner: Planner, mode: str, headroom: str, seed: int, options: Any) -> Prepared:
+    """The plan of a planner for a problem. Raises `InputError`, `PlanError`."""
+    name, method = named_method(planner)
+    known = [field.name for field in fields(method.options)]
+    for option in options:
+        if option not in known:
+            raise unknown_name(f"option of planner '{name}'", option, known)
+    made = method.plan(problem, method.options(seed=seed, headroom=headroom, **options))
+    check_limits(problem.fabric, made)
+    run = as_run(problem, made, mode)
+    return Prepared(name, problem, run.plan, mode, seed, (run.said,) if run.said else ())
+
+
+def named_method(planner: Planner) -> tuple[str, Method[Any]]:
+    """A planner's name and method; a function's name is its own, with `-` for `_`. Raises `InputError`."""
+    if isinstance(planner, str):
+        ((name, text),) = by_name([planner]).items()
+        return name, find_method(text)
+    if isinstance(planner, Method):
+        return own_name(planner.function), planner
+    if not callable(planner):
+        raise InputError(f"planner {planner!r:.40}: a name, a file, a Method or a function is expected")
+    summary = (planner.__doc__ or "a function").strip().splitlines()[0]
+    return own_name(planner), Method(summary, Options, planner)
+
+
+def own_name(function: Any) -> str:
+    """What a planner's function is called: by its own name, or by its module's where that is `plan`."""
+    name = getattr(function, "__name__", type(function).__name__)
+    if name == "plan":
+        name = function.__module__.rpartition(".")[2]
+    return re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") or "planner"
+
+
+def all_prepared(
+    problem: Problem, planners: Iterable[Planner], mode: str, headroom: str, seed: int
+) -> dict[str, Prepared]:
+    """The plans of several planners by their names. Raises `InputError` for two of the same name."""
+    found: dict[str, Prepared] = {}
+    for planner in planners:
+        made = prepared(problem, planner, mode, headroom, seed, {})
+        if made.name in found:
+            raise InputError(f"two planners are called '{made.name}': give one of the functions another name")
+        found[made.name] = made
+    return found

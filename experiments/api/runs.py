@@ -1,0 +1,313 @@
+"""Runs of plans from plain Python values: what was measured beside what was planned, and whether to trust it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+from inakit.experiments.api.fabrics import Jobs, problem_of
+from inakit.experiments.api.frames import frame
+from inakit.experiments.api.markup import table
+from inakit.experiments.api.pictures import Picture
+from inakit.experiments.api.plans import Planner, Prepared, all_prepared
+from inakit.experiments.emulate.emulate import Emulation
+from inakit.experiments.emulate.emulate import run as emulated
+from inakit.experiments.faults.faults_file import faults_from, load_faults
+from inakit.experiments.report.write import PAGE
+from inakit.experiments.run.outcome import planned_figures
+from inakit.planner.core.method import AFTERWARDS
+from inakit.topo.errors import InputError, unknown_name, writing
+from inakit.topo.fabric.fabric import Fabric
+
+if TYPE_CHECKING:
+    import pandas
+
+    from inakit.experiments.faults.fault_plan import FaultPlan
+    from inakit.planner.core.problem import Problem
+
+Faults = str | Path | Mapping[str, Any] | None
+"""A file of faults, or its contents as a dictionary."""
+
+FIGURES = {
+    "sending_rate_bps": ("sending rate (Mbit/s)", 1e6, 3),
+    "ps_ingress_bytes": ("PS ingress (kB)", 1e3, 1),
+    "communication_time_s": ("communication time (ms)", 1e-3, 1),
+    "aggregation_ratio": ("aggregation ratio", 1.0, 2),
+}
+"""The figures that tables and plots show: their headings, the units of these, and decimals."""
+PLANS_ONLY = None
+"""The world of a comparison that runs nothing."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of one plan: the planned figures and, where it ran, the measured ones and the verdict.
+
+    `planned` and `measured` map names such as ``"sending_rate_bps"`` to figures: rates in bit/s, sizes in bytes, times
+    in seconds, of one iteration. `verdict` is ``"VALID"``, or says what broke, as `reasons` do in words; figures of a
+    run that is not VALID are no results. `folder` has all files of the run.
+    """
+
+    plan: Prepared
+    planned: Mapping[str, Any]
+    measured: Mapping[str, Any] = field(default_factory=dict)
+    verdict: str = "PLANNED"
+    reasons: tuple[str, ...] = ()
+    folder: Path | None = None
+    kept: TemporaryDirectory[str] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def name(self) -> str:
+        """The planner's name."""
+        return self.plan.name
+
+    @property
+    def valid(self) -> bool:
+        """Whether the run can be trusted."""
+        return self.verdict == "VALID"
+
+    @property
+    def exact(self) -> bool | None:
+        """Whether every worker got the exact sum of every fragment; None where that was not looked at."""
+        return self.measured.get("exact")
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """The figures as a row of a table: `planned_...`, `measured_...`, `exact`, `verdict`."""
+        found: dict[str, Any] = {"planner": self.name}
+        for name in FIGURES:
+            found[f"planned_{name}"] = self.planned.get(name)
+        if self.verdict != "PLANNED":
+            for name in FIGURES:
+                found[f"measured_{name}"] = self.measured.get(name)
+            found |= {"exact": self.exact, "verdict": self.verdict}
+        return found
+
+    def to_frame(self) -> pandas.DataFrame:
+        """The figures as a table of pandas with one row."""
+        return frame([self.row])
+
+    def picture(self) -> Picture:
+        """The fabric with the plan's trees and link loads."""
+        return self.plan.picture()
+
+    def report(self, path: str | Path = "report.html") -> Path:
+        """Write the report of the run as one page; its path. Raises `InputError` for a plan that has not run."""
+        return copied_report(self.folder, path)
+
+    def __repr__(self) -> str:
+        shown = self.measured if self.measured else self.planned
+        told = ", ".join(f"{word(shown, name)} {heading}" for name, (heading, *_) in FIGURES.items())
+        return f"<Result of {self.name} on {self.plan.problem.fabric.name}: {self.verdict}; {told}>"
+
+    def _repr_html_(self) -> str:
+        return results_table([self], f"{self.name} on {self.plan.problem.fabric.name}")
+
+
+@dataclass(frozen=True)
+class Comparison(Mapping[str, Result]):
+    """The results of several planners on the same problem, by the planners' names, in the order in which they ran."""
+
+    problem: Problem
+    results: Mapping[str, Result]
+    folder: Path | None = None
+
+    def __getitem__(self, name: str) -> Result:
+        if name not in self.results:
+            raise unknown_result(name, self.results)
+        return self.results[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.results)
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def to_frame(self) -> pandas.DataFrame:
+        """The figures as a table of pandas, a row for each planner."""
+        return frame([result.row for result in self.results.values()])
+
+    def plot(self) -> Picture:
+        """Bars of the planned and the measured sending rate, PS ingress and communication time."""
+        from inakit.experiments.api.plots import bars  # noqa: PLC0415, only pictures need matplotlib
+
+        planned = {name: result.planned for name, result in self.results.items()}
+        return Picture(bars(planned, {name: result.measured for name, result in self.results.items()}))
+
+    def report(self, path: str | Path = "report.html") -> Path:
+        """Write the report of all runs as one page; its path. Raises `InputError` where nothing has run."""
+        return copied_report(self.folder, path)
+
+    def __repr__(self) -> str:
+        lines = "".join(f"\n  {result!r}" for result in self.results.values())
+        return f"<Comparison on {self.problem.fabric.name}:{lines}>"
+
+    def _repr_html_(self) -> str:
+        return results_table(self.results.values(), self.problem.fabric.name)
+
+
+class UnknownResultError(InputError, KeyError):
+    """A comparison has no result of that name."""
+
+    __str__ = InputError.__str__
+
+
+def unknown_result(name: object, results: Mapping[str, Result]) -> UnknownResultError:
+    """The error for a planner that a comparison does not have."""
+    return UnknownResultError(str(unknown_name("planner of this comparison", str(name), results)))
+
+
+def word(figures: Mapping[str, Any], name: str) -> str:
+    """A figure in the unit of its heading."""
+    _, unit, decimals = FIGURES[name]
+    value = figures.get(name)
+    return "-" if value is None else f"{value / unit:.{decimals}f}"
+
+
+def results_table(results: Iterable[Result], title: str) -> str:
+    """Results as HTML: a row of planned figures for each planner and, where it ran, one of measured figures."""
+    rows, notes = [], []
+    for result in results:
+        rows.append([result.name, "planned", *(word(result.planned, name) for name in FIGURES), ""])
+        if result.verdict != "PLANNED":
+            exact = ", sums exact" if result.exact else ""
+            rows.append(["", "measured", *(word(result.measured, name) for name in FIGURES), result.verdict + exact])
+        notes += [f"{result.name}: {each}" for each in (*result.plan.notes, *result.reasons)]
+    return table(("planner", "", *(heading for heading, *_ in FIGURES.values()), "verdict"), rows, title, notes)
+
+
+def copied_report(folder: Path | None, path: str | Path) -> Path:
+    """Copy the page of a run's folder to `path`; its path. Raises `InputError` without a run, `OutputError`."""
+    if folder is None:
+        raise InputError("this plan has not run, so there is no report: run it with inakit.run")
+    with writing(Path(path)):
+        shutil.copyfile(folder / PAGE, path)
+    return Path(path)
+
+
+def run(
+    plan: Prepared, world: str = "virtual", *, faults: Faults = None, results: str | Path | None = None, **options: Any
+) -> Result:
+    """Run a plan on real packets: build its network in a world, install its entries, send gradients, measure, judge.
+
+    Parameters
+    ----------
+    plan
+        What `inakit.plan` gives.
+    world
+        ``"virtual"`` (virtual time: any machine, no root, the same figures every time), ``"fast"`` or ``"bmv2"`` (a
+        Mininet network in real time, which need root), or ``"auto"``.
+    faults
+        A file of losses, failures and slow workers, or its contents as a dictionary:
+        ``{"links": [{"link": "all", "drop": "1%"}]}``.
+    results
+        The folder in which the run leaves its files; without it they are removed with the result.
+    **options
+        Further fields of `inakit.experiments.emulate.emulate.Emulation`, such as ``keep_going=True``.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    MachineError
+        This machine lacks what the world needs.
+    RunError
+        A switch died, or traffic stalled.
+    """
+    return ran({plan.name: plan}, world, faults, results, options)[plan.name]
+
+
+def compare(
+    fabric: Fabric,
+    jobs: Jobs = None,
+    planners: Iterable[Planner] = ("aro", "atp", "lbmm"),
+    *,
+    world: str | None = "virtual",
+    faults: Faults = None,
+    mode: str = "reliable",
+    headroom: str = AFTERWARDS,
+    seed: int = 0,
+    results: str | Path | None = None,
+    **options: Any,
+) -> Comparison:
+    """Plan the same problem by several planners, run each plan on a network of its own, and put them side by side.
+
+    Parameters
+    ----------
+    fabric, jobs
+        As in `inakit.plan`.
+    planners
+        Each as in `inakit.plan`: a name, a file, a `Method` or a function.
+    world
+        As in `inakit.run`; None runs nothing, so that only what is planned is compared.
+    mode, headroom, seed
+        As in `inakit.plan`.
+    faults, results, **options
+        As in `inakit.run`.
+
+    Returns
+    -------
+    Comparison
+        A mapping from planners' names to results, with `.to_frame()`, `.plot()` and `.report("out.html")`.
+    """
+    problem = problem_of(fabric, jobs)
+    if isinstance(planners, str):
+        raise InputError(f"planners '{planners}': a list is expected, such as ['{planners}']")
+    plans = all_prepared(problem, planners, mode, headroom, seed)
+    if not plans:
+        raise InputError("no planner: name at least one, such as planners=['aro']")
+    if world is not None:
+        return ran(plans, world, faults, results, {"headroom": headroom, **options})
+    return Comparison(problem, {name: Result(plan, plan_figures(plan)) for name, plan in plans.items()})
+
+
+def plan_figures(plan: Prepared) -> dict[str, Any]:
+    """The planned figures of a plan, as `run.json` has them."""
+    return planned_figures(plan.prediction)
+
+
+def ran(
+    plans: Mapping[str, Prepared], world: str, faults: Faults, results: str | Path | None, options: Mapping[str, Any]
+) -> Comparison:
+    """Run plans of the same problem one after another, as `inakit emulate` does, without printing."""
+    first = next(iter(plans.values()))
+    kept = None
+    if results is None:
+        kept = TemporaryDirectory(prefix="inakit-")
+        results = kept.name
+    emulation = Emulation(
+        first.problem,
+        tuple(plans),
+        world,
+        first.mode,
+        first.seed,
+        results=Path(results),
+        faults=fault_plan(faults, first.problem),
+        **options,
+    )
+    record = emulated(emulation, Console(quiet=True), {name: plan.plan for name, plan in plans.items()})
+    folder = (emulation.results / "latest").resolve()
+    found = {name: result(plan, record.planners[name], folder, kept) for name, plan in plans.items()}
+    return Comparison(first.problem, found, folder)
+
+
+def result(plan: Prepared, entry: Mapping[str, Any], folder: Path, kept: TemporaryDirectory[str] | None) -> Result:
+    """The result of a plan, from its entry in `run.json`."""
+    return Result(
+        plan, entry["planned"], entry["measured"], str(entry["verdict"]), tuple(entry["reasons"]), folder, kept
+    )
+
+
+def fault_plan(faults: Faults, problem: Problem) -> FaultPlan | None:
+    """The faults of a file or of a dictionary; None without any. Raises `InputError`."""
+    if faults is None:
+        return None
+    return faults_from(faults, problem) if isinstance(faults, Mapping) else load_faults(Path(faults), problem)
