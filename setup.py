@@ -14,7 +14,7 @@ from setuptools.command.build_py import build_py
 from setuptools.command.sdist import sdist
 
 ROOT = Path(__file__).resolve().parent
-SOURCE: dict[str, Any] = runpy.run_path(str(ROOT / "experiments" / "run" / "source.py"))
+SOURCE: dict[str, Any] = runpy.run_path(str(ROOT / "topo" / "kit_source.py"))
 LINKS = [path for folder in ("inakit", "src") for path in (ROOT / folder).iterdir() if path.is_symlink()]
 """The folders of the package are at the top; in the package are links to them."""
 

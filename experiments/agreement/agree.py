@@ -12,10 +12,10 @@ from rich.console import Console
 from inakit.experiments.agreement.combinations import Combination
 from inakit.experiments.agreement.comparison import Compared, Extent, compare
 from inakit.experiments.agreement.report import Summary, agreement_table, link_rows, print_summary, row, words_of
-from inakit.experiments.run.kit import this_kit
 from inakit.experiments.run.record import RunFolder, check_results, machine, versions
 from inakit.experiments.sweeps.rows import Row, measure_rows
 from inakit.experiments.worlds.world import World
+from inakit.topo.kit import this_kit
 from inakit.traffic.measure.verdict import Verdict
 
 

@@ -12,8 +12,8 @@ from typer.core import TyperGroup
 
 from inakit.experiments.cli.known_commands import COMMANDS
 from inakit.experiments.cli.lazy_command import LazyCommand, lazy_commands
-from inakit.experiments.run.kit import this_kit
 from inakit.topo.errors import InputError
+from inakit.topo.kit import this_kit
 
 
 class Commands(TyperGroup):

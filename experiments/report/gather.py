@@ -21,7 +21,6 @@ from inakit.experiments.report.drawn_fabric import DrawnFabric
 from inakit.experiments.report.link_loads import carried, hops_of, loads_view
 from inakit.experiments.report.over_time import circuits_of, events_of, iterations_of, series_of, used_of
 from inakit.experiments.report.run_folder import ReadFolder, open_folder
-from inakit.experiments.run.kit import Kit, this_kit
 from inakit.experiments.run.printed.report import (
     NO_RESULTS,
     OVERLOAD,
@@ -30,12 +29,13 @@ from inakit.experiments.run.printed.report import (
     replay_lines,
     stranger_lines,
 )
-from inakit.experiments.run.source import Source
 from inakit.experiments.styles.method_styles import styles_of
 from inakit.planner.core.evaluate import evaluate, tree_loads
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
 from inakit.topo.errors import InputError
+from inakit.topo.kit import Kit, this_kit
+from inakit.topo.kit_source import Source
 from inakit.traffic.measure.verdict import VALID
 
 WHOLE_RUN = (

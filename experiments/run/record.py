@@ -27,9 +27,9 @@ from typing import IO, Any
 
 import psutil
 
-from inakit.experiments.run.kit import this_kit
-from inakit.experiments.run.source import Source
 from inakit.topo.errors import OutputError, writing
+from inakit.topo.kit import this_kit
+from inakit.topo.kit_source import Source
 from inakit.topo.live.signals import interrupts_held
 from inakit.traffic.measure.verdict import Verdict
 

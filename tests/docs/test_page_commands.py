@@ -80,6 +80,7 @@ def test_pages_have_commands() -> None:
     [
         ("inakit emulat --topo fattree", "has no command 'emulat'"),
         ("inakit emulate --topos fattree", "--topos"),
+        ("inakit --versions", "has no command '--versions'"),
         ("inakit plan --topo fatree", "fatree"),
         ("inakit plan --planner aroo", "aroo"),
         ("inakit topo --planner aroo", "aroo"),

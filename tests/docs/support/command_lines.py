@@ -105,6 +105,8 @@ def check_inakit(arguments: Sequence[str], folder: Path) -> None:
     """The command and its options exist, and so does every name that they are given."""
     command: Any = INAKIT
     rest = [word for word in arguments if word != "--help"]
+    if any(rest[:1] == [name] for each in command.params for name in each.opts):
+        rest = rest[1:]  # an option of `inakit` itself, such as --version
     called = ["inakit"]
     while hasattr(command, "commands") and rest:
         if alone := getattr(command, "alone", "") if rest[0].startswith("-") else "":

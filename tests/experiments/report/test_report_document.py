@@ -27,8 +27,8 @@ from inakit.experiments.report.link_loads import busy_s
 from inakit.experiments.report.over_time import circuits_of, joined_row, step_of
 from inakit.experiments.report.trace import trace_of
 from inakit.experiments.report.write import report_beside, write_report
-from inakit.experiments.run.kit import this_kit
 from inakit.topo.errors import InputError
+from inakit.topo.kit import this_kit
 
 pytestmark = pytest.mark.compiler
 

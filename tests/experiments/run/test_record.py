@@ -10,9 +10,9 @@ from rich.console import Console
 
 from inakit import __version__
 from inakit.experiments.run import record as run_record
-from inakit.experiments.run.kit import this_kit
 from inakit.experiments.run.printed.report import COLUMNS, planners_table, print_report, shortened
 from inakit.experiments.run.record import RunFolder, RunRecord
+from inakit.topo.kit import this_kit
 
 
 def record() -> RunRecord:

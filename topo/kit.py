@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import inakit
-from inakit.experiments.run.source import Source, source_of
+from inakit.topo.kit_source import Source, source_of
 
 PLACE = Path(inakit.__file__).resolve().parents[1]
 """The folder in which the package `inakit` is: of a checkout, or `site-packages`."""
