@@ -49,12 +49,13 @@ def main() -> None:
         said([python, "-m", "pip", "list", "--format=freeze", "--disable-pip-version-check"])
         said(["du", "-sm", str(packages_of(python))])
         # Old versions use what is deprecated in new versions of what they themselves depend on.
-        inakit = walker(Path(python).with_name("inakit"), home, "ignore" if old else "default")
+        warnings = "ignore" if old else "default"
+        inakit = walker(Path(python).with_name("inakit"), home, warnings)
         walk(inakit, home)
         extras = f"{package}[{','.join(EXTRAS)}]"
         said([python, "-m", "pip", "install", "--quiet", extras, *(oldest(*EXTRAS) if old else []), "pytest"])
         walk_with_extras(inakit, home)
-        walk_beside_own_modules(walker(Path(python), home), home)
+        walk_beside_own_modules(walker(Path(python), home, warnings), home)
     print(f"the wheel works with Python {sys.version.split()[0]}")
 
 
