@@ -8,7 +8,7 @@ from math import inf
 from statistics import median
 
 from inakit.experiments.run.outcome import Outcome, collisions, ratio
-from inakit.traffic.measure.link_totals import DirectedLink, link_bytes
+from inakit.traffic.measure.monitor import DirectedLink, link_bytes
 
 MEDIAN = 0.005
 """The medians of all differences are to be below this."""

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import psutil
 
-from inakit.traffic.measure.processors.own_usage import locked_bytes
+from inakit.traffic.measure.processors import locked_bytes
 
 
 def memory_bytes() -> int:

@@ -27,7 +27,7 @@ from inakit.topo.fabric.optical_links import patch_panel
 from inakit.topo.fabric.variations import with_scale
 from inakit.topo.live.processors import endpoint_processor
 from inakit.traffic.measure.contention import processor_causes
-from inakit.traffic.measure.counters.kernel_counters import CpuTime, processor_times
+from inakit.traffic.measure.counters import CpuTime, processor_times
 from inakit.traffic.measure.verdict import OVERLOADED, Limits
 
 RUN_S = 2.5

@@ -25,7 +25,7 @@ from inakit.traffic.endpoints.streams import StreamLayout
 from inakit.traffic.faults.background import background_traffic
 from inakit.traffic.faults.endpoint_faults import FaultyPorts, with_shares
 from inakit.traffic.faults.hostile import hostile_traffic
-from inakit.traffic.measure.counters.snapshots import difference
+from inakit.traffic.measure.counters import difference
 from inakit.traffic.measure.fidelity import Excuses, dropped_by_queues
 from inakit.traffic.measure.monitor import Monitor
 from inakit.traffic.runs.closed_loop import ClosedLoop

@@ -14,8 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from inakit.topo.live.running import PortFacts, RunningNetwork
-from inakit.traffic.measure.counters.kernel_counters import CpuTime, InterfaceCounters, interfaces, processor_times
-from inakit.traffic.measure.counters.queue_drops import QueueReader
+from inakit.traffic.measure.counters import CpuTime, InterfaceCounters, QueueReader, interfaces, processor_times
 from inakit.traffic.sockets.backlog import backlog_drops
 
 

@@ -16,15 +16,19 @@ from inakit.planner.core.evaluate import Prediction, evaluate
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
 from inakit.traffic.measure.comparison import Figures, Pair, measured_by_job, paired, planned_by_job
-from inakit.traffic.measure.counters.link_load import link_rows
-from inakit.traffic.measure.counters.snapshots import difference
+from inakit.traffic.measure.counters import difference
 from inakit.traffic.measure.fidelity import Excuses, judge, turned_away
-from inakit.traffic.measure.link_totals import ends_of_interfaces, link_totals
 from inakit.traffic.measure.measured import Measured
-from inakit.traffic.measure.monitor import Monitor
+from inakit.traffic.measure.monitor import (
+    Monitor,
+    ends_of_interfaces,
+    gradient_bytes_on_links,
+    link_rows,
+    link_totals,
+    measured_aggregation,
+)
 from inakit.traffic.measure.off_plan import off_plan
-from inakit.traffic.measure.processors.part_seconds import part_series
-from inakit.traffic.measure.switch_aggregation import gradient_bytes_on_links, measured_aggregation
+from inakit.traffic.measure.processors import part_series
 from inakit.traffic.measure.verdict import Verdict
 from inakit.traffic.wire.frames import FRAGMENT
 from inakit.traffic.wire.packet_format import Event

@@ -26,7 +26,7 @@ from inakit.topo.fabric.fabric import QUEUE_PACKETS, Fabric
 from inakit.topo.live.needs import check_fabric, check_machine, missing_for_networks
 from inakit.topo.live.network import Network, check_latencies
 from inakit.traffic.faults.repetition import repeating
-from inakit.traffic.measure.counters.snapshots import Watched
+from inakit.traffic.measure.counters import Watched
 from inakit.traffic.measure.monitor import Monitor
 from inakit.traffic.runs.closed_loop import on_sockets
 from inakit.traffic.runs.replayer import Replayer, with_tcpreplay

@@ -40,7 +40,7 @@ from inakit.topo.virtual.engine import PS_PER_NS, PS_PER_S, Engine
 from inakit.topo.virtual.hops import Following, Hops
 from inakit.topo.virtual.network import VirtualNetwork
 from inakit.topo.virtual.series import Series
-from inakit.traffic.measure.counters.kernel_counters import InterfaceCounters
+from inakit.traffic.measure.counters import InterfaceCounters
 from inakit.traffic.measure.monitor import Monitor
 from inakit.traffic.runs.replayer import Replayer
 from inakit.traffic.sockets.ports import FloatArray, HostPort, IntArray, Outgoing, Packets, RepeatedFrames

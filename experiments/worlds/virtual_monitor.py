@@ -9,10 +9,9 @@ from typing import Protocol, Self
 
 from inakit.switch.fast.load.in_process_switch import InProcessSwitch
 from inakit.topo.fabric.fabric import Link
-from inakit.traffic.measure.counters.kernel_counters import InterfaceCounters
-from inakit.traffic.measure.counters.snapshots import Snapshot, Watched, switch_counters
+from inakit.traffic.measure.counters import InterfaceCounters, Snapshot, Watched, switch_counters
 from inakit.traffic.measure.monitor import Monitor
-from inakit.traffic.measure.processors.processor_seconds import Second
+from inakit.traffic.measure.processors import Second
 from inakit.traffic.measure.verdict import Cause, Limits
 from inakit.traffic.sockets.ports import HostPort
 

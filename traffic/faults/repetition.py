@@ -10,7 +10,7 @@ from math import ceil
 from pathlib import Path
 
 from inakit.topo.live.namespaces import network_namespace
-from inakit.traffic.measure.counters.kernel_counters import interfaces
+from inakit.traffic.measure.counters import interfaces
 from inakit.traffic.sockets.packet_sockets import open_sink
 from inakit.traffic.sockets.ports import HostPort, RepeatedFrames
 from inakit.traffic.sockets.tcpreplay import check_tcpreplay, end, repeat_without_end

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from inakit.traffic.measure.processors.processor_seconds import SCHEDSTAT, UNSEEN, Second
+from inakit.traffic.measure.processors import SCHEDSTAT, UNSEEN, Second
 from inakit.traffic.measure.verdict import Cause, Invariant, Limits
 
 CLEAR_SECONDS, RECENT_SECONDS = 3, 10

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from inakit.planner.core.plan import Plan
 from inakit.traffic.measure.contention import blame, processor_causes
-from inakit.traffic.measure.counters.snapshots import Snapshot, Watched, difference
+from inakit.traffic.measure.counters import Snapshot, Watched, difference
 from inakit.traffic.measure.measured import Measured
 from inakit.traffic.measure.monitor import Monitor
 from inakit.traffic.measure.verdict import Invariant, Judgement, Limits, causes

@@ -1,21 +1,32 @@
-"""Watches a run from before its first packet until after its last: counters, links and processors."""
+"""Watches a run from before its first packet until after its last: counters, links and processors.
+
+The load of every interface of a network, from samples of its counters.
+
+What each directed link carried in a whole run, as the interfaces of switches counted it.
+
+How much switches aggregated in a run, from what their programs counted.
+"""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import pairwise
 from types import TracebackType
 from typing import Self
 
+from inakit.planner.core.evaluate import SwitchAggregation
 from inakit.topo.live.priority import ahead_of_others
 from inakit.traffic.measure.contention import clear_overload
-from inakit.traffic.measure.counters.link_load import LinkSample
-from inakit.traffic.measure.counters.snapshots import Snapshot, Watched
-from inakit.traffic.measure.processors.processor_observer import Observer
-from inakit.traffic.measure.processors.processor_seconds import Second
+from inakit.traffic.measure.counters import Snapshot, Watched
+from inakit.traffic.measure.measured import Measured
+from inakit.traffic.measure.processor_observer import Observer
+from inakit.traffic.measure.processors import Second
 from inakit.traffic.measure.verdict import Cause, Limits
+from inakit.traffic.wire.packet_format import Event
 
 QUIET_S, PATIENCE_S = 0.1, 3.0
 """For how many seconds no interface of a quiet network counts a packet, and how many are waited for that."""
@@ -102,3 +113,84 @@ def settled(watched: Watched) -> Snapshot:
         if now == earlier:
             break
     return watched.snapshot()
+
+
+@dataclass(frozen=True)
+class LinkSample:
+    """Bytes that have left each interface so far, at `at_s`."""
+
+    at_s: float
+    sent_bytes: Mapping[str, int]
+
+
+def link_rows(samples: Sequence[LinkSample], ends: Mapping[str, tuple[str, str]]) -> Iterator[dict[str, object]]:
+    """A row of a table for each interface and each two successive samples: bytes between them, and bit/s.
+
+    `ends`: by interface, the node that sends there and the node that it sends to.
+    """
+    for earlier, later in pairwise(samples):
+        for interface, sent in later.sent_bytes.items():
+            grown = sent - earlier.sent_bytes.get(interface, 0)
+            rate = 8 * grown / (later.at_s - earlier.at_s)
+            sender, receiver = ends.get(interface, ("", ""))
+            row = {"at_s": later.at_s, "interface": interface, "bytes": grown, "rate_bps": rate}
+            yield row | {"sender": sender, "receiver": receiver}
+
+
+DirectedLink = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class LinkTotal:
+    """What `sender` sent to `receiver`. `drops`: by the queue before the link; None where that is a host's queue."""
+
+    sender: str
+    receiver: str
+    sent_bytes: int
+    packets: int
+    drops: int | None = None
+
+
+def link_totals(monitor: Monitor) -> Iterator[LinkTotal]:
+    """Both directions of the link at every port of a switch; a link between two switches comes twice, alike."""
+    before, after, watched = monitor.before, monitor.after, monitor.watched
+    for switch, ports in watched.ports.items():
+        for port, name in ports.items():
+            peer, then, now = watched.peers[switch][port], before.interfaces[name], after.interfaces[name]
+            drops = after.queues.get(name, 0) - before.queues.get(name, 0)
+            sent, packets = now.sent_bytes - then.sent_bytes, now.sent_packets - then.sent_packets
+            yield LinkTotal(switch, peer, sent, packets, drops)
+            if peer not in watched.ports:
+                received = now.received_packets - then.received_packets
+                yield LinkTotal(peer, switch, now.received_bytes - then.received_bytes, received)
+
+
+def ends_of_interfaces(watched: Watched) -> dict[str, DirectedLink]:
+    """The two nodes of every interface by its name: the one that sends there, and the one that it sends to."""
+    ends = {name: (s, watched.peers[s][port]) for s, ports in watched.ports.items() for port, name in ports.items()}
+    tors = {peer: switch for switch, peer in ends.values() if peer not in watched.ports}
+    names = {f"{host.name}:{host.interface}": host.name for host in watched.hosts}
+    return ends | {name: (host, tors[host]) for name, host in names.items() if host in tors}
+
+
+def link_bytes(monitor: Monitor) -> dict[DirectedLink, int]:
+    """The bytes that every directed link carried."""
+    return {(each.sender, each.receiver): each.sent_bytes for each in link_totals(monitor)}
+
+
+def measured_aggregation(events: Mapping[int, int]) -> SwitchAggregation:
+    """The gradient packets of a whole run, from the counts of a switch's `Event`s.
+
+    Results leave a switch by multicast and gradients do not: what it sent by unicast is gradients.
+    """
+    sent = events[Event.SENT_UNICAST]
+    return SwitchAggregation(sent + events[Event.ABSORBED] + events[Event.DUPLICATE], sent)
+
+
+def gradient_bytes_on_links(measured: Measured, switches: Iterable[SwitchAggregation], wire_bytes: int) -> int:
+    """The volume of gradients on all links (InArt's network throughput): what workers and switches sent, in bytes.
+
+    `wire_bytes`: the size of a whole frame.
+    """
+    by_workers = sum(sum(i.sent_bytes.values()) for i in measured.iterations)
+    return by_workers + wire_bytes * sum(switch.packets_out for switch in switches)

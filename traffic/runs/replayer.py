@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from inakit.topo.live.priority import ahead_of_others
-from inakit.traffic.measure.counters.kernel_counters import interfaces
+from inakit.traffic.measure.counters import interfaces
 from inakit.traffic.sockets.packet_sockets import SocketPorts
 from inakit.traffic.sockets.ports import HostPort, Ports
 from inakit.traffic.sockets.tcpreplay import Senders as TcpreplaySenders

@@ -10,15 +10,18 @@ from inakit.experiments.worlds.observation import Noted
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
 from inakit.topo.virtual.engine import PS_PER_S
-from inakit.traffic.measure.series.fragment_times import (
+from inakit.traffic.measure.over_time import (
     FRAGMENT_COLUMNS,
+    LINK_COLUMNS,
     NO_TIMES,
     FollowedFragments,
     FragmentTimes,
+    LinkSeries,
+    SlotSeries,
+    no_slots,
+    slot_series,
     times_of,
 )
-from inakit.traffic.measure.series.link_series import LINK_COLUMNS, LinkSeries
-from inakit.traffic.measure.series.slot_series import SlotSeries, no_slots, slot_series
 
 TIME_UNITS = ((1e-6, "ns", 1e9), (1e-3, "µs", 1e6), (1.0, "ms", 1e3))
 """Units of times below so many seconds, and how many of the unit a second has."""

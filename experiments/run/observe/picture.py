@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from inakit.experiments.run.observe.observed import Observed, time_unit
 from inakit.topo.errors import writing
 from inakit.topo.picture.draw import COMMON, INK, TREE_COLORS
-from inakit.traffic.measure.series.link_series import LinkSeries
+from inakit.traffic.measure.over_time import LinkSeries
 from inakit.traffic.sockets.ports import FloatArray
 
 DRAWN = len(TREE_COLORS) // 2

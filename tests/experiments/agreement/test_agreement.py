@@ -27,7 +27,7 @@ from inakit.switch.entries import Entries
 from inakit.topo.errors import InakitError, InputError, RunError
 from inakit.topo.fabric.fabric import Fabric
 from inakit.topo.fabric.variations import with_scale
-from inakit.traffic.measure.link_totals import link_bytes
+from inakit.traffic.measure.monitor import link_bytes
 from inakit.traffic.measure.verdict import Verdict
 
 LBMM, ARO = Combination("aro-figure1", "lbmm"), Combination("aro-figure1", "aro")

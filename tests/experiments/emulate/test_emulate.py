@@ -23,7 +23,7 @@ from tolerance import assert_within
 from valid_runs import emulate, valid_run
 
 from inakit.topo.live.signals import ENDING
-from inakit.traffic.measure.processors.own_usage import ENDPOINTS, HOSTS, KERNEL, REST
+from inakit.traffic.measure.processors import HOSTS, KERNEL, REST, WORKERS_AND_PS
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 TARGETS = ("fast", pytest.param("bmv2", marks=pytest.mark.bmv2))
@@ -97,7 +97,7 @@ def test_replay_reaches_the_planned_rate_and_ingress(tmp_path: Path) -> None:
     for told in run["planners"]["aro"]["replayed"]:
         assert told["command"].startswith("tcpreplay --quiet ") and f" --pps={told['rate_fps']:.6f} " in told["command"]
     used = run["planners"]["aro"]["processors"]
-    assert {ENDPOINTS, KERNEL, HOSTS, REST} <= set(used["parts"])
+    assert {WORKERS_AND_PS, KERNEL, HOSTS, REST} <= set(used["parts"])
     assert sum(used["parts"][HOSTS]["processors"]) > 0
     seconds = zip(*(part["processors"] for part in used["parts"].values()), strict=True)
     assert all(0 < sum(second) <= 1.2 * used["processors"] for second in seconds)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from inakit.experiments.inspect.rates import Rates, Sample, rates
 from inakit.experiments.inspect.screen import screen, widths_of, widths_within
 from inakit.topo.live.running import HostFacts, PortFacts, RunningNetwork, SwitchFacts
-from inakit.traffic.measure.counters.kernel_counters import CpuTime, InterfaceCounters
+from inakit.traffic.measure.counters import CpuTime, InterfaceCounters
 
 NETWORK = RunningNetwork(
     id="ab3d",

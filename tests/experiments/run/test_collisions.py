@@ -16,7 +16,7 @@ from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_probl
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
 from inakit.planner.trees.under_policy import with_policy
-from inakit.traffic.measure.counters.snapshots import SwitchCounters
+from inakit.traffic.measure.counters import SwitchCounters
 from inakit.traffic.measure.fidelity import Excuses
 from inakit.traffic.wire.packet_format import Event
 

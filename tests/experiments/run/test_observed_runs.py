@@ -29,7 +29,7 @@ from inakit.planner.registry import METHODS
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch
 from inakit.topo.virtual.engine import PS_PER_S
-from inakit.traffic.measure.series.fragment_times import PARTS
+from inakit.traffic.measure.over_time import PARTS
 from inakit.traffic.runs.closed_loop import ReliableOptions
 from inakit.traffic.wire.frames import FRAGMENT
 

@@ -15,7 +15,7 @@ from inakit.planner.core.problem import Problem
 from inakit.planner.registry import find_method
 from inakit.planner.trees.headroom import as_run
 from inakit.topo.files.fabrics import load_fabric
-from inakit.traffic.measure.counters.snapshots import Watched
+from inakit.traffic.measure.counters import Watched
 from inakit.traffic.measure.fidelity import Excuses
 from inakit.traffic.measure.measured import Iteration, Measured
 from inakit.traffic.measure.monitor import Monitor

@@ -16,8 +16,7 @@ from inakit.experiments.run.record import RunFolder
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from inakit.experiments.worlds.registry import find_world
 from inakit.planner.core.problem import Problem
-from inakit.traffic.measure.processors.own_usage import ENDPOINTS, REST, SIMPLE_SWITCH
-from inakit.traffic.measure.processors.part_seconds import Part, part_series
+from inakit.traffic.measure.processors import REST, SIMPLE_SWITCH, WORKERS_AND_PS, Part, part_series
 
 QUIET = Console(quiet=True)
 MARKUP = "</script><img src=x onerror=alert(1)>"
@@ -53,9 +52,11 @@ def with_processors(run: Path, results: Path) -> Path:
     folder = Path(shutil.copytree(run, results / "with-processors"))
     record = json.loads((folder / "run.json").read_text())
     used = [
-        Told(-0.1, 1.0, (Part(ENDPOINTS, 0.5, 100 << 20), Part(REST, 1.5, 4 << 30))),
+        Told(-0.1, 1.0, (Part(WORKERS_AND_PS, 0.5, 100 << 20), Part(REST, 1.5, 4 << 30))),
         Told(
-            1.0, 2.0, (Part(ENDPOINTS, 1.0, 200 << 20), Part(SIMPLE_SWITCH, 0.25, 50 << 20), Part(REST, 0.0, 4 << 30))
+            1.0,
+            2.0,
+            (Part(WORKERS_AND_PS, 1.0, 200 << 20), Part(SIMPLE_SWITCH, 0.25, 50 << 20), Part(REST, 0.0, 4 << 30)),
         ),
     ]
     record["planners"]["aro"]["processors"] = part_series(used, 0.0)

@@ -14,7 +14,7 @@ from inakit.traffic.measure.contention import (
     clear_overload,
     processor_causes,
 )
-from inakit.traffic.measure.processors.processor_seconds import UNSEEN, Consumer, Second
+from inakit.traffic.measure.processors import UNSEEN, Consumer, Second
 from inakit.traffic.measure.verdict import Cause, Invariant, Limits
 
 LIMITS = Limits()

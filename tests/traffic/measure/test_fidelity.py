@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 from traffic_cases import one_job
 
-from inakit.traffic.measure.counters.kernel_counters import InterfaceCounters
-from inakit.traffic.measure.counters.snapshots import Snapshot, SwitchCounters, Watched
+from inakit.traffic.measure.counters import InterfaceCounters, Snapshot, SwitchCounters, Watched
 from inakit.traffic.measure.fidelity import Excuses, dropped_by_queues, judge, turned_away
 from inakit.traffic.measure.measured import Iteration, Measured
-from inakit.traffic.measure.processors.processor_seconds import Consumer, Second
+from inakit.traffic.measure.processors import Consumer, Second
 from inakit.traffic.measure.verdict import Invariant, Judgement, Limits
 from inakit.traffic.sockets.ports import HostPort
 from inakit.traffic.wire.packet_format import Event

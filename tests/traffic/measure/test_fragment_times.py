@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard
 from inakit.planner.core.solving import SolverOutcome
 from inakit.topo.virtual.hops import HOP, LOST_PS, NO_HOP
-from inakit.traffic.measure.series.fragment_times import PARTS, FollowedFragments, FragmentTimes, times_of
+from inakit.traffic.measure.over_time import PARTS, FollowedFragments, FragmentTimes, times_of
 from inakit.traffic.wire.frames import BARE_FRAME
 from inakit.traffic.wire.packet_format import Kind
 

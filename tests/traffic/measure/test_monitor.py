@@ -10,8 +10,7 @@ import pytest
 
 from inakit.topo.live.priority import Priority
 from inakit.traffic.measure import monitor
-from inakit.traffic.measure.counters.kernel_counters import InterfaceCounters
-from inakit.traffic.measure.counters.snapshots import Snapshot, SwitchCounters, Watched
+from inakit.traffic.measure.counters import InterfaceCounters, Snapshot, SwitchCounters, Watched
 from inakit.traffic.measure.monitor import Monitor, settled
 from inakit.traffic.measure.verdict import Invariant
 

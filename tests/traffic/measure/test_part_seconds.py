@@ -11,27 +11,29 @@ from dataclasses import dataclass
 import psutil
 import pytest
 
-from inakit.traffic.measure.processors.own_usage import (
-    ENDPOINTS,
+from inakit.traffic.measure.processors import (
     HOSTS,
     KERNEL,
     MEASURING,
     REST,
     SIMPLE_SWITCH,
+    WORKERS_AND_PS,
+    Part,
     Usage,
     UsageReader,
     Usages,
+    part_series,
+    parts_of,
 )
-from inakit.traffic.measure.processors.part_seconds import Part, part_series, parts_of
 
 BEFORE = Usages(
-    {1: Usage(ENDPOINTS, 5.0, 100), 2: Usage(SIMPLE_SWITCH, 1.0, 10), 3: Usage(HOSTS, 0.3, 7)},
+    {1: Usage(WORKERS_AND_PS, 5.0, 100), 2: Usage(SIMPLE_SWITCH, 1.0, 10), 3: Usage(HOSTS, 0.3, 7)},
     ended_s=2.0,
     kernel_bytes=50,
     machine_bytes=1000,
 )
 AFTER = Usages(
-    {1: Usage(ENDPOINTS, 6.0, 120), 2: Usage(SIMPLE_SWITCH, 1.5, 10), 4: Usage(SIMPLE_SWITCH, 0.5, 10)},
+    {1: Usage(WORKERS_AND_PS, 6.0, 120), 2: Usage(SIMPLE_SWITCH, 1.5, 10), 4: Usage(SIMPLE_SWITCH, 0.5, 10)},
     ended_s=2.9,
     kernel_bytes=50,
     machine_bytes=1000,
@@ -40,7 +42,7 @@ AFTER = Usages(
 
 def test_each_part_has_what_its_processes_ran_and_hold() -> None:
     found = parts_of(BEFORE, AFTER, 2.0, kernel_s=0.4, rest_s=1.4)
-    assert [part.name for part in found] == [ENDPOINTS, KERNEL, SIMPLE_SWITCH, HOSTS, REST]
+    assert [part.name for part in found] == [WORKERS_AND_PS, KERNEL, SIMPLE_SWITCH, HOSTS, REST]
     assert [part.processors for part in found] == pytest.approx([0.5, 0.2, 0.5, 0.3, 0.4])
     assert [part.memory_bytes for part in found] == [120, 50, 20, 0, 1000 - 120 - 50 - 20]
 
@@ -58,13 +60,16 @@ class Told:
 
 
 def test_series_have_a_value_of_each_part_for_each_second() -> None:
-    seconds = [Told(9.9, 11.0, (Part(REST, 0.5, 7),)), Told(11.0, 12.0, (Part(ENDPOINTS, 1.0, 3), Part(REST, 0.25, 8)))]
+    seconds = [
+        Told(9.9, 11.0, (Part(REST, 0.5, 7),)),
+        Told(11.0, 12.0, (Part(WORKERS_AND_PS, 1.0, 3), Part(REST, 0.25, 8))),
+    ]
     assert part_series(seconds, 10.0) == {
         "processors": 2,
         "starts_s": [-0.1, 1.0],
         "ends_s": [1.0, 2.0],
         "parts": {
-            ENDPOINTS: {"processors": [0.0, 1.0], "memory_bytes": [0, 3]},
+            WORKERS_AND_PS: {"processors": [0.0, 1.0], "memory_bytes": [0, 3]},
             REST: {"processors": [0.5, 0.25], "memory_bytes": [7, 8]},
         },
     }
@@ -78,7 +83,7 @@ def test_processes_are_read_as_psutil_has_them() -> None:
         names = {owner: "inakit", os.getpid(): "python", child.pid: "tcpreplay", 2**22 + 1: "gone"}
         found = reader.read(names)
         assert {pid: usage.part for pid, usage in found.processes.items()} == {
-            **{owner: ENDPOINTS, os.getpid(): MEASURING, child.pid: HOSTS}
+            **{owner: WORKERS_AND_PS, os.getpid(): MEASURING, child.pid: HOSTS}
         }
         memory = psutil.Process(child.pid).memory_info()
         assert 0 < found.processes[child.pid].memory_bytes <= memory.rss

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from inakit.traffic.measure.processors.proc_files import ENDPOINTS, Process, Processors, Sources, Thread
+from inakit.traffic.measure.processors import ENDPOINTS, Process, Processors, Sources, Thread
 
 OWNER, THREAD = 4711, 4712
 STAT = """cpu  12073 41355 8736 33045 357 3 79 142 0 0

@@ -14,8 +14,8 @@ from hogs import NAME, hogs
 
 from inakit.topo.errors import RunError
 from inakit.traffic.measure.contention import processor_causes
-from inakit.traffic.measure.processors.processor_observer import Observer, from_json
-from inakit.traffic.measure.processors.processor_seconds import Consumer
+from inakit.traffic.measure.processor_observer import Observer, from_json
+from inakit.traffic.measure.processors import Consumer
 from inakit.traffic.measure.verdict import Limits
 
 

@@ -6,8 +6,19 @@ from dataclasses import replace
 
 import pytest
 
-from inakit.traffic.measure.processors.proc_files import ENDPOINTS, Moment, Process, Processors, Thread
-from inakit.traffic.measure.processors.processor_seconds import IDLE, PRESSURE, SCHEDSTAT, UNSEEN, Second, second
+from inakit.traffic.measure.processors import (
+    ENDPOINTS,
+    IDLE,
+    PRESSURE,
+    SCHEDSTAT,
+    UNSEEN,
+    Moment,
+    Process,
+    Processors,
+    Second,
+    Thread,
+    second,
+)
 
 OWNER = 100
 START = Moment(

@@ -15,8 +15,7 @@ from mininet.node import Switch as MininetSwitch
 from inakit.topo.fabric.generators import leaf_spine
 from inakit.topo.live.namespaces import network_namespace
 from inakit.topo.live.network import Network
-from inakit.traffic.measure.counters.kernel_counters import queue_drops
-from inakit.traffic.measure.counters.queue_drops import QueueReader
+from inakit.traffic.measure.counters import QueueReader, queue_drops
 
 FRAME = b"\xff" * 12 + b"\x88\xb5" + bytes(312)
 

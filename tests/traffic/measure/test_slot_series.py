@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from inakit.traffic.measure.series.slot_series import time_since
+from inakit.traffic.measure.over_time import time_since
 
 pytestmark = pytest.mark.compiler
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from inakit.traffic.measure.counters.link_load import LinkSample, link_rows
 from inakit.traffic.measure.measured import Iteration, Measured, rate_bps
-from inakit.traffic.measure.switch_aggregation import gradient_bytes_on_links, measured_aggregation
+from inakit.traffic.measure.monitor import LinkSample, gradient_bytes_on_links, link_rows, measured_aggregation
 from inakit.traffic.runs.egress import Series, sending
 from inakit.traffic.wire.packet_format import Event
 

@@ -1,4 +1,11 @@
-"""Where fragments spent their time: the parts of each fragment's life, which add up to it exactly.
+"""The links of a network over time: how much of its capacity each one uses, and how many packets wait for it.
+
+How many fragments each switch holds sums of over time, as the followed fragments of a run show it.
+
+A switch holds a fragment from the first gradient of it that comes there until the sum leaves. A fragment of which no
+sum leaves (it was evicted, or forwarded as it came) counts until the last of its packets has arrived anywhere.
+
+Where fragments spent their time: the parts of each fragment's life, which add up to it exactly.
 
 A fragment's life begins when the first of its workers sends its gradient, and ends when the last of them has the
 result. It is divided along the packets that everybody waited for:
@@ -18,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,9 +34,171 @@ from numpy.typing import NDArray
 from inakit.planner.core.plan import AggregationTree, Plan
 from inakit.topo.virtual.engine import PS_PER_S
 from inakit.topo.virtual.hops import NO_HOP
+from inakit.topo.virtual.series import LinkSamples
 from inakit.traffic.endpoints.streams import index_of, tree_key
-from inakit.traffic.sockets.ports import BoolArray, IntArray
+from inakit.traffic.sockets.ports import BoolArray, FloatArray, IntArray
 from inakit.traffic.wire.packet_format import Kind
+
+NAMED = 5
+"""How many of the most loaded links, and of the deepest queues, are named in `run.json`."""
+
+
+@dataclass(frozen=True)
+class LinkSeries:
+    """Series of all links. `links` has the two ends of each one and `rates_bps` its rate, in the order of `samples`."""
+
+    links: Sequence[tuple[str, str]]
+    rates_bps: Sequence[float]
+    samples: LinkSamples
+
+    @property
+    def interval_s(self) -> float:
+        """The length of an interval."""
+        return self.samples.interval_ps / PS_PER_S
+
+    @cached_property
+    def starts_s(self) -> NDArray[np.float64]:
+        """When each interval begins, (points,), from when the network came up."""
+        points = self.samples.utilisation.shape[1]
+        return np.arange(points, dtype=np.float64) * self.interval_s
+
+    @cached_property
+    def rates(self) -> NDArray[np.float64]:
+        """At what rate each link sends in each interval, in bit/s, (links, points)."""
+        rates: NDArray[np.float64] = self.samples.utilisation * np.array(self.rates_bps)[:, None]
+        return rates
+
+    def most_loaded(self, count: int) -> list[int]:
+        """The links with the highest utilisation on average, the highest first."""
+        mean = self.samples.utilisation.mean(axis=1)
+        return [int(link) for link in np.argsort(-mean, kind="stable")[:count] if mean[link]]
+
+    def deepest(self, count: int) -> list[int]:
+        """The links for which the most packets waited at once, and of those with as many the longest, in that order."""
+        most, mean = self.samples.most_queue.max(axis=1), self.samples.mean_queue.mean(axis=1)
+        return [int(link) for link in np.lexsort((-mean, -most.astype(np.int64)))[:count] if most[link]]
+
+    def summary(self, link: int) -> dict[str, Any]:
+        """Peak and mean of a link's utilisation and queue; the utilisation's peak is that of one interval."""
+        samples = self.samples
+        used, mean, most = samples.utilisation[link], samples.mean_queue[link], samples.most_queue[link]
+        return {
+            "link": " → ".join(self.links[link]),
+            "utilisation_mean": float(used.mean()),
+            "utilisation_peak": float(used.max()),
+            "queue_mean_packets": float(mean.mean()),
+            "queue_peak_packets": int(most.max()),
+        }
+
+    def as_json(self) -> dict[str, Any]:
+        """The most loaded links and the deepest queues, as `run.json` has them."""
+        return {
+            "interval_s": self.interval_s,
+            "most_loaded": [self.summary(link) for link in self.most_loaded(NAMED)],
+            "deepest_queues": [self.summary(link) for link in self.deepest(NAMED)],
+        }
+
+    def rows(self) -> Iterator[tuple[str, ...]]:
+        """The rows of `LINK_COLUMNS` for every link that sent anything, one for each interval."""
+        starts = [f"{start:.9g}" for start in self.starts_s]
+        for link in np.flatnonzero(self.samples.utilisation.any(axis=1)).tolist():
+            figures = (self.rates, self.samples.utilisation, self.samples.mean_queue, self.samples.most_queue)
+            for start, *values in zip(starts, *(each[link].tolist() for each in figures), strict=True):
+                yield start, *self.links[link], *(f"{value:.6g}" for value in values)
+
+    def worker_rows(self, workers: Sequence[str]) -> Iterator[tuple[str, ...]]:
+        """For each interval a row with its begin, and the rate at which each worker sends."""
+        rates = self.rates[self.uplinks(workers)]
+        for start, values in zip(self.starts_s, rates.T.tolist(), strict=True):
+            yield f"{start:.9g}", *(f"{value:.6g}" for value in values)
+
+    def uplinks(self, hosts: Sequence[str]) -> list[int]:
+        """The number of the link by which each host sends."""
+        by_host = {end: number for number, (end, _) in enumerate(self.links)}
+        return [by_host[host] for host in hosts]
+
+
+LINK_COLUMNS = ("at_s", "from", "to", "rate_bps", "utilisation", "queue_mean_packets", "queue_most_packets")
+
+
+@dataclass(frozen=True)
+class SlotSeries:
+    """The fragments that each of the aggregating `switches` holds, mean of each interval, (switches, intervals)."""
+
+    switches: tuple[str, ...]
+    starts_s: FloatArray
+    held: FloatArray
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The heading of the table: the begin of an interval, and a column for each switch."""
+        return "at_s", *self.switches
+
+    def rows(self) -> Iterator[tuple[str, ...]]:
+        """A row for each interval."""
+        for start, values in zip(self.starts_s.tolist(), self.held.T.tolist(), strict=True):
+            yield f"{start:.9g}", *(f"{value:.4g}" for value in values)
+
+
+def slot_series(
+    followed: FollowedFragments, links: Sequence[tuple[str, str]], starts_s: FloatArray, until_ps: int, every: int = 1
+) -> SlotSeries:
+    """The series of a run until `until_ps`, in intervals of the same length that begin at `starts_s`.
+
+    One of `every` fragments was followed, so that counts are multiplied by it. `links` has the two ends of every link.
+    """
+    names = list(dict.fromkeys(end for ends in links for end in ends))
+    switches = tuple(dict.fromkeys(a.switch for _, tree in followed.trees for a in tree.aggregators))
+    switch, taken, left = held_fragments(followed, aggregating(followed, names))
+    width_s = starts_s[1] - starts_s[0] if len(starts_s) > 1 else until_ps / PS_PER_S
+    edges = np.append(starts_s, starts_s[-1:] + width_s) * PS_PER_S
+    held = np.zeros((len(switches), len(starts_s)))
+    for row, name in enumerate(switches):
+        own = switch == names.index(name)
+        held[row] = every * np.diff(time_since(taken[own], edges) - time_since(left[own], edges)) / np.diff(edges)
+    return SlotSeries(switches, starts_s, held)
+
+
+def no_slots(starts_s: FloatArray) -> SlotSeries:
+    """The series of a run in which no switch aggregates."""
+    return SlotSeries((), starts_s, np.zeros((0, len(starts_s))))
+
+
+def aggregating(followed: FollowedFragments, names: Sequence[str]) -> BoolArray:
+    """Which nodes aggregate in which trees, (trees, nodes)."""
+    number = {name: place for place, name in enumerate(names)}
+    table = np.zeros((len(followed.trees), len(names)), np.bool_)
+    for row, (_, tree) in enumerate(followed.trees):
+        table[row, [number[aggregator.switch] for aggregator in tree.aggregators]] = True
+    return table
+
+
+def held_fragments(followed: FollowedFragments, sums: BoolArray) -> tuple[IntArray, IntArray, IntArray]:
+    """For each fragment and each switch that sums it: the number of the switch, and from when until when it does."""
+    hops, fragment = followed.hops, followed.fragment
+    came = np.flatnonzero(followed.arrived & (followed.kind == Kind.GRADIENT) & sums[followed.tree, followed.receiver])
+    held, of = np.unique(fragment[came] * followed.nodes + followed.receiver[came], return_inverse=True)
+    taken = np.full(len(held), NEVER)
+    np.minimum.at(taken, of, hops["arrives"][came])
+    group = np.full(len(hops), -1)
+    group[came] = of
+    cause = np.where(followed.above >= 0, followed.above, followed.turned)
+    gone = np.flatnonzero((cause >= 0) & (group[cause] >= 0))
+    left = np.full(len(held), NEVER)
+    np.minimum.at(left, group[cause[gone]], hops["given"][gone])
+    last = np.zeros(followed.count, np.int64)
+    np.maximum.at(last, fragment[followed.arrived], hops["arrives"][followed.arrived])
+    return held % followed.nodes, taken, np.where(left < NEVER, left, last[held // followed.nodes])
+
+
+def time_since(moments_ps: IntArray, at_ps: FloatArray) -> FloatArray:
+    """At each of `at_ps`, the sum of the times that have passed since those of the moments that are over."""
+    ordered = np.sort(moments_ps)
+    over = np.searchsorted(ordered, at_ps)
+    total = np.concatenate(([0], np.cumsum(ordered)))
+    passed: FloatArray = over * at_ps - total[over]
+    return passed
+
 
 PARTS = ("slots", "sending", "queues", "delay", "server", "result_sending", "result_queues", "result_delay")
 RESULT_PARTS = PARTS[5:]

@@ -21,10 +21,7 @@ import psutil
 
 from inakit.topo.errors import RunError
 from inakit.topo.live.processors import endpoint_processor, switch_processors
-from inakit.traffic.measure.processors.own_usage import UsageReader
-from inakit.traffic.measure.processors.part_seconds import Part
-from inakit.traffic.measure.processors.proc_files import Sources
-from inakit.traffic.measure.processors.processor_seconds import Consumer, Second, second
+from inakit.traffic.measure.processors import Consumer, Part, Second, Sources, UsageReader, second
 
 PACKAGES = Path(psutil.__file__).parents[1]
 """The one folder of packages that the observer sees: without the others it is there sooner."""
@@ -45,7 +42,7 @@ class Observer:
         numbers = map(str, (os.getpid(), threading.get_native_id(), endpoint_processor(), self.period_s))
         self.process = subprocess.Popen(
             [sys.executable, "-S", "-m", __name__, *numbers],
-            cwd=Path(__file__).parents[4], env=os.environ | {"PYTHONPATH": str(PACKAGES)},
+            cwd=Path(__file__).parents[3], env=os.environ | {"PYTHONPATH": str(PACKAGES)},
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True,
         )  # fmt: skip
         assert self.process.stdout is not None

@@ -1,0 +1,560 @@
+"""What the kernel says at one moment of who used and who waited for the processors: threads, processes, quotas.
+
+A process of its own reads this during a run (`processor_observer`). Of every process of the machine it reads one file
+by itself: psutil would take four times as long, and does not tell the class in which a process is scheduled. What the
+run's own processes use comes from psutil (`own_usage`). Every source but /proc/stat and /proc/<pid>/stat is optional,
+and None where the kernel does not offer it.
+
+The seconds of a run: how long the run waited for a processor in each, what was free, and what others took.
+
+These are pure functions of two moments (`proc_files`).
+
+What each part of the kit, and the rest of the machine, used in each second of a run.
+
+What the processes of a run use of the processors and of the memory, by psutil, each as a part of the kit.
+
+Of memory a process has what it shares with no file or other process, so that a library counts for nobody and nothing
+counts twice.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import psutil
+
+from inakit.topo.live.control_groups import cpu_groups
+from inakit.topo.live.priority import SOFTIRQ
+
+KERNEL_THREADS = 2
+"""The number of the process that is the parent of all threads of the kernel."""
+IDLE_POLICY, BATCH_POLICY = 5, 3
+"""Scheduling policies of work that is of lower priority than ordinary work."""
+LOWER = 5
+"""A nice value from which on a process counts as of lower priority than the endpoints, whose nice value is 0."""
+
+
+class Processors(NamedTuple):
+    """Seconds of all processors together since the machine began, from /proc/stat.
+
+    `working` is what threads took, and `low` the part of it that was in programs with a nice value above 0. `softirq`
+    is what interrupts took of the switches' processors, where they move packets. `stolen` is what a hypervisor gave to
+    other machines. `online` is the number of processors.
+    """
+
+    idle: float
+    working: float
+    low: float
+    softirq: float
+    stolen: float
+    online: int
+
+
+class Thread(NamedTuple):
+    """How long a thread has run, and how long it was ready to run and waited for a processor, in seconds."""
+
+    name: str
+    ran_s: float
+    waited_s: float
+
+
+class Process(NamedTuple):
+    """A process: its name, its parent, how long it has run in seconds, and whether its priority is a lower one."""
+
+    name: str
+    parent: int
+    ran_s: float
+    low: bool
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What the kernel said at `at_s` of the monotonic clock.
+
+    `processes` are found by their id and start time, `threads` by their id: the endpoints' thread under 0, the kernel's
+    softirq threads, and all threads of child processes. `throttled_s`: how long a quota has kept the run from its
+    processors so far. `pressure_s`: how long at least one task of the machine has waited for a processor so far.
+    """
+
+    at_s: float
+    processors: Processors
+    processes: Mapping[tuple[int, int], Process] = field(default_factory=dict)
+    threads: Mapping[int, Thread] | None = None
+    throttled_s: float | None = None
+    pressure_s: float | None = None
+    usages: Usages | None = None
+
+
+ENDPOINTS, ENDPOINTS_NAME = 0, "endpoints"
+"""The number and the name under which the endpoints' thread stands among the threads of a moment."""
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where a moment is read from. `owner` is the process of the run, `thread` its thread that drives the endpoints.
+
+    `processor` is the endpoints'. What interrupts take of it counts as work of that thread, because the kernel charges
+    it to the thread. `usage` reads what the run's own processes use, if that is wanted.
+    """
+
+    owner: int
+    thread: int
+    processor: int = 0
+    usage: UsageReader | None = None
+    proc: Path = Path("/proc")
+    cgroups: Path = Path("/sys/fs/cgroup")
+
+    def read(self) -> Moment:
+        """Read everything now."""
+        at_s = time.monotonic()
+        processes = dict(self.processes())
+        return Moment(
+            at_s=at_s,
+            processors=self.processors(),
+            processes=processes,
+            threads=self.threads(processes),
+            throttled_s=self.throttled_s(),
+            pressure_s=self.pressure_s(),
+            usages=self.usages(processes),
+        )
+
+    def usages(self, processes: Mapping[tuple[int, int], Process]) -> Usages | None:
+        """What the run's own processes use; None where nobody reads that."""
+        own = descendants(processes, self.owner)
+        names = {pid: process.name for (pid, _), process in processes.items() if pid in own}
+        return None if self.usage is None else self.usage.read(names)
+
+    def processors(self) -> Processors:
+        """The processors, from /proc/stat: user nice system idle iowait irq softirq steal, in ticks."""
+        rows = [line.split() for line in (self.proc / "stat").read_text().splitlines() if line.startswith("cpu")]
+        ticks = {name: [int(number) / TICKS_PER_S for number in numbers[:8]] for name, *numbers in rows}
+        user, low, system, idle, waiting, interrupts, softirq, stolen = ticks.pop("cpu")
+        own = ticks.get(f"cpu{self.processor}") if len(ticks) > 1 else None
+        return Processors(
+            idle=idle + waiting,
+            working=user + low + system,
+            low=low,
+            softirq=interrupts + softirq - (own[5] + own[6] if own else 0.0),
+            stolen=stolen,
+            online=len(ticks),
+        )
+
+    def processes(self) -> Iterator[tuple[tuple[int, int], Process]]:
+        """Every process that can be seen from here, with its id and start time."""
+        for name in os.listdir(self.proc):  # noqa: PTH208, an object per entry costs more than the rest
+            if name.isdigit() and (text := read(f"{self.proc}/{name}/stat")) is not None:
+                started, process = parse_process(text)
+                yield (int(name), started), process
+
+    def threads(self, processes: Mapping[tuple[int, int], Process]) -> dict[int, Thread] | None:
+        """The threads that do the run's work, by id; None where the kernel does not say how long threads wait."""
+        endpoints = self.thread_at(f"{self.owner}/task/{self.thread}", ENDPOINTS_NAME)
+        if endpoints is None:
+            return None
+        children = descendants(processes, self.owner) - {self.owner, os.getpid()}
+        found = {ENDPOINTS: endpoints}
+        for (pid, _), process in processes.items():
+            if pid in children or is_softirq(process):
+                found |= self.threads_of(pid, process.name)
+        return found
+
+    def threads_of(self, pid: int, name: str) -> dict[int, Thread]:
+        """All threads of a process, each under the process's name."""
+        try:
+            numbers = os.listdir(self.proc / str(pid) / "task")  # noqa: PTH208
+        except OSError:
+            return {}
+        found = {int(number): self.thread_at(f"{pid}/task/{number}", name) for number in numbers}
+        return {number: thread for number, thread in found.items() if thread}
+
+    def thread_at(self, place: str, name: str) -> Thread | None:
+        """A thread, from its schedstat: nanoseconds run, nanoseconds waited, times begun. None if it is gone."""
+        text = read(f"{self.proc}/{place}/schedstat")
+        if text is None:
+            return None
+        ran, waited, _ = map(int, text.split())
+        return Thread(name, ran / 1e9, waited / 1e9)
+
+    def throttled_s(self) -> float | None:
+        """How long a quota has kept the run from its processors: the most of all control groups around it."""
+        folders = cpu_groups(self.owner, self.proc, self.cgroups)
+        found = [seconds for folder in folders for seconds in throttled_times(read(f"{folder}/cpu.stat"))]
+        return max(found, default=None)
+
+    def pressure_s(self) -> float | None:
+        """How long some task has waited, from /proc/pressure/cpu: the total of `some`, in microseconds."""
+        text = read(f"{self.proc}/pressure/cpu")
+        return int(text.split("total=")[1].split()[0]) / 1e6 if text else None
+
+
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+
+
+def read(path: str) -> str | None:
+    """A small file's text; None where it is not there, or not any more, or not to be read."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        return os.read(descriptor, 1 << 12).decode(errors="replace")
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+
+
+def parse_process(text: str) -> tuple[int, Process]:
+    """Start time in ticks, and the process, from its /proc/<pid>/stat. Its name may hold blanks and brackets."""
+    name, _, rest = text.partition("(")[2].rpartition(")")
+    fields = rest.split()
+    ran, nice, policy = int(fields[11]) + int(fields[12]), int(fields[16]), int(fields[38])
+    low = nice >= LOWER or policy in {IDLE_POLICY, BATCH_POLICY}
+    return int(fields[19]), Process(name, int(fields[1]), ran / TICKS_PER_S, low)
+
+
+def throttled_times(text: str | None) -> Iterator[float]:
+    """The seconds in a control group's cpu.stat.
+
+    Version 2 has `throttled_usec`, in microseconds, version 1 `throttled_time`, in nanoseconds.
+    """
+    for line in (text or "").splitlines():
+        name, _, value = line.partition(" ")
+        if name in THROTTLED:
+            yield int(value) / THROTTLED[name]
+
+
+THROTTLED = {"throttled_usec": 1e6, "throttled_time": 1e9}
+"""The units of each in a second."""
+
+
+def is_softirq(process: Process) -> bool:
+    """Whether it is a thread of the kernel that moves packets, which it does when an interrupt would take too long."""
+    return process.parent == KERNEL_THREADS and process.name.startswith(SOFTIRQ)
+
+
+def descendants(processes: Mapping[tuple[int, int], Process], owner: int) -> set[int]:
+    """The ids of the owner and of all processes that it started, itself or through processes that still live."""
+    children: dict[int, list[int]] = {}
+    for (pid, _), process in processes.items():
+        children.setdefault(process.parent, []).append(pid)
+    found, fresh = {owner}, [owner]
+    while fresh:
+        fresh = [child for pid in fresh for child in children.get(pid, ()) if child not in found]
+        found.update(fresh)
+    return found
+
+
+SCHEDSTAT, PRESSURE, IDLE = "schedstat", "pressure", "idle"
+"""What tells that a run waited: each thread's own account, that of the whole machine, or only that little was idle."""
+LISTED = 8
+"""How many of the others are kept of each second, the greatest first."""
+UNSEEN = ""
+"""The name of work that was done by no process that can be seen from here."""
+LEAST = 0.005
+"""Others that took a smaller share of the processors are left out."""
+
+
+@dataclass(frozen=True)
+class Consumer:
+    """Processes of one name that are not of this run: how many, and what share of all processors they took.
+
+    `low`: all of them are of lower priority than the run.
+    """
+
+    name: str
+    processes: int
+    share: float
+    low: bool
+
+
+@dataclass(frozen=True)
+class Second:
+    """What happened between two moments, a second apart.
+
+    Shares of the time of all processors: `free`, idle or taken by others; `spare`, idle or taken by work of a low
+    priority, which is known even where nobody tells who the others are; `stolen`, given by a hypervisor to other
+    machines.
+    Shares of the second: `endpoints` and `switches`, how long the endpoints' thread, or the worst of the threads that
+    move packets, was ready to run and had no processor, None where the kernel does not tell; `somebody_waited`, how
+    long any task of the machine did, which bounds both from above, None where pressure is not known; `throttled`, how
+    long a quota kept the run from a processor.
+    `parts`: what the parts of the kit used, and the rest of the machine.
+    """
+
+    start_s: float
+    end_s: float
+    processors: int
+    free: float
+    spare: float
+    endpoints: float | None = None
+    switches: float | None = None
+    somebody_waited: float | None = None
+    stolen: float = 0.0
+    throttled: float = 0.0
+    others: tuple[Consumer, ...] = ()
+    parts: tuple[Part, ...] = ()
+
+    @property
+    def source(self) -> str:
+        """What tells whether the run waited in this second."""
+        if self.endpoints is not None:
+            return SCHEDSTAT
+        return PRESSURE if self.somebody_waited is not None else IDLE
+
+
+def second(earlier: Moment, later: Moment, owner: int) -> Second:
+    """What happened between two moments in the run whose process is `owner`."""
+    passed_s = max(later.at_s - earlier.at_s, 1e-9)
+    capacity_s = passed_s * later.processors.online
+    then, now = earlier.processors, later.processors
+    took = dict(ran(earlier.processes, later.processes))
+    own = descendants(later.processes, owner)
+    others = {key: s for key, s in took.items() if key[0] not in own and not is_softirq(later.processes[key])}
+    unseen = max(0.0, now.working - then.working - sum(took.values()))
+    # The kernel charges what interrupts do, which is the run's work, also to whomever they interrupt. So others had no
+    # more than what is neither idle nor the run's.
+    idle = now.idle - then.idle
+    own_s = sum(s for key, s in took.items() if key[0] in own) + now.softirq - then.softirq
+    lent = min(sum(others.values()) + unseen, max(0.0, capacity_s - idle - own_s))
+    busy_s = max(capacity_s - idle, 1e-9)
+    endpoints, switches = waits(earlier.threads, later.threads, passed_s, share(sum(others.values()) + unseen, busy_s))
+    return Second(
+        start_s=earlier.at_s,
+        end_s=later.at_s,
+        processors=now.online,
+        free=share(idle + lent, capacity_s),
+        spare=share(idle + now.low - then.low, capacity_s),
+        endpoints=endpoints,
+        switches=switches,
+        somebody_waited=optional_share(earlier.pressure_s, later.pressure_s, passed_s),
+        stolen=share(now.stolen - then.stolen, capacity_s),
+        throttled=optional_share(earlier.throttled_s, later.throttled_s, passed_s) or 0.0,
+        others=consumers(others, later.processes, capacity_s, unseen),
+        parts=parts_of(earlier.usages, later.usages, passed_s, now.softirq - then.softirq, lent),
+    )
+
+
+Processes = Mapping[tuple[int, int], Process]
+
+
+def ran(earlier: Processes, later: Processes) -> Iterator[tuple[tuple[int, int], float]]:
+    """How many seconds each process that still lives ran between two moments; those that did not run are left out."""
+    for key, process in later.items():
+        seconds = process.ran_s - (earlier[key].ran_s if key in earlier else 0.0)
+        if seconds > 0:
+            yield key, seconds
+
+
+def consumers(
+    others: Mapping[tuple[int, int], float], processes: Processes, capacity_s: float, unseen_s: float
+) -> tuple[Consumer, ...]:
+    """The others that took most, by name, the greatest first."""
+    names: dict[str, list[tuple[int, int]]] = {}
+    for key in others:
+        names.setdefault(processes[key].name, []).append(key)
+    found = [Consumer(UNSEEN, 0, share(unseen_s, capacity_s), low=False)]
+    for name, keys in names.items():
+        took = share(sum(others[key] for key in keys), capacity_s)
+        found.append(Consumer(name, len(keys), took, low=all(processes[key].low for key in keys)))
+    listed = sorted((each for each in found if each.share >= LEAST), key=lambda each: -each.share)
+    return tuple(listed[:LISTED])
+
+
+Threads = Mapping[int, Thread] | None
+
+
+def waits(earlier: Threads, later: Threads, passed_s: float, by_others: float) -> tuple[float | None, float | None]:
+    """The share of the time that the endpoints' thread waited, and the greatest share of a thread that moves packets.
+
+    The run's own processes (simple_switch, tcpreplay) also wait for each other, even where nothing is wrong. Of their
+    waiting only a part counts, `by_others`, which is the part of all work meanwhile that others did.
+    """
+    if earlier is None or later is None or ENDPOINTS not in later:
+        return None, None
+    found = {
+        number: share(thread.waited_s - earlier[number].waited_s, passed_s) * (1 if is_alone(thread) else by_others)
+        for number, thread in later.items()
+        if number in earlier
+    }
+    return found.pop(ENDPOINTS, None), max(found.values(), default=0.0)
+
+
+def is_alone(thread: Thread) -> bool:
+    """Whether a thread has its processor to itself within the run, as the endpoints' and each softirq thread do."""
+    return thread.name == ENDPOINTS_NAME or thread.name.startswith(SOFTIRQ)
+
+
+def share(seconds: float, of_s: float) -> float:
+    """A part of some time, cut to 0 to 1: the kernel's clocks are not read at one and the same moment."""
+    return min(1.0, max(0.0, seconds / of_s))
+
+
+def optional_share(earlier_s: float | None, later_s: float | None, of_s: float) -> float | None:
+    """The share by which a count of seconds grew; None where it is not known."""
+    return None if earlier_s is None or later_s is None else share(later_s - earlier_s, of_s)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part in a second: how many processors it had on average, and its memory at the end, in bytes."""
+
+    name: str
+    processors: float
+    memory_bytes: int
+
+
+def parts_of(
+    earlier: Usages | None, later: Usages | None, passed_s: float, kernel_s: float, rest_s: float
+) -> tuple[Part, ...]:
+    """What each part used between two moments, without the parts that there are not; none where that was not read.
+
+    `kernel_s` and `rest_s`: for how long packets were moved in the kernel, and others than the run's living processes
+    had processors.
+    """
+    if earlier is None or later is None:
+        return ()
+    ran_s = dict.fromkeys((KERNEL, REST, *(usage.part for usage in later.processes.values())), 0.0)
+    ran_s |= {KERNEL: kernel_s, REST: rest_s}
+    memory = Counter({KERNEL: later.kernel_bytes})
+    for pid, usage in later.processes.items():
+        before = earlier.processes.get(pid)
+        ran_s[usage.part] += usage.ran_s - (before.ran_s if before else 0.0)
+        memory[usage.part] += usage.memory_bytes
+    gone_s = sum(usage.ran_s for pid, usage in earlier.processes.items() if pid not in later.processes)
+    # Those that begin and end within a second are seen only in what their parent has waited for, such as a tcpreplay.
+    ended_s = max(0.0, later.ended_s - earlier.ended_s - gone_s)
+    ran_s[HOSTS] = ran_s.get(HOSTS, 0.0) + ended_s
+    ran_s[REST] -= ended_s
+    memory[REST] = max(0, later.machine_bytes - memory.total())
+    return tuple(Part(name, max(0.0, ran_s[name]) / passed_s, memory[name]) for name in PARTS if name in ran_s)
+
+
+class PartsOfSecond(Protocol):
+    """A second of a run (`processor_seconds.Second`)."""
+
+    @property
+    def start_s(self) -> float:
+        """When it began."""
+
+    @property
+    def end_s(self) -> float:
+        """When it ended."""
+
+    @property
+    def processors(self) -> int:
+        """How many processors there were."""
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """What each part used."""
+
+
+def part_series(seconds: Sequence[PartsOfSecond], since_s: float) -> dict[str, Any] | None:
+    """The series of all parts as `run.json` has them, in seconds from `since_s`; None where nothing was read."""
+    told = [second for second in seconds if second.parts]
+    if not told:
+        return None
+    found = [{part.name: part for part in second.parts} for second in told]
+    none = Part("", 0.0, 0)
+    return {
+        "processors": told[-1].processors,
+        "starts_s": [round(second.start_s - since_s, 3) for second in told],
+        "ends_s": [round(second.end_s - since_s, 3) for second in told],
+        "parts": {
+            name: {
+                "processors": [round(parts.get(name, none).processors, 4) for parts in found],
+                "memory_bytes": [parts.get(name, none).memory_bytes for parts in found],
+            }
+            for name in PARTS
+            if any(name in parts for parts in found)
+        },
+    }
+
+
+WORKERS_AND_PS = "workers and PS"
+KERNEL = "switches and links in the kernel"
+SIMPLE_SWITCH = "simple_switch"
+HOSTS = "tcpreplay and hosts' shells"
+MEASURING = "measuring"
+REST = "the rest of the machine"
+PARTS = (WORKERS_AND_PS, KERNEL, SIMPLE_SWITCH, HOSTS, MEASURING, REST)
+"""The parts of the kit, and what is not of the kit."""
+
+
+class Usage(NamedTuple):
+    """The part that a process belongs to, for how many seconds it has run, and its memory in bytes."""
+
+    part: str
+    ran_s: float
+    memory_bytes: int
+
+
+@dataclass(frozen=True)
+class Usages:
+    """What a run uses at a moment: each process by its id, and the programs in the kernel.
+
+    `ended_s`: for how long those ran that have ended and that the owner has waited for. `machine_bytes`: the memory
+    that the whole machine uses.
+    """
+
+    processes: Mapping[int, Usage]
+    ended_s: float = 0.0
+    kernel_bytes: int = 0
+    machine_bytes: int = 0
+
+
+class UsageReader:
+    """Reads what the processes of a run use. `owner` is the process of the run, in which its endpoints are."""
+
+    def __init__(self, owner: int) -> None:
+        self.owner = owner
+        self.known: dict[int, psutil.Process] = {}
+        self.kernel_bytes = locked_bytes(owner)
+        """The programs and maps in the kernel, which stay as they are during a run."""
+
+    def read(self, names: Mapping[int, str]) -> Usages:
+        """What these processes use now, which are all of the run, by their ids and names."""
+        self.known = {pid: process for pid in names if (process := self.known.get(pid) or process_of(pid))}
+        processes, ended_s = dict[int, Usage](), 0.0
+        for pid, process in self.known.items():
+            with suppress(psutil.Error):  # it has ended meanwhile
+                times, memory = process.cpu_times(), process.memory_info()
+                part = self.part_of(pid, names[pid])
+                processes[pid] = Usage(part, times.user + times.system, memory.rss - memory.shared)
+                if pid == self.owner:
+                    ended_s = times.children_user + times.children_system
+        return Usages(processes, ended_s, self.kernel_bytes, psutil.virtual_memory().used)
+
+    def part_of(self, pid: int, name: str) -> str:
+        """The part of the kit that a process of the run belongs to."""
+        if pid == self.owner:
+            return WORKERS_AND_PS
+        if pid == os.getpid() or name == "tcpdump":
+            return MEASURING
+        return SIMPLE_SWITCH if name.startswith(SIMPLE_SWITCH) else HOSTS
+
+
+def process_of(pid: int) -> psutil.Process | None:
+    """The process with this id; None if it is gone."""
+    with suppress(psutil.Error):
+        return psutil.Process(pid)
+    return None
+
+
+def locked_bytes(pid: int) -> int:
+    """The memory that the kernel keeps for the eBPF maps and programs to which a process has descriptors."""
+    total = 0
+    with suppress(OSError):
+        for file in Path(f"/proc/{pid}/fdinfo").iterdir():
+            with suppress(OSError):
+                lines = (line.partition(":") for line in file.read_text().splitlines())
+                total += sum(int(value) for key, _, value in lines if key == "memlock")
+    return total
