@@ -15,9 +15,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from inakit.experiments.api.display import Picture
     from inakit.experiments.api.fabrics import fabric, job
-    from inakit.experiments.api.pictures import Picture
-    from inakit.experiments.api.plans import Prepared, plan
+    from inakit.experiments.api.plans import PlannedRun, plan
     from inakit.experiments.api.runs import Comparison, Result, compare, run
     from inakit.experiments.api.studies import StudyResults, study
     from inakit.planner.core.check import check
@@ -56,8 +56,8 @@ __all__ = [
     "Picture",
     "Plan",
     "PlanError",
+    "PlannedRun",
     "Prediction",
-    "Prepared",
     "Problem",
     "Result",
     "RunError",
@@ -77,23 +77,23 @@ __all__ = [
 ]
 
 _HOMES = {
-    "experiments.api.fabrics": ("fabric", "job"),
-    "experiments.api.pictures": ("Picture",),
-    "experiments.api.plans": ("Prepared", "plan"),
-    "experiments.api.runs": ("Comparison", "Result", "compare", "run"),
-    "experiments.api.studies": ("StudyResults", "study"),
-    "planner.core.check": ("check",),
-    "planner.core.evaluate": ("Prediction", "evaluate"),
-    "planner.core.method": ("Method", "Options"),
-    "planner.core.plan": ("Plan",),
-    "planner.core.problem": ("Job", "Problem"),
-    "planner.trees.from_paths": ("plan_from_paths",),
-    "planner.trees.unfolding": ("unfold",),
-    "topo.errors": (
+    "inakit.experiments.api.fabrics": ("fabric", "job"),
+    "inakit.experiments.api.display": ("Picture",),
+    "inakit.experiments.api.plans": ("PlannedRun", "plan"),
+    "inakit.experiments.api.runs": ("Comparison", "Result", "compare", "run"),
+    "inakit.experiments.api.studies": ("StudyResults", "study"),
+    "inakit.planner.core.check": ("check",),
+    "inakit.planner.core.evaluate": ("Prediction", "evaluate"),
+    "inakit.planner.core.method": ("Method", "Options"),
+    "inakit.planner.core.plan": ("Plan",),
+    "inakit.planner.core.problem": ("Job", "Problem"),
+    "inakit.planner.trees.from_paths": ("plan_from_paths",),
+    "inakit.planner.trees.unfolding": ("unfold",),
+    "inakit.topo.errors": (
         *("FabricError", "InakitError", "InputError", "MachineError", "OutputError"),
         *("PlanError", "RunError", "SolverError", "UnsupportedError"),
     ),
-    "topo.fabric.fabric": ("Fabric",),
+    "inakit.topo.fabric.fabric": ("Fabric",),
 }
 """The module of every stable name."""
 
@@ -101,7 +101,7 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     for module, names in _HOMES.items():
         if name in names:
-            return getattr(import_module(f"inakit.{module}"), name)
+            return getattr(import_module(module), name)
     raise AttributeError(f"module 'inakit' has no attribute '{name}'")
 
 

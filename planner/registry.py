@@ -13,15 +13,14 @@ from importlib import import_module
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from inakit.planner.core.method import Method, Options
-from inakit.planner.core.option_texts import with_options
+from inakit.planner.core.method import Method, Options, with_options
 from inakit.planner.own_planners import OwnPlanner, is_path, name_of, of_folder, of_packages, of_path, with_clashes
 from inakit.topo.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
-    from inakit.planner.methods.p4inc_aoi.method import Scheduler
+    from inakit.planner.methods.p4inc_aoi.schedulers import Scheduler
 
-SCHEDULER = "p4inc_aoi.method:Scheduler"
+SCHEDULER = "p4inc_aoi.schedulers:Scheduler"
 
 
 def imported(function: str, beside: str = "") -> Any:
@@ -54,26 +53,26 @@ class Line:
 
 
 KIT: Mapping[str, Line] = {
-    "aro": Line("aggregator-aware routing, exact for any number of tasks (ARO)", "aro.method:plan", "AroOptions"),
-    "aro-unaware": Line("aro as if switches had one pipeline, for comparison (ARO)", "aro.method:plan_unaware"),
+    "aro": Line("aggregator-aware routing, exact for any number of tasks (ARO)", "aro.aro:plan", "AroOptions"),
+    "aro-unaware": Line("aro as if switches had one pipeline, for comparison (ARO)", "aro.aro:plan_unaware"),
     "forest": Line(
-        "several trees per task, each with a part of the gradient (ours)", "forest.method:plan", "ForestOptions"
+        "several trees per task, each with a part of the gradient (ours)", "forest.forest:plan", "ForestOptions"
     ),
     "forest-any": Line(
-        "any number of trees per task: the best of any plan of trees, proven (ours)", "forest.method:plan_any"
+        "any number of trees per task: the best of any plan of trees, proven (ours)", "forest.forest:plan_any"
     ),
     "atp": Line("aggregation at the ToR only, ECMP (ATP)", "atp:plan", "AtpOptions"),
     "geryon": Line("atp's routes without aggregation (Geryon)", "atp:plan_geryon"),
-    "inart": Line("each gradient summed at most once, at any switch (InArt)", "inart.method:plan", "InartOptions"),
-    "inart-equal": Line("inart with equal shares for all PSs (R-InArt)", "inart.method:plan_equal", "InartOptions"),
+    "inart": Line("each gradient summed at most once, at any switch (InArt)", "inart.inart:plan", "InartOptions"),
+    "inart-equal": Line("inart with equal shares for all PSs (R-InArt)", "inart.inart:plan_equal", "InartOptions"),
     "inart-forest": Line(
-        "inart with several trees for each PS (ours)", "inart.several_trees:plan", "InartForestOptions"
+        "inart with several trees for each PS (ours)", "inart.inart_forest:plan", "InartForestOptions"
     ),
     "atp-tor": Line("atp without its second level at the PS's ToR (InArt's ATP)", "atp:plan_tor"),
     "random": Line("each task through one INA switch drawn at random (ARO's RANDOM)", "ecmp:plan_random"),
     "aggtree": Line("each flow by the least used uplink of its ToR (AggTree)", "ecmp:plan_aggtree"),
     "aggtree-balanced": Line("aggtree that minds all links of a path (ours)", "ecmp:plan_balanced"),
-    "goat": Line("sub-models, each summed by switches with memory for it (GOAT)", "goat.method:plan", "GoatOptions"),
+    "goat": Line("sub-models, each summed by switches with memory for it (GOAT)", "goat.goat:plan", "GoatOptions"),
     "grid": Line("an aggregator for each worker by linear program, summed once (GRID)", "grid:plan", "GridOptions"),
     "grid-capped": Line(
         "grid whose switches leave to the PS what is too much (GRID)", "grid:plan_capped", "GridOptions"
@@ -83,33 +82,25 @@ KIT: Mapping[str, Line] = {
     ),
     "paring": Line("a Steiner tree of hops over the aggregators (PARING)", "paring:plan", "ParingOptions"),
     "spar": Line("aggregation at the nearest ToR, summed once (SPAR)", "spar:plan", "OverlayOptions"),
-    "soar": Line("the best k switches of a static tree, by dynamic program (SOAR)", "soar.method:plan", "SoarOptions"),
-    "inarouting": Line("routes of all jobs together, rounded and re-routed (INARouting)", "inarouting.method:plan"),
-    "inarouting-opt": Line("the same by integer program (INARouting-Opt)", "inarouting.method:plan_optimum"),
+    "soar": Line("the best k switches of a static tree, by dynamic program (SOAR)", "soar:plan", "SoarOptions"),
+    "inarouting": Line("routes of all jobs together, rounded and re-routed (INARouting)", "inarouting:plan"),
+    "inarouting-opt": Line("the same by integer program (INARouting-Opt)", "inarouting:plan_optimum"),
     "sharp": Line("one static tree of the fabric, its root in a switch (SHARP)", "sharp:plan"),
     "lbmm": Line("no aggregation, load balance min-min (LBMM)", "lbmm:plan"),
-    "ring": Line(
-        "end hosts only: a ring through all racks (Patarasuk and Yuan; NCCL)", "collectives.planners:plan_ring"
-    ),
-    "ring-ecmp": Line("ring with paths by ECMP's hash", "collectives.planners:plan_ring_ecmp"),
-    "ring-random": Line("ring of random order, with ECMP", "collectives.planners:plan_ring_random"),
+    "ring": Line("end hosts only: a ring through all racks (Patarasuk and Yuan; NCCL)", "collectives:plan_ring"),
+    "ring-ecmp": Line("ring with paths by ECMP's hash", "collectives:plan_ring_ecmp"),
+    "ring-random": Line("ring of random order, with ECMP", "collectives:plan_ring_random"),
     "halving-doubling": Line(
         "end hosts only: exchange of halves, or of all if that is short (Thakur et al.)",
-        "collectives.planners:plan_halving_doubling",
+        "collectives:plan_halving_doubling",
     ),
     "halving-doubling-best": Line(
-        "halving-doubling with the best order of ranks found", "collectives.planners:plan_halving_doubling_best"
+        "halving-doubling with the best order of ranks found", "collectives:plan_halving_doubling_best"
     ),
-    "double-tree": Line(
-        "end hosts only: two binary trees (Sanders et al.; NCCL)", "collectives.planners:plan_double_tree"
-    ),
-    "double-tree-best": Line(
-        "double-tree with the best order of ranks found", "collectives.planners:plan_double_tree_best"
-    ),
-    "hierarchical": Line(
-        "end hosts only: rings in racks, and among them (NCCL)", "collectives.planners:plan_hierarchical"
-    ),
-    "ps-sharded": Line("end hosts only: a PS in every worker (BytePS)", "collectives.planners:plan_ps_sharded"),
+    "double-tree": Line("end hosts only: two binary trees (Sanders et al.; NCCL)", "collectives:plan_double_tree"),
+    "double-tree-best": Line("double-tree with the best order of ranks found", "collectives:plan_double_tree_best"),
+    "hierarchical": Line("end hosts only: rings in racks, and among them (NCCL)", "collectives:plan_hierarchical"),
+    "ps-sharded": Line("end hosts only: a PS in every worker (BytePS)", "collectives:plan_ps_sharded"),
     "aro-acc": Line("the paper's ARO model as printed, with SRO, APP, QSR", "aro.variants:plan_acc", "LiteralOptions"),
     "aro-sro": Line("the paper's ARO model as printed, with SRO, QSR", "aro.variants:plan_sro", "LiteralOptions"),
     "aro-app": Line("the paper's ARO model as printed, with APP, QSR", "aro.variants:plan_app", "LiteralOptions"),
@@ -119,13 +110,13 @@ KIT: Mapping[str, Line] = {
 """The kit's planners, in the order in which they are listed."""
 
 SCHEDULERS: Mapping[str, Line] = {
-    "noINC-FCFS": Line("first come, first served; no INC", "p4inc_aoi.method:no_inc_first_come"),
-    "INC-FCFS": Line("first come, first served", "p4inc_aoi.method:inc_first_come"),
-    "noINC-TW": Line("the paper's time window; no INC", "p4inc_aoi.method:no_inc_time_window"),
-    "INC-TW": Line("the paper's time window (Algorithms 1 to 3)", "p4inc_aoi.method:inc_time_window"),
-    "INC-TW-NoRecon": Line("INC-TW on circuits that never change", "p4inc_aoi.method:without_reconfiguration"),
-    "pack": Line("our own: jobs packed into slots, again and again", "p4inc_aoi.method:packed"),
-    "milp": Line("Eqs. (1) to (11), to the optimum or with its gap", "p4inc_aoi.milp.exact:optimise"),
+    "noINC-FCFS": Line("first come, first served; no INC", "p4inc_aoi.schedulers:no_inc_first_come"),
+    "INC-FCFS": Line("first come, first served", "p4inc_aoi.schedulers:inc_first_come"),
+    "noINC-TW": Line("the paper's time window; no INC", "p4inc_aoi.schedulers:no_inc_time_window"),
+    "INC-TW": Line("the paper's time window (Algorithms 1 to 3)", "p4inc_aoi.schedulers:inc_time_window"),
+    "INC-TW-NoRecon": Line("INC-TW on circuits that never change", "p4inc_aoi.schedulers:without_reconfiguration"),
+    "pack": Line("our own: jobs packed into slots, again and again", "p4inc_aoi.schedulers:packed"),
+    "milp": Line("Eqs. (1) to (11), to the optimum or with its gap", "p4inc_aoi.milp:optimise"),
 }
 """Schedulers of optical circuits, by the names of P4INC-AOI's figures."""
 

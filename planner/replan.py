@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from inakit.planner.core.loads import sending_rate_bps
 from inakit.planner.core.method import Options
 from inakit.planner.core.plan import AggregationTree, Plan
 from inakit.planner.core.problem import Problem
-from inakit.planner.core.rates.loads import sending_rate_bps
-from inakit.planner.install.background_entries import Flow
-from inakit.planner.methods.inart.method import plan_routes
+from inakit.planner.install.fault_entries import Flow
+from inakit.planner.methods.inart.inart import plan_routes
+from inakit.planner.methods.inart.inart_forest import plan_trees
 from inakit.planner.methods.inart.residual import Background, background_of_flows, residual
-from inakit.planner.methods.inart.several_trees import plan_trees
 from inakit.planner.registry import find_method
 from inakit.planner.trees.headroom import with_room_for_results
 from inakit.planner.trees.summed_once import SplitTask

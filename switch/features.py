@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from inakit.switch.control.match_rules import KEY_TYPES
+from inakit.switch.control.entry_check import KEY_TYPES
 from inakit.switch.fast.compile.actions.actions import PRIMITIVES as COMPILED_PRIMITIVES
 from inakit.switch.fast.compile.expressions.calculations import ALGORITHMS as COMPILED_ALGORITHMS
 from inakit.switch.fast.compile.expressions.header_expressions import REWRITTEN
@@ -21,7 +21,7 @@ from inakit.switch.interpret.expressions.hash_functions import ALGORITHMS
 from inakit.switch.interpret.expressions.operators import OPERATORS
 from inakit.switch.interpret.parser.parser_operations import PARSER_OPERATIONS
 from inakit.switch.program.read import read_program
-from inakit.switch.program.v1model import STANDARD_METADATA
+from inakit.switch.program.expressions import STANDARD_METADATA
 from inakit.switch.running_switch import PROGRAM
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from inakit.switch.handle import Handle
 from inakit.switch.program.program import Program
-from inakit.switch.program.source_hashes import check_sources
+from inakit.switch.program.read import check_sources
 from inakit.switch.running_switch import PROGRAM, SwitchView
 from inakit.topo.errors import MachineError, unknown_name
 

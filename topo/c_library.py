@@ -2,6 +2,8 @@
 
 Results are kept under the user's cache directory by the hash of everything that goes into them. They are put there by
 a rename, so that any number of processes may build at once.
+
+One thread for all calls of a kind, for as long as the process lasts.
 """
 
 from __future__ import annotations
@@ -15,7 +17,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 from inakit.topo.errors import MachineError, OutputError, RunError, writing
@@ -153,3 +158,13 @@ def find(compiler: Compiler) -> str:
             return found
     names = " or ".join(compiler.programs)
     raise MachineError(f"{names} is not installed, and P4 programs are compiled with it: apt install clang")
+
+
+def lasting_thread(name: str) -> Callable[[], ThreadPoolExecutor]:
+    """A function that gives one thread of this name, which starts with its first call.
+
+    A forked process has no other thread than its first, and gets one of its own.
+    """
+    thread = cache(lambda: ThreadPoolExecutor(1, thread_name_prefix=name))
+    os.register_at_fork(after_in_child=thread.cache_clear)
+    return thread

@@ -10,11 +10,10 @@ from inakit.experiments.run.scenario import FabricChoice, JobChoice, tell_once
 from inakit.planner.core.files import load_jobs
 from inakit.planner.core.problem import Job, Problem
 from inakit.topo.errors import FabricError, InputError
-from inakit.topo.fabric.clos import DEFAULT_CAPACITY_BPS
 from inakit.topo.fabric.fabric import Fabric
-from inakit.topo.fabric.generators import named_fabric
+from inakit.topo.fabric.generators import DEFAULT_CAPACITY_BPS, named_fabric
 from inakit.topo.files.fabrics import fabric_of_graph
-from inakit.traffic.wire.frames import FRAGMENT
+from inakit.traffic.wire.packet_format import FRAGMENT
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -5,21 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from inakit.experiments.api.display import Picture, picture_of, table
 from inakit.experiments.api.fabrics import Jobs, problem_of
-from inakit.experiments.api.markup import table
-from inakit.experiments.api.pictures import Picture, picture_of
 from inakit.experiments.run.planning import describe, write_plan
-from inakit.planner.core.evaluate import Prediction, evaluate
+from inakit.planner.core.evaluate import Prediction
 from inakit.planner.core.method import AFTERWARDS, Method, Options
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
-from inakit.planner.install.plan_entries import check_limits, entries
+from inakit.planner.prepared import Prepared, prepare
 from inakit.planner.registry import by_name, find_method
-from inakit.planner.trees.headroom import as_run
 from inakit.switch.entries import Entries
 from inakit.topo.errors import InputError, unknown_name
 from inakit.topo.fabric.fabric import Fabric
@@ -29,36 +26,50 @@ Planner = str | Method[Any] | Callable[[Problem, Options], Plan]
 
 
 @dataclass(frozen=True)
-class Prepared:
-    """A plan for a problem, ready to run: with its prediction, its table entries, and what was said of its rates.
-
-    `plan` has the rates of a run in `mode`: those of the method, lowered where results need room (`notes` say so).
-    """
+class PlannedRun:
+    """The plan of a planner for a problem, ready to run, with its prediction and its table entries."""
 
     name: str
-    problem: Problem
-    plan: Plan
-    mode: str = "reliable"
+    prepared: Prepared
     seed: int = 0
-    notes: tuple[str, ...] = ()
 
-    @cached_property
+    @property
+    def problem(self) -> Problem:
+        """The fabric and the jobs."""
+        return self.prepared.problem
+
+    @property
+    def plan(self) -> Plan:
+        """The plan at the rates of a run: those of the method, lowered where results need room (`notes` say so)."""
+        return self.prepared.plan
+
+    @property
+    def mode(self) -> str:
+        """``"reliable"`` or ``"replay"``."""
+        return self.prepared.mode
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Why rates are not those of the method, a line each."""
+        return self.prepared.notes
+
+    @property
     def prediction(self) -> Prediction:
         """The planned figures: rates in bit/s, sizes in bytes, times in seconds, for one iteration of every job."""
-        return evaluate(self.problem, self.plan)
+        return self.prepared.prediction
 
-    @cached_property
+    @property
     def entries(self) -> Entries:
         """The table entries of every switch."""
-        return entries(self.problem, self.plan)
+        return self.prepared.entries
 
     def picture(self) -> Picture:
         """The fabric with the plan's trees and link loads."""
-        return picture_of(self.problem, self.plan, f"{self.name} on {self.problem.fabric.name}")
+        return picture_of(self.prepared, f"{self.name} on {self.problem.fabric.name}")
 
     def save(self, folder: str | Path) -> Path:
         """Write `plan.json`, `fabric.yml`, `jobs.yml` and the entries into a folder; its path. Raises `OutputError`."""
-        write_plan(Path(folder), self.problem, self.plan, self.entries)
+        write_plan(Path(folder), self.prepared)
         return Path(folder)
 
     @property
@@ -98,7 +109,7 @@ def plan(
     headroom: str = AFTERWARDS,
     seed: int = 0,
     **options: Any,
-) -> Prepared:
+) -> PlannedRun:
     """Decide where gradients are aggregated and how they are routed.
 
     Parameters
@@ -122,7 +133,7 @@ def plan(
 
     Returns
     -------
-    Prepared
+    PlannedRun
         The plan, checked by code that no planner shares; it shows itself in a notebook.
 
     Raises
@@ -142,7 +153,7 @@ def plan(
     return prepared(problem_of(fabric, jobs), planner, mode, headroom, seed, options)
 
 
-def prepared(problem: Problem, planner: Planner, mode: str, headroom: str, seed: int, options: Any) -> Prepared:
+def prepared(problem: Problem, planner: Planner, mode: str, headroom: str, seed: int, options: Any) -> PlannedRun:
     """The plan of a planner for a problem. Raises `InputError`, `PlanError`."""
     name, method = named_method(planner)
     known = [field.name for field in fields(method.options)]
@@ -150,9 +161,7 @@ def prepared(problem: Problem, planner: Planner, mode: str, headroom: str, seed:
         if option not in known:
             raise unknown_name(f"option of planner '{name}'", option, known)
     made = method.plan(problem, method.options(seed=seed, headroom=headroom, **options))
-    check_limits(problem.fabric, made)
-    run = as_run(problem, made, mode)
-    return Prepared(name, problem, run.plan, mode, seed, (run.said,) if run.said else ())
+    return PlannedRun(name, prepare(problem, made, mode), seed)
 
 
 def named_method(planner: Planner) -> tuple[str, Method[Any]]:
@@ -178,9 +187,9 @@ def own_name(function: Any) -> str:
 
 def all_prepared(
     problem: Problem, planners: Iterable[Planner], mode: str, headroom: str, seed: int
-) -> dict[str, Prepared]:
+) -> dict[str, PlannedRun]:
     """The plans of several planners by their names. Raises `InputError` for two of the same name."""
-    found: dict[str, Prepared] = {}
+    found: dict[str, PlannedRun] = {}
     for planner in planners:
         made = prepared(problem, planner, mode, headroom, seed, {})
         if made.name in found:

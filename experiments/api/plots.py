@@ -7,10 +7,9 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from inakit.experiments.papers.common.drawing import figure
+from inakit.experiments.papers.common.drawing import BARS, Panel, figure
 from inakit.experiments.papers.common.estimates import MISSING, Estimate, exact
-from inakit.experiments.papers.common.panels import BARS, Panel
-from inakit.experiments.styles.method_styles import styles_of
+from inakit.experiments.report.method_styles import styles_of
 
 SHOWN = {
     "sending_rate_bps": ("sending rate (Mbit/s)", 1e6),

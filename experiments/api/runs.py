@@ -12,14 +12,12 @@ from weakref import finalize
 
 from rich.console import Console
 
+from inakit.experiments.api.display import Picture, frame, table
 from inakit.experiments.api.fabrics import Jobs, problem_of
-from inakit.experiments.api.frames import frame
-from inakit.experiments.api.markup import table
-from inakit.experiments.api.pictures import Picture
-from inakit.experiments.api.plans import Planner, Prepared, all_prepared
+from inakit.experiments.api.plans import PlannedRun, Planner, all_prepared
 from inakit.experiments.emulate.emulate import Emulation
 from inakit.experiments.emulate.emulate import run as emulated
-from inakit.experiments.faults.faults_file import faults_from, load_faults
+from inakit.experiments.faults import faults_from, load_faults
 from inakit.experiments.report.write import PAGE
 from inakit.experiments.run.outcome import planned_figures
 from inakit.planner.core.method import AFTERWARDS
@@ -29,7 +27,7 @@ from inakit.topo.fabric.fabric import Fabric
 if TYPE_CHECKING:
     import pandas
 
-    from inakit.experiments.faults.fault_plan import FaultPlan
+    from inakit.experiments.faults import FaultPlan
     from inakit.planner.core.problem import Problem
 
 Faults = str | Path | Mapping[str, Any] | None
@@ -63,7 +61,7 @@ class Result:
     run that is not VALID are no results. `folder` has all files of the run.
     """
 
-    plan: Prepared
+    plan: PlannedRun
     planned: Mapping[str, Any]
     measured: Mapping[str, Any] = field(default_factory=dict)
     verdict: str = "PLANNED"
@@ -201,7 +199,12 @@ def copied_report(folder: Path | None, path: str | Path) -> Path:
 
 
 def run(
-    plan: Prepared, world: str = "virtual", *, faults: Faults = None, results: str | Path | None = None, **options: Any
+    plan: PlannedRun,
+    world: str = "virtual",
+    *,
+    faults: Faults = None,
+    results: str | Path | None = None,
+    **options: Any,
 ) -> Result:
     """Run a plan on real packets: build its network in a world, install its entries, send gradients, measure, judge.
 
@@ -278,13 +281,13 @@ def compare(
     return Comparison(problem, {name: Result(plan, plan_figures(plan)) for name, plan in plans.items()})
 
 
-def plan_figures(plan: Prepared) -> dict[str, Any]:
+def plan_figures(plan: PlannedRun) -> dict[str, Any]:
     """The planned figures of a plan, as `run.json` has them."""
     return planned_figures(plan.prediction)
 
 
 def ran(
-    plans: Mapping[str, Prepared], world: str, faults: Faults, results: str | Path | None, options: Mapping[str, Any]
+    plans: Mapping[str, PlannedRun], world: str, faults: Faults, results: str | Path | None, options: Mapping[str, Any]
 ) -> Comparison:
     """Run plans of the same problem one after another, as `inakit emulate` does, without printing."""
     first = next(iter(plans.values()))
@@ -302,13 +305,13 @@ def ran(
         faults=fault_plan(faults, first.problem),
         **options,
     )
-    record = emulated(emulation, Console(quiet=True), {name: plan.plan for name, plan in plans.items()})
+    record = emulated(emulation, Console(quiet=True), {name: plan.prepared for name, plan in plans.items()})
     folder = (emulation.results / "latest").resolve()
     found = {name: result(plan, record.planners[name], folder, kept) for name, plan in plans.items()}
     return Comparison(first.problem, found, folder)
 
 
-def result(plan: Prepared, entry: Mapping[str, Any], folder: Path, kept: KeptFolder | None) -> Result:
+def result(plan: PlannedRun, entry: Mapping[str, Any], folder: Path, kept: KeptFolder | None) -> Result:
     """The result of a plan, from its entry in `run.json`."""
     return Result(
         plan, entry["planned"], entry["measured"], str(entry["verdict"]), tuple(entry["reasons"]), folder, kept

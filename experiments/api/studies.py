@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from inakit.experiments.api.frames import frame
-from inakit.experiments.api.markup import table
-from inakit.experiments.api.pictures import Picture
+from inakit.experiments.api.display import Picture, frame, table
 from inakit.experiments.study.study import Study, kept_in, run_study
 from inakit.experiments.study.study_file import load_study, study_from
 from inakit.experiments.study.summary import DEFAULT_SHOWN, counting, groups_of, labelled

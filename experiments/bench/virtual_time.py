@@ -2,10 +2,13 @@
 
 A packet-hop is a packet that has crossed a link. One run gives both figures, and so of the same packets: its processor
 time is also taken inside the calls that give packets to the engine and let its time pass.
+
+`inakit calibrate --curve --switch virtual`: how time and memory grow with a fat-tree that runs in virtual time.
 """
 
 from __future__ import annotations
 
+import resource
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,14 +16,15 @@ from dataclasses import dataclass, field
 
 from rich.table import Table
 
-from inakit.experiments.bench.measure import Measurement
-from inakit.experiments.bench.trial import WORKLOADS
+from inakit.experiments.bench.switch_rates import WORKLOADS, Measurement
+from inakit.experiments.calibrate.limit import Curve, Quantity
 from inakit.experiments.run.planning import plan_to_run
 from inakit.experiments.run.run import Run, run_plan
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from inakit.experiments.worlds.virtual import LiveVirtualNetwork, VirtualWorld
 from inakit.experiments.worlds.world import Wiring
 from inakit.planner.core.problem import Problem
+from inakit.planner.prepared import Prepared
 from inakit.switch.entries import Entries
 from inakit.topo.errors import RunError
 from inakit.topo.fabric.fabric import Fabric
@@ -95,7 +99,7 @@ class TimedWorld(VirtualWorld):
 def bench_virtual(problem: Problem, planner: str = "aro", seed: int = 0) -> Speed:
     """Plan a problem and run it in virtual time. Raises `RunError` for sums that are not exact."""
     world, started = TimedWorld(), time.process_time()
-    run = Run(problem, plan_to_run(problem, planner, seed).plan)
+    run = Run(Prepared(problem, plan_to_run(problem, planner, seed).plan))
     assert run.installed
     planned = time.process_time()
     outcome = run_plan(run, world)
@@ -162,3 +166,46 @@ def caption(speed: Speed) -> str:
         "processor. Of a target: its most on any of the chains, with all processors. "
         f"Not measured here: {P4SIM}."
     )
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """What a run in virtual time took: seconds of a processor, and the most memory of this process until then."""
+
+    speed: Speed
+    memory_bytes: int
+
+    @property
+    def fabric(self) -> Fabric:
+        """The fabric."""
+        return self.speed.problem.fabric
+
+    @property
+    def workers(self) -> int:
+        """The number of workers of all jobs."""
+        return sum(len(job.workers) for job in self.speed.problem.jobs)
+
+
+def simulate(problem: Problem, planner: str, seed: int) -> Simulated:
+    """Plan a problem and run it. Raises `RunError` for sums that are not exact."""
+    speed = bench_virtual(problem, planner, seed)
+    return Simulated(speed, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+
+
+SIMULATED: Curve[Simulated] = Curve(
+    "fat-trees in virtual time, on one processor",
+    lambda found: found.fabric.name,
+    (
+        Quantity("switches", lambda found: len(found.fabric.switches), "switches", "d"),
+        Quantity("hosts", lambda found: len(found.fabric.hosts)),
+        Quantity("workers", lambda found: found.workers, "workers", "d"),
+        Quantity("link_mbps", lambda found: max(found.fabric.capacities_bps.values()) / 1e6),
+        Quantity("hops", lambda found: found.speed.hops, "packet-hops", ",d"),
+        Quantity("plan_s", lambda found: found.speed.plan_s, "plan\ns", ".1f"),
+        Quantity("setup_s", lambda found: found.speed.setup_s, "set-up\ns", ".1f"),
+        Quantity("run_s", lambda found: found.speed.run_s, "run\ns", ".1f"),
+        Quantity("hops_per_s", lambda found: found.speed.hops / found.speed.run_s, "packet-hops/s", ",.0f"),
+        Quantity("memory_mb", lambda found: found.memory_bytes / 1e6, "memory\nMB", ",.0f"),
+    ),
+    (("run_s",), ("plan_s", "setup_s"), ("hops_per_s",), ("memory_mb",)),
+)

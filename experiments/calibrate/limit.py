@@ -1,25 +1,119 @@
-"""The highest link rate at which this machine carries a plan, found by running it."""
+"""The memory that a running network takes: that of its processes, and that of its eBPF maps in the kernel.
+
+The search for the highest rate that a machine carries, where one trial alone may be wrong about it.
+
+The highest link rate at which this machine carries a plan, found by running it.
+
+`inakit calibrate --curve`: how packet rate, set-up, memory and idle CPU grow with the size of a fat-tree.
+
+A `Curve` says what is printed, written and drawn of each size; `CALIBRATED` is that of emulated networks.
+
+`inakit calibrate --verify`: whether an overloaded run is always judged OVERLOADED, and a lighter one VALID.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Generic, TypeVar
 
+import psutil
+from matplotlib.figure import Figure
 from rich.console import Console
 from rich.markup import escape
+from rich.table import Table
 
-from inakit.experiments.calibrate.cache import default_file, load_capacities, save_capacity, this_machine
-from inakit.experiments.calibrate.capacity import Capacity, Load, Use, hosts_at_work, nearest, planned_load
-from inakit.experiments.calibrate.memory import memory_bytes
-from inakit.experiments.calibrate.rate_search import highest_rate
+from inakit.experiments.calibrate.capacity import (
+    Capacity,
+    Load,
+    Use,
+    default_file,
+    hosts_at_work,
+    load_capacities,
+    nearest,
+    planned_load,
+    save_capacity,
+    this_machine,
+)
 from inakit.experiments.calibrate.trials import Trial, TrialNetwork
-from inakit.experiments.run.printed.progress import working
-from inakit.experiments.run.printed.report import VERDICT_STYLES
+from inakit.experiments.run.console import NARROW, working
+from inakit.experiments.run.printed_report import VERDICT_STYLES, without_names
+from inakit.experiments.sweeps.run_trials import Row, measure_rows
 from inakit.planner.core.evaluate import evaluate
-from inakit.topo.errors import MachineError
+from inakit.topo.errors import MachineError, writing
 from inakit.topo.fabric.fabric import Fabric
-from inakit.topo.live.processors import switch_processors
-from inakit.traffic.measure.verdict import VALID
+from inakit.topo.files.csv_table import write_csv
+from inakit.topo.live.priority import switch_processors
+from inakit.traffic.measure.processors import locked_bytes
+from inakit.traffic.measure.verdict import OVERLOADED, VALID
+
+
+def memory_bytes() -> int:
+    """The memory of this process, of all processes that it started, and of the eBPF maps and programs that it holds."""
+    own = psutil.Process()
+    return sum(process_bytes(process) for process in (own, *own.children(recursive=True))) + locked_bytes(own.pid)
+
+
+def process_bytes(process: psutil.Process) -> int:
+    """The memory of a process, of shared pages only its proportional part (PSS); 0 when the process is gone."""
+    with suppress(psutil.Error):
+        return int(process.memory_full_info().pss)
+    return 0
+
+
+STEP = 1.1
+"""The ratio of two neighbouring rates of the search."""
+LEAPS = (0, 4, 12, 28, 60)
+"""How many steps above or below the start are tried in turn, until a rate is found on the other side of the limit."""
+AGREEING = 2
+"""So many trials must agree on a rate: other work on the machine can spoil one trial, and luck can save one."""
+
+
+def highest_rate(carried: Callable[[float], bool], start: float) -> float | None:
+    """The highest rate that is carried, by what `carried` answers for each rate; None if none is.
+
+    Rates are `start` times powers of `STEP`. Leaps up or down from the start find one rate that is carried and one
+    that is not; bisection between them ends at two neighbouring rates.
+    """
+
+    def settled(step: int) -> bool:
+        return agreed(lambda: carried(start * STEP**step))
+
+    low, high = bracket(settled)
+    if low is None:
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if settled(middle) else (low, middle)
+    return start * STEP**low
+
+
+def bracket(settled: Callable[[int], bool]) -> tuple[int | None, int]:
+    """A step that is carried, None if there is none, and a step above it that is not carried.
+
+    Where the highest of `LEAPS` is carried, the step above it is taken as not carried.
+    """
+    if settled(0):
+        higher = ((low, high) for low, high in pairwise(LEAPS) if not settled(high))
+        return next(higher, (LEAPS[-1], LEAPS[-1] + 1))
+    lower = ((-low, -high) for high, low in pairwise(LEAPS) if settled(-low))
+    return next(lower, (None, -LEAPS[-1]))
+
+
+def agreed(trial: Callable[[], bool]) -> bool:
+    """Repeat `trial` until `AGREEING` of its answers are the same, and return that answer."""
+    answers: Counter[bool] = Counter()
+    while True:
+        answer = trial()
+        answers[answer] += 1
+        if answers[answer] == AGREEING:
+            return answer
+
 
 A_GUESS = Capacity("", 1, Load(1e5, 2e5), Use(1.0, 1.0), "")
 """The capacity that the search assumes for a machine without a calibration: it decides only the first trial."""
@@ -115,3 +209,163 @@ def print_calibration(console: Console, found: Calibration, scale: float) -> Non
     )
     for line in lines:
         console.print(line, highlight=False, soft_wrap=True)
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Quantity(Generic[T]):
+    """A column of a curve: its name in files, its value and, where it is printed, its heading and format."""
+
+    name: str
+    value: Callable[[T], float]
+    heading: str = ""
+    format: str = ""
+
+
+@dataclass(frozen=True)
+class Curve(Generic[T]):
+    """A table's title, its columns, the name of each row, and what is drawn over the number of switches.
+
+    `quantities` include "switches". `panels`: the names of the quantities of each plot.
+    """
+
+    title: str
+    name: Callable[[T], str]
+    quantities: Sequence[Quantity[T]]
+    panels: Sequence[Sequence[str]]
+
+
+QUANTITIES: tuple[Quantity[Calibration], ...] = (
+    Quantity("switches", lambda found: len(found.fabric.switches), "switches", "d"),
+    Quantity("hosts", lambda found: len(found.fabric.hosts)),
+    Quantity("workers", lambda found: found.workers, "workers", "d"),
+    Quantity("link_mbps", lambda found: max_capacity_bps(found) / 1e6, "links\nMbit/s", ".2f"),
+    Quantity("worker_mbps", lambda found: found.trial.worker_bps / 1e6),
+    Quantity("endpoint_pps", lambda found: found.trial.load.endpoint_pps, "endpoints\npackets/s", ",.0f"),
+    Quantity("switch_pps", lambda found: found.trial.load.switch_pps, "switches\npackets/s", ",.0f"),
+    Quantity("setup_s", lambda found: found.setup_s, "set-up\ns", ".1f"),
+    Quantity("memory_mb", lambda found: found.memory_bytes / 1e6, "memory\nMB", ",.0f"),
+    Quantity("idle", lambda found: found.idle, "idle\nCPU", ".0%"),
+)
+PANELS = (("endpoint_pps", "switch_pps"), ("link_mbps",), ("setup_s",), ("memory_mb",), ("idle",))
+
+
+def max_capacity_bps(found: Calibration) -> float:
+    """The capacity of the fastest link at the scale that was found, in bit/s."""
+    return max(found.fabric.capacities_bps.values()) * found.trial.scale
+
+
+CALIBRATED = Curve(
+    "fat-trees at the highest link rate that stays VALID", lambda found: found.fabric.name, QUANTITIES, PANELS
+)
+
+
+def curve_table(curve: Curve[T], found: Sequence[T]) -> Table:
+    """The quantities that have a heading, one row for each fat-tree."""
+    printed = [quantity for quantity in curve.quantities if quantity.heading]
+    table = Table(title=curve.title, **NARROW)
+    for quantity in printed:
+        table.add_column(quantity.heading, justify="right", no_wrap=True)
+    for one in found:
+        table.add_row(*(format(quantity.value(one), quantity.format) for quantity in printed))
+    return table
+
+
+def write_curve(curve: Curve[T], found: Sequence[T], folder: Path) -> list[Path]:
+    """Write `curve.csv` and `curve.png` to the folder, and return their paths."""
+    table, picture = folder / "curve.csv", folder / "curve.png"
+    headings = ("fabric", *(quantity.name for quantity in curve.quantities))
+    write_csv(table, headings, ([curve.name(one), *(q.value(one) for q in curve.quantities)] for one in found))
+    with writing(picture):
+        draw_curve(curve, found).savefig(picture, dpi=150)
+    return [table, picture]
+
+
+def draw_curve(curve: Curve[T], found: Sequence[T]) -> Figure:
+    """Draw the curve's panels over the number of switches."""
+    by_name = {quantity.name: quantity for quantity in curve.quantities}
+    switches = [by_name["switches"].value(one) for one in found]
+    figure = Figure(figsize=(3 * len(curve.panels), 3), layout="constrained")
+    panels: Any = figure.subplots(1, len(curve.panels))
+    for panel, names in zip(panels, curve.panels, strict=True):
+        for quantity in (by_name[name] for name in names):
+            panel.plot(
+                switches, [quantity.value(one) for one in found], "o-", label=quantity.heading.replace("\n", " ")
+            )
+        panel.set_xlabel("switches")
+        panel.set_ylim(bottom=0)
+        panel.legend(fontsize="small")
+    return figure
+
+
+LIGHT, HEAVY = 0.7, (1.5, 2.0, 4.0)
+"""The rates of the runs, as multiples of the calibrated rate: the machine carries the light one only."""
+RUNS_PER_MISS = 30
+"""One of so many light runs may fail, because other work on the machine can spoil it; no heavy run may pass."""
+
+
+@dataclass(frozen=True)
+class Verified:
+    """The trials at one multiple of the calibrated rate."""
+
+    multiple: float
+    trials: tuple[Trial, ...]
+
+    @property
+    def verdicts(self) -> Counter[str]:
+        """How many trials got each verdict."""
+        return Counter(trial.verdict for trial in self.trials)
+
+    @property
+    def kept(self) -> bool:
+        """Whether the promise is kept: heavy runs all OVERLOADED, light ones VALID but for one in `RUNS_PER_MISS`."""
+        if self.multiple > 1:
+            return self.verdicts[OVERLOADED] == len(self.trials)
+        return len(self.trials) - self.verdicts[VALID] <= len(self.trials) // RUNS_PER_MISS
+
+    def reasons(self) -> Counter[str]:
+        """The number of trials that gave each kind of reason."""
+        return Counter(kind for trial in self.trials for kind in {without_names(reason) for reason in trial.reasons})
+
+
+@dataclass(frozen=True)
+class Multiple:
+    """A run at a multiple of the calibrated rate, whose links then have the `rates`."""
+
+    multiple: float
+    rates: str
+
+    def __str__(self) -> str:
+        return f"{self.multiple:g} times the calibrated, links of {self.rates}"
+
+
+def verify(bed: TrialNetwork, calibrated: float, runs: int, console: Console) -> bool:
+    """Try `runs` runs at each multiple of the calibrated scale, and print their verdicts; whether all are as promised.
+
+    However it ends, the table of what was tried is printed. A run that breaks is a broken promise.
+    """
+    multiples = [Multiple(each, rates(bed.problem.fabric, each * calibrated)) for each in (LIGHT, *HEAVY)]
+
+    def show(rows: Sequence[Row[Multiple, Trial]]) -> bool:
+        tried = {row.asked.multiple: [each.found for each in rows if each.asked == row.asked] for row in rows}
+        found = [Verified(multiple, tuple(filter(None, trials))) for multiple, trials in tried.items()]
+        if found:
+            console.print(verification_table(found))
+        return all(one.kept for one in found) and not any(row.error for row in rows)
+
+    asked = [each for each in multiples for _ in range(runs)]
+    return measure_rows(asked, lambda each: bed.trial(each.multiple * calibrated), words_of, show, console)
+
+
+def verification_table(found: list[Verified]) -> Table:
+    """A row for each multiple of the calibrated rate: the verdicts, and what caught the overload."""
+    headings = ("times the\ncalibrated", "runs", VALID, OVERLOADED, "promise", "caught by (runs)")
+    table = Table(*headings, **NARROW)
+    for verified in found:
+        reasons = "\n".join(f"{kind} ({count})" for kind, count in verified.reasons().most_common(4))
+        counts = (len(verified.trials), verified.verdicts[VALID], verified.verdicts[OVERLOADED])
+        kept = "[green]kept[/]" if verified.kept else "[bold red]broken[/]"
+        table.add_row(f"{verified.multiple:g}", *map(str, counts), kept, reasons)
+    return table

@@ -13,11 +13,18 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
-from inakit.experiments.calibrate.cache import Fit, default_file, load_fits, save_fit, this_machine
-from inakit.experiments.calibrate.capacity import hosts_at_work, planned_load
+from inakit.experiments.calibrate.capacity import (
+    Fit,
+    default_file,
+    hosts_at_work,
+    load_fits,
+    planned_load,
+    save_fit,
+    this_machine,
+)
 from inakit.experiments.calibrate.trials import Trial, TrialNetwork
-from inakit.experiments.run.printed.progress import working
-from inakit.experiments.worlds.emulated import EmulatedWorld
+from inakit.experiments.run.console import working
+from inakit.experiments.worlds.world import RealTimeWorld
 from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.policies import DEFAULT_POLICY
@@ -55,7 +62,7 @@ FOUND: dict[tuple[str, str, int, float], tuple[float, Fitted]] = {}
 The keys are target, fabric, hosts at work, and the fastest described rate in bit/s."""
 
 
-def fit(problem: Problem, plans: Mapping[str, Plan], world: EmulatedWorld, console: Console, *, panel: bool) -> Fitted:
+def fit(problem: Problem, plans: Mapping[str, Plan], world: RealTimeWorld, console: Console, *, panel: bool) -> Fitted:
     """The scale at which this machine carries all these plans, found by a probe.
 
     With `panel` the optical links go through one circuit switch. A fit that this process has found for the same

@@ -14,18 +14,18 @@ from typing import Self
 from inakit.experiments.calibrate.capacity import Load, Use, planned_load
 from inakit.experiments.run.dilation import options_for
 from inakit.experiments.run.run import Run, carry_out
-from inakit.experiments.worlds.emulated import EmulatedWorld
-from inakit.experiments.worlds.world import Wiring
-from inakit.planner.core.collectives.collective_times import foresee
+from inakit.experiments.worlds.world import RealTimeWorld, Wiring
+from inakit.planner.core.collective_times import foresee
 from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.fragment_ranges import fragment_ranges
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.install.plan_entries import entries
+from inakit.planner.prepared import Prepared
 from inakit.topo.errors import RunError
-from inakit.topo.fabric.optical_links import patch_panel
+from inakit.topo.fabric.circuits import patch_panel
 from inakit.topo.fabric.variations import with_scale
-from inakit.topo.live.processors import endpoint_processor
+from inakit.topo.live.priority import endpoint_processor
 from inakit.traffic.measure.contention import processor_causes
 from inakit.traffic.measure.counters import CpuTime, processor_times
 from inakit.traffic.measure.verdict import OVERLOADED, Limits
@@ -67,7 +67,7 @@ class TrialNetwork:
     """
 
     def __init__(
-        self, problem: Problem, plan: Plan, world: EmulatedWorld, run_s: float = RUN_S, *, panel: bool = False
+        self, problem: Problem, plan: Plan, world: RealTimeWorld, run_s: float = RUN_S, *, panel: bool = False
     ) -> None:
         """A trial sends for `run_s` seconds. With `panel` the optical links go through one circuit switch."""
         self.problem, self.plan, self.world, self.run_s, self.panel = problem, plan, world, run_s, panel
@@ -117,7 +117,7 @@ class TrialNetwork:
         options = replace(options, worker=worker, stall_s=options.stall_s / STALLS)
         self.next_seq += sequence_numbers(problem, plan)
         try:
-            outcome = carry_out(Run(problem, plan, options=options), self.network, sampler)
+            outcome = carry_out(Run(Prepared(problem, plan), options=options), self.network, sampler)
         except RunError as error:
             for switch in self.network.switches.values():
                 switch.check()

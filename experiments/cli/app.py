@@ -1,19 +1,120 @@
-"""The `inakit` command, composed of the subcommands that `inakit.experiments.cli.known_commands` lists.
+"""Groups of options: dataclasses that a command takes as a parameter, each field of which is an option.
+
+    def plan(fabric: FabricOptions, job: SizedJobOptions, seed: Seed = 0) -> None: ...
+
+    app.command()(with_groups(plan))
+
+`with_groups` turns each field of a group into an option of the command.
+
+Commands by name, of which the module is imported once one of them is called, not for the list of all.
+
+The `inakit` command, composed of the subcommands that `inakit.experiments.cli.known_commands` lists.
 
 `inakit.experiments.cli.main` runs it, and turns errors and signals into messages and exit codes.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import gc
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache, wraps
+from importlib import import_module
+from typing import Annotated, Any, get_type_hints
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
-from inakit.experiments.cli.known_commands import COMMANDS
-from inakit.experiments.cli.lazy_command import LazyCommand, lazy_commands
+from inakit.experiments.cli.known_commands import COMMANDS, Command, Group
 from inakit.topo.errors import InputError
 from inakit.topo.kit import this_kit
+
+
+def with_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with one parameter for each option of its groups, in the place of the groups, as typer needs it."""
+    hints = get_type_hints(command, include_extras=True)
+    groups = {name: kind for name, kind in hints.items() if is_dataclass(kind) and isinstance(kind, type)}
+
+    @wraps(command)
+    def flat(**given: Any) -> None:
+        for name, kind in groups.items():
+            given[name] = kind(**{field.name: given.pop(field.name) for field in fields(kind)})
+        command(**given)
+
+    parameters = list(flattened(inspect.signature(command), hints, groups))
+    flat.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    flat.__annotations__ = {each.name: each.annotation for each in parameters}
+    del flat.__wrapped__
+    return flat
+
+
+def flattened(
+    signature: inspect.Signature, hints: dict[str, Any], groups: dict[str, type]
+) -> Iterator[inspect.Parameter]:
+    """The parameters of a command; for a group, one parameter for each of its fields."""
+    for name, parameter in signature.parameters.items():
+        if name not in groups:
+            yield parameter.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY)
+            continue
+        own = get_type_hints(groups[name], include_extras=True)
+        for field in fields(groups[name]):
+            default = inspect.Parameter.empty if field.default is MISSING else field.default
+            yield inspect.Parameter(
+                field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=own[field.name]
+            )
+
+
+class LazyCommand(TyperCommand):
+    """A command that lists show by its line alone. It is loaded when it is called with arguments, `--help` included."""
+
+    def __init__(self, name: str, row: Command) -> None:
+        super().__init__(name, help=row.help)
+        self.row = row
+
+    @cache  # noqa: B019, commands live as long as the process
+    def loaded(self) -> Any:
+        """The command with its parameters and its whole help. Raises what the import of its module raises."""
+        module, _, function = self.row.function.partition(":")
+        single = typer.Typer(add_completion=False)
+        settings = {"ignore_unknown_options": True} if self.row.passes_options_on else None
+        single.command(self.name, context_settings=settings)(with_groups(getattr(import_module(module), function)))
+        if not gc.isenabled():  # as `run_to_its_end` leaves it; what is loaded by now need never be looked through
+            gc.freeze()
+            gc.enable()
+        return typer.main.get_command(single)
+
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        """The context of the loaded command, which runs in the place of this one."""
+        return self.loaded().make_context(*arguments, **options)
+
+
+def lazy_commands(rows: Mapping[str, Command | Group]) -> dict[str, Any]:
+    """The commands and groups of a table, in its order."""
+    return {
+        name: lazy_group(name, row) if isinstance(row, Group) else LazyCommand(name, row) for name, row in rows.items()
+    }
+
+
+def lazy_group(name: str, row: Group) -> TyperGroup:
+    """The group of a row."""
+    commands = lazy_commands(row.commands)
+    if row.alone is None:
+        return TyperGroup(name=name, help=row.help, commands=commands, no_args_is_help=True)
+    return GroupAlone(row.alone, name=name, help=row.help, commands=commands)
+
+
+class GroupAlone(TyperGroup):
+    """A group whose name stands for one of its commands where no command follows."""
+
+    def __init__(self, alone: str, **options: Any) -> None:
+        super().__init__(**options)
+        self.alone = alone
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put the command before options that no command precedes."""
+        named = args and (args[0] == "--help" or not args[0].startswith("-"))
+        return super().parse_args(ctx, args if named else [self.alone, *args])
 
 
 class Commands(TyperGroup):

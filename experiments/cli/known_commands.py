@@ -6,39 +6,63 @@ A command is a function. The first paragraph of its docstring is its line here; 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from inakit.experiments.cli.lazy_command import Command, Group
+
+@dataclass(frozen=True)
+class Command:
+    """A command: `function` is its module and its function, with a colon between, and `help` is its line in a list.
+
+    `passes_options_on`: options that it does not know are arguments for a program that it starts.
+    """
+
+    function: str
+    help: str
+    passes_options_on: bool = False
+
+
+@dataclass(frozen=True)
+class Group:
+    """Several commands, which follow the group's name; `help` is its line in a list.
+
+    `alone` is the command that the group's name stands for where none follows; without it that shows the help.
+    """
+
+    help: str
+    commands: Mapping[str, Command]
+    alone: str | None = None
+
 
 LABS = {
     "list": Command(
-        "inakit.experiments.cli.commands.labs.list_labs:list_labs", "The labs, what students write, hours and points."
+        "inakit.experiments.cli.commands.labs:list_labs", "The labs, what students write, hours and points."
     ),
     "export": Command(
-        "inakit.experiments.cli.commands.labs.export:export",
+        "inakit.experiments.cli.commands.labs:export",
         "Write what students get: tasks, figures, skeletons and the tests that they see; no solutions.",
     ),
     "class": Command(
-        "inakit.experiments.cli.commands.labs.grade_class:grade_class",
+        "inakit.experiments.cli.commands.labs:grade_class",
         "Grade a whole class, several at a time, into one table.",
     ),
     "throughput": Command(
-        "inakit.experiments.cli.commands.labs.throughput:throughput",
+        "inakit.experiments.cli.commands.labs:throughput",
         "Measure the throughput of a program over the size of its pool, in virtual time (lab 3).",
     ),
     "leaderboard": Command(
-        "inakit.experiments.cli.commands.labs.leaderboard:leaderboard",
+        "inakit.experiments.cli.commands.labs:leaderboard",
         "Rank the planners of lab 6 on larger networks: the mean part of a bound that no plan exceeds.",
     ),
     "fabric": Command(
-        "inakit.experiments.cli.commands.labs.fabric:fabric",
+        "inakit.experiments.cli.commands.labs:fabric",
         "Write fabric.yml, the fabric of a student in lab 7: every name has another one.",
     ),
     "compile": Command(
-        "inakit.experiments.cli.commands.labs.compile_lab:compile_lab",
+        "inakit.experiments.cli.commands.labs:compile_lab",
         "Compile a lab's solutions and wrong solutions, for machines without p4c.",
     ),
     "mutants": Command(
-        "inakit.experiments.cli.commands.labs.mutants:mutants",
+        "inakit.experiments.cli.commands.labs:mutants",
         "Grade a lab's solutions, and its wrong solutions: each has to lose its item and no other (exit code "
         "1 if not).",
     ),
@@ -46,14 +70,14 @@ LABS = {
 
 STUDY = {
     "new": Command(
-        "inakit.experiments.cli.commands.study.new:new", "Write a study file to begin with, every key explained."
+        "inakit.experiments.cli.commands.study:new", "Write a study file to begin with, every key explained."
     ),
     "run": Command(
-        "inakit.experiments.cli.commands.study.run:run",
+        "inakit.experiments.cli.commands.study:run",
         "Run what is not kept yet, and write the table. Exit code 1 where a run failed or is not VALID.",
     ),
     "show": Command(
-        "inakit.experiments.cli.commands.study.show:show",
+        "inakit.experiments.cli.commands.study:show",
         "Print mean, median, 95 % interval and paired differences; write them as CSV and LaTeX, and the "
         "figures as PDF.",
     ),
@@ -61,147 +85,147 @@ STUDY = {
 
 SWITCH = {
     "stf": Command(
-        "inakit.experiments.cli.commands.switch.stf:stf",
+        "inakit.experiments.cli.commands.switch:stf",
         "Play a test: PASS (exit code 0), FAIL with the differences (1), or UNSUPPORTED with the reason (3).",
     ),
     "compare": Command(
-        "inakit.experiments.cli.commands.switch.compare:compare",
+        "inakit.experiments.cli.commands.switch:compare",
         "Give random packets that the program's parser knows to two targets: do they send the same?",
     ),
     "ptf": Command(
-        "inakit.experiments.cli.commands.switch.ptf:ptf",
+        "inakit.experiments.cli.commands.switch:ptf",
         "Run PTF's tests against a switch in PTF's own process, or in the kernel, without veths (exit code: PTF's).",
         passes_options_on=True,
     ),
     "replay": Command(
-        "inakit.experiments.cli.commands.switch.replay:replay",
+        "inakit.experiments.cli.commands.switch:replay",
         "Give a switch the packets of pcap files, in the order of their times; keep what leaves each port.",
     ),
     "network": Command(
-        "inakit.experiments.cli.commands.switch.network:network",
+        "inakit.experiments.cli.commands.switch:network",
         "Start a course's network of hosts and P4 switches, filled as its files say, and open a command line.",
     ),
 }
 
 HARDWARE = {
     "fit": Command(
-        "inakit.experiments.cli.commands.hardware.fit:fit",
+        "inakit.experiments.cli.commands.hardware:fit",
         "Whether a plan fits its switches' chips: slots, children, recirculation, entries, groups, memory.",
     ),
     "record": Command(
-        "inakit.experiments.cli.commands.hardware.record:record",
+        "inakit.experiments.cli.commands.hardware:record",
         "Record what the chip's compiler says that p4/ina_hw takes, for `inakit hardware fit` where it is "
         "not installed.",
     ),
     "export": Command(
-        "inakit.experiments.cli.commands.hardware.export:export",
+        "inakit.experiments.cli.commands.hardware:export",
         "Write the entries for BF-Runtime and P4Runtime, with their removal, and a file for each end host.",
     ),
     "diff": Command(
-        "inakit.experiments.cli.commands.hardware.diff:diff",
+        "inakit.experiments.cli.commands.hardware:diff",
         "Compare what switches hold with the plan: entries and groups that are wrong, missing, or extra.",
     ),
 }
 
 PLANNERS = {
     "list": Command(
-        "inakit.experiments.cli.commands.planners:list_planners",
+        "inakit.experiments.cli.commands.planning:list_planners",
         "List the planners, and the schedulers of optical circuits.",
     ),
     "new": Command(
-        "inakit.experiments.cli.commands.planners:new",
+        "inakit.experiments.cli.commands.planning:new",
         "Write a planner of your own to begin with: a file, or a package of its own.",
     ),
 }
 
 COMMANDS: Mapping[str, Command | Group] = {
     "emulate": Command(
-        "inakit.experiments.cli.commands.emulate:emulate",
+        "inakit.experiments.cli.commands.runs:emulate",
         "Plan, build the network, send real gradients through it, and compare planned with measured.",
     ),
     "train": Command(
-        "inakit.experiments.cli.commands.train:train",
+        "inakit.experiments.cli.commands.runs:train",
         "Train a small model through the emulated switches: time per epoch, throughput, loss and accuracy by planner.",
     ),
     "report": Command(
-        "inakit.experiments.cli.commands.report:report",
+        "inakit.experiments.cli.commands.runs:report",
         "Write one page that shows a run, compares several, or shows a study. Any browser opens it, without a network.",
     ),
     "plan": Command(
-        "inakit.experiments.cli.commands.plan:plan",
+        "inakit.experiments.cli.commands.planning:plan",
         "Plan without running: what the method decides, what to expect, and the table entries; or compare planners.",
     ),
     "design": Command(
-        "inakit.experiments.cli.commands.design:design",
+        "inakit.experiments.cli.commands.planning:design",
         "Design a network: topology and routes with the highest rate for a cluster of optical links (ATRO).",
     ),
     "validate": Command(
-        "inakit.experiments.cli.commands.validate:validate",
+        "inakit.experiments.cli.commands.hardware:validate",
         "Judge a network before it is bought: plans, chips, virtual time, and every single failure.",
     ),
     "place": Command(
-        "inakit.experiments.cli.commands.place:place",
+        "inakit.experiments.cli.commands.planning:place",
         "Place a queue of jobs that come and go: hosts for each, who has INA when, and completion times to expect.",
     ),
     "topo": Command(
-        "inakit.experiments.cli.commands.topo:topo",
+        "inakit.experiments.cli.commands.planning:topo",
         "Draw a fabric as PNG and SVG and, given a planner, its trees and link loads; save it as YAML.",
     ),
     "jobs": Command(
-        "inakit.experiments.cli.commands.jobs:jobs",
+        "inakit.experiments.cli.commands.planning:jobs",
         "Write a file of jobs to begin with: the single job that is run without --jobs, every key explained.",
     ),
     "check": Command(
-        "inakit.experiments.cli.commands.check:check",
+        "inakit.experiments.cli.commands.planning:check",
         "Check a plan against a fabric and jobs: every rule, with code that no planner shares.",
     ),
     "bench": Command(
-        "inakit.experiments.cli.commands.bench:bench",
+        "inakit.experiments.cli.commands.measurements:bench",
         "Measure the packets per second without loss of every installed switch target, and those of virtual time.",
     ),
     "exactness": Command(
-        "inakit.experiments.cli.commands.exactness:exactness",
+        "inakit.experiments.cli.commands.measurements:exactness",
         "Test whether all sums are exact: every slot policy, over levels of aggregation, under loss and other faults.",
     ),
     "agree": Command(
-        "inakit.experiments.cli.commands.agree:agree",
+        "inakit.experiments.cli.commands.measurements:agree",
         "Run the same plans emulated and in virtual time, and print how far rates, times and bytes differ.",
     ),
     "grade": Command(
-        "inakit.experiments.cli.commands.grade:grade",
+        "inakit.experiments.cli.commands.labs:grade",
         "Grade a submission of a lab: points for each item, and why some are missing (exit code 1 unless all "
         "are there).",
     ),
     "p4c": Command(
-        "inakit.experiments.cli.commands.p4c:p4c",
+        "inakit.experiments.cli.commands.labs:p4c",
         "Compile a P4 program to BMv2 JSON, by the p4c that is installed, of Docker, or of the virtual machine.",
     ),
     "reproduce": Command(
-        "inakit.experiments.cli.commands.reproduce:reproduce",
+        "inakit.experiments.cli.commands.runs:reproduce",
         "Run a figure or a claim of a paper: table, CSV and plot.",
     ),
     "dump": Command(
-        "inakit.experiments.cli.commands.dump:dump",
+        "inakit.experiments.cli.commands.live:dump",
         "Show the tables, registers and counters of a switch while it works.",
     ),
     "calibrate": Command(
-        "inakit.experiments.cli.commands.calibrate:calibrate",
+        "inakit.experiments.cli.commands.measurements:calibrate",
         "Find the highest link rate at which this machine carries a plan; `emulate` then warns of one that it cannot.",
     ),
     "capture": Command(
-        "inakit.experiments.cli.commands.capture:capture",
+        "inakit.experiments.cli.commands.live:capture",
         "Capture what arrives and leaves at a port of a switch, until Ctrl-C or the end of the network.",
     ),
     "top": Command(
-        "inakit.experiments.cli.commands.top:top",
+        "inakit.experiments.cli.commands.live:top",
         "Watch a running network: rates of links and switches, drops, processors; the busiest first.",
     ),
     "dissector": Command(
-        "inakit.experiments.cli.commands.dissector:dissector",
+        "inakit.experiments.cli.commands.live:dissector",
         "Print a dissector of the packet format, for Wireshark's plugin folder.",
     ),
     "shim": Command(
-        "inakit.experiments.cli.commands.shim:shim",
+        "inakit.experiments.cli.commands.switch:shim",
         "Print a folder with `simple_switch` and `simple_switch_grpc` that are the kit's: PATH=$(inakit shim):$PATH.",
     ),
     "planners": Group(

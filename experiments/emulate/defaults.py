@@ -9,9 +9,10 @@ from rich.console import Console
 
 from inakit.experiments.calibrate.capacity import rounded_down
 from inakit.experiments.calibrate.rate_probe import fastest_bps, fit, kept_rate
-from inakit.experiments.faults.fault_plan import FaultPlan
-from inakit.experiments.worlds.auto import AUTO
+from inakit.experiments.faults import FaultPlan
 from inakit.experiments.worlds.emulated import EmulatedWorld
+from inakit.experiments.worlds.registry import AUTO
+from inakit.experiments.worlds.world import RealTimeWorld
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Job, Problem
 from inakit.switch.targets import TARGETS
@@ -39,7 +40,7 @@ NOTHING_FREE = Free()
 
 
 def choose_rates(
-    problem: Problem, plans: Mapping[str, Plan], switch: str, world: EmulatedWorld, console: Console, *, panel: bool
+    problem: Problem, plans: Mapping[str, Plan], switch: str, world: RealTimeWorld, console: Console, *, panel: bool
 ) -> float:
     """The factor for all rates at which this machine carries every plan in `world`; prints the chosen link rate.
 

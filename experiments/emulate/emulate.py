@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
-from inakit.experiments.calibrate.announce import announce
+from inakit.experiments.calibrate.capacity import announce
 from inakit.experiments.emulate.defaults import (
     NOTHING_FREE,
     Free,
@@ -18,35 +18,32 @@ from inakit.experiments.emulate.defaults import (
     problem_at,
     rate_to_try,
 )
-from inakit.experiments.faults.fault_plan import FaultPlan, check_mode
+from inakit.experiments.faults import FaultPlan, check_mode
 from inakit.experiments.inspect.capture import Place, warn_of_losses
 from inakit.experiments.report.write import report_beside
-from inakit.experiments.run.observe.sampling import AUTO, Sampling, check_observation
+from inakit.experiments.run.chip_costs import chip_cost
+from inakit.experiments.run.console import Report, bar, working
+from inakit.experiments.run.observation import AUTO, Sampling, check_observation
 from inakit.experiments.run.outcome import Outcome, planned_figures
 from inakit.experiments.run.pace import Pace, TooSlowError, planned_progress
 from inakit.experiments.run.planning import make_plan, print_headroom, write_plan
-from inakit.experiments.run.printed.chip_costs import chip_cost
-from inakit.experiments.run.printed.progress import Report, bar, working
-from inakit.experiments.run.printed.report import print_report
+from inakit.experiments.run.printed_report import print_report
 from inakit.experiments.run.record import RunFolder, RunRecord, check_results
 from inakit.experiments.run.run import MODES, Run, check_features, run_plan
-from inakit.experiments.worlds.auto import print_choice
-from inakit.experiments.worlds.emulated import EmulatedWorld
-from inakit.experiments.worlds.registry import find_world
-from inakit.experiments.worlds.world import World
-from inakit.planner.core.evaluate import evaluate
+from inakit.experiments.worlds.registry import find_world, print_choice
+from inakit.experiments.worlds.world import World, in_real_time
+from inakit.planner.core.check import check as check_plan
 from inakit.planner.core.method import AFTERWARDS, Options
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.policies import policy_of
 from inakit.planner.core.problem import Problem
-from inakit.planner.install.data_plane_program import find_program
+from inakit.planner.install.program import find_program
+from inakit.planner.prepared import Prepared, prepare
 from inakit.planner.registry import by_name, find_method, find_own, is_known
 from inakit.planner.replan import replan_beside
-from inakit.planner.trees.headroom import as_run
 from inakit.planner.trees.under_policy import with_policy
 from inakit.topo.errors import InputError, unknown_name
-from inakit.topo.fabric.circuits import Interconnect
-from inakit.topo.fabric.optical_links import patch_panel
+from inakit.topo.fabric.circuits import Interconnect, patch_panel
 from inakit.topo.files.fabric_records import document_of
 from inakit.traffic.endpoints.gradient import Gradients
 from inakit.traffic.measure.verdict import OVERLOADED, worst_of
@@ -101,20 +98,20 @@ class Emulation:
             scale=self.scale * scale if self.free.described else self.scale,
         )
 
-    def pace(self, plan: Plan, progress: Report) -> Pace | None:
-        """The pace that ends a run of `plan` when it is clearly too slow; None with `keep_going`.
+    def pace(self, prepared: Prepared, progress: Report) -> Pace | None:
+        """The pace that ends a run when it is clearly too slow; None with `keep_going`.
 
         Progress is compared with the plan only where nothing but an overload slows a run down: in mode `reliable`,
         without faults, and without collisions in shared slots.
         """
         if self.keep_going:
             return None
-        only_overload_slows = self.mode == "reliable" and self.faults is None and not plan.jobs_sharing_slots
-        compared = planned_progress(self.problem, evaluate(self.problem, plan)) if only_overload_slows else ()
+        only_overload_slows = self.mode == "reliable" and self.faults is None and not prepared.plan.jobs_sharing_slots
+        compared = planned_progress(self.problem, prepared.prediction) if only_overload_slows else ()
         return Pace(compared, progress)
 
 
-def run(emulation: Emulation, console: Console, plans: Mapping[str, Plan] | None = None) -> RunRecord:
+def run(emulation: Emulation, console: Console, plans: Mapping[str, Prepared] | None = None) -> RunRecord:
     """Run, print the report, and return the record with its verdict. Raises `InakitError`.
 
     The request is checked before a file or an interface is made. Without `plans` the planners make them, and rates
@@ -122,8 +119,8 @@ def run(emulation: Emulation, console: Console, plans: Mapping[str, Plan] | None
     """
     world = check(emulation, planned=plans is not None)
     if plans is None:
-        emulation, plans = prepared(emulation, world, console)
-    plans = {name: world.program.fitted(plan) for name, plan in plans.items()}
+        emulation, plans = planned_and_settled(emulation, world, console)
+    plans = {name: prepared.fitted(world.program) for name, prepared in plans.items()}
     folder = RunFolder(emulation.results, emulation.problem.fabric.name)
     record = new_record(emulation, plans, world)
     runs = runs_of(emulation, plans, folder)
@@ -131,7 +128,7 @@ def run(emulation: Emulation, console: Console, plans: Mapping[str, Plan] | None
     with folder.completing(record):
         for name, planned in runs.items():
             try:
-                observation = emulation.sampling.of(world, emulation.problem, planned.plan)
+                observation = emulation.sampling.of(world, planned.prepared)
                 outcome = measure(emulation, name, replace(planned, observation=observation), world, console)
             except TooSlowError as slow:
                 record.planners[name] |= ended_early(slow, emulation)
@@ -153,45 +150,47 @@ def conclude(record: RunRecord, folder: RunFolder, console: Console) -> None:
     report_beside(folder.path, console)
 
 
-def runs_of(emulation: Emulation, plans: Mapping[str, Plan], folder: RunFolder) -> dict[str, Run]:
+def runs_of(emulation: Emulation, plans: Mapping[str, Prepared], folder: RunFolder) -> dict[str, Run]:
     """The run of each plan, by the plan's name; writes the plan and its table entries to the run's folder."""
     runs = {}
-    for name, plan in plans.items():
+    for name, prepared in plans.items():
         runs[name] = Run(
-            emulation.problem,
-            plan,
-            emulation.mode,
+            prepared,
             faults=emulation.faults,
             captures=emulation.captures,
             folder=folder.path / name,
             interconnect=emulation.interconnect,
         )
-        write_plan(folder.path / name, emulation.problem, plan, runs[name].entries)
+        write_plan(folder.path / name, prepared)
     return runs
 
 
-def prepared(emulation: Emulation, world: World, console: Console) -> tuple[Emulation, Mapping[str, Plan]]:
+def planned_and_settled(
+    emulation: Emulation, world: World, console: Console
+) -> tuple[Emulation, Mapping[str, Prepared]]:
     """The emulation and its plans as they are to run in `world`. Before it plans, it prints which world "auto" took."""
     print_choice(console, emulation.switch, world.name)
     return settled(emulation, make_plans(emulation, console), world, console)
 
 
 def settled(
-    emulation: Emulation, plans: Mapping[str, Plan], world: World, console: Console
-) -> tuple[Emulation, Mapping[str, Plan]]:
+    emulation: Emulation, plans: Mapping[str, Prepared], world: World, console: Console
+) -> tuple[Emulation, Mapping[str, Prepared]]:
     """The emulation and its plans at the given rates or, if rates are free, at those that this machine carries.
 
     Prints what it chose or, for given rates in mode `reliable`, whether this machine can carry them. Where time is not
     this machine's, it carries any rates.
     """
-    if not isinstance(world, EmulatedWorld):
+    if not in_real_time(world):
         return emulation, plans
     if not emulation.free.rates:
         if emulation.mode == "reliable":
             announce(console, emulation.problem, plans, world.name, emulation.scale)
         return emulation, plans
-    chosen = choose_rates(emulation.problem, plans, emulation.switch, world, console, panel=emulation.patch_panel)
-    return emulation.at(chosen), {name: plan.with_rates_times(chosen) for name, plan in plans.items()}
+    bare = {name: prepared.plan for name, prepared in plans.items()}
+    chosen = choose_rates(emulation.problem, bare, emulation.switch, world, console, panel=emulation.patch_panel)
+    scaled = emulation.at(chosen)
+    return scaled, {name: prepared.at(scaled.problem, chosen) for name, prepared in plans.items()}
 
 
 def ended_early(slow: TooSlowError, emulation: Emulation) -> dict[str, Any]:
@@ -228,20 +227,19 @@ def check(emulation: Emulation, *, planned: bool = False) -> World:
     return world
 
 
-def make_plans(emulation: Emulation, console: Console) -> dict[str, Plan]:
+def make_plans(emulation: Emulation, console: Console) -> dict[str, Prepared]:
     """The plans of all planners under all slot policies, by name.
 
     In a closed loop results flow while gradients still do, so rates are lowered to leave room for them.
     """
-    problem, plans = emulation.problem, {}
+    problem, plans = emulation.problem, dict[str, Prepared]()
     for name, planner in by_name(emulation.planners).items():
         with working(console, f"{name}: planning"):
             made = make_plan(problem, planner, emulation.seed, emulation.headroom)
         for variant, plan in variants(emulation, name, made):
             for full_name, under in under_policies(problem, variant, plan, emulation.policies):
-                run_as = as_run(problem, under, emulation.mode)
-                print_headroom(console, full_name, run_as)
-                plans[full_name] = run_as.plan
+                plans[full_name] = prepare(problem, under, emulation.mode)
+                print_headroom(console, full_name, plans[full_name])
     return plans
 
 
@@ -258,10 +256,12 @@ def under_policies(problem: Problem, name: str, plan: Plan, policies: Sequence[s
     if not policies:
         yield name, plan
     for policy in dict.fromkeys(policies):
-        yield f"{name}+{policy}" if len(policies) > 1 else name, with_policy(problem, plan, policy)
+        under = with_policy(problem, plan, policy)
+        check_plan(problem, under)
+        yield f"{name}+{policy}" if len(policies) > 1 else name, under
 
 
-def new_record(emulation: Emulation, plans: Mapping[str, Plan], world: World) -> RunRecord:
+def new_record(emulation: Emulation, plans: Mapping[str, Prepared], world: World) -> RunRecord:
     """The record as it stands before anything runs, with the planned figures of every plan."""
     problem = emulation.problem
     hosts = {host for job in problem.jobs for host in job.workers}
@@ -286,7 +286,7 @@ def new_record(emulation: Emulation, plans: Mapping[str, Plan], world: World) ->
             "faults": None if emulation.faults is None else emulation.faults.document,
             "code": own_code(emulation.planners),
         },
-        planners={name: planned_entry(emulation, name, plan) for name, plan in plans.items()},
+        planners={name: planned_entry(emulation, name, prepared) for name, prepared in plans.items()},
     )
 
 
@@ -296,15 +296,13 @@ def own_code(planners: Iterable[str]) -> dict[str, dict[str, str]]:
     return {name: own.record for name, own in found.items() if own is not None}
 
 
-def planned_entry(emulation: Emulation, name: str, plan: Plan) -> dict[str, Any]:
+def planned_entry(emulation: Emulation, name: str, prepared: Prepared) -> dict[str, Any]:
     """A planner's entry before its run: the planned figures and, where switches have chips, what these cost."""
-    entry: dict[str, Any] = {"planned": planned_figures(evaluate(emulation.problem, plan))}
+    entry: dict[str, Any] = {"planned": planned_figures(prepared.prediction)}
     planner = by_name(emulation.planners).get(name)
     if planner is None or not is_known(planner):
         return entry
-    cost = chip_cost(
-        emulation.problem, planner, plan, mode=emulation.mode, seed=emulation.seed, headroom=emulation.headroom
-    )
+    cost = chip_cost(prepared, planner, seed=emulation.seed, headroom=emulation.headroom)
     return entry if cost is None else entry | {"chips": cost.as_json()}
 
 
@@ -316,14 +314,14 @@ def measure(
         replace(run, gradients=gradients),
         world,
         stage=lambda part: bar(console, f"{name}: {part}"),
-        paced=lambda progress: emulation.pace(run.plan, progress) if world.real_time else None,
+        paced=lambda progress: emulation.pace(run.prepared, progress) if world.real_time else None,
     )
 
 
 def draw(name: str, outcome: Outcome, folder: RunFolder, fabric: str) -> None:
     """Draw the series of a run that was observed."""
     if outcome.observed is not None:
-        from inakit.experiments.run.observe.picture import draw_series  # noqa: PLC0415, matplotlib takes a second
+        from inakit.experiments.run.series_picture import draw_series  # noqa: PLC0415, matplotlib takes a second
 
         started_s = [iteration.started_s for iteration in outcome.measured.iterations]
         draw_series(f"{name} on {fabric}", outcome.observed, folder.path / name / "series.png", started_s)

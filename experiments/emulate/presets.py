@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.table import Table
 
 from inakit.experiments.emulate.defaults import Free
-from inakit.experiments.emulate.emulate import Emulation, check, prepared, run
-from inakit.experiments.run.printed.report import verdict
-from inakit.experiments.run.printed.tables import NARROW, NamedTable
+from inakit.experiments.emulate.emulate import Emulation, check, planned_and_settled, run
+from inakit.experiments.run.console import NARROW, NamedTable
+from inakit.experiments.run.printed_report import verdict
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from inakit.planner.core.method import AFTERWARDS
 from inakit.planner.core.problem import Problem
@@ -118,12 +118,14 @@ def run_preset(chosen: PresetRun, console: Console) -> str:
     emulations = {model: chosen.emulation(preset, model) for model in preset.models}
     first = next(iter(emulations.values()))
     # Shares and rates do not depend on the gradient's size, so all models share their plans and their scale.
-    settled_first, plans = prepared(first, check(first), console)
+    settled_first, plans = planned_and_settled(first, check(first), console)
     scale = settled_first.scale / first.scale
     records: dict[str, Mapping[str, Any]] = {}
     for model, emulation in emulations.items():
         console.rule(f"{preset.source}: {model}")
-        records[model] = run(emulation.at(scale), console, plans).as_json()
+        scaled = emulation.at(scale)
+        own = {name: replace(prepared, problem=scaled.problem) for name, prepared in plans.items()}
+        records[model] = run(scaled, console, own).as_json()
     console.print(comparison(preset, records))
     console.print(preset.remark, highlight=False)
     verdicts = [record["verdict"] for record in records.values()]

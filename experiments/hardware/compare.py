@@ -10,12 +10,11 @@ from pathlib import Path
 from rich.console import Console
 
 from inakit.experiments.hardware.handover import chip_entries
-from inakit.experiments.inspect.contents import short
-from inakit.experiments.inspect.dump import call, group_line, key_texts
+from inakit.experiments.inspect.dump import call, group_line, key_texts, short
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
-from inakit.planner.install.data_plane_program import INA_HW, DataPlaneProgram
 from inakit.planner.install.plan_entries import entries
+from inakit.planner.install.program import INA_HW, DataPlaneProgram
 from inakit.switch.entries import Entries, MulticastGroup, SwitchEntries, TableEntry
 from inakit.switch.handover.differences import Difference, differences
 from inakit.switch.handover.dumps import is_of_bfrt, load_dump

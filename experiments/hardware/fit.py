@@ -1,29 +1,252 @@
-"""Whether a plan fits the chips of its switches: slots, children, recirculation, table entries, groups, memory.
+"""What a compiled P4 program takes of a chip's pipeline.
+
+The logs of p4c's Tofino backend (`p4c-barefoot`, 9.13), as it describes them in `compiler_interfaces/schemas`.
+
+A folder that it wrote has `manifest.json`, and for each pipeline of the program a folder with `logs/resources.json`
+and `logs/phv.json`. A program in P4_14 has one pipeline, and its logs are not in a folder of their own.
+
+What the chip's compiler said of `p4/ina_hw`, recorded beside the programs: `p4/build/ina_hw.resources.json`.
+
+The chip's compiler is not needed to read it. The record has the hash of the sources that were compiled, so that figures
+of older sources are told apart.
+
+Whether a plan fits the chips of its switches: slots, children, recirculation, table entries, groups, memory.
 
 Whether the P4 program fits them is for the chip's compiler to say: its figures are shown where there are any.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from inakit.experiments.hardware.compiled.recorded import Recorded
-from inakit.experiments.hardware.compiled.resources import Resources
 from inakit.planner.core.evaluate import evaluate
-from inakit.planner.core.limits.used_limits import RECIRCULATION, UsedLimit, used_bitmaps, used_summing
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
+from inakit.planner.core.used_limits import RECIRCULATION, UsedLimit, used_bitmaps, used_summing
 from inakit.planner.install.plan_entries import entries
+from inakit.planner.install.program import BUILD, INA_HW
 from inakit.switch.entries import SwitchEntries
 from inakit.topo.errors import InputError
-from inakit.topo.fabric.chips import VALUES_PER_PACKET, Chip
-from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.fabric import VALUES_PER_PACKET, Chip, Fabric
 from inakit.topo.fabric.variations import with_chip_as_wired
+from inakit.topo.files.reader import FileKind, read_file
+
+
+@dataclass(frozen=True)
+class Amount:
+    """How many a program takes of something, and how many the pipeline has."""
+
+    used: int
+    has: int
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What a program takes of a pipeline, by the compiler `compiler` for the chip `chip` (a profile's name).
+
+    `stages` counts up to the last one with a table. `stateful_alus` are the units that read, modify and write
+    registers. `phv_bits` are those of the containers that hold any field.
+    """
+
+    chip: str
+    program: str
+    compiler: str
+    stages: Amount
+    sram_blocks: Amount
+    tcam_blocks: Amount
+    stateful_alus: Amount
+    phv_bits: Amount
+
+    @property
+    def amounts(self) -> dict[str, Amount]:
+        """What the program takes, by name."""
+        return {
+            "stages": self.stages,
+            "SRAM blocks": self.sram_blocks,
+            "TCAM blocks": self.tcam_blocks,
+            "stateful ALUs": self.stateful_alus,
+            "PHV bits": self.phv_bits,
+        }
+
+    @property
+    def fits(self) -> bool:
+        """Whether the pipeline has all of it: the compiler counts on past the last stage, and ends without error."""
+        return all(each.used <= each.has for each in self.amounts.values())
+
+
+LOG = FileKind("log of the chip's compiler", 256 * 2**20)
+CHIPS = {"tofino": "tofino1", "tofino2": "tofino2"}
+"""The chip profile of each target of the compiler."""
+
+Document = dict[str, Any]
+
+
+def read_resources(folder: Path) -> Resources:
+    """What a program takes, from the folder that the compiler wrote.
+
+    Raises `InputError` where it is another folder, the compiler failed, or the program has several pipelines.
+    """
+    manifest = read_manifest(folder)
+    pipelines = [path.parent for path in sorted(folder.glob("**/logs/resources.json"))]
+    if len(pipelines) != 1:
+        raise InputError(f"{folder}: logs of {len(pipelines)} pipelines, expected those of one: **/logs/resources.json")
+    try:
+        return resources_of(manifest, *(log(pipelines[0] / name) for name in ("resources.json", "phv.json")))
+    except (KeyError, TypeError, IndexError) as error:
+        raise InputError(f"{folder}: not logs of p4c's Tofino backend 9.13: {error!r} is missing or wrong") from error
+
+
+def read_manifest(folder: Path) -> Document:
+    """What the compiler says of its run. Raises `InputError` where it did not succeed."""
+    if not (folder / "manifest.json").is_file():
+        raise InputError(f"{folder}: no manifest.json in it: give the folder that `p4c-barefoot -o` wrote")
+    manifest = log(folder / "manifest.json")
+    if manifest.get("target") not in CHIPS:
+        raise InputError(f"{folder}: compiled for {manifest.get('target')!r}, expected one of {', '.join(CHIPS)}")
+    if manifest.get("compilation_succeeded") is not True:
+        raise InputError(f"{folder}: the compiler failed: the program does not fit, or is not one that it takes")
+    return manifest
+
+
+def log(path: Path) -> Document:
+    """A file of the compiler."""
+    document = read_file(path, LOG).document
+    if not isinstance(document, dict):
+        raise InputError(f"{path}: not a {LOG.name}")
+    return document
+
+
+def resources_of(manifest: Document, resources: Document, phv: Document) -> Resources:
+    """What three files of the compiler say together."""
+    mau, containers = resources["resources"]["mau"], resources["resources"]["phv_containers"]
+    stages, count = mau["mau_stages"], mau["nStages"]
+    return Resources(
+        chip=CHIPS[manifest["target"]],
+        program=manifest["programs"][0]["program_name"],
+        compiler=manifest["compiler_version"],
+        stages=Amount(last_stage(stages), count),
+        sram_blocks=blocks([stage["rams"] for stage in stages], "srams", count),
+        tcam_blocks=blocks([stage["tcams"] for stage in stages], "tcams", count),
+        stateful_alus=stateful_alus([stage["meter_alus"] for stage in stages], count),
+        phv_bits=Amount(
+            sum(container["bit_width"] for container in phv["containers"]),
+            sum(each["units"] * each["width"] for kind in containers.values() for each in kind),
+        ),
+    )
+
+
+def last_stage(stages: list[Document]) -> int:
+    """The number of stages up to the last one with a table."""
+    return max((stage["stage_number"] + 1 for stage in stages if stage["logical_tables"]["ids"]), default=0)
+
+
+def blocks(stages: list[Document], name: str, count: int) -> Amount:
+    """Blocks of memory that are used; every stage has as many rows and columns of them as the first."""
+    used = sum(len({(block["row"], block["column"]) for block in stage[name]}) for stage in stages)
+    return Amount(used, count * stages[0]["nRows"] * stages[0]["nColumns"])
+
+
+def stateful_alus(stages: list[Document], count: int) -> Amount:
+    """The ALUs that are used for registers; they are those of meters, of which a stage has four."""
+    used = sum(is_stateful(alu["usages"]) for stage in stages for alu in stage["meters"])
+    return Amount(used, count * stages[0]["nAlus"])
+
+
+def is_stateful(usages: Iterable[Document]) -> bool:
+    """Whether a meter's ALU works on a register."""
+    return any(usage["used_for"] == "stateful_ram" for usage in usages)
+
+
+SOURCES = BUILD.parent / "ina_hw"
+RECORD = BUILD / "ina_hw.resources.json"
+VALUES_PER_PASS = "VALUES_PER_PASS"
+"""What a compilation defines to sum another number of values in a pass than the program does by itself."""
+OTHER_SHELL = "v1model.p4"
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What `ina_hw` takes with `values` values a pass, compiled from sources with the hash `source_sha256`."""
+
+    values: int
+    source_sha256: str
+    resources: Resources
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the sources have changed since."""
+        return self.source_sha256 != source_sha256()
+
+
+def source_sha256(folder: Path = SOURCES) -> str:
+    """The hash of the hashes and names of what the chip's compiler reads: all sources but the shell for v1model."""
+    hashes = (f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in chip_sources(folder))
+    return hashlib.sha256("".join(hashes).encode()).hexdigest()
+
+
+def chip_sources(folder: Path) -> list[Path]:
+    """The sources of a folder that the chip's compiler reads, in order of their names."""
+    return sorted(file for file in folder.glob("*.p4") if file.name != OTHER_SHELL)
+
+
+def recorded(chip: str, record: Path = RECORD) -> tuple[Recorded, ...]:
+    """What is recorded for a chip, by the name of its profile: an entry for each number of values a pass.
+
+    Raises `InputError` for a record that is damaged.
+    """
+    if not record.is_file():
+        return ()
+    document = log(record)
+    try:
+        found = [recorded_of(each) for each in document["compiled"]]
+    except (KeyError, TypeError) as error:
+        raise InputError(f"{record}: not of `inakit hardware record`: {error!r} is missing or wrong") from error
+    return tuple(each for each in found if each.resources.chip == chip)
+
+
+def recorded_of(document: Document) -> Recorded:
+    """An entry of the record."""
+    fields: Document = {
+        key: Amount(**value) if isinstance(value, dict) else value for key, value in document["resources"].items()
+    }
+    return Recorded(document["values"], document["source_sha256"], Resources(**fields))
+
+
+def record_logs(folders: Sequence[Path], record: Path = RECORD, sources: Path = SOURCES) -> list[Recorded]:
+    """Write the record from folders that the compiler wrote of the sources as they are now; what is recorded is lost.
+
+    Raises `InputError` for a folder of something else, and for one that is older than the sources.
+    """
+    found = [compiled_now(folder, sources) for folder in folders]
+    document = {"compiled": [asdict(each) for each in found]}
+    record.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+    return found
+
+
+def compiled_now(folder: Path, sources: Path) -> Recorded:
+    """What a folder says that the sources take."""
+    resources = read_resources(folder)
+    written = (folder / "manifest.json").stat().st_mtime
+    changed = [file.name for file in chip_sources(sources) if file.stat().st_mtime > written]
+    if changed:
+        raise InputError(f"{folder}: older than {', '.join(changed)} in {sources}: compile again")
+    return Recorded(values_of(read_manifest(folder)), source_sha256(sources), resources)
+
+
+def values_of(manifest: Document) -> int:
+    """How many values a pass sums, by what the compilation defined."""
+    defined = dict(each.partition("=")[::2] for each in manifest["programs"][0]["source_files"]["defines"])
+    return int(defined.get(VALUES_PER_PASS, INA_HW.values_per_pass))
+
 
 SLOTS, ENTRIES, GROUPS, MEMORY = "slots", "table entries", "multicast groups", "memory of the sums"
 TOLERANCE = 1e-9

@@ -13,7 +13,7 @@ from importlib import import_module
 from rich.console import Console
 
 from inakit.experiments.papers.common.figure import Figure, Request
-from inakit.experiments.sweeps.one_trial import tried
+from inakit.experiments.sweeps.trial import tried
 from inakit.topo.errors import InputError, unknown_name
 from inakit.traffic.measure.verdict import Verdict, worst_of
 
@@ -70,13 +70,15 @@ FIGURES: dict[str, dict[str, Figure]] = {
         "fig12": Figure("what alpha of APP saves and loses", module("aro.efficiency", "fig12"), simulated=True),
         "fig13": Figure("what N of QSR saves and loses", module("aro.efficiency", "fig13"), simulated=True),
         "emulated": Figure("ARO, baselines, two trees: planned, measured", module("aro.emulated")),
-        "fig7-emulated": Figure("one task on the default network, by real packets", module("aro.by_packets")),
+        "fig7-emulated": Figure(
+            "one task on the default network, by real packets", module("aro.emulated", "fig7_by_packets")
+        ),
     },
     "atro": {
         "fig3": Figure("rates of ATRO, ARO, PARING and SPAR", module("atro.topologies", "fig3"), simulated=True),
         "fig4": Figure("rates over the number of workers", module("atro.topologies", "fig4"), simulated=True),
         "fig5": Figure("rates over the number of aggregators", module("atro.topologies", "fig5"), simulated=True),
-        "emulated": Figure("the network for 32 workers: planned, measured", module("atro.emulated")),
+        "emulated": Figure("the network for 32 workers: planned, measured", module("atro.topologies", "emulated")),
     },
     "closed-loop": {
         "random": Figure(
@@ -154,10 +156,12 @@ FIGURES: dict[str, dict[str, Figure]] = {
             for name, summary in INART_FIGURES.items()
         },
         "replan": Figure(
-            "background traffic comes: the same split, new routes (section 4.1)", module("inart.replanned")
+            "background traffic comes: the same split, new routes (section 4.1)", module("inart.emulated", "replanned")
         ),
         "lp": Figure(
-            "LP-InArt with 200 workers, 8 PSs, 45 switches: its time", module("inart.relaxation_time"), simulated=True
+            "LP-InArt with 200 workers, 8 PSs, 45 switches: its time",
+            module("inart.example", "relaxation_time"),
+            simulated=True,
         ),
     },
     "p4inc-aoi": {
@@ -173,7 +177,9 @@ FIGURES: dict[str, dict[str, Figure]] = {
         "fig10": Figure("16 to 64 units", module("p4inc_aoi.simulation", "run", "fig10"), simulated=True),
         "fig11": Figure("over the INC capacity", module("p4inc_aoi.simulation", "run", "fig11"), simulated=True),
         "fig12": Figure("over the length of a slot", module("p4inc_aoi.simulation", "run", "fig12"), simulated=True),
-        "readings": Figure("what FCFS, TW and arrivals may mean", module("p4inc_aoi.readings"), simulated=True),
+        "readings": Figure(
+            "what FCFS, TW and arrivals may mean", module("p4inc_aoi.simulation", "readings"), simulated=True
+        ),
         "fig7-emulated": Figure(
             "four racks and their circuits: connections (Figure 6) and JCT (Figure 7)",
             module("p4inc_aoi.testbed"),
@@ -187,7 +193,11 @@ FIGURES: dict[str, dict[str, Figure]] = {
         "utilisation": Figure(
             "how long links are busy over k: SOAR, Top, Max, Level", module("soar.utilisation"), simulated=True
         ),
-        "time": Figure("the dynamic program's time over the tree's size", module("soar.running_time"), simulated=True),
+        "time": Figure(
+            "the dynamic program's time over the tree's size",
+            module("soar.utilisation", "running_time"),
+            simulated=True,
+        ),
     },
 }
 

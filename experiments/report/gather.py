@@ -7,6 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from inakit.experiments.report.charts import (
+    DrawnFabric,
+    carried,
+    circuits_of,
+    events_of,
+    hops_of,
+    iterations_of,
+    loads_view,
+    series_of,
+    used_of,
+)
 from inakit.experiments.report.document import (
     AggregatorView,
     Document,
@@ -17,11 +28,9 @@ from inakit.experiments.report.document import (
     SwitchView,
     TreeView,
 )
-from inakit.experiments.report.drawn_fabric import DrawnFabric
-from inakit.experiments.report.link_loads import carried, hops_of, loads_view
-from inakit.experiments.report.over_time import circuits_of, events_of, iterations_of, series_of, used_of
+from inakit.experiments.report.method_styles import styles_of
 from inakit.experiments.report.run_folder import ReadFolder, open_folder
-from inakit.experiments.run.printed.report import (
+from inakit.experiments.run.printed_report import (
     NO_RESULTS,
     OVERLOAD,
     collision_lines,
@@ -29,7 +38,6 @@ from inakit.experiments.run.printed.report import (
     replay_lines,
     stranger_lines,
 )
-from inakit.experiments.styles.method_styles import styles_of
 from inakit.planner.core.evaluate import evaluate, tree_loads
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem

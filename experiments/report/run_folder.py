@@ -20,9 +20,8 @@ from inakit.topo.errors import InputError
 from inakit.topo.fabric.fabric import Fabric
 from inakit.topo.files.fabric_records import FabricRecord, fabric_of
 from inakit.topo.files.fabrics import YAML, load_fabric
-from inakit.topo.files.reader import ParsedFile
-from inakit.topo.files.validation import validate
-from inakit.traffic.wire.frames import FRAGMENT
+from inakit.topo.files.reader import ParsedFile, validate
+from inakit.traffic.wire.packet_format import FRAGMENT
 
 RECORD = "run.json"
 PARTS = ("version", "verdict", "reasons", "switch", "mode", "seed", "fabric", "planners", "configuration")

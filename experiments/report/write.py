@@ -1,18 +1,97 @@
-"""Writes `report.html` and `trace.json` into the folder of a run, or the report of several runs into a file."""
+"""Makes the page of a report: one HTML file that has its data, its style, its scripts and its library in it.
+
+The data are compressed and in base64, so that no name in them can be taken for markup. A Content-Security-Policy
+allows the page its own style and scripts, by their hashes, and nothing else: it can load nothing and send nothing.
+
+Writes `report.html` and `trace.json` into the folder of a run, or the report of several runs into a file.
+"""
 
 from __future__ import annotations
 
+import base64
+import gzip
+import hashlib
+import html
 import json
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
+from string import Template
 
 from rich.console import Console
 
 from inakit.experiments.report.document import Document
 from inakit.experiments.report.gather import document_of
-from inakit.experiments.report.page import page_of
 from inakit.experiments.report.trace import trace_of
-from inakit.topo.errors import InakitError, writing
+from inakit.topo.errors import InakitError, MachineError, writing
+
+FOLDER = Path(__file__).with_name("template")
+SCRIPTS = (
+    *("words.js", "dom.js", "chart.js", "table.js", "fabric.js"),
+    *("summary.js", "details.js", "timeline.js", "processors.js", "run.js", "study.js", "site.js", "page.js"),
+)
+"""The page's own scripts, each of which uses what those before it define."""
+LIBRARY = ("mpld3", Path("js", "d3.v5.min.js"))
+"""The Python package that carries D3, and where in it."""
+LICENCE = """\
+D3 (https://d3js.org), which is in this file unchanged: Copyright 2010-2018 Mike Bostock. All rights reserved.
+Redistribution and use in source and binary forms, with or without modification, are permitted provided that the
+following conditions are met:
+* Redistributions of source code must retain the above copyright notice, this list of conditions and the following
+  disclaimer.
+* Redistributions in binary form must reproduce the above copyright notice, this list of conditions and the following
+  disclaimer in the documentation and/or other materials provided with the distribution.
+* Neither the name of the author nor the names of contributors may be used to endorse or promote products derived from
+  this software without specific prior written permission.
+THIS SOFTWARE IS PROVIDED BY THE COPYRIGHT HOLDERS AND CONTRIBUTORS "AS IS" AND ANY EXPRESS OR IMPLIED WARRANTIES,
+INCLUDING, BUT NOT LIMITED TO, THE IMPLIED WARRANTIES OF MERCHANTABILITY AND FITNESS FOR A PARTICULAR PURPOSE ARE
+DISCLAIMED. IN NO EVENT SHALL THE COPYRIGHT OWNER OR CONTRIBUTORS BE LIABLE FOR ANY DIRECT, INDIRECT, INCIDENTAL,
+SPECIAL, EXEMPLARY, OR CONSEQUENTIAL DAMAGES (INCLUDING, BUT NOT LIMITED TO, PROCUREMENT OF SUBSTITUTE GOODS OR
+SERVICES; LOSS OF USE, DATA, OR PROFITS; OR BUSINESS INTERRUPTION) HOWEVER CAUSED AND ON ANY THEORY OF LIABILITY,
+WHETHER IN CONTRACT, STRICT LIABILITY, OR TORT (INCLUDING NEGLIGENCE OR OTHERWISE) ARISING IN ANY WAY OUT OF THE USE OF
+THIS SOFTWARE, EVEN IF ADVISED OF THE POSSIBILITY OF SUCH DAMAGE.
+"""
+"""The terms of the library, which every copy of it carries."""
+
+
+def page_of(document: Document) -> str:
+    """The page as text. Raises `MachineError` where the library is not installed."""
+    style = (FOLDER / "report.css").read_text()
+    scripts = [library(), *((FOLDER / name).read_text() for name in SCRIPTS)]
+    policy = f"default-src 'none'; img-src data:; style-src {allowed(style)}; script-src {allowed(*scripts)}"
+    return Template((FOLDER / "report.html").read_text()).substitute(
+        title=html.escape(document.title),
+        policy=f"{policy}; base-uri 'none'; form-action 'none'",
+        licence=LICENCE,
+        style=style,
+        verdict=html.escape("; ".join(f"{run.title}: {run.verdict}" for run in document.runs) or document.title),
+        data=packed(document),
+        scripts="\n".join(f"<script>{script}</script>" for script in scripts),
+    )
+
+
+def packed(document: Document) -> str:
+    """The document as JSON, compressed by gzip, in base64. The same document gives the same text."""
+    text = json.dumps(document, default=vars, separators=(",", ":"), allow_nan=False)
+    return base64.b64encode(gzip.compress(text.encode(), compresslevel=6, mtime=0)).decode()
+
+
+def library() -> str:
+    """The text of D3. Raises `MachineError` where it is not installed."""
+    package, place = LIBRARY
+    spec = find_spec(package)
+    places = [] if spec is None else [Path(folder, place) for folder in spec.submodule_search_locations or ()]
+    found = next((path for path in places if path.is_file()), None)
+    if found is None:
+        raise MachineError(f"a report needs D3, which the Python package {package} carries: pip install {package}")
+    return found.read_text()
+
+
+def allowed(*texts: str) -> str:
+    """The sources of a Content-Security-Policy that allow elements with these texts."""
+    hashes = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts)
+    return " ".join(f"'sha256-{each}'" for each in hashes)
+
 
 PAGE, TRACE = "report.html", "trace.json"
 

@@ -7,14 +7,15 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from inakit.experiments.inspect.capture import Counts
-from inakit.experiments.run.observe.observed import Observed
+from inakit.experiments.run.observation import Observed
 from inakit.experiments.run.pace import Pace
-from inakit.experiments.run.printed.bandwidths import bandwidth_figures
+from inakit.experiments.run.printed_report import bandwidth_figures
 from inakit.experiments.run.record import RunFolder
 from inakit.experiments.worlds.world import LiveNetwork
-from inakit.planner.core.evaluate import Prediction, evaluate
+from inakit.planner.core.evaluate import Prediction
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
+from inakit.planner.prepared import Prepared
 from inakit.traffic.measure.comparison import Figures, Pair, measured_by_job, paired, planned_by_job
 from inakit.traffic.measure.counters import difference
 from inakit.traffic.measure.fidelity import Excuses, judge, turned_away
@@ -30,8 +31,7 @@ from inakit.traffic.measure.monitor import (
 from inakit.traffic.measure.off_plan import off_plan
 from inakit.traffic.measure.processors import part_series
 from inakit.traffic.measure.verdict import Verdict
-from inakit.traffic.wire.frames import FRAGMENT
-from inakit.traffic.wire.packet_format import Event
+from inakit.traffic.wire.packet_format import FRAGMENT, Event
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Outcome:
     the network took to set up. `faults`: what was injected, as `run.json` has it. `pairs`: planned beside measured
     figures, for every job and in total. `observed`: series of links and times of fragments, of a run that was observed.
     `circuits`: which circuits existed when, as `run.json` has it, of a run that changed them.
-    `bandwidth`: what `inakit.experiments.run.printed.bandwidths` says of the run.
+    `bandwidth`: what `inakit.experiments.run.printed_report` says of the run.
     """
 
     measured: Measured
@@ -108,8 +108,7 @@ class Outcome:
 
 def watch(
     network: LiveNetwork,
-    problem: Problem,
-    plan: Plan,
+    prepared: Prepared,
     send: Callable[[], Measured],
     excuses: Excuses | None = None,
     pace: Pace | None = None,
@@ -128,7 +127,7 @@ def watch(
         finally:
             for switch in network.switches.values():
                 switch.check()
-    prediction = evaluate(problem, plan)
+    problem, plan, prediction = prepared.problem, prepared.plan, prepared.prediction
     excuses = beside_collisions(monitor, problem, plan, excuses)
     reasons = judge(monitor, measured, plan, excuses=excuses).reasons
     off = () if excuses is not None and excuses.rates else off_plan(prediction, measured, plan)

@@ -11,8 +11,8 @@ from typing import Protocol
 from inakit.planner.core.evaluate import Prediction
 from inakit.planner.core.problem import Job, Problem
 from inakit.topo.errors import InakitError
+from inakit.traffic.closed_loop import Progress
 from inakit.traffic.measure.verdict import Cause
-from inakit.traffic.runs.closed_loop import Progress
 
 WINDOW_S = 6.0
 """A run must be too slow over so many seconds: other work that takes the machine for a moment is over sooner."""

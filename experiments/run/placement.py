@@ -11,12 +11,11 @@ from rich.table import Table
 
 from inakit.experiments.run.scenario import FabricChoice
 from inakit.planner.core.files import save_jobs
-from inakit.planner.placement.policies import find_policy
+from inakit.planner.placement.policies import InaOptions, find_policy, place_queue
 from inakit.planner.placement.queue import PlacedJob, load_queue
-from inakit.planner.placement.simulate import InaOptions, place_queue
 from inakit.topo.errors import InputError, writing
 from inakit.topo.files.csv_table import write_csv
-from inakit.traffic.wire.frames import FRAGMENT
+from inakit.traffic.wire.packet_format import FRAGMENT
 
 COLUMNS = ("job", "arrival_s", "start_s", "end_s", "ina_s", "workers", "servers")
 

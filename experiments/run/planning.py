@@ -9,23 +9,20 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from inakit.experiments.run.printed.tables import NamedTable
+from inakit.experiments.run.console import NamedTable
 from inakit.planner.core.check import check
-from inakit.planner.core.collectives.collective_trees import trees_of
-from inakit.planner.core.evaluate import Prediction, evaluate
 from inakit.planner.core.files import load_jobs, load_plan, save_entries, save_jobs, save_plan
 from inakit.planner.core.method import AFTERWARDS, Options
-from inakit.planner.core.plan import AggregationTree, Plan
+from inakit.planner.core.plan import AggregationTree, Plan, SolverOutcome, trees_of
 from inakit.planner.core.problem import Problem
-from inakit.planner.core.solving import SolverOutcome
-from inakit.planner.install.plan_entries import check_limits, entries, many_copies
+from inakit.planner.install.plan_entries import many_copies
+from inakit.planner.prepared import Prepared, prepare
 from inakit.planner.registry import find_method
-from inakit.planner.trees.headroom import RESULTS_RETURN, AsRun, as_run
-from inakit.switch.entries import Entries
+from inakit.planner.trees.headroom import RESULTS_RETURN
 from inakit.topo.errors import writing
 from inakit.topo.fabric.fabric import Fabric
 from inakit.topo.files.fabrics import load_fabric, save_fabric
-from inakit.traffic.wire.frames import FRAGMENT
+from inakit.traffic.wire.packet_format import FRAGMENT
 
 BUSIEST_LINKS = 5
 ALL_JOBS = "several jobs: the slowest worker's rate, PS ingress of all together, the slowest job's time"
@@ -36,37 +33,34 @@ def make_plan(problem: Problem, planner: str, seed: int, headroom: str = AFTERWA
     return find_method(planner).plan(problem, Options(seed=seed, headroom=headroom))
 
 
-def plan_to_run(problem: Problem, planner: str, seed: int, mode: str = "reliable", headroom: str = AFTERWARDS) -> AsRun:
-    """The plan that the method called `planner` makes, with the rates at which it runs in this mode.
-
-    Raises `PlanError` for what no target takes.
-    """
-    plan = make_plan(problem, planner, seed, headroom)
-    check_limits(problem.fabric, plan)
-    return as_run(problem, plan, mode)
+def plan_to_run(
+    problem: Problem, planner: str, seed: int, mode: str = "reliable", headroom: str = AFTERWARDS
+) -> Prepared:
+    """The plan that the method called `planner` makes, prepared to run in this mode."""
+    return prepare(problem, make_plan(problem, planner, seed, headroom), mode)
 
 
-def print_headroom(console: Console, name: str, run: AsRun) -> None:
+def print_headroom(console: Console, name: str, run: Prepared) -> None:
     """Print a line about a plan whose rates are lowered to leave room for results; print nothing about others."""
-    if run.said:
-        console.print(f"{name}: {run.said}", highlight=False, markup=False, soft_wrap=True)
+    for note in run.notes:
+        console.print(f"{name}: {note}", highlight=False, markup=False, soft_wrap=True)
 
 
-def print_copies(console: Console, problem: Problem, run: AsRun) -> None:
+def print_copies(console: Console, run: Prepared) -> None:
     """Print a line for each tree whose results only some targets can send."""
-    for line in many_copies(problem.fabric, run.plan):
+    for line in many_copies(run.problem.fabric, run.plan):
         console.print(f"{run.plan.method}: {line}", highlight=False, markup=False, soft_wrap=True)
 
 
-def print_plan(console: Console, problem: Problem, run: AsRun) -> None:
+def print_plan(console: Console, run: Prepared) -> None:
     """Print a plan's trees, its busiest links, and the predicted figures of each job."""
-    plan, prediction = run.plan, evaluate(problem, run.plan)
-    console.print(f"{plan.method} on {problem.fabric.name}: {describe(plan.outcome)}", highlight=False)
+    plan, prediction = run.plan, run.prediction
+    console.print(f"{plan.method} on {run.problem.fabric.name}: {describe(plan.outcome)}", highlight=False)
     if plan.shards:
         console.print(trees_table(plan))
     if plan.collectives:
         console.print(collectives_table(plan))
-    console.print(links_table(problem, prediction, with_results=RESULTS_RETURN[run.mode]))
+    console.print(links_table(run))
     for number, job in prediction.jobs.items():
         name = f"job {number}: " if len(prediction.jobs) > 1 else ""
         console.print(
@@ -79,20 +73,21 @@ def print_plan(console: Console, problem: Problem, run: AsRun) -> None:
     if len(prediction.jobs) > 1:
         console.print("(for all jobs sending at once; a job that is alone is no faster)", highlight=False)
     print_headroom(console, plan.method, run)
-    print_copies(console, problem, run)
+    print_copies(console, run)
 
 
-def print_comparison(console: Console, problem: Problem, runs: Mapping[str, AsRun]) -> None:
+def print_comparison(console: Console, runs: Mapping[str, Prepared]) -> None:
     """Print the predicted figures of several planners' plans for one problem, a row for each.
 
     With several jobs these are the rate of the slowest worker, the PS ingress of all jobs together, and the time of the
     slowest job.
     """
-    table = Table(caption=ALL_JOBS if len(problem.jobs) > 1 else None)
+    several = any(len(run.problem.jobs) > 1 for run in runs.values())
+    table = Table(caption=ALL_JOBS if several else None)
     table.add_column("planner", no_wrap=True)
     for heading in ("rate (Mbit/s)", "of the best", "PS ingress (kB)", "time (ms)", "found"):
         table.add_column(heading)
-    predictions = {name: evaluate(problem, run.plan) for name, run in runs.items()}
+    predictions = {name: run.prediction for name, run in runs.items()}
     best = max(prediction.sending_rate_bps for prediction in predictions.values())
     for name, prediction in predictions.items():
         table.add_row(
@@ -106,7 +101,7 @@ def print_comparison(console: Console, problem: Problem, runs: Mapping[str, AsRu
     console.print(NamedTable(table))
     for name, run in runs.items():
         print_headroom(console, name, run)
-        print_copies(console, problem, run)
+        print_copies(console, run)
 
 
 def describe(outcome: SolverOutcome) -> str:
@@ -147,11 +142,12 @@ def sender_name(tree: AggregationTree, label: int) -> str:
     return tree.workers[label] if label in tree.workers else tree.aggregator_of[label].switch
 
 
-def links_table(problem: Problem, prediction: Prediction, *, with_results: bool) -> Table:
-    """The links of which gradients, and `with_results` also results, fill the greatest share of the capacity."""
+def links_table(run: Prepared) -> Table:
+    """The links of which gradients, and where results return also results, fill the greatest share of the capacity."""
     table = Table("busiest links", "gradients (Mbit/s)", "results (Mbit/s)", "of capacity")
-    capacities, gradients = problem.fabric.capacities_bps, prediction.link_loads_bps
-    results = {link: prediction.result_loads_bps.get(link, 0.0) if with_results else 0.0 for link in gradients}
+    capacities, gradients = run.problem.fabric.capacities_bps, run.prediction.link_loads_bps
+    returned = run.prediction.result_loads_bps if RESULTS_RETURN[run.mode] else {}
+    results = {link: returned.get(link, 0.0) for link in gradients}
     shares = {link: (load + results[link]) / capacities[link] for link, load in gradients.items()}
     for link in sorted(shares, key=lambda link: -shares[link])[:BUSIEST_LINKS]:
         loads = f"{gradients[link] / 1e6:.3f}", f"{results[link] / 1e6:.3f}"
@@ -159,37 +155,35 @@ def links_table(problem: Problem, prediction: Prediction, *, with_results: bool)
     return table
 
 
-def write_plan(folder: Path, problem: Problem, plan: Plan, installed: Entries | None = None) -> None:
-    """Write `plan.json`, `fabric.yml`, `jobs.yml`, and the entries: a command file per switch, and `entries.json`.
-
-    The entries are made from the plan unless `installed` gives them.
-    """
-    installed = installed or entries(problem, plan)
+def write_plan(folder: Path, run: Prepared) -> None:
+    """Write `plan.json`, `fabric.yml`, `jobs.yml`, and the entries: a command file per switch, and `entries.json`."""
+    installed = run.entries
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-    save_plan(plan, folder / "plan.json")
-    save_fabric(problem.fabric, folder / "fabric.yml")
-    save_jobs(problem.jobs, folder / "jobs.yml")
+    save_plan(run.plan, folder / "plan.json")
+    save_fabric(run.problem.fabric, folder / "fabric.yml")
+    save_jobs(run.problem.jobs, folder / "jobs.yml")
     save_entries(installed, folder / "entries")
 
 
-def draw_fabric(fabric: Fabric, problem: Problem | None, plan: Plan | None, output: Path) -> list[Path]:
+def draw_fabric(fabric: Fabric, run: Prepared | None, output: Path) -> list[Path]:
     """Draw the fabric as PNG and SVG, with a plan also trees and link loads, and save it as YAML; returns the paths."""
-    from inakit.topo.picture.draw import draw  # noqa: PLC0415, matplotlib takes a second
+    from inakit.topo.picture import draw  # noqa: PLC0415, matplotlib takes a second
 
     paths = [output.with_suffix(suffix) for suffix in (".png", ".svg")]
     with writing(output.parent):
         output.parent.mkdir(parents=True, exist_ok=True)
-    draw(fabric, paths, **({} if problem is None or plan is None else drawn_parts(problem, plan)))
+    draw(fabric, paths, **({} if run is None else drawn_parts(run)))
     save_fabric(fabric, output.with_suffix(".yml"))
     return [*paths, output.with_suffix(".yml")]
 
 
-def drawn_parts(problem: Problem, plan: Plan) -> dict[str, Any]:
-    """What a drawing of the fabric shows of a plan: the arguments of `inakit.topo.picture.draw.draw` by name."""
+def drawn_parts(run: Prepared) -> dict[str, Any]:
+    """What a drawing of the fabric shows of a plan: the arguments of `inakit.topo.picture.draw` by name."""
+    plan, problem = run.plan, run.problem
     sent = [(each.job, tree) for each in plan.collectives for tree in trees_of(each)]
     return {
-        "loads": evaluate(problem, plan).link_loads_bps,
+        "loads": run.prediction.link_loads_bps,
         "trees": [*(tree for shard in plan.shards for tree in shard.trees), *(tree for _, tree in sent)],
         "roles": roles(problem),
         "owners": [*(shard.job for shard in plan.shards for _ in shard.trees), *(job for job, _ in sent)],

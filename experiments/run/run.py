@@ -1,6 +1,6 @@
 """The one place where a plan is run: it takes a `Run` and a world, and gives an `Outcome`.
 
-    run = Run(problem, plan, faults=faults)
+    run = Run(prepare(problem, plan), faults=faults)
     outcome = run_plan(run, find_world("fast"))
 
 Every command that runs a plan does it here: emulate, train, exactness, calibrate, schedules of circuits and the figures
@@ -17,30 +17,27 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from inakit.experiments.faults.fault_plan import FaultPlan
-from inakit.experiments.faults.injection import Injection, Scene, faulty_entries
+from inakit.experiments.faults import FaultPlan, Injection, Scene, faulty_entries
 from inakit.experiments.inspect.capture import Place
-from inakit.experiments.run.dilation import options_for
-from inakit.experiments.run.observe.observed import observed
-from inakit.experiments.run.observe.sampling import check_observation
+from inakit.experiments.run.console import Report, Stage, unseen
+from inakit.experiments.run.dilation import in_own_time, options_for, replay_in_own_time
+from inakit.experiments.run.observation import check_observation, observed
 from inakit.experiments.run.outcome import Outcome, watch
-from inakit.experiments.run.own_time import in_own_time, replay_in_own_time
 from inakit.experiments.run.pace import Pace
-from inakit.experiments.run.printed.progress import Report, Stage, unseen
-from inakit.experiments.worlds.observation import Observation
-from inakit.experiments.worlds.world import Feature, LiveNetwork, Wiring, World
+from inakit.experiments.worlds.world import Feature, LiveNetwork, Observation, Wiring, World
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
-from inakit.planner.install.plan_entries import entries, many_copies
+from inakit.planner.install.plan_entries import many_copies
+from inakit.planner.prepared import Prepared
 from inakit.switch.entries import Entries
 from inakit.topo.errors import InputError, PlanError
 from inakit.topo.fabric.circuits import Interconnect
 from inakit.topo.fabric.fabric import Fabric
+from inakit.traffic.closed_loop import Interference, ReliableOptions, run_reliable
 from inakit.traffic.endpoints.gradient import Gradients
 from inakit.traffic.measure.fidelity import Excuses
 from inakit.traffic.measure.measured import Measured
-from inakit.traffic.runs.closed_loop import Interference, ReliableOptions, run_reliable
-from inakit.traffic.runs.replay import ReplayOptions, run_replay
+from inakit.traffic.replay import ReplayOptions, run_replay
 
 Leader = Callable[[LiveNetwork], AbstractContextManager[Interference]]
 """Makes the `Interference` of a run in a network. Its context begins with the run and ends with it."""
@@ -48,9 +45,8 @@ Leader = Callable[[LiveNetwork], AbstractContextManager[Interference]]
 
 @dataclass(frozen=True)
 class Run:
-    """What is run: a plan for a problem, and what happens to it. A run does not say in which world it is run.
+    """What is run: a prepared plan, and what happens to it. A run does not say in which world it is run.
 
-    - `mode`: one of `MODES`
     - `gradients`: random unless they are given
     - `options`: those of the closed loop; by default the endpoints' timeouts fit the links' rates
     - `replay`: those of a replay
@@ -64,9 +60,7 @@ class Run:
     - `observation`: what is noted of links and fragments
     """
 
-    problem: Problem
-    plan: Plan
-    mode: str = "reliable"
+    prepared: Prepared
     gradients: Gradients | None = None
     options: ReliableOptions | None = None
     replay: ReplayOptions | None = None
@@ -80,17 +74,26 @@ class Run:
     given: Entries | None = None
     observation: Observation | None = None
 
-    @cached_property
-    def entries(self) -> Entries:
-        """The table entries of the plan, made once, unless they are given. Raises `PlanError` for an invalid plan."""
-        return self.given or entries(self.problem, self.plan)
+    @property
+    def problem(self) -> Problem:
+        """The fabric and the jobs."""
+        return self.prepared.problem
+
+    @property
+    def plan(self) -> Plan:
+        """The plan."""
+        return self.prepared.plan
+
+    @property
+    def mode(self) -> str:
+        """One of `MODES`."""
+        return self.prepared.mode
 
     @cached_property
     def installed(self) -> Entries:
         """The entries that are installed in the switches: those of the plan, and those that the faults need."""
-        if self.faults is None:
-            return self.entries
-        return faulty_entries(self.problem, self.plan, self.entries, self.faults)
+        made = self.given or self.prepared.entries
+        return made if self.faults is None else faulty_entries(self.problem, self.plan, made, self.faults)
 
 
 def check_features(
@@ -165,7 +168,7 @@ def run_plan(
     """
     check_observation(world, asked=run.observation is not None)
     check_features(world, run.problem.fabric, run.mode, run.captures, run.faults, run.interconnect)
-    run = fitted(run, world)
+    run = replace(run, prepared=run.prepared.fitted(world.program))
     for line in () if world.name == "bmv2" else many_copies(run.problem.fabric, run.plan):
         raise PlanError(line)
     if not world.real_time:
@@ -181,18 +184,12 @@ def run_plan(
         return replace(carry_out(run, network, progress, paced(progress)), setup_s=setup_s)
 
 
-def fitted(run: Run, world: World) -> Run:
-    """The run of the plan as the world's data-plane program takes it. Raises `PlanError` where it cannot."""
-    plan = world.program.fitted(run.plan)
-    return run if plan is run.plan else replace(run, plan=plan)
-
-
 def made_for_own_time(run: Run) -> Run:
     """The run with options for a world whose time is the network's own."""
     if run.mode == "replay":
-        return replace(run, replay=run.replay or replay_in_own_time(run.problem, run.plan))
+        return replace(run, replay=run.replay or replay_in_own_time(run.prepared))
     options, undisturbed = run.options or options_for(run.problem), run.faults is None and run.led_by is None
-    return replace(run, options=in_own_time(options, run.problem, run.plan, piecewise=undisturbed))
+    return replace(run, options=in_own_time(options, run.prepared, piecewise=undisturbed))
 
 
 def carry_out(run: Run, network: LiveNetwork, progress: Report, pace: Pace | None = None) -> Outcome:
@@ -211,7 +208,7 @@ def carry_out(run: Run, network: LiveNetwork, progress: Report, pace: Pace | Non
 
     with network.capturing(run.captures, run.folder) as captured, network.observing(run.observation) as noted:
         excuses = injection.excuses() if injection else run.excuses
-        outcome = watch(network, run.problem, run.plan, sending, excuses, pace)
+        outcome = watch(network, run.prepared, sending, excuses, pace)
     faults = None if injection is None else injection.as_json(outcome.monitor)
     found = None if noted is None else observed(noted, run.problem, run.plan, outcome.monitor.after.at_s)
     return replace(outcome, captured=captured, faults=faults, observed=found)

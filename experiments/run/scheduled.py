@@ -18,27 +18,27 @@ from typing import Any
 
 import numpy as np
 
-from inakit.experiments.run.observe.sampling import AUTO
+from inakit.experiments.run.observation import AUTO
 from inakit.experiments.run.outcome import Outcome
 from inakit.experiments.run.run import Run, run_plan
 from inakit.experiments.worlds.world import Beside, LiveNetwork, World
+from inakit.planner.core.check import check
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
 from inakit.planner.install.circuit_entries import CircuitEntries, Rates
-from inakit.planner.install.plan_entries import entries
-from inakit.planner.methods.p4inc_aoi.network import interconnect_of, pairs_of, plan_of, problem_of
-from inakit.planner.methods.p4inc_aoi.problem.schedule import Schedule, Slot
-from inakit.planner.methods.p4inc_aoi.problem.system import Scheduling
+from inakit.planner.methods.p4inc_aoi.optical_network import interconnect_of, pairs_of, plan_of, problem_of
+from inakit.planner.methods.p4inc_aoi.optical_system import Scheduling
+from inakit.planner.methods.p4inc_aoi.schedule import Schedule, Slot
+from inakit.planner.prepared import Prepared
 from inakit.switch.entries import SwitchEntries
 from inakit.topo.fabric.circuits import INTERCONNECT, Circuit, Interconnect
+from inakit.traffic.closed_loop import ClosedLoop, JobState, Progress, ReliableOptions
+from inakit.traffic.endpoints.sending import WorkerOptions
 from inakit.traffic.endpoints.streams import StreamLayout, in_flight
-from inakit.traffic.endpoints.worker_options import WorkerOptions
 from inakit.traffic.measure.fidelity import Excuses
 from inakit.traffic.measure.measured import Measured
-from inakit.traffic.runs.closed_loop import ClosedLoop, Progress, ReliableOptions
-from inakit.traffic.runs.loop import JobState
 from inakit.traffic.sockets.ports import Ports
-from inakit.traffic.wire.frames import FRAGMENT
+from inakit.traffic.wire.packet_format import FRAGMENT
 
 EXCUSES = Excuses(rates=True, astray=frozenset({INTERCONNECT}))
 """Workers send at the slots' rates, not the plan's. Packets that wait at a changing circuit reach another unit."""
@@ -94,7 +94,7 @@ class Course:
 class CourseOutcome:
     """What was measured of a course.
 
-    - `jct_s`: completion times by job, as `inakit.planner.methods.p4inc_aoi.problem.schedule.Figures` defines them
+    - `jct_s`: completion times by job, as `inakit.planner.methods.p4inc_aoi.schedule.Figures` defines them
     - `connections`: how many connections were set up anew
     - `lost`: how many packets came to a dark port of the circuit switch
     - `behind_s`: how many seconds slots waited for late jobs, in all
@@ -108,7 +108,7 @@ class CourseOutcome:
 
 
 class Conductor:
-    """Leads a run through the slots of a course, as its `inakit.traffic.runs.closed_loop.Interference`."""
+    """Leads a run through the slots of a course, as its `inakit.traffic.closed_loop.Interference`."""
 
     beside: Beside
 
@@ -244,7 +244,9 @@ def run_course(
     """
     fabric = course.problem.fabric
     panel = first_circuits(interconnect_of(course.scheduling.center, fabric), course.schedule)
-    tables = CircuitEntries(fabric, panel, entries(course.problem, course.plan))
+    check(course.problem, course.plan)
+    prepared = Prepared(course.problem, course.plan)
+    tables = CircuitEntries(fabric, panel, prepared.entries)
     conductors: list[Conductor] = []
 
     @contextmanager
@@ -254,8 +256,7 @@ def run_course(
             yield conductors[0]
 
     run = Run(
-        course.problem,
-        course.plan,
+        prepared,
         options=replace(course.options, tick_s=TICK_S if world.real_time else None),
         folder=folder,
         interconnect=panel,
@@ -263,7 +264,7 @@ def run_course(
         led_by=led,
         excuses=EXCUSES,
         given=tables.first(panel.circuits, course.label_rates(course.schedule.slots[0])),
-        observation=AUTO.of(world, course.problem, course.plan),
+        observation=AUTO.of(world, prepared),
     )
     outcome = run_plan(run, world, stage=lambda _: nullcontext(progress))
     (conductor,) = conductors

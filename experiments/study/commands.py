@@ -7,7 +7,6 @@ from pathlib import Path
 
 from rich.console import Console
 
-from inakit.experiments.study.parquet_files import write_tables
 from inakit.experiments.study.setting import KEYS
 from inakit.experiments.study.study import Study, kept_in, run_study
 from inakit.experiments.study.study_figures import draw
@@ -18,21 +17,18 @@ from inakit.experiments.study.summary import (
     baseline,
     counting,
     differences_of,
-    groups_of,
-    labelled,
-)
-from inakit.experiments.study.summary_tables import (
     differences_sheet,
+    groups_of,
     groups_sheet,
+    labelled,
     terminal_table,
     write_differences,
     write_groups,
     write_latex,
 )
-from inakit.experiments.study.table import ASIDE, FIGURES, TABLE, Row, occasion_of, rows_of
+from inakit.experiments.study.table import ASIDE, FIGURES, TABLE, Row, occasion_of, rows_of, write_tables
 from inakit.experiments.sweeps.engines import find_engine
-from inakit.experiments.sweeps.kept import Finished, Kept
-from inakit.experiments.sweeps.one_trial import Trial
+from inakit.experiments.sweeps.trial import Finished, Kept, Trial
 from inakit.topo.errors import InputError, unknown_name
 from inakit.topo.live.signals import interrupts_held
 from inakit.traffic.measure.verdict import VALID

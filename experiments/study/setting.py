@@ -1,7 +1,18 @@
-"""A setting: all that a run of a study is given, and what it makes of it."""
+"""A setting: all that a run of a study is given, and what it makes of it.
+
+How the values of a block of a study are combined: each with each, side by side, or some that are drawn.
+
+The study file that `inakit study new` writes: a study that runs in seconds, and every key that there is.
+"""
 
 from __future__ import annotations
 
+import random
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,8 +21,9 @@ from pydantic import BeforeValidator, Field, StrictStr
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from inakit.planner.core.method import AFTERWARDS
 from inakit.planner.core.problem import Problem
+from inakit.topo.errors import InputError, writing
 from inakit.topo.files.quantities import RATE, SIZE, Rate, Size, Whole
-from inakit.topo.files.validation import Record
+from inakit.topo.files.reader import Record
 
 PLANS_ONLY = "none"
 """The world of a study that plans and runs nothing."""
@@ -94,3 +106,105 @@ class Setting(Record):
 
 KEYS = tuple(Setting.model_fields)
 """All that may vary, in the order of tables."""
+
+
+ALL, SIDE_BY_SIDE = "all", "side by side"
+COMBINE = "all, side by side, or a sample of 40"
+SAMPLE = re.compile(r"(?:a )?sample of ([1-9][0-9]*)")
+
+
+@dataclass(frozen=True)
+class Block:
+    """Lists of values by key, and how they are combined. `draw` is the seed of a sample."""
+
+    values: Mapping[str, Sequence[Any]]
+    combine: str = ALL
+    draw: int = 0
+
+    def combinations(self) -> list[dict[str, Any]]:
+        """The combinations, in the order of the lists. Raises `InputError` for lists that do not fit."""
+        if self.combine == SIDE_BY_SIDE:
+            return [dict(zip(self.values, each, strict=True)) for each in self.side_by_side()]
+        if drawn := SAMPLE.fullmatch(self.combine):
+            return list(self.sample(int(drawn[1])))
+        if self.combine != ALL:
+            raise InputError(f"combine: '{self.combine}': expected {COMBINE}")
+        return [dict(zip(self.values, each, strict=True)) for each in product(*self.values.values())]
+
+    def side_by_side(self) -> Iterator[tuple[Any, ...]]:
+        """The first values together, the second ones, and so on. Raises `InputError` for lists of unequal length."""
+        lengths = {key: len(values) for key, values in self.values.items()}
+        if len(set(lengths.values())) > 1:
+            told = ", ".join(f"{key} {length}" for key, length in lengths.items())
+            raise InputError(f"side by side, lists are equally long, but these have so many values: {told}")
+        return zip(*self.values.values(), strict=True)
+
+    def sample(self, size: int) -> Iterator[dict[str, Any]]:
+        """So many different ones of all combinations, drawn by `draw`; all where there are no more."""
+        count = prod(map(len, self.values.values()))
+        for number in sorted(random.Random(self.draw).sample(range(count), min(size, count))):
+            yield dict(self.combination(number))
+
+    def combination(self, number: int) -> Iterator[tuple[str, Any]]:
+        """Combination `number` of all, from 0."""
+        for key, values in reversed(list(self.values.items())):
+            number, place = divmod(number, len(values))
+            yield key, values[place]
+
+
+def combined(blocks: Sequence[Block]) -> list[dict[str, Any]]:
+    """Every combination of each block with every one of the others, each once."""
+    found: dict[str, dict[str, Any]] = {}
+    for each in product(*(block.combinations() for block in blocks)):
+        joined = {key: value for part in each for key, value in part.items()}
+        found.setdefault(repr(sorted(joined.items())), joined)
+    return list(found.values())
+
+
+BEGINNING = """\
+# A study. Run it: inakit study run THIS_FILE. Look at it: inakit study show THIS_FILE. docs/studies.md describes it.
+version: 1
+
+# What is the same in every run.
+stays:
+  world: none        # none: plans only; virtual: runs in virtual time; fast, bmv2: emulations, one at a time
+  ina: 0.3           # the share of switches that aggregate; the seed draws them
+  gradient_bytes: 65536
+  iterations: 1
+
+# What varies. Each item combines its lists: all (each with each), side by side (the first ones, the second ones, ...),
+# or a sample of 40 (so many of all, drawn by the seed `draw`). Items meet each other: each combination with each.
+varies:
+  - fabric: ["fattree:k=4", "leafspine:leaves=4,spines=4,hosts_per_leaf=4"]
+    workers: 4..12 by 4
+    combine: all
+  - planner: [aro, forest, atp]
+    seed: 0..4
+
+# What `inakit study show` prints. Groups are by all that varies, except for the seed, unless `groups` names keys.
+shows: [sending_rate_bps]
+against: atp         # the planner with which the others are compared, run by run
+labels: {"leafspine:leaves=4,spines=4,hosts_per_leaf=4": leaf-spine, "fattree:k=4": fat-tree}
+figures:             # kind: lines or bars; size: column or page; log: x, y or xy
+  - {x: workers, y: sending_rate_bps, colour: planner, facet: fabric}
+
+# All that may stay or vary:
+"""
+
+
+def starter_text() -> str:
+    """The starter: what a study says, and in comments all keys of a setting with what is expected of them."""
+    fields = Setting.model_fields.items()
+    width = max(map(len, Setting.model_fields))
+    return BEGINNING + "".join(f"#   {name:{width}}  {field.description}\n" for name, field in fields)
+
+
+def write_starter(file: Path) -> None:
+    """Write a new study file. Raises `InputError` if it exists already, since it may be the user's work."""
+    if file.exists():
+        raise InputError(f"{file} is there already, and may be your work: choose another name, or remove it")
+    try:
+        with writing(file), file.open("x", encoding="utf-8") as opened:
+            opened.write(starter_text())
+    except FileNotFoundError as error:
+        raise InputError(f"{file}: there is no folder '{file.parent}'; make it, or choose another name") from error

@@ -13,16 +13,22 @@ from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
-from inakit.experiments.papers.common.drawing import draw_panel
+from inakit.experiments.papers.common.drawing import BARS, Panel, draw_panel, legend
 from inakit.experiments.papers.common.estimates import MISSING, Estimate
-from inakit.experiments.papers.common.legend import legend
-from inakit.experiments.papers.common.panels import BARS, Panel
-from inakit.experiments.study.bootstrap import INTERVAL, bootstrapped
+from inakit.experiments.report.method_styles import styles_of
 from inakit.experiments.study.study import FigureAsked
-from inakit.experiments.study.summary import column_of, grouped, value_of
-from inakit.experiments.study.summary_tables import Unit, name, title_of, unit_of
+from inakit.experiments.study.summary import (
+    INTERVAL,
+    Unit,
+    bootstrapped,
+    column_of,
+    grouped,
+    name,
+    title_of,
+    unit_of,
+    value_of,
+)
 from inakit.experiments.study.table import Row
-from inakit.experiments.styles.method_styles import styles_of
 from inakit.topo.errors import InputError, writing
 
 WIDTHS_INCHES = {"column": 3.5, "page": 7.16}

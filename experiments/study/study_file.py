@@ -24,8 +24,7 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import BeforeValidator, Field, StrictStr, create_model
 
 from inakit.experiments.run.run import MODES
-from inakit.experiments.study.combining import ALL, COMBINE, Block
-from inakit.experiments.study.setting import KEYS, PLANS_ONLY, Setting
+from inakit.experiments.study.setting import ALL, COMBINE, KEYS, PLANS_ONLY, Block, Setting
 from inakit.experiments.study.study import FigureAsked, Study
 from inakit.experiments.study.table import ASIDE, FIGURES
 from inakit.experiments.worlds.registry import WORLDS
@@ -34,8 +33,7 @@ from inakit.planner.own_planners import is_path
 from inakit.planner.registry import OWN, by_name, find_method
 from inakit.topo.errors import InputError, unknown_name
 from inakit.topo.files.quantities import Whole
-from inakit.topo.files.reader import FileKind, ParsedFile, Place, read_file
-from inakit.topo.files.validation import Record, validate
+from inakit.topo.files.reader import FileKind, ParsedFile, Place, Record, read_file, validate
 
 FILE = FileKind("study file", max_bytes=1 << 20, tells_lines=True)
 RANGE = re.compile(r"([0-9]+)\.\.([0-9]+)(?: by ([1-9][0-9]*))?")

@@ -9,27 +9,26 @@ from typing import Any
 
 from inakit.experiments.report.document import Document
 from inakit.experiments.report.gather import made_by
+from inakit.experiments.report.method_styles import styles_of
 from inakit.experiments.report.write import PAGE, write_page
-from inakit.experiments.study.bootstrap import bootstrapped
 from inakit.experiments.study.commands import tables
-from inakit.experiments.study.parquet_files import rows_in
 from inakit.experiments.study.setting import KEYS
 from inakit.experiments.study.study import FigureAsked
 from inakit.experiments.study.study_file import load_study
 from inakit.experiments.study.summary import (
     DEFAULT_SHOWN,
     baseline,
+    bootstrapped,
     column_of,
     counting,
     differences_of,
     grouped,
     groups_of,
     labelled,
+    name,
     value_of,
 )
-from inakit.experiments.study.summary_tables import name
-from inakit.experiments.study.table import FILES, TABLE, Row
-from inakit.experiments.styles.method_styles import styles_of
+from inakit.experiments.study.table import FILES, TABLE, Row, rows_in
 from inakit.topo.errors import InputError
 
 

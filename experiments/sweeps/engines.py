@@ -15,8 +15,7 @@ from typing import Any, Protocol
 
 import joblib
 
-from inakit.experiments.sweeps.kept import Finished, Kept
-from inakit.experiments.sweeps.one_trial import Trial, carry_out, now
+from inakit.experiments.sweeps.trial import Finished, Kept, Trial, carry_out, now
 from inakit.topo.errors import InputError, RunError, unknown_name
 from inakit.topo.extras import lacking
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -12,11 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from inakit.experiments.inspect.capture import Counts, Place, capturing, check_tcpdump
-from inakit.experiments.worlds.observation import Noted, Observation
-from inakit.experiments.worlds.threads import Threads
-from inakit.experiments.worlds.world import Feature, Wiring
-from inakit.planner.install.data_plane_program import INA, DataPlaneProgram
-from inakit.planner.install.program import RECEIVED
+from inakit.experiments.worlds.world import Feature, Noted, Observation, Wiring
+from inakit.planner.install.program import INA, RECEIVED, DataPlaneProgram
 from inakit.switch.circuit_switch import CircuitSwitch, circuit_class
 from inakit.switch.entries import Entries
 from inakit.switch.targets import TARGETS, Target, choose_target
@@ -25,11 +23,11 @@ from inakit.topo.fabric.circuits import Interconnect
 from inakit.topo.fabric.fabric import QUEUE_PACKETS, Fabric
 from inakit.topo.live.needs import check_fabric, check_machine, missing_for_networks
 from inakit.topo.live.network import Network, check_latencies
-from inakit.traffic.faults.repetition import repeating
+from inakit.traffic.closed_loop import on_sockets
+from inakit.traffic.faults.background import repeating
 from inakit.traffic.measure.counters import Watched
 from inakit.traffic.measure.monitor import Monitor
-from inakit.traffic.runs.closed_loop import on_sockets
-from inakit.traffic.runs.replayer import Replayer, with_tcpreplay
+from inakit.traffic.replay import Replayer, with_tcpreplay
 from inakit.traffic.sockets.ports import HostPort, Ports, RepeatedFrames, host_ports
 from inakit.traffic.sockets.tcpreplay import check_tcpreplay
 
@@ -37,6 +35,36 @@ BUILDING = 0.9
 """About this share of the set-up time goes into nodes and links, the rest into table entries."""
 QUIET_S = 0.02
 """A switch that has received nothing for so many seconds has nothing left to work on."""
+AT_ONCE = 16
+"""So many actions can last at the same time; further ones wait for their turn."""
+
+
+class Threads:
+    """Actions on a network that last for a time: a thread begins each, waits, and ends it (a `Beside`)."""
+
+    def __init__(self, executor: ThreadPoolExecutor, over: threading.Event) -> None:
+        self._executor, self._over = executor, over
+
+    @classmethod
+    @contextmanager
+    def running(cls) -> Iterator[Threads]:
+        """Yield the threads. Leaving the block ends every action that still lasts, and waits until all have ended."""
+        over = threading.Event()
+        with ThreadPoolExecutor(AT_ONCE) as executor:
+            try:
+                yield cls(executor, over)
+            finally:
+                over.set()
+
+    def during(self, begin: Callable[[], None], lasting_s: float | None, end: Callable[[], None]) -> Future[None]:
+        """Call `begin`, and `end` after `lasting_s` seconds or when the run is over; for None, when the run is over."""
+
+        def work() -> None:
+            begin()
+            self._over.wait(lasting_s)
+            end()
+
+        return self._executor.submit(work)
 
 
 @dataclass(frozen=True)

@@ -1,52 +1,307 @@
 """The world of virtual time: real switches running the P4 program, links that serialise, the endpoints of every run.
 
 A clock of its own counts picoseconds, so that rates and times are those of the plan's links, however fast this machine
-is. No root is needed, and every run is the same again.
+is. No root is needed, and every run is the same again. Captures, recirculation, senders of pcaps, actions beside a run
+and the monitor have the clock of the network.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import Future
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from concurrent.futures import Executor, Future
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
-from typing import Self
+from types import MappingProxyType, TracebackType
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inakit.experiments.inspect.capture import Counts, Place
-from inakit.experiments.worlds.observation import Noted, Observation
-from inakit.experiments.worlds.virtual_beside import Ends, Inline
-from inakit.experiments.worlds.virtual_captures import capturing
-from inakit.experiments.worlds.virtual_monitor import CountedNetwork, CountingMonitor, port_name
-from inakit.experiments.worlds.virtual_recirculation import recirculations
-from inakit.experiments.worlds.virtual_senders import VirtualReplayer, repeating
-from inakit.experiments.worlds.world import Endpoints, Feature, Wiring
-from inakit.planner.install.data_plane_program import INA, DataPlaneProgram
+from inakit.experiments.inspect.capture import Counts, Place, file_of
+from inakit.experiments.worlds.world import Endpoints, Feature, Noted, Observation, Wiring
+from inakit.planner.install.program import AGGREGATION, INA, DataPlaneProgram
 from inakit.switch.circuit_switch import CIRCUIT_PROGRAM, CircuitSwitch
-from inakit.switch.entries import Entries
+from inakit.switch.entries import Entries, TableEntry
 from inakit.switch.fast.load.in_process_switch import InProcessSwitch
 from inakit.switch.program.read import read_program
-from inakit.switch.program.source_hashes import check_sources
+from inakit.switch.program.read import check_sources
 from inakit.topo.c_library import LIBRARY, check_compiler
 from inakit.topo.errors import RunError
-from inakit.topo.fabric.addresses import addresses
 from inakit.topo.fabric.circuits import INTERCONNECT
-from inakit.topo.fabric.fabric import QUEUE_PACKETS, Fabric
-from inakit.topo.virtual.engine import PS_PER_NS, PS_PER_S, Engine
-from inakit.topo.virtual.hops import Following, Hops
-from inakit.topo.virtual.network import VirtualNetwork
-from inakit.topo.virtual.series import Series
-from inakit.traffic.measure.counters import InterfaceCounters
+from inakit.topo.fabric.fabric import QUEUE_PACKETS, Fabric, Link, addresses
+from inakit.topo.virtual.engine import PS_PER_NS, PS_PER_S, Engine, Following, Hops, Recirculation, Series
+from inakit.topo.virtual.virtual_network import Source, Tap, VirtualNetwork, as_rows
+from inakit.traffic.measure.counters import InterfaceCounters, Snapshot, Watched, switch_counters
 from inakit.traffic.measure.monitor import Monitor
-from inakit.traffic.runs.replayer import Replayer
-from inakit.traffic.sockets.ports import FloatArray, HostPort, IntArray, Outgoing, Packets, RepeatedFrames
-from inakit.traffic.sockets.socket_filter import INA_FILTER
-from inakit.traffic.wire.frames import BARE_FRAME, FRAME, head_of, offset_of
-from inakit.traffic.wire.packet_format import Kind
+from inakit.traffic.measure.processors import Second
+from inakit.traffic.measure.verdict import Cause, Limits
+from inakit.traffic.replay import Recording, Replayer, Senders, frames_of_pcap
+from inakit.traffic.sockets.packet_sockets import INA_FILTER, SEND_BUFFER_FRAMES
+from inakit.traffic.sockets.ports import FloatArray, HostPort, IntArray, Outgoing, Packets, Ports, RepeatedFrames
+from inakit.traffic.wire.packet_format import BARE_FRAME, FRAME, Flag, Kind, head_of, offset_of
+
+
+@contextmanager
+def capturing(
+    network: VirtualNetwork, fabric: Fabric, places: Sequence[Place], folder: Path
+) -> Iterator[dict[str, Counts]]:
+    """Capture at `places` during the block, to the `file_of` each; the dict gets the counts at its end."""
+    found: dict[str, Counts] = {}
+    peer_of = {(node, port): peer for (node, peer), port in fabric.port_numbers.items()}
+    with ExitStack() as stack:
+        taps = [
+            stack.enter_context(Tap(network, node, peer_of[node, port], file_of((node, port), folder)))
+            for node, port in dict.fromkeys(places)
+        ]
+        yield found
+    found |= {tap.file.stem: Counts(captured=tap.packets, received=tap.packets) for tap in taps}
+
+
+NOT_SUMMED = Flag.DIRECT | Flag.PARTIAL | Flag.OVERFLOW
+"""Packets with one of these flags pass an aggregator as they are."""
+CHOSEN = ("kind", "flags", "job", "tree", "label")
+"""The fields at the beginning of an INA header that say whether a switch sums the packet."""
+
+
+def recirculations(fabric: Fabric, installed: Entries) -> dict[tuple[str, int], Recirculation]:
+    """By switch and pipeline, what has to pass several times: gradients with an entry that makes the pipeline sum.
+
+    Pipelines whose chip is done in one pass, or that sum nothing, are left out.
+    """
+    found: dict[tuple[str, int], set[int]] = {}
+    for switch in installed.switches:
+        chip = fabric.switch_by_name[switch.switch].chip
+        if chip is not None and chip.passes > 1:
+            for pipeline, number in summed(switch.tables):
+                found.setdefault((switch.switch, pipeline), set()).add(number)
+    times = {name: chip.passes - 1 for name, s in fabric.switch_by_name.items() if (chip := s.chip)}
+    mask = number_of(0xFF, NOT_SUMMED, 0xFFFF, 0xFFFF, 0xFFFF)
+    at = offset_of("ina")
+    return {inp: Recirculation(INA_FILTER, at, mask, numbers, times[inp[0]]) for inp, numbers in found.items()}
+
+
+def summed(entries: tuple[object, ...]) -> Iterator[tuple[int, int]]:
+    """The pipeline and the number of the gradients that each entry of the aggregation table sums."""
+    for entry in entries:
+        if isinstance(entry, TableEntry) and entry.table == AGGREGATION:
+            pipeline, job, tree, label = entry.exact_key
+            yield pipeline, number_of(Kind.GRADIENT, 0, job, tree, label)
+
+
+def number_of(*fields: int) -> int:
+    """The first eight bytes of an INA header with these `CHOSEN` fields, as a number."""
+    head = np.zeros(1, BARE_FRAME["ina"])
+    for name, value in zip(CHOSEN, fields, strict=True):
+        head[name] = value
+    return int.from_bytes(head.tobytes()[:8])
+
+
+DRAIN_S = 2.0
+"""What is still under way when traffic ends has at most so long to arrive, in seconds."""
+
+
+@contextmanager
+def repeating(network: VirtualNetwork, traffic: Sequence[RepeatedFrames]) -> Iterator[None]:
+    """Send all of the traffic until the end of the block, and let arrive what is then under way."""
+    sources = []
+    for each in traffic:
+        link, frames = network.uplink(each.source.name), as_rows(each.frames)
+        sources.append(Source(network.engine, link, *frames, rate_fps=each.rate_fps, room=SEND_BUFFER_FRAMES))
+    try:
+        yield
+    finally:
+        for source in sources:
+            source.stop()
+        if sources:
+            drain(network.engine)
+
+
+def drain(engine: Engine) -> None:
+    """Let time pass until nothing is under way any more, for at most `DRAIN_S`."""
+    until = engine.now_ps + round(DRAIN_S * PS_PER_S)
+    while (at := engine.next_ps()) is not None and at <= until:
+        engine.run(at)
+
+
+@dataclass(frozen=True)
+class VirtualReplayer:
+    """The `Replayer` of hosts in virtual time: a source for each pcap."""
+
+    ports: Ports
+    network: VirtualNetwork
+
+    def prepare(self, recordings: Sequence[Recording]) -> Senders:
+        """Sources that are made when they are to send."""
+        return SourcesOfPcaps(self.network, recordings)
+
+    def sent_bytes(self, host: HostPort) -> int:
+        """What the host has given to its link."""
+        return int(self.network.engine.links["sent_bytes"][self.network.uplink(host.name)])
+
+
+class SourcesOfPcaps:
+    """The `Senders` of hosts in virtual time. Frames are read from the pcaps when they are sent, by no program."""
+
+    commands: Mapping[str, str] = MappingProxyType({})
+
+    def __init__(self, network: VirtualNetwork, recordings: Sequence[Recording]) -> None:
+        self.network, self.recordings = network, recordings
+        self.sources: list[Source] = []
+
+    def go(self) -> None:
+        """Let all hosts begin to send."""
+        for host, pcap, rate_fps in self.recordings:
+            frames, lengths = frames_of_pcap(pcap)
+            link, limits = self.network.uplink(host.name), {"room": SEND_BUFFER_FRAMES, "count": len(frames)}
+            self.sources.append(Source(self.network.engine, link, frames, lengths, rate_fps=rate_fps, **limits))
+
+    def over(self) -> bool:
+        """Whether all frames have been sent."""
+        return not any(source.left for source in self.sources)
+
+    def end(self) -> None:
+        """Send nothing more."""
+        for source in self.sources:
+            source.stop()
+
+
+@dataclass(frozen=True)
+class Lasting:
+    """Something that lasts until a moment: `end` ends it, and `over` is then resolved."""
+
+    until: float
+    end: Callable[[], None]
+    over: Future[None]
+
+
+class Ends:
+    """Everything that lasts, and when it ends."""
+
+    def __init__(self) -> None:
+        self.lasting: list[Lasting] = []
+
+    @property
+    def soonest(self) -> float | None:
+        """The moment at which something ends next; None if nothing lasts."""
+        return min((each.until for each in self.lasting), default=None)
+
+    def add(self, until: float, end: Callable[[], None]) -> Future[None]:
+        """Let something last until a moment; the future is resolved when it has ended."""
+        future: Future[None] = Future()
+        self.lasting.append(Lasting(until, end, future))
+        return future
+
+    def end_due(self, now: float) -> None:
+        """End everything that lasts until the moment `now` or an earlier one."""
+        for each in [each for each in self.lasting if each.until <= now]:
+            self.lasting.remove(each)
+            each.end()
+            each.over.set_result(None)
+
+
+class Inline(Executor):
+    """Does work at once when it is submitted, so that a run is the same every time."""
+
+    def submit(self, work: Callable[..., Any], /, *args: Any, **named: Any) -> Future[Any]:
+        """Do the work now, and return a future that already has its result."""
+        future: Future[Any] = Future()
+        future.set_result(work(*args, **named))
+        return future
+
+
+class Counted(Protocol):
+    """A network whose ports count."""
+
+    @property
+    def hosts(self) -> Sequence[HostPort]:
+        """The hosts' ports."""
+        ...
+
+    @property
+    def switches(self) -> Mapping[str, InProcessSwitch]:
+        """The switches of the fabric, by name."""
+        ...
+
+    @property
+    def cables(self) -> Sequence[Link]:
+        """The links, or what takes their place on a patch panel."""
+        ...
+
+    def now(self) -> float:
+        """Seconds since the network came up."""
+        ...
+
+    def interfaces(self) -> dict[str, InterfaceCounters]:
+        """The counters of every port, by the monitor's name for it."""
+        ...
+
+    def queue_drops(self) -> dict[str, int]:
+        """How many packets the queue of every port dropped, by the monitor's name for the port."""
+        ...
+
+
+@dataclass(frozen=True)
+class CountedNetwork(Watched):
+    """The counters of a network, named by node and port."""
+
+    network: Counted = field(kw_only=True)
+
+    @classmethod
+    def of(cls, network: Counted) -> CountedNetwork:
+        """The counters of all hosts and switches of a network."""
+        ports: dict[str, dict[int, str]] = {name: {} for name in network.switches}
+        peers: dict[str, dict[int, str]] = {name: {} for name in network.switches}
+        for link in network.cables:
+            for node, port, _ in link.ends:
+                if node in ports:
+                    ports[node][port], peers[node][port] = port_name(node, port), link.peer_of(node)
+        return cls(network.hosts, network.switches, ports, peers, network=network)
+
+    def links(self) -> dict[str, InterfaceCounters]:
+        """The counters of every port."""
+        return self.network.interfaces()
+
+    def snapshot(self) -> Snapshot:
+        """All counters of the network now, in its own time."""
+        return Snapshot(
+            at_s=self.network.now(),
+            backlog=(),
+            interfaces=self.links(),
+            queues=self.network.queue_drops(),
+            switches={name: switch_counters(switch, self.ports[name]) for name, switch in self.switches.items()},
+        )
+
+
+class CountingMonitor(Monitor):
+    """Takes the counters before and after a run. It watches no processors, because they do not affect such a run."""
+
+    def __enter__(self) -> Self:
+        self.before = self.watched.snapshot()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.after = self.watched.snapshot()
+
+    @property
+    def seconds(self) -> Sequence[Second]:
+        """Empty: the processors of this machine are not watched."""
+        return ()
+
+    def overloaded_so_far(self, planned_s: float | None = None, limits: Limits | None = None) -> tuple[Cause, ...]:
+        """Empty: a network with a clock of its own is never overloaded."""
+        _ = planned_s, limits
+        return ()
+
+
+def port_name(node: str, port: int) -> str:
+    """The monitor's name for a port, such as "s1-2"."""
+    return f"{node}-{port}"
+
 
 LONGEST_WAIT_S, LAST_PS = 3600, (1 << 63) - 1
 

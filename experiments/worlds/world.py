@@ -12,19 +12,46 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeGuard
 
 from inakit.experiments.inspect.capture import Counts, Place
-from inakit.experiments.worlds.observation import Noted, Observation
-from inakit.planner.install.data_plane_program import DataPlaneProgram
+from inakit.planner.install.program import DataPlaneProgram
 from inakit.switch.circuit_switch import CircuitSwitch
 from inakit.switch.entries import Entries
 from inakit.switch.running_switch import RunningSwitch
 from inakit.topo.fabric.circuits import Interconnect
 from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.virtual.engine import Hops, Series
+from inakit.traffic.measure.counters import Watched
 from inakit.traffic.measure.monitor import Monitor
-from inakit.traffic.runs.replayer import Replayer
+from inakit.traffic.replay import Replayer
 from inakit.traffic.sockets.ports import HostPort, Ports, RepeatedFrames
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What is to be noted.
+
+    `interval_s`: the length of an interval of links' series, of which there is room for `points`; where time goes
+    beyond them, intervals become longer. `every`: fragments whose sequence number it divides are followed, with at most
+    `hops` hops of packets in all.
+    """
+
+    interval_s: float
+    points: int
+    every: int
+    hops: int
+
+
+@dataclass(frozen=True)
+class Noted:
+    """What has been noted. `links` has the two ends of each link, and `rates_bps` its rate, both by its number."""
+
+    links: Sequence[tuple[str, str]]
+    rates_bps: Sequence[float]
+    series: Series
+    hops: Hops
+
 
 Endpoints = AbstractContextManager[tuple[Ports, Executor]]
 """A context in which the ports of hosts are open; the executor runs what may take long beside them."""
@@ -171,3 +198,30 @@ class World(Protocol):
         `progress` is told the fraction that is set up.
         """
         ...
+
+
+class RealTimeNetwork(LiveNetwork, Protocol):
+    """A network in real time, whose rates can be changed while it is up."""
+
+    def set_capacities(self, fabric: Fabric, interconnect: Interconnect | None = None) -> None:
+        """Give every link the capacity that it has in `fabric`, and every optical port its rate in `interconnect`."""
+        ...
+
+    def watched(self) -> Watched:
+        """The interfaces of all hosts and of all switch ports."""
+        ...
+
+
+class RealTimeWorld(World, Protocol):
+    """A world whose networks run in real time."""
+
+    def up(
+        self, fabric: Fabric, installed: Entries, wiring: Wiring, progress: Callable[[float], None]
+    ) -> AbstractContextManager[RealTimeNetwork]:
+        """As in `World`."""
+        ...
+
+
+def in_real_time(world: World) -> TypeGuard[RealTimeWorld]:
+    """Whether a world's time is this machine's."""
+    return world.real_time

@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import fsum, inf
 
-from inakit.planner.core.collectives.collective_load import acknowledgement_loads_bps, chunk_loads_bps
-from inakit.planner.core.collectives.collective_times import Foreseen, foresee
+from inakit.planner.core.collective_times import Foreseen, acknowledgement_loads_bps, chunk_loads_bps, foresee
 from inakit.planner.core.fragment_ranges import fragment_ranges
-from inakit.planner.core.limits.switch_limits import Inp
+from inakit.planner.core.loads import summed_flows
 from inakit.planner.core.plan import ROOT_LABEL, AggregationTree, Plan
 from inakit.planner.core.problem import Problem
-from inakit.planner.core.rates.loads import summed_flows
+from inakit.planner.core.slots import Inp
 
 DirectedLink = tuple[str, str]
 

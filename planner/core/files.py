@@ -24,8 +24,7 @@ from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Job
 from inakit.switch.entries import Entries
 from inakit.topo.errors import InputError, writing
-from inakit.topo.files.reader import FileKind, read_file
-from inakit.topo.files.validation import validate
+from inakit.topo.files.reader import FileKind, read_file, validate
 
 FILE = FileKind("file of jobs or plans", max_bytes=64 << 20)
 START = "; `inakit jobs` writes a file to begin with"

@@ -1,18 +1,22 @@
-"""The contract of a planning method: `plan(problem, options) -> Plan`, checked before anyone sees the plan."""
+"""The contract of a planning method: `plan(problem, options) -> Plan`, checked before anyone sees the plan.
+
+Options of a method's own follow its name as text: `soar:switches=8`, `forest:trees=4`. A method that also changes the
+problem returns a `Design`: ATRO chooses the fabric, PARING the hosts that work, SPAR the switches that aggregate.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Generic, TypeVar
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Generic, TypeVar, get_args, get_type_hints
 
 from inakit.planner.core.check import check
-from inakit.planner.core.limits.slots import DEFAULT_WINDOW
-from inakit.planner.core.plan import Plan
+from inakit.planner.core.closed_loop import in_closed_loop
+from inakit.planner.core.plan import Plan, SolverOptions
 from inakit.planner.core.problem import Problem
-from inakit.planner.core.rates.closed_loop import in_closed_loop
-from inakit.planner.core.solving import SolverOptions
+from inakit.planner.core.slots import DEFAULT_WINDOW
 from inakit.topo.errors import InputError, PlanError, unknown_name
+from inakit.topo.fabric.fabric import Fabric
 
 AFTERWARDS, ROUTED, PLANNED = "afterwards", "routed", "planned"
 HEADROOM = {
@@ -89,3 +93,56 @@ class Method(Generic[OptionsT]):
         if type(options) is Options:
             return self.options(**asdict(options))
         raise InputError(f"{type(options).__name__} are options of another method: give {self.options.__name__}")
+
+
+NUMBERS: dict[type, str] = {int: "a whole number", float: "a number"}
+"""The types that a text can be read as, beside plain text."""
+
+
+def with_options(name: str, method: Method[Any], texts: Sequence[str]) -> Method[Any]:
+    """The method with these options, each as "switches=8". Raises `InputError` for one that it does not have."""
+    given = dict(option(name, method, text) for text in texts)
+    method.options(**given)  # whose own check refuses values that make no sense
+    return replace(method, function=lambda problem, own: method.function(problem, replace(own, **given)))
+
+
+def own_options(method: Method[Any]) -> dict[str, type]:
+    """The options that a method has beside those of all methods, with their types."""
+    common = {field.name for field in fields(Options)}
+    hints = get_type_hints(method.options)
+    kinds = {field.name: get_args(hints[field.name]) or (hints[field.name],) for field in fields(method.options)}
+    return {key: found[0] for key, found in kinds.items() if key not in common and found[0] in (*NUMBERS, str)}
+
+
+def option(name: str, method: Method[Any], text: str) -> tuple[str, Any]:
+    """The name and value of an option."""
+    key, _, value = text.partition("=")
+    known = own_options(method)
+    if not known:
+        raise InputError(f"planner '{name}' has no options of its own: leave out ':{text}'")
+    if key not in known:
+        raise unknown_name(f"option of planner '{name}'", key, known)
+    kind = known[key]
+    try:
+        return key, kind(value)
+    except ValueError as error:
+        raise InputError(f"planner '{name}', option {text}: {NUMBERS[kind]} is expected, as {key}=4") from error
+
+
+@dataclass(frozen=True)
+class Design:
+    """A problem that a method has chosen, and the plan for it."""
+
+    problem: Problem
+    plan: Plan
+
+    @property
+    def fabric(self) -> Fabric:
+        """The fabric of the chosen problem."""
+        return self.problem.fabric
+
+    @property
+    def rate_bps(self) -> float:
+        """The sending rate of each worker of the first job, over all its shards."""
+        number = self.problem.jobs[0].number
+        return sum(shard.rate_bps for shard in self.plan.shards if shard.job == number)

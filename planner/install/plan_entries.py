@@ -1,4 +1,6 @@
-"""A plan as table entries of `p4/ina.p4`: what every switch admits, sums, forwards and multiplies.
+"""Queues behind ports as table entries of `p4/marks.p4`: how fast each link sends, and when its queue is a long one.
+
+A plan as table entries of `p4/ina.p4`: what every switch admits, sums, forwards and multiplies.
 
 A packet keeps its label until an aggregator sums it, and packets that collide or are sent again may never be summed. So
 the entries of a label reach from its node to the root, past its aggregator and along that aggregator's way.
@@ -10,18 +12,29 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from inakit.planner.core.check import check
-from inakit.planner.core.collectives.collective_trees import trees_of
-from inakit.planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Plan
+from inakit.planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Plan, trees_of
 from inakit.planner.core.policies import SlotPolicy, policy_of
 from inakit.planner.core.problem import Problem
 from inakit.planner.install import program
-from inakit.planner.install.mark_entries import mark_entries
 from inakit.planner.install.program import COPIES, KIND_GRADIENT, KIND_NOTICE, KIND_RESULT, PORTS, SLOTS_PER_PIPELINE
 from inakit.switch.entries import Entries, MulticastGroup, SwitchEntries, TableEntry
 from inakit.topo.errors import PlanError
-from inakit.topo.fabric.addresses import addresses
-from inakit.topo.fabric.fabric import Fabric, Switch
+from inakit.topo.fabric.fabric import QUEUE_PACKETS, Fabric, Switch, addresses
+
+LONG_QUEUE = QUEUE_PACKETS // 4
+"""The packets that wait in a long queue: more than the bursts of paced workers, and far from those that are dropped."""
+PARTS_PER_BYTE = 1 << 16
+US_PER_S = 1_000_000
+
+
+def mark_entries(problem: Problem, switch: str) -> Iterator[TableEntry]:
+    """The entries of every port of a switch."""
+    fabric = problem.fabric
+    limit = LONG_QUEUE * problem.fragment.wire_bytes * PARTS_PER_BYTE
+    for peer in fabric.neighbors[switch]:
+        rate = round(fabric.capacities_bps[switch, peer] / 8 / US_PER_S * PARTS_PER_BYTE)
+        yield TableEntry(program.QUEUES, (fabric.port_numbers[switch, peer],), program.PHANTOM, (rate, limit))
+
 
 Row = tuple[str, TableEntry]
 """A switch's name and an entry of it."""
@@ -44,8 +57,7 @@ class TreeKey:
 
 
 def entries(problem: Problem, plan: Plan) -> Entries:
-    """The entries of every switch that the plan uses. Raises `PlanError` for a plan that breaks a rule."""
-    check(problem, plan)
+    """The entries of every switch that a checked plan uses. Raises `PlanError` for what the P4 program cannot hold."""
     check_limits(problem.fabric, plan)
     fabric = problem.fabric
     pairs = [(shard.job, tree) for shard in plan.shards for tree in shard.trees]

@@ -13,12 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import floor, inf
 
-from inakit.planner.core.limits.slots import assign_slots
+from inakit.planner.core.loads import equal_rate_bps
 from inakit.planner.core.method import Options
-from inakit.planner.core.plan import AggregationTree, Plan, Shard
+from inakit.planner.core.plan import AggregationTree, Plan, Shard, SolverOutcome
 from inakit.planner.core.problem import Job, Problem
-from inakit.planner.core.rates.loads import equal_rate_bps
-from inakit.planner.core.solving import SolverOutcome
+from inakit.planner.core.slots import assign_slots
 from inakit.planner.trees.from_paths import plan_from_paths
 from inakit.planner.trees.summed_once import SplitTask, Way, entrance, split_equally, tree_of
 from inakit.planner.trees.unfolding import Path, unreachable

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import pairwise
 
-from inakit.planner.core.limits.switch_limits import Inp
 from inakit.planner.core.method import Options
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Job, Problem
+from inakit.planner.core.slots import Inp
 from inakit.planner.trees.from_paths import inps, plan_from_paths
 from inakit.planner.trees.unfolding import DirectedLink, Path, unfold, unreachable
 from inakit.topo.fabric.fabric import Fabric

@@ -20,13 +20,12 @@ from typing import Any
 
 import pulp
 
-from inakit.planner.core.limits.switch_limits import Inp
 from inakit.planner.core.method import Options
-from inakit.planner.core.plan import AggregationTree, Plan
+from inakit.planner.core.plan import AggregationTree, Plan, SolverOptions
 from inakit.planner.core.problem import Problem
-from inakit.planner.core.solving import SolverOptions
-from inakit.planner.solvers.solve import solve
-from inakit.planner.trees.equal_rate import plan_at_equal_rate
+from inakit.planner.core.slots import Inp
+from inakit.planner.solvers import solve
+from inakit.planner.trees.from_paths import plan_at_equal_rate
 from inakit.planner.trees.summed_once import SplitTask, Way, split_equally, tree_of, ways
 from inakit.planner.trees.unfolding import DirectedLink, Path
 from inakit.topo.fabric.fabric import Fabric

@@ -16,12 +16,11 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from inakit.planner.core.limits.slots import assign_slots
+from inakit.planner.core.loads import sending_rate_bps
 from inakit.planner.core.method import Options
-from inakit.planner.core.plan import AggregationTree, Plan, Shard
+from inakit.planner.core.plan import AggregationTree, Plan, Shard, SolverOutcome
 from inakit.planner.core.problem import Job, Problem
-from inakit.planner.core.rates.loads import sending_rate_bps
-from inakit.planner.core.solving import SolverOutcome
+from inakit.planner.core.slots import assign_slots
 from inakit.planner.methods.ecmp import Loads, greedy_paths
 from inakit.planner.trees.from_paths import tree_from_paths
 from inakit.planner.trees.unfolding import Path, unfold

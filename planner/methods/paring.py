@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from math import inf
 
-from inakit.planner.core.design import Design
+from inakit.planner.core.method import Design
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.trees.overlay import Overlay, OverlayOptions, aggregating, plan_of, single_task

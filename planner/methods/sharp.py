@@ -19,11 +19,9 @@ from dataclasses import replace
 from inakit.planner.core.method import Options
 from inakit.planner.core.plan import ROOT_LABEL, AggregationTree, Plan
 from inakit.planner.core.problem import Job, Problem
-from inakit.planner.trees.equal_rate import plan_at_equal_rate
-from inakit.planner.trees.from_paths import tree_from_paths
-from inakit.planner.trees.static import static_path, static_paths
+from inakit.planner.trees.from_paths import plan_at_equal_rate, tree_from_paths
 from inakit.planner.trees.under_policy import rooted_in_network
-from inakit.planner.trees.unfolding import Path, unfold
+from inakit.planner.trees.unfolding import Path, static_path, static_paths, unfold
 from inakit.topo.fabric.fabric import Fabric
 
 POLICY = "switchml"

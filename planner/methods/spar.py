@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
 
-from inakit.planner.core.design import Design
+from inakit.planner.core.method import Design
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.trees.overlay import Overlay, OverlayOptions, aggregating, plan_of, single_task

@@ -18,8 +18,7 @@ from typing import Literal
 from inakit.planner.core.problem import Job
 from inakit.topo.errors import InputError
 from inakit.topo.files.quantities import Duration, Size, Whole
-from inakit.topo.files.reader import FileKind, read_file
-from inakit.topo.files.validation import validate
+from inakit.topo.files.reader import FileKind, read_file, validate
 
 FILE = FileKind("file of queued jobs", max_bytes=64 << 20)
 

@@ -2,22 +2,22 @@
 
 What arrives in one input pipeline (INP) of an aggregating switch leaves it as one flow, so all paths through
 an INP go on as the first one does. An INP that only one flow enters sums nothing and becomes plain forwarding.
+
+A plan of trees that are chosen, one for each shard: slots, and one rate for all flows.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import NamedTuple
 
-from inakit.planner.core.limits.slots import DEFAULT_WINDOW, assign_slots
-from inakit.planner.core.limits.switch_limits import Inp, most_children
-from inakit.planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Branch, Plan, Shard
+from inakit.planner.core.loads import equal_rate_bps, sending_rate_bps
+from inakit.planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Branch, Plan, Shard, SolverOutcome
 from inakit.planner.core.problem import Job, Problem
-from inakit.planner.core.rates.loads import sending_rate_bps
-from inakit.planner.core.solving import SolverOutcome
+from inakit.planner.core.slots import DEFAULT_WINDOW, Inp, assign_slots, most_children
 from inakit.planner.trees.unfolding import Path
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.fabric import Fabric
@@ -206,3 +206,22 @@ def pieces(
             yield last, sender, path[start : position + 1]
             last, start = sender, position
     yield last, None, path[start:]
+
+
+def plan_at_equal_rate(
+    method: str,
+    problem: Problem,
+    trees: Sequence[tuple[int, float, AggregationTree]],
+    window: int = DEFAULT_WINDOW,
+    outcome: SolverOutcome = HEURISTIC,
+) -> Plan:
+    """The plan of trees, each given with its job's number and its share of the job's gradient.
+
+    All flows have the highest rate that they can have together.
+    """
+    placed = assign_slots(problem.fabric, [tree for _, _, tree in trees], window)
+    rate = equal_rate_bps(problem.fabric, placed)
+    shards = tuple(
+        Shard(job, tree.number, share, rate, (tree,)) for (job, share, _), tree in zip(trees, placed, strict=True)
+    )
+    return Plan(method, problem.fabric.name, shards, outcome)

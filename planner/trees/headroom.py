@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from inakit.planner.core.evaluate import DirectedLink, TreeLoad, evaluate, tree_loads
-from inakit.planner.core.limits.used_limits import UsedLimit, used_windows
+from inakit.planner.core.evaluate import DirectedLink, Prediction, TreeLoad, evaluate, tree_loads
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
+from inakit.planner.core.used_limits import UsedLimit, used_windows
 from inakit.topo.errors import unknown_name
 
 RESULTS_RETURN = {"reliable": True, "replay": False}
@@ -26,13 +26,15 @@ ROUNDING = 1e-9
 class AsRun:
     """A plan with the rates at which it runs in a mode: those of its method times `factor`.
 
-    `said` says in a line why the factor is not 1; it is empty where it is 1.
+    `said` says in a line why the factor is not 1; it is empty where it is 1. `prediction` is the plan's, where it had
+    to be made.
     """
 
     plan: Plan
     mode: str
     factor: float = 1.0
     said: str = ""
+    prediction: Prediction | None = None
 
 
 def as_run(problem: Problem, plan: Plan, mode: str = "reliable") -> AsRun:
@@ -44,13 +46,17 @@ def as_run(problem: Problem, plan: Plan, mode: str = "reliable") -> AsRun:
         raise unknown_name("mode", mode, RESULTS_RETURN)
     if not RESULTS_RETURN[mode]:
         return AsRun(plan, mode)
-    (factor, links), window = tightest(problem, plan), fullest_window(problem, plan)
+    prediction = evaluate(problem, plan)
+    (factor, links), window = tightest(problem, prediction), fullest_window(problem, plan)
     least = factor if window is None else min(factor, 1 / window.share)
     if least >= 1 - ROUNDING:
-        return AsRun(plan, mode)
+        return AsRun(plan, mode, prediction=prediction)
     lowered = plan.with_rates_times(least)
     why = sharing(problem, plan, links) if window is None or least == factor else too_few_slots(window)
-    return AsRun(lowered, mode, least, f"{why}: {change(problem, plan, lowered, least)}")
+    with_room = evaluate(problem, lowered)
+    rates = (each.sending_rate_bps / 1e6 for each in (with_room, prediction))
+    change = "rates are x{:.3g}, {:.3f} instead of {:.3f} Mbit/s".format(least, *rates)
+    return AsRun(lowered, mode, least, f"{why}: {change}", with_room)
 
 
 def fullest_window(problem: Problem, plan: Plan) -> UsedLimit | None:
@@ -71,10 +77,9 @@ def with_room_for_results(problem: Problem, plan: Plan) -> Plan:
     return as_run(problem, plan).plan
 
 
-def tightest(problem: Problem, plan: Plan) -> tuple[float, list[DirectedLink]]:
+def tightest(problem: Problem, prediction: Prediction) -> tuple[float, list[DirectedLink]]:
     """The factor at which gradients and results fit every link, and the links that are full at it."""
-    capacities = problem.fabric.capacities_bps
-    loads = evaluate(problem, plan).loads_with_results_bps
+    capacities, loads = problem.fabric.capacities_bps, prediction.loads_with_results_bps
     factors = {link: capacities[link] / load for link, load in loads.items() if load > 0}
     least = min(factors.values(), default=1.0)
     return least, [link for link, factor in factors.items() if factor <= least * (1 + ROUNDING)]
@@ -96,9 +101,3 @@ def owners(loads: Iterable[TreeLoad]) -> str:
     for load in loads:
         roots.setdefault(load.job, []).append(load.tree.root)
     return " and ".join(f"job {job} (root {', '.join(dict.fromkeys(found))})" for job, found in roots.items())
-
-
-def change(problem: Problem, plan: Plan, lowered: Plan, factor: float) -> str:
-    """The factor as text, with the bottleneck sending rates with and without it."""
-    with_room, without = (evaluate(problem, each).sending_rate_bps / 1e6 for each in (lowered, plan))
-    return f"rates are x{factor:.3g}, {with_room:.3f} instead of {without:.3f} Mbit/s"

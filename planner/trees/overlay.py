@@ -13,11 +13,11 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from math import inf
 
-from inakit.planner.core.limits.switch_limits import Inp
 from inakit.planner.core.method import Options
 from inakit.planner.core.plan import MOST_BITS, ROOT_LABEL, AggregationTree, Aggregator, Branch, Plan
 from inakit.planner.core.problem import Job, Problem
-from inakit.planner.trees.equal_rate import plan_at_equal_rate
+from inakit.planner.core.slots import Inp
+from inakit.planner.trees.from_paths import plan_at_equal_rate
 from inakit.planner.trees.unfolding import Path, unreachable
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.fabric import Fabric

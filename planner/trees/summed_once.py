@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from inakit.planner.core.limits.switch_limits import Inp, most_children
 from inakit.planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Branch
 from inakit.planner.core.problem import Job, Problem
+from inakit.planner.core.slots import Inp, most_children
 from inakit.planner.trees.from_paths import Summing
 from inakit.planner.trees.unfolding import Path, Unfolded, unfold, unreachable
 from inakit.topo.fabric.fabric import Fabric

@@ -7,11 +7,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from inakit.planner.core.limits.slots import assign_slots
-from inakit.planner.core.limits.switch_limits import most_children
 from inakit.planner.core.plan import ROOT_LABEL, AggregationTree, Branch, Plan
 from inakit.planner.core.policies import policy_of
 from inakit.planner.core.problem import Problem
+from inakit.planner.core.slots import assign_slots, most_children
 from inakit.topo.errors import PlanError
 from inakit.topo.fabric.fabric import Fabric
 

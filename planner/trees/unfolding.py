@@ -4,6 +4,8 @@ A switch that can descend to the root descends, one that cannot crosses to a swi
 can, and only the rest climb. In a Clos network these are exactly the shortest paths. Each switch thus
 has one direction, so the graph has no cycle and flows that meet in a switch can share the rest of
 the way, from whichever side they came.
+
+Static trees: every switch has one next hop towards a root, whoever sends.
 """
 
 from __future__ import annotations
@@ -90,3 +92,28 @@ def unreachable(worker: str, server: str) -> InputError:
         f"parameter server '{server}' cannot be reached from worker '{worker}' by up-down routing: "
         "add the missing links to the fabric, or choose another host"
     )
+
+
+def static_paths(unfolded: Unfolded, workers: Iterable[str], turn: int = 0) -> list[Path]:
+    """The path of each worker to the root, where every switch sends to the next hop number `turn` of those it has.
+
+    In a Clos network all paths then pass one switch of each tier on their way up. Raises `InputError` for a worker that
+    does not reach the root.
+    """
+    return [static_path(unfolded, worker, turn) for worker in workers]
+
+
+def static_path(unfolded: Unfolded, source: str, turn: int = 0) -> Path:
+    """The path of one host or switch to the root, as `static_paths` has it."""
+    if source not in unfolded.next_hops:
+        raise unreachable(source, unfolded.root)
+    path = [source]
+    while path[-1] != unfolded.root:
+        following = unfolded.next_hops[path[-1]]
+        path.append(following[turn % len(following)])
+    return tuple(path)
+
+
+def turns(unfolded: Unfolded) -> int:
+    """The number of different turns: the most next hops that a switch has."""
+    return max(map(len, unfolded.next_hops.values()))

@@ -43,7 +43,7 @@ from inakit.switch.entries import (
     group_of_nodes,
 )
 from inakit.switch.handle import Handle
-from inakit.switch.program.actions import ActionCall
+from inakit.switch.program.program import ActionCall
 from inakit.switch.program.program import Program
 from inakit.switch.program.read import read_program
 from inakit.topo.errors import InputError, RunError, UnsupportedError

@@ -13,8 +13,8 @@ from bm_runtime.standard.ttypes import (
 )
 
 from inakit.switch.entries import KeyPart, Lpm, ProfileEntry, Range, TableEntry, Ternary
-from inakit.switch.program.actions import ActionCall
-from inakit.switch.program.pipelines import MatchKey
+from inakit.switch.program.program import ActionCall
+from inakit.switch.program.program import MatchKey
 from inakit.switch.program.program import Program
 
 

@@ -1,14 +1,43 @@
-"""The control plane of one running switch, as BMv2's simple_switch has it, whatever protocol the requests come by."""
+"""Requests for hash functions whose parameters the control plane sets.
+
+The control plane of one running switch, as BMv2's simple_switch has it, whatever protocol the requests come by.
+"""
 
 from __future__ import annotations
 
-from inakit.switch.control.requests.ageing import AgeingControl
-from inakit.switch.control.requests.arrays import ArrayControl
-from inakit.switch.control.requests.calculations import CalculationControl
-from inakit.switch.control.requests.learning import LearningControl
-from inakit.switch.control.requests.profiles import profiles_of
-from inakit.switch.control.requests.replication import ReplicationControl
+from inakit.switch.control.data_plane import DataPlane
+from inakit.switch.control.refusals import RefusalKind
+from inakit.switch.control.refusals import Refused
+from inakit.switch.control.requests.request import Control
 from inakit.switch.control.requests.request import locked
+from inakit.switch.program.expressions import CRC_CUSTOM
+from inakit.switch.program.expressions import CrcParameters
+from inakit.switch.control.notifications import AgeingControl
+from inakit.switch.control.array_requests import ArrayControl
+from inakit.switch.control.notifications import LearningControl
+from inakit.switch.control.profile_requests import profiles_of
+from inakit.switch.control.replication_requests import ReplicationControl
+
+
+class CalculationControl(Control):
+    """Requests for calculations with the algorithms `crc16_custom` and `crc32_custom`."""
+
+    def __init__(self, data_plane: DataPlane) -> None:
+        super().__init__(data_plane)
+        self.crcs: dict[str, CrcParameters] = {}
+
+    @locked
+    def set_crc(self, calculation: str, bits: int, parameters: CrcParameters) -> None:
+        """Let a calculation of the custom algorithm of this width go on with other parameters."""
+        found = self.program.calculations.get(calculation)
+        if found is None:
+            known = ", ".join(self.program.calculations) or "none"
+            raise Refused(RefusalKind.INVALID_CALCULATION_NAME, f"no calculation '{calculation}': there are {known}")
+        if CRC_CUSTOM.get(found.algorithm) != bits:
+            why = f"calculation '{calculation}' has the algorithm '{found.algorithm}', not crc{bits}_custom"
+            raise Refused(RefusalKind.WRONG_TYPE_CALCULATION, why)
+        self.data_plane.set_crc(calculation, parameters)
+        self.crcs[calculation] = parameters
 
 
 class ControlPlane(ArrayControl, AgeingControl, ReplicationControl, LearningControl, CalculationControl):

@@ -17,7 +17,7 @@ from inakit.switch.entries import (
     ProfileDefault,
     ValueSetMember,
 )
-from inakit.switch.program.calculations import CrcParameters
+from inakit.switch.program.expressions import CrcParameters
 from inakit.switch.program.program import Program
 
 Rates = tuple[tuple[float, int], ...]

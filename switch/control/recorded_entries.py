@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inakit.switch.control.data_plane import Digest, Rates
-from inakit.switch.control.match_rules import Identity, identity_of
+from inakit.switch.control.entry_check import Identity, identity_of
 from inakit.switch.entries import (
     DefaultAction,
     Entry,
@@ -23,7 +23,7 @@ from inakit.switch.entries import (
     ValueSetMember,
     group_of_nodes,
 )
-from inakit.switch.program.calculations import CrcParameters
+from inakit.switch.program.expressions import CrcParameters
 from inakit.switch.program.program import Program
 from inakit.topo.errors import InputError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inakit.switch.control.control_plane import ControlPlane
 from inakit.switch.control.data_plane import DataPlane
-from inakit.switch.control.requests.held_tables import HeldTable
+from inakit.switch.control.table_requests import HeldTable
 from inakit.switch.entries import DefaultAction, MeterRates, ValueSetMember
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from inakit.switch.control.match_rules import by_priority
+from inakit.switch.control.entry_check import by_priority
 from inakit.switch.entries import (
     KeyPart,
     Lpm,
@@ -21,7 +21,7 @@ from inakit.switch.entries import (
     group_of_nodes,
 )
 from inakit.switch.handover.parts import in_order
-from inakit.switch.program.pipelines import Table
+from inakit.switch.program.program import Table
 from inakit.switch.program.program import Program
 from inakit.topo.errors import InputError
 

@@ -18,7 +18,7 @@ from inakit.switch.entries import (
     Ternary,
     group_of_nodes,
 )
-from inakit.switch.program.pipelines import Table
+from inakit.switch.program.program import Table
 from inakit.switch.program.program import Program
 from inakit.topo.errors import InputError
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from inakit.switch.control.match_rules import identity_of
+from inakit.switch.control.entry_check import identity_of
 from inakit.switch.entries import MulticastGroup, SwitchEntries, TableEntry
 from inakit.switch.handover.parts import Part
 from inakit.switch.program.program import Program

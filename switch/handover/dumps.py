@@ -17,7 +17,9 @@ from typing import Any
 
 from inakit.switch.control.entry_check import check_entries
 from inakit.switch.entries import MulticastGroup, SwitchEntries, TableEntry
-from inakit.switch.handover import bfrt, cli_dump
+from inakit.switch.handover import bfrt
+from inakit.switch.handover.cli_dump import GROUPS_MARK, MARK
+from inakit.switch.handover.cli_dump import read_dump as read_cli_dump
 from inakit.switch.program.program import Program
 from inakit.switch.program.read import read_program
 from inakit.topo.errors import InputError
@@ -51,8 +53,8 @@ def read_dump(text: str, program: Path, switch: str) -> SwitchEntries:
     """The entries and groups in the text of a dump. Raises `InputError`."""
     if not text.strip():
         raise InputError(f"empty; expected {FORMATS}")
-    if cli_dump.MARK in text or cli_dump.GROUPS_MARK in text:
-        return cli_dump.read_dump(read_program(program), text, switch)
+    if MARK in text or GROUPS_MARK in text:
+        return read_cli_dump(read_program(program), text, switch)
     if text.lstrip()[0] in "[{":
         return of_json(text, read_program(program), switch)
     from inakit.switch.handover.p4runtime_text import load_schema, read_text  # noqa: PLC0415, needs protobuf

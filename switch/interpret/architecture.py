@@ -15,9 +15,9 @@ from inakit.switch.interpret.pipelines.pipelines import pipeline_of
 from inakit.switch.interpret.state.context import Context
 from inakit.switch.interpret.state.packets.packet import NO_SESSION, Packet
 from inakit.switch.interpret.state.packets.standard_metadata import Standard
-from inakit.switch.program.headers import Field
+from inakit.switch.program.expressions import Field
 from inakit.switch.program.malformed import MALFORMED
-from inakit.switch.program.v1model import EGRESS_CLONE, INGRESS_CLONE, NORMAL, RECIRCULATED, REPLICATED, RESUBMITTED
+from inakit.switch.program.expressions import EGRESS_CLONE, INGRESS_CLONE, NORMAL, RECIRCULATED, REPLICATED, RESUBMITTED
 from inakit.topo.errors import RunError
 
 MAX_PASSES = 4096

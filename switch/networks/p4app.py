@@ -38,8 +38,7 @@ from inakit.switch.networks.p4utils_addresses import (
 from inakit.switch.networks.parts import with_prefix
 from inakit.switch.networks.port_numbers import PortNumbers
 from inakit.topo.errors import unknown_name
-from inakit.topo.files.reader import ParsedFile
-from inakit.topo.files.validation import validate
+from inakit.topo.files.reader import ParsedFile, validate
 
 BRIDGE = "sw-cpu"
 """The node at which the other ends of CPU ports are; a controller sends and sniffs there."""

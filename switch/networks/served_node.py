@@ -9,7 +9,7 @@ from typing import Any
 from mininet.node import Node
 from mininet.node import Switch as MininetSwitch
 
-from inakit.switch.control.commands.command import CommandedSwitch
+from inakit.switch.control.simple_switch_cli import CommandedSwitch
 from inakit.switch.control.entry_files.read_entries import fill_switch
 from inakit.switch.control.simple_switch_cli import run_command
 from inakit.switch.networks.network_plan import PlannedSwitch

@@ -19,8 +19,7 @@ from inakit.switch.networks.found_files import find_file, find_program
 from inakit.switch.networks.network_plan import LinkEnd, NetworkPlan, PlannedHost, PlannedLink, PlannedSwitch
 from inakit.switch.networks.parts import Address, Mac, amount, delay, with_prefix
 from inakit.switch.networks.port_numbers import PortNumbers
-from inakit.topo.files.reader import ParsedFile
-from inakit.topo.files.validation import validate
+from inakit.topo.files.reader import ParsedFile, validate
 
 PORT = re.compile(r"(?P<switch>.+)-p(?P<port>\d+)")
 LINK = '["h1", "s1-p1"] or ["s1-p3", "s2-p1", DELAY, BANDWIDTH]'

@@ -1,14 +1,124 @@
-"""Expressions as typed data.
+"""Where in the P4 source a construct stands, as p4c notes it in the JSON.
+
+What v1model.p4 and BMv2's simple_switch fix for every program: metadata, ports, how a packet came to a pipeline.
+
+Headers and metadata of a program, with their fields; header stacks and header unions.
+
+Expressions as typed data.
 
 Numbers are Python integers without a width, as in BMv2; fields and parameters have one.
+
+What a program hashes, checks, reports and keeps: calculations, checksums and lists of fields.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from inakit.switch.program.headers import Field
-from inakit.switch.program.source import Source
+
+@dataclass(frozen=True)
+class Source:
+    """A line of P4, and the fragment of it that the construct was compiled from."""
+
+    file: str
+    line: int
+    fragment: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line} {self.fragment}"
+
+
+STANDARD_METADATA = "standard_metadata"
+"""The instance that holds the metadata of the switch itself."""
+
+INTRINSIC = {
+    "intrinsic_metadata": (
+        "mcast_grp", "egress_rid", "priority", "ingress_global_timestamp", "egress_global_timestamp",
+    ),
+    "queueing_metadata": ("enq_timestamp", "enq_qdepth", "deq_timedelta", "deq_qdepth", "qid"),
+}  # fmt: skip
+"""Metadata of the switch that BMv2 knows as fields of other instances than `standard_metadata`.
+
+Programs declare these instances, as those of P4-14 do, or aliases of these names for fields of `standard_metadata`.
+"""
+
+PORTS = 512
+"""A port number has 9 bits."""
+
+DROP_PORT = 511
+"""A packet whose `egress_spec` is this one is dropped; it is the number of no port."""
+
+NORMAL, INGRESS_CLONE, EGRESS_CLONE, RECIRCULATED, REPLICATED, RESUBMITTED = 0, 1, 2, 4, 5, 6
+"""The values of `standard_metadata.instance_type`."""
+
+QUEUE_DEPTH = 64
+"""Packets that a queue in front of egress holds unless it is told otherwise."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of a header or metadata instance. `offset` counts bits from the header's start.
+
+    A field of variable length (`varbit`) has 0 `bits`: its length is found when it is extracted.
+    """
+
+    header: str
+    name: str
+    bits: int
+    signed: bool
+    offset: int
+    variable: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.header}.{self.name}"
+
+
+@dataclass(frozen=True)
+class Header:
+    """A header instance, or (`metadata`) a group of metadata fields.
+
+    `max_bytes` bounds a header with a field of variable length; `type` names its declaration.
+    """
+
+    name: str
+    metadata: bool
+    fields: tuple[Field, ...]
+    type: str = ""
+    max_bytes: int | None = None
+
+    @property
+    def bits(self) -> int:
+        """The sum of the fields' bits; a field of variable length adds none."""
+        return sum(field.bits for field in self.fields)
+
+    @property
+    def size(self) -> int:
+        """The bytes that the header takes in a packet, without those of a field of variable length."""
+        return self.bits // 8
+
+
+@dataclass(frozen=True)
+class Stack:
+    """A header stack: the instances that are its elements, first to last."""
+
+    name: str
+    headers: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Union:
+    """A header union: its instances by the names of its members, of which at most one is valid."""
+
+    name: str
+    members: dict[str, str]
+
+
+@dataclass(frozen=True)
+class UnionStack:
+    """A stack of header unions, first to last."""
+
+    name: str
+    unions: tuple[Union, ...]
 
 
 @dataclass(frozen=True)
@@ -137,3 +247,74 @@ Expression = (
     | Lookahead
     | Unknown
 )
+
+
+@dataclass(frozen=True)
+class SizedNumber:
+    """A number of a known width, as a part of what is hashed."""
+
+    value: int
+    bits: int
+
+
+@dataclass(frozen=True)
+class Payload:
+    """All of the packet behind the headers that were parsed, as a part of what is hashed."""
+
+
+HashInput = Field | SizedNumber | HeaderReference | Payload
+"""One part of what is hashed; the parts stand side by side, bit after bit."""
+
+
+@dataclass(frozen=True)
+class Calculation:
+    """A hash function with what it is computed over; fields of headers that are not valid are left out."""
+
+    name: str
+    algorithm: str
+    input: tuple[HashInput, ...]
+    source: Source | None = None
+
+
+@dataclass(frozen=True)
+class CrcParameters:
+    """What a cyclic redundancy check divides by, begins with, and combines its result with by exclusive or.
+
+    `reflect_data`: the bits of each byte are taken in the opposite order, `reflect_result`: those of the result.
+    """
+
+    polynomial: int
+    first: int
+    last: int
+    reflect_data: bool
+    reflect_result: bool
+
+
+CRC_CUSTOM = {"crc16_custom": 16, "crc32_custom": 32}
+"""The algorithms whose parameters the control plane sets, with the bits of their results."""
+
+
+@dataclass(frozen=True)
+class Checksum:
+    """A checksum field, `target`, for the packets for which `condition` holds (None: for all).
+
+    With `verify` it is compared after the parser, with `update` it is set before the deparser.
+    """
+
+    name: str
+    target: Field
+    calculation: Calculation
+    verify: bool
+    update: bool
+    condition: Expression | None
+    source: Source | None = None
+
+
+@dataclass(frozen=True)
+class FieldList:
+    """Fields that a digest reports, or that a copy of the packet keeps."""
+
+    number: int
+    name: str
+    fields: tuple[Field | SizedNumber, ...]
+    source: Source | None = None

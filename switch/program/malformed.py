@@ -5,11 +5,12 @@ Types are checked before anything runs, and so are numbers that would only exhau
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
 from types import UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 from inakit.topo.errors import InputError
 
@@ -53,7 +54,7 @@ def hints_of(kind: type[Any]) -> dict[str, Any]:
 def fits(value: Any, hint: Any, seen: set[int]) -> bool:
     """Whether `value` has the type `hint`; dataclasses inside it are checked too."""
     origin = get_origin(hint)
-    if origin in (Union, UnionType):
+    if origin in (typing.Union, UnionType):
         return any(fits(value, each, seen) for each in get_args(hint))
     if origin is tuple:
         return isinstance(value, tuple) and all(fits(each, get_args(hint)[0], seen) for each in value)

@@ -1,4 +1,12 @@
-"""A P4 program as typed, immutable data: what the BMv2 JSON says, independent of how it will run.
+"""State that outlives a packet, and other externs: registers, counters, meters, action profiles, value sets.
+
+Actions, and the primitives with their arguments that actions, the parser and the deparser run.
+
+The parser: a graph of states, each of which runs operations and chooses the next one.
+
+Ingress and egress: graphs of match-action tables and conditions.
+
+A P4 program as typed, immutable data: what the BMv2 JSON says, independent of how it will run.
 
 Parts of the JSON that no reader knows are kept by name in `Unknown` and `Program.extras`, so that a
 target can refuse them by name, with the line of P4 that `source` gives.
@@ -7,17 +15,299 @@ target can refuse them by name, with the line of P4 that `source` gives.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-
-from inakit.switch.program.actions import Action, Primitive
-from inakit.switch.program.calculations import Calculation, Checksum, FieldList
+from inakit.switch.program.expressions import Calculation
+from inakit.switch.program.expressions import Field
+from inakit.switch.program.expressions import Source
+from inakit.switch.program.expressions import Expression
+from inakit.switch.program.expressions import LastField
+from inakit.switch.program.expressions import Lookahead
 from inakit.switch.program.expressions import Unknown
-from inakit.switch.program.externs import ActionProfile, Counter, DirectCounter, Extern, Meter, Register, ValueSet
-from inakit.switch.program.headers import Field, Header, Stack, Union, UnionStack
-from inakit.switch.program.parser import Parser
-from inakit.switch.program.pipelines import Pipeline, Table
-from inakit.switch.program.v1model import INTRINSIC, STANDARD_METADATA
-from inakit.topo.errors import InputError, unknown_name
+from inakit.switch.entries import KeyPart
+from inakit.switch.program.expressions import Validity
+from inakit.topo.errors import unknown_name
+from functools import cached_property
+from inakit.switch.program.expressions import Checksum
+from inakit.switch.program.expressions import FieldList
+from inakit.switch.program.expressions import Header
+from inakit.switch.program.expressions import Stack
+from inakit.switch.program.expressions import Union
+from inakit.switch.program.expressions import UnionStack
+from inakit.switch.program.expressions import INTRINSIC
+from inakit.switch.program.expressions import STANDARD_METADATA
+from inakit.topo.errors import InputError
+
+
+@dataclass(frozen=True)
+class Register:
+    """An array of `size` numbers of `bits` bits, which statements read and write by index."""
+
+    name: str
+    size: int
+    bits: int
+
+
+@dataclass(frozen=True)
+class Counter:
+    """An indirect counter array: packets and bytes."""
+
+    name: str
+    size: int
+
+
+@dataclass(frozen=True)
+class DirectCounter:
+    """Packets and bytes of each entry of `table`."""
+
+    name: str
+    table: str
+    source: Source | None = None
+
+
+@dataclass(frozen=True)
+class Meter:
+    """A meter of `rates` rates, for packets or (`of_bytes`) bytes.
+
+    A direct meter has a cell for each entry of the table that names it, and puts its colour into `result`.
+    """
+
+    name: str
+    size: int
+    rates: int
+    of_bytes: bool
+    result: Field | None
+    source: Source | None = None
+
+
+@dataclass(frozen=True)
+class ActionProfile:
+    """Actions that entries of several tables share; `selector` chooses among the members of a group."""
+
+    name: str
+    size: int
+    selector: Calculation | None
+
+
+@dataclass(frozen=True)
+class ValueSet:
+    """A parser value set of numbers of `bits` bits, which the control plane fills."""
+
+    name: str
+    bits: int
+    size: int
+    source: Source | None = None
+
+
+@dataclass(frozen=True)
+class Extern:
+    """An instance of an extern that v1model.p4 does not declare: only some switches have it."""
+
+    name: str
+    type: str
+    source: Source | None = None
+
+
+@dataclass(frozen=True)
+class Text:
+    """A string, as the format of a log message."""
+
+    value: str
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """A list of expressions as one argument."""
+
+    values: tuple[Expression, ...]
+
+
+Argument = Expression | Register | Counter | Meter | Calculation | Extern | Text | Arguments
+
+
+@dataclass(frozen=True)
+class Primitive:
+    """One statement of an action, of a parser state or of the deparser."""
+
+    name: str
+    arguments: tuple[Argument, ...]
+    source: Source | None
+
+
+JUMPS = {"_jump": 0, "_jump_if_zero": 1}
+"""The primitives by which p4c writes an `if` or a loop of an action, with the position of their target.
+
+The target is the index, among the action's primitives, of the one that follows; an index beyond the last ends the
+action. `_jump_if_zero` jumps where its first argument is 0 or false.
+"""
+
+
+@dataclass(frozen=True)
+class ActionParameter:
+    """A parameter of an action, whose value a table entry gives."""
+
+    name: str
+    bits: int
+
+
+@dataclass(frozen=True)
+class Action:
+    """An action. The same P4 action may appear several times with different numbers, once for each use."""
+
+    number: int
+    name: str
+    parameters: tuple[ActionParameter, ...]
+    primitives: tuple[Primitive, ...]
+
+    @property
+    def jumps(self) -> bool:
+        """Whether some of the primitives may be skipped or run again."""
+        return any(each.name in JUMPS for each in self.primitives)
+
+    @property
+    def always_exits(self) -> bool:
+        """Whether the pipeline ends with this action."""
+        return not self.jumps and self.has_exit
+
+    @property
+    def may_exit(self) -> bool:
+        """Whether it shows only when the action runs whether the pipeline ends with it."""
+        return self.jumps and self.has_exit
+
+    @property
+    def has_exit(self) -> bool:
+        """Whether one of the primitives ends the pipeline."""
+        return any(each.name == "exit" for each in self.primitives)
+
+
+@dataclass(frozen=True)
+class ActionCall:
+    """An action with the values of its parameters."""
+
+    action: Action
+    values: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Transition:
+    """A transition to `next_state` (None: parsing ends) where key & mask == value.
+
+    One whose value and value set are None always matches. With `value_set`, the key (& mask) must be in that set
+    instead.
+    """
+
+    value: int | None
+    mask: int | None
+    next_state: str | None
+    value_set: str | None = None
+
+
+@dataclass(frozen=True)
+class ParserState:
+    """A state. `key` is what `transitions` look at, its parts side by side."""
+
+    name: str
+    operations: tuple[Primitive, ...]
+    key: tuple[Field | LastField | Lookahead | Unknown, ...]
+    transitions: tuple[Transition, ...]
+
+
+@dataclass(frozen=True)
+class Parser:
+    """All states by name; parsing begins in `first`."""
+
+    first: str
+    states: dict[str, ParserState]
+
+
+@dataclass(frozen=True)
+class MatchKey:
+    """One part of a table's key, of which only the bits of `mask` count."""
+
+    name: str
+    match: str
+    value: Field | Validity | Unknown
+    mask: int | None = None
+
+    @property
+    def bits(self) -> int:
+        """The bits of the field; 1 of a validity."""
+        return self.value.bits if isinstance(self.value, Field) else 1
+
+
+@dataclass(frozen=True)
+class ConstEntry:
+    """An entry that the program gives; the lowest `priority` wins where several match."""
+
+    key: tuple[KeyPart, ...]
+    call: ActionCall
+    priority: int
+    source: Source | None
+
+
+@dataclass(frozen=True)
+class Table:
+    """A match-action table; `hit`, `miss` and `after` (by action number) name the node that follows.
+
+    Without `by_outcome` the action that ran decides what follows, hit or miss; a miss without any action goes on at
+    `base_next`. `match` is how the table as a whole is searched. With `profile`, entries name members or groups of an
+    action profile. With `entries` (even none), or a `default_is_const`, the control plane cannot change them;
+    with a `default_action_is_const` it can change the parameters of the default only.
+    """
+
+    name: str
+    key: tuple[MatchKey, ...]
+    actions: tuple[Action, ...]
+    default: ActionCall | None
+    size: int
+    after: dict[int, str | None]
+    by_outcome: bool
+    hit: str | None
+    miss: str | None
+    source: Source | None
+    match: str = "exact"
+    entries: tuple[ConstEntry, ...] | None = None
+    default_is_const: bool = False
+    default_action_is_const: bool = False
+    base_next: str | None = None
+    profile: str | None = None
+    counted: bool = False
+    meter: str | None = None
+    idle_timeout: bool = False
+
+    def const_default_action(self, otherwise: str) -> str:
+        """The name of the only action that the table can have as its default; `otherwise`, if it can have any."""
+        only = self.default if self.default_action_is_const else None
+        return otherwise if only is None else only.action.name
+
+    def action(self, name: str) -> Action:
+        """The action called `name` among those of this table; `InputError` if it has none of that name."""
+        for action in self.actions:
+            if action.name == name:
+                return action
+        raise unknown_name(f"action of table '{self.name}'", name, [action.name for action in self.actions])
+
+
+@dataclass(frozen=True)
+class Conditional:
+    """An `if` of a pipeline, with the nodes that follow (None: the pipeline ends)."""
+
+    name: str
+    condition: Expression
+    true_next: str | None
+    false_next: str | None
+    source: Source | None
+
+
+Node = Table | Conditional
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """A graph of tables and conditionals, entered at `first` (None: empty)."""
+
+    name: str
+    first: str | None
+    nodes: dict[str, Node]
+
 
 NEVER_APPLIED = "p4c leaves out a table that the program never applies"
 """Why a program may lack a table that its source has, for messages."""

@@ -8,8 +8,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NoReturn
 
-from inakit.switch.control.requests.replication import ReplicationRoom
-from inakit.switch.program.v1model import DROP_PORT, PORTS
+from inakit.switch.control.replication_requests import ReplicationRoom
+from inakit.switch.program.expressions import DROP_PORT, PORTS
 from inakit.switch.server.options import GRPC_ADDRESS, THRIFT_PORT, LogOptions, Options, Tls
 from inakit.topo.errors import InputError
 

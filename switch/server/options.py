@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from inakit.switch.control.requests.replication import ReplicationRoom
-from inakit.switch.program.v1model import DROP_PORT
+from inakit.switch.control.replication_requests import ReplicationRoom
+from inakit.switch.program.expressions import DROP_PORT
 
 THRIFT_PORT = 9090
 GRPC_ADDRESS = "0.0.0.0:9559"

@@ -10,8 +10,8 @@ from threading import Event, RLock, Thread
 
 from inakit.switch.control.control_plane import ControlPlane
 from inakit.switch.control.refusals import RefusalKind, Refused
-from inakit.switch.control.requests.ageing import Expired
-from inakit.switch.control.requests.learning import DigestBatch
+from inakit.switch.control.notifications import Expired
+from inakit.switch.control.notifications import DigestBatch
 from inakit.switch.control.transfer import brought, transfer
 from inakit.switch.interpret.interpreted_switch import InterpretedSwitch, clock_from_now
 from inakit.switch.interpret.state.target import Target

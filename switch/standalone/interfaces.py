@@ -17,7 +17,7 @@ from fcntl import ioctl
 from pathlib import Path
 
 from inakit.topo.errors import MachineError
-from inakit.topo.live.netlink import index_of, inside, set_up, switch_off_ipv6
+from inakit.topo.live.wires import index_of, inside, set_up, switch_off_ipv6
 
 DEVICE = Path("/dev/net/tun")
 TUNSETIFF = 0x400454CA

@@ -8,9 +8,9 @@ those that match exactly are 0.
 from __future__ import annotations
 
 from inakit.switch.control.entry_files.program_names import ProgramNames, anything, value_of
-from inakit.switch.control.match_rules import by_priority
+from inakit.switch.control.entry_check import by_priority
 from inakit.switch.entries import DefaultAction, KeyPart, Lpm, Range, TableEntry, Ternary
-from inakit.switch.program.pipelines import MatchKey
+from inakit.switch.program.program import MatchKey
 from inakit.switch.stf.script import Add, SetDefault
 
 LOWEST_PRIORITY = 10000

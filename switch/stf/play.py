@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from inakit.switch.control.short_names import whole_name
+from inakit.switch.control.simple_switch_cli import whole_name
 from inakit.switch.control.simple_switch_cli import CommandReader
 from inakit.switch.entries import SwitchEntries
 from inakit.switch.program.program import Program

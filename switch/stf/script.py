@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from inakit.switch.program.v1model import DROP_PORT
+from inakit.switch.program.expressions import DROP_PORT
 from inakit.topo.errors import InputError
 from inakit.topo.files.reader import FileKind, read_text
 

@@ -7,10 +7,10 @@ from os import PathLike
 from pathlib import Path
 from typing import SupportsBytes
 
-from inakit.switch.control.commands.command import CommandedSwitch
+from inakit.switch.control.simple_switch_cli import CommandedSwitch
 from inakit.switch.control.entry_files.read_entries import fill_switch
 from inakit.switch.control.install import add_group, install, set_rates
-from inakit.switch.control.short_names import whole_name
+from inakit.switch.control.simple_switch_cli import whole_name
 from inakit.switch.control.simple_switch_cli import run_command
 from inakit.switch.entries import MeterRates, MirrorSession, MulticastGroup, SwitchEntries
 from inakit.switch.program.program import NEVER_APPLIED, Program

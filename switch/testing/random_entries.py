@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from random import Random
 from types import MappingProxyType
 
-from inakit.switch.control.match_rules import by_priority
+from inakit.switch.control.entry_check import by_priority
 from inakit.switch.entries import KeyPart, Lpm, Range, SwitchEntries, TableEntry, Ternary
-from inakit.switch.program.actions import ActionParameter
-from inakit.switch.program.pipelines import MatchKey, Table
+from inakit.switch.program.program import ActionParameter
+from inakit.switch.program.program import MatchKey, Table
 from inakit.switch.program.program import Program
 
 PORTS = range(5)

@@ -13,10 +13,10 @@ from random import Random
 
 from inakit.switch.control.entry_check import numbers_of
 from inakit.switch.entries import SwitchEntries
-from inakit.switch.program.actions import Primitive
+from inakit.switch.program.program import Primitive
 from inakit.switch.program.expressions import Expression, HeaderReference, Lookahead, StackReference
-from inakit.switch.program.headers import Field, Header
-from inakit.switch.program.parser import ParserState, Transition
+from inakit.switch.program.expressions import Field, Header
+from inakit.switch.program.program import ParserState, Transition
 from inakit.switch.program.program import Program
 from inakit.switch.standalone.interfaces import LEAST_FRAME, MOST_FRAME
 from inakit.switch.testing.random_entries import PORTS, random_entries, random_number

@@ -16,7 +16,7 @@ from random import Random
 from types import MappingProxyType
 
 from inakit.switch.control.entry_files.read_entries import read_entries
-from inakit.switch.control.short_names import whole_name
+from inakit.switch.control.simple_switch_cli import whole_name
 from inakit.switch.program.program import Program
 from inakit.switch.program.read import read_program
 from inakit.switch.standalone.devices import open_device

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from inakit.experiments.faults.faults_file import load_faults
+from inakit.experiments.faults import load_faults
 from inakit.planner.core.files import load_jobs
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.registry import METHODS
-from inakit.topo.files.chip_profiles import ChipRecord, find_chip
-from inakit.topo.files.fabric_records import LinkRecord, SwitchRecord
+from inakit.topo.files.fabric_records import ChipRecord, LinkRecord, SwitchRecord, find_chip
 from inakit.topo.files.fabrics import load_fabric
-from inakit.traffic.wire.frames import FRAGMENT
+from inakit.traffic.wire.packet_format import FRAGMENT
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "files.md"
 

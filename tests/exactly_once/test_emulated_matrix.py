@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tiers import long_unless
 
-from inakit.experiments.exactness.attempt import Cell, attempt
+from inakit.experiments.bench.exactness import Cell, attempt
 
 pytestmark = [pytest.mark.root, pytest.mark.beside]
 

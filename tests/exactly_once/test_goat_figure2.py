@@ -16,15 +16,13 @@ import pytest
 from driven_network import count, driven_network, pass_on, send_from
 
 from inakit.experiments.worlds.virtual import host_ports_of
-from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard
+from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard, SolverOutcome
 from inakit.planner.core.problem import Job, Problem
-from inakit.planner.core.solving import SolverOutcome
 from inakit.planner.install.plan_entries import entries
 from inakit.planner.install.program import SENT
 from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch
 from inakit.traffic.sockets.ports import HostPort
-from inakit.traffic.wire.frames import FRAGMENT, Frames, new_frames
-from inakit.traffic.wire.packet_format import Event, Kind
+from inakit.traffic.wire.packet_format import FRAGMENT, Event, Frames, Kind, new_frames
 
 WORKERS = {1: "w1", 2: "w2", 3: "w3", 4: "w4"}
 SWITCHES = ("s1", "s2", "s3")
@@ -110,8 +108,8 @@ def in_virtual_time(problem: Problem, plan: Plan, place: Mapping[int, tuple[int,
 
 def in_kernel(problem: Problem, plan: Plan, place: Mapping[int, tuple[int, int]]) -> Transfers:
     from inakit.switch.targets import choose_target  # noqa: PLC0415
-    from inakit.topo.live.namespaces import network_namespace  # noqa: PLC0415
     from inakit.topo.live.network import Network  # noqa: PLC0415
+    from inakit.topo.live.wires import network_namespace  # noqa: PLC0415
     from inakit.traffic.sockets.packet_sockets import open_sink  # noqa: PLC0415
     from inakit.traffic.sockets.ports import host_ports  # noqa: PLC0415
 

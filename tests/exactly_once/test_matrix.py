@@ -13,18 +13,28 @@ from mutation import Mutation, mutant, one_more, unassigned
 from rich.console import Console
 from tiers import long_unless
 
-from inakit.experiments.exactness.attempt import GRADIENTS, Cell, Tried, attempt, failure_of
-from inakit.experiments.exactness.conditions import CONDITIONS
-from inakit.experiments.exactness.matrix import LONG, cells, matrix_table, shared_out
-from inakit.experiments.exactness.networks import case
-from inakit.experiments.exactness.scales import chosen_worlds
-from inakit.experiments.faults.fault_plan import Event, FaultPlan, Moment
+from inakit.experiments.bench.exactness import (
+    CONDITIONS,
+    GRADIENTS,
+    LONG,
+    Cell,
+    Tried,
+    attempt,
+    case,
+    cells,
+    chosen_worlds,
+    failure_of,
+    matrix_table,
+    shared_out,
+)
+from inakit.experiments.faults import Event, FaultPlan, Moment
 from inakit.experiments.run.planning import plan_to_run
 from inakit.experiments.run.run import Run, run_plan
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from inakit.experiments.worlds.virtual import VirtualWorld
 from inakit.planner.core.policies import POLICIES
-from inakit.planner.install.data_plane_program import INA, INA_HW
+from inakit.planner.install.program import INA, INA_HW
+from inakit.planner.prepared import Prepared
 from inakit.topo.errors import InputError, MachineError
 
 ONE_WORKER_TOO_MANY = one_more("add", "meta.slot_workers =")
@@ -68,14 +78,14 @@ def test_a_wrong_number_of_workers_is_named(policy: str, tmp_path: Path) -> None
 def test_a_run_that_is_over_too_early_shows_nothing() -> None:
     late = FaultPlan(events=(Event(Moment(1000.0), "restart", ("s1",)),))
     problem, plan = case("goat", 1, fragments=8, slots=8, rate_bps=2e6)
-    outcome = run_plan(Run(problem, plan, faults=late), VirtualWorld())
+    outcome = run_plan(Run(Prepared(problem, plan), faults=late), VirtualWorld())
     assert outcome.measured.exact
     assert "the run ended before restart s1 could happen" in failure_of(outcome)
 
 
 @pytest.mark.compiler
 def test_a_run_without_end_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("inakit.experiments.exactness.scales.STALL_S", 0.5)
+    monkeypatch.setattr("inakit.experiments.bench.exactness.STALL_S", 0.5)
     tried = attempt(Cell("goat", 1, "worker paused"), 100)
     assert not tried.exact
     assert "stalled: no result for 0.5 s" in tried.failure
@@ -140,5 +150,5 @@ def test_the_chips_program_is_exact_in_every_pipeline() -> None:
     problem = build_problem(fabric, JobChoice(workers=6, gradient_bytes=512, iterations=1))
     plan = plan_to_run(problem, "aro", 0).plan
     assert {a.pipeline for shard in plan.shards for tree in shard.trees for a in tree.aggregators} == {0, 1}
-    outcome = run_plan(Run(problem, plan), VirtualWorld(program=INA_HW))
+    outcome = run_plan(Run(Prepared(problem, plan)), VirtualWorld(program=INA_HW))
     assert (outcome.verdict, outcome.measured.wrong) == ("VALID", ())

@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 from tiers import long_unless
 
-from inakit.experiments.exactness.attempt import Cell, attempt
-from inakit.experiments.exactness.conditions import CONDITIONS
-from inakit.experiments.exactness.matrix import LEVELS, cells
+from inakit.experiments.bench.exactness import CONDITIONS, LEVELS, Cell, attempt, cells
 from inakit.planner.core.policies import POLICIES
 from inakit.topo.errors import InputError
 

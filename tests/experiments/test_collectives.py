@@ -9,24 +9,23 @@ import pytest
 from tiers import long_unless
 from tolerance import assert_within
 
-from inakit.experiments.faults.fault_plan import FaultPlan
+from inakit.experiments.faults import FaultPlan
 from inakit.experiments.run.outcome import Outcome
 from inakit.experiments.run.run import Run, run_plan
 from inakit.experiments.worlds.registry import find_world
 from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.problem import Job, Problem
-from inakit.planner.install.background_entries import Flow
-from inakit.planner.install.fault_entries import LinkFaults
+from inakit.planner.install.fault_entries import Flow, LinkFaults
+from inakit.planner.prepared import Prepared
 from inakit.planner.registry import METHODS
 from inakit.topo.errors import PlanError
-from inakit.topo.fabric.clos import fat_tree, leaf_spine
 from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.generators import fat_tree, leaf_spine
 from inakit.topo.fabric.variations import with_delay
+from inakit.traffic.closed_loop import CollectiveLoop, ReliableOptions
 from inakit.traffic.endpoints.gradient import RandomGradients
 from inakit.traffic.faults.endpoint_faults import Stragglers
-from inakit.traffic.runs.closed_loop import ReliableOptions
-from inakit.traffic.runs.collective_loop import CollectiveLoop
-from inakit.traffic.wire.frames import FRAGMENT
+from inakit.traffic.wire.packet_format import FRAGMENT
 
 pytestmark = pytest.mark.compiler
 
@@ -50,7 +49,7 @@ def problem_of(fabric: Fabric, workers: int, gradient_bytes: int, iterations: in
 
 
 def ran(problem: Problem, planner: str, **more: object) -> Outcome:
-    return run_plan(Run(problem, METHODS[planner].plan(problem), **more), find_world("virtual"))  # type: ignore[arg-type]
+    return run_plan(Run(Prepared(problem, METHODS[planner].plan(problem), **more)), find_world("virtual"))  # type: ignore[arg-type]
 
 
 def time_of(fabric: Fabric, workers: int, fragments: int, planner: str) -> float:
@@ -122,7 +121,7 @@ def test_trees_keep_near_the_plan_at_the_steps_of_an_emulation() -> None:
     problem = problem_of(STAR, 8, 128_000)
     plan = METHODS["double-tree"].plan(problem)
     options = ReliableOptions(tick_s=CollectiveLoop.real_time_tick_s)
-    measured = run_plan(Run(problem, plan, options=options), find_world("virtual")).measured
+    measured = run_plan(Run(Prepared(problem, plan), options=options), find_world("virtual")).measured
     assert_within(measured.communication_time_s, evaluate(problem, plan).communication_time_s, 0.15, "time", "s")
 
 
@@ -181,7 +180,7 @@ def test_replay_has_no_collectives() -> None:
 
 def test_a_wrong_sum_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """A rank that adds a term twice is told by name."""
-    from inakit.traffic.collectives.memory import CollectiveMemory  # noqa: PLC0415
+    from inakit.traffic.collectives.rank_data import CollectiveMemory  # noqa: PLC0415
 
     sums = CollectiveMemory.sums
     monkeypatch.setattr(CollectiveMemory, "sums", lambda *args: sums(*args) + (args[2] == 1))

@@ -6,17 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from inakit.experiments.faults.fault_plan import FaultPlan
+from inakit.experiments.faults import FaultPlan
 from inakit.experiments.run.outcome import Outcome
 from inakit.experiments.run.run import Run, run_plan
 from inakit.experiments.worlds.registry import find_world
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Job, Problem
-from inakit.planner.install.background_entries import Flow
-from inakit.planner.install.fault_entries import LinkFaults
+from inakit.planner.install.fault_entries import Flow, LinkFaults
+from inakit.planner.prepared import Prepared
 from inakit.planner.registry import METHODS
-from inakit.topo.fabric.clos import leaf_spine
-from inakit.traffic.wire.frames import FRAGMENT
+from inakit.topo.fabric.generators import leaf_spine
+from inakit.traffic.wire.packet_format import FRAGMENT
 
 pytestmark = pytest.mark.compiler
 
@@ -34,7 +34,7 @@ def under(policy: str) -> Plan:
 
 
 def ran(policy: str, faults: FaultPlan | None = None) -> Outcome:
-    return run_plan(Run(PROBLEM, under(policy), faults=faults), find_world("virtual"))
+    return run_plan(Run(Prepared(PROBLEM, under(policy)), faults=faults), find_world("virtual"))
 
 
 def test_windows_follow_marks_before_packets_are_dropped() -> None:

@@ -14,17 +14,13 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from inakit.experiments.agreement.agree import run_agreement
-from inakit.experiments.agreement.combinations import Combination
-from inakit.experiments.agreement.comparison import Compared, Extent
+from inakit.experiments.bench.agreement import Combination, Compared, Extent, run_agreement
+from inakit.experiments.bench.exactness import Cell, Tried, cells, run_matrix
 from inakit.experiments.calibrate.capacity import Load, Use
-from inakit.experiments.calibrate.limit import Calibration
+from inakit.experiments.calibrate.limit import Calibration, verify
 from inakit.experiments.calibrate.trials import Trial
-from inakit.experiments.calibrate.verification import verify
 from inakit.experiments.cli.app import app
-from inakit.experiments.cli.calibrate_fabric import Command, run_curve
-from inakit.experiments.exactness.attempt import Cell, Tried
-from inakit.experiments.exactness.matrix import cells, run_matrix
+from inakit.experiments.cli.commands.measurements import Command, run_curve
 from inakit.experiments.labs.grading.grade import Request
 from inakit.experiments.labs.grading.item import Grade, Graded
 from inakit.experiments.labs.plan import leaderboard as board
@@ -80,7 +76,7 @@ def exact(cell: Cell, *_: object) -> Tried:
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_the_matrix_of_what_was_tried_is_printed(monkeypatch: pytest.MonkeyPatch, ending: type[BaseException]) -> None:
-    monkeypatch.setattr("inakit.experiments.exactness.matrix.attempt", Ended(exact, ending()))
+    monkeypatch.setattr("inakit.experiments.bench.exactness.attempt", Ended(exact, ending()))
     screen = Screen()
     with pytest.raises(ending):
         run_matrix(CELLS, 100, screen)
@@ -92,7 +88,7 @@ def test_the_matrix_of_what_was_tried_is_printed(monkeypatch: pytest.MonkeyPatch
 def test_a_cell_that_cannot_be_tried_has_failed_and_others_are_tried(
     monkeypatch: pytest.MonkeyPatch, error: InakitError
 ) -> None:
-    monkeypatch.setattr("inakit.experiments.exactness.matrix.attempt", Ended(exact, error))
+    monkeypatch.setattr("inakit.experiments.bench.exactness.attempt", Ended(exact, error))
     screen = Screen()
     found = run_matrix(CELLS, 100, screen)
     assert [tried.exact for tried in found] == [True, True, False, True]
@@ -121,7 +117,7 @@ def rows_kept(results: Path) -> list[tuple[str, str]]:
 def test_what_was_compared_is_printed_and_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: type[BaseException]
 ) -> None:
-    monkeypatch.setattr("inakit.experiments.agreement.agree.compare", Ended(agreeing, ending()))
+    monkeypatch.setattr("inakit.experiments.bench.agreement.compare", Ended(agreeing, ending()))
     screen = Screen()
     with pytest.raises(ending):
         run_agreement(COMBINATIONS, (VirtualWorld(), VirtualWorld()), Extent(), tmp_path, screen)
@@ -130,7 +126,7 @@ def test_what_was_compared_is_printed_and_kept(
 
 
 def test_a_comparison_that_breaks_is_a_row_and_no_agreement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("inakit.experiments.agreement.agree.compare", Ended(agreeing, MachineError("no memory")))
+    monkeypatch.setattr("inakit.experiments.bench.agreement.compare", Ended(agreeing, MachineError("no memory")))
     screen = Screen()
     found = run_agreement(COMBINATIONS, (VirtualWorld(), VirtualWorld()), Extent(), tmp_path, screen)
     assert rows_kept(tmp_path) == [("lbmm", "VALID"), ("aro", "VALID"), ("atp", "FAILED"), ("ecmp", "VALID")]
@@ -180,7 +176,7 @@ def calibration(command: Command, _: Console) -> Calibration:
 def test_the_curve_of_the_sizes_that_were_measured_is_printed_and_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ended: BaseException
 ) -> None:
-    monkeypatch.setattr("inakit.experiments.cli.calibrate_fabric.calibrated", Ended(calibration, ended, at=(2,)))
+    monkeypatch.setattr("inakit.experiments.cli.commands.measurements.calibrated", Ended(calibration, ended, at=(2,)))
     screen, command = Screen(), Command(FabricChoice(), JobChoice(), "aro", "fast", 0)
     if isinstance(ended, InakitError):
         assert run_curve(command, "2,4", tmp_path, screen) == 1

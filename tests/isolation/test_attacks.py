@@ -21,11 +21,9 @@ from inakit.switch.entries import SwitchEntries, TableEntry
 from inakit.topo.errors import RunError
 from inakit.traffic.endpoints.gradient import RandomGradients
 from inakit.traffic.endpoints.streams import lay_out
-from inakit.traffic.faults.attacks import ATTACKS, DISGUISES, Knowledge, forge, on_wire, spoof
-from inakit.traffic.faults.hostile import Attack, possible_attacks
-from inakit.traffic.sockets.socket_filter import INA_FILTER, JUMP_ANY_BIT
-from inakit.traffic.wire.frames import FRAME
-from inakit.traffic.wire.packet_format import Event, Kind
+from inakit.traffic.faults.attacks import ATTACKS, DISGUISES, Attack, Knowledge, forge, on_wire, possible_attacks, spoof
+from inakit.traffic.sockets.packet_sockets import INA_FILTER, JUMP_ANY_BIT
+from inakit.traffic.wire.packet_format import FRAME, Event, Kind
 
 pytestmark = pytest.mark.compiler
 

@@ -17,11 +17,10 @@ from inakit.planner.install.program import IPV4_ROUTE, SEND
 from inakit.switch.entries import SwitchEntries, TableEntry
 from inakit.switch.fast.load.in_process_switch import InProcessSwitch
 from inakit.switch.program.read import read_program
-from inakit.topo.fabric.addresses import addresses
+from inakit.topo.fabric.fabric import addresses
 from inakit.traffic.faults.attacks import on_wire
-from inakit.traffic.sockets.socket_filter import INA_FILTER
-from inakit.traffic.wire.frames import BARE_FRAME, FRAME, Frames, new_frames, offset_of
-from inakit.traffic.wire.packet_format import PROGRAM, Kind
+from inakit.traffic.sockets.packet_sockets import INA_FILTER
+from inakit.traffic.wire.packet_format import BARE_FRAME, FRAME, PROGRAM, Frames, Kind, new_frames, offset_of
 
 pytestmark = pytest.mark.compiler
 

@@ -11,9 +11,10 @@ from tolerance import not_of_a_busy_machine
 from two_jobs import two_jobs
 
 from inakit.experiments.emulate.emulate import Emulation, run
-from inakit.experiments.faults.fault_plan import FaultPlan
+from inakit.experiments.faults import FaultPlan
 from inakit.planner.core.policies import POLICIES
-from inakit.traffic.faults.hostile import Attack, possible_attacks
+from inakit.planner.prepared import Prepared
+from inakit.traffic.faults.attacks import Attack, possible_attacks
 
 SHORT = ("goat", "atp", "shadow-copy")
 """The policies of the short form."""
@@ -39,7 +40,7 @@ def test_attacked_jobs_end_exact_and_the_hosts_are_named(switch: str, policy: st
     attacks = tuple(Attack(host, job, possible_attacks(problem, host, job), 1e6) for host, job in HOSTILE.items())
     emulation = Emulation(problem, ("by hand",), switch, results=tmp_path, faults=FaultPlan(hostile=attacks))
     said = StringIO()
-    record = run(emulation, Console(file=said, width=200), {"by hand": plan})
+    record = run(emulation, Console(file=said, width=200), {"by hand": Prepared(problem, plan)})
     entry = record.planners["by hand"]
     assert entry["measured"]["exact"]
     assert not_of_a_busy_machine(record.reasons) == []

@@ -12,11 +12,11 @@ from two_jobs import two_jobs
 
 from inakit.experiments.worlds.virtual import host_ports_of
 from inakit.topo.virtual.engine import Engine
-from inakit.topo.virtual.sources import as_rows
+from inakit.topo.virtual.virtual_network import as_rows
 from inakit.traffic.endpoints.streams import lay_out
 from inakit.traffic.faults.attacks import ATTACKS, DISGUISES, Knowledge, forge, on_wire, spoof
-from inakit.traffic.sockets.socket_filter import INA_FILTER, LOAD_LENGTH, RETURN
-from inakit.traffic.wire.frames import FRAME
+from inakit.traffic.sockets.packet_sockets import INA_FILTER, LOAD_LENGTH, RETURN
+from inakit.traffic.wire.packet_format import FRAME
 
 pytestmark = pytest.mark.compiler
 

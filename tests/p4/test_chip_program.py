@@ -17,8 +17,7 @@ from scenarios import ROOT_PORT, example_entries
 from sequences import PacketSwitch, Seen, Step
 from strategies import Case, cases
 
-from inakit.planner.install.data_plane_program import INA_HW
-from inakit.planner.install.program import AGGREGATION, ARRIVAL_FAULTY, ARRIVING
+from inakit.planner.install.program import AGGREGATION, ARRIVAL_FAULTY, ARRIVING, INA_HW
 from inakit.switch.entries import SwitchEntries, TableEntry
 from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
 from inakit.switch.program.read import read_program

@@ -13,8 +13,7 @@ from scenario_packets import events, gradient, packet, ports_of, result, run
 from scenarios import ROOT_PORT, SERVER_IP, worker_ip
 from sequences import PacketSwitch, Step
 
-from inakit.traffic.wire.frames import FRAGMENT
-from inakit.traffic.wire.packet_format import Event, Flag, Kind
+from inakit.traffic.wire.packet_format import FRAGMENT, Event, Flag, Kind
 from inakit.traffic.wire.scapy_layers import INA
 
 pytest_plugins = ["switches"]

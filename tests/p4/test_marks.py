@@ -9,8 +9,7 @@ from scenario_packets import columns, gradient, result, run
 from scenarios import MARKED, ROOT_PORT
 from sequences import PacketSwitch
 
-from inakit.traffic.wire.frames import FRAME
-from inakit.traffic.wire.packet_format import Flag, Kind
+from inakit.traffic.wire.packet_format import FRAME, Flag, Kind
 
 pytest_plugins = ["switches"]
 

@@ -8,8 +8,7 @@ from scenario_packets import columns, events, gradient, ports_of, run, values_of
 from scenarios import ROOT_PORT
 from sequences import PacketSwitch, Step
 
-from inakit.traffic.wire.frames import FRAGMENT
-from inakit.traffic.wire.packet_format import Event, Flag, Kind
+from inakit.traffic.wire.packet_format import FRAGMENT, Event, Flag, Kind
 
 pytest_plugins = ["switches"]
 

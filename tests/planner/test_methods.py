@@ -10,14 +10,13 @@ from planner_cases import first_is_server, single
 from inakit.planner.core.method import Options
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
-from inakit.planner.methods.aro.method import AroOptions
+from inakit.planner.methods.aro.aro import AroOptions
 from inakit.planner.methods.atp import AtpOptions
 from inakit.planner.registry import METHODS, find_method
 from inakit.planner.trees.from_paths import plan_from_paths
 from inakit.topo.errors import InputError
-from inakit.topo.fabric.clos import fat_tree, leaf_spine
 from inakit.topo.fabric.fabric import Fabric
-from inakit.topo.fabric.generators import aro_figure1, aro_figure3a, inart_testbed, pipelines_trap
+from inakit.topo.fabric.generators import aro_figure1, aro_figure3a, fat_tree, inart_testbed, leaf_spine, pipelines_trap
 from inakit.topo.fabric.variations import with_ina
 
 UNIT = 20e6

@@ -16,12 +16,12 @@ from inakit.planner.core.method import Options
 from inakit.planner.own_planners import OwnPlanner
 from inakit.planner.registry import OwnPlanners
 from inakit.topo.errors import InakitError, InputError, PlanError
-from inakit.topo.fabric.clos import leaf_spine
+from inakit.topo.fabric.generators import leaf_spine
 
 HEAD = """from inakit.planner.core.method import Method, Options
 from inakit.planner.methods.ecmp import plan_random
 from inakit.planner.core.plan import Plan
-from inakit.planner.core.solving import SolverOutcome
+from inakit.planner.core.plan import SolverOutcome
 """
 METHOD = "METHOD = Method('mine', Options, plan)\n"
 GOOD = HEAD + "METHOD = Method('draws', Options, plan_random)\n"

@@ -21,7 +21,7 @@ from inakit.planner.new_planner import package_texts
 from inakit.planner.own_planners import GROUP, name_of
 from inakit.planner.registry import KIT, METHODS, OWN, SCHEDULERS, by_name, find_method, find_own, find_scheduler
 from inakit.topo.errors import InputError
-from inakit.topo.fabric.clos import leaf_spine
+from inakit.topo.fabric.generators import leaf_spine
 
 ROOT = Path(inakit.planner.racks_in_turn.__file__).parents[2]
 EXAMPLE = Path(inakit.planner.racks_in_turn.__file__).read_text()
@@ -243,11 +243,11 @@ def test_a_file_that_is_added_is_in_a_papers_figure(tmp_path: Path) -> None:
     script = (
         "from pathlib import Path\n"
         "from rich.console import Console\n"
-        "from inakit.experiments.cli.commands.reproduce import add_planners\n"
-        "from inakit.experiments.papers.aro.schemes import compared, measure\n"
+        "from inakit.experiments.cli.commands.runs import add_planners\n"
+        "from inakit.experiments.papers.aro.setting import compared, measure\n"
         "from inakit.experiments.papers.aro.setting import AroSetting\n"
         "from inakit.experiments.papers.common.sweep import sweep\n"
-        "from inakit.experiments.styles.method_styles import own_style, style_of\n"
+        "from inakit.experiments.report.method_styles import own_style, style_of\n"
         "add_planners(['./mine.py'], Console())\n"
         "setting = AroSetting(workers=8, leaves=4, share=0.5)\n"
         "trials = [setting.trial(scheme=name, seed=0) for name in compared() if name in ('mine', 'RANDOM')]\n"

@@ -21,7 +21,7 @@ from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.method import Method, Options
 from inakit.planner.core.problem import Problem
 from inakit.planner.registry import METHODS, OwnPlanners
-from inakit.topo.fabric.clos import fat_tree, leaf_spine
+from inakit.topo.fabric.generators import fat_tree, leaf_spine
 from inakit.topo.fabric.variations import with_ina, with_pipelines
 
 NAME = "racks-in-turn"
@@ -113,7 +113,7 @@ def test_the_command_line_lists_and_compares_it(project: Path, tmp_path: Path) -
 def test_the_papers_figures_have_it(project: Path) -> None:
     script = (
         "import json\n"
-        "from inakit.experiments.papers.aro.schemes import compared, measure\n"
+        "from inakit.experiments.papers.aro.setting import compared, measure\n"
         "from inakit.experiments.papers.aro.setting import AroSetting\n"
         "setting = AroSetting(workers=8, leaves=4, share=0.5)\n"
         "print(json.dumps({name: measure(setting.trial(scheme=name, seed=0))['least_bps'] for name in compared()}))"

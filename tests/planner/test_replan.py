@@ -14,18 +14,18 @@ from planner_cases import job, single
 from inakit.planner.core.check import check
 from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.fragment_ranges import fragment_ranges
-from inakit.planner.core.limits.slots import assign_slots
 from inakit.planner.core.method import Options
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
-from inakit.planner.install.background_entries import Flow
-from inakit.planner.methods.inart.method import InartOptions
+from inakit.planner.core.slots import assign_slots
+from inakit.planner.install.fault_entries import Flow
+from inakit.planner.methods.inart.inart import InartOptions
 from inakit.planner.methods.inart.residual import Background, background_of_flows, background_of_plan, residual
 from inakit.planner.registry import METHODS
 from inakit.planner.replan import congested, follow, rate_bps, rate_left_bps, replan, replan_beside
 from inakit.planner.trees.headroom import with_room_for_results
 from inakit.topo.errors import InputError
-from inakit.topo.fabric.clos import fat_tree, leaf_spine
+from inakit.topo.fabric.generators import fat_tree, leaf_spine
 from inakit.topo.fabric.variations import with_aggregators
 
 QUICK = InartOptions(moves=5000, rounds=1, bisections=0)

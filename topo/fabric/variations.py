@@ -10,8 +10,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from inakit.topo.errors import FabricError, unknown_name
-from inakit.topo.fabric.chips import Chip
-from inakit.topo.fabric.fabric import Fabric, contiguous_pipelines
+from inakit.topo.fabric.fabric import Chip, Fabric, contiguous_pipelines
 
 
 def with_name(fabric: Fabric, name: str) -> Fabric:

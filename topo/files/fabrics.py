@@ -9,14 +9,11 @@ from typing import TYPE_CHECKING
 import yaml
 
 from inakit.topo.errors import FabricError, writing
-from inakit.topo.fabric.clos import DEFAULT_CAPACITY_BPS
 from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.generators import DEFAULT_CAPACITY_BPS
 from inakit.topo.files.fabric_records import FabricRecord, document_of, fabric_of
-from inakit.topo.files.graph_xml import parsed
-from inakit.topo.files.graphml import Reading
-from inakit.topo.files.network_cards import told, with_network_cards
-from inakit.topo.files.reader import FileKind, ParsedFile, read_file, read_text
-from inakit.topo.files.validation import validate
+from inakit.topo.files.graphml import Reading, parsed, told, with_network_cards
+from inakit.topo.files.reader import FileKind, ParsedFile, read_file, read_text, validate
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -1,4 +1,14 @@
-"""GraphML in the words of a fabric file: which nodes are hosts, what links carry, and what had to be assumed.
+"""Names of a fabric for the nodes of a graph, whose ids may be any text. No two nodes get the same.
+
+The graph of GraphML text, read so that nothing of it is dropped or made up without a word.
+
+Hosts with several links: what a fabric file says of them, as a fabric whose hosts have one link each.
+
+A host sends and receives at one port. One with more links gets a network card: a switch that does not sum, below all
+others, by which the host reaches each of its links and nobody else passes, because packets do not climb again after
+they have descended. The host's link to its card carries what all of its links carry together.
+
+GraphML in the words of a fabric file: which nodes are hosts, what links carry, and what had to be assumed.
 
 Nodes and edges may carry the keys of the YAML format as attributes. Of the names that others use, these are known: a
 node's `type` (host or server) and its `label`, an edge's `LinkSpeedRaw` in bit/s, and its `LinkSpeed` with
@@ -9,17 +19,203 @@ some. What a map lacks is assumed from what it says elsewhere, so that a scale o
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+import re
+import unicodedata
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from itertools import count
 from statistics import median_low
 from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
 
-from inakit.topo.files.fabric_records import LinkRecord, SwitchRecord
-from inakit.topo.files.graph_names import FreshNames
+from inakit.topo.errors import FabricError
+from inakit.topo.fabric.fabric import LONGEST_NAME, NAME
+from inakit.topo.files.fabric_records import FabricRecord, LinkRecord, SwitchRecord
 from inakit.topo.files.quantities import RATE_UNITS, rate, rate_text, whole
 
 if TYPE_CHECKING:
     import networkx as nx
+
+
+EXAMPLES = 3
+"""So many of the new names are told; the fabric's picture and its YAML file have all."""
+
+
+class FreshNames:
+    """The name of each node, which keeps its id where that is a name, and else has its label, in plain letters.
+
+    `of`: the names by id. `labelled`: the nodes that have their label as name.
+    """
+
+    def __init__(self, labels: Mapping[str, object]) -> None:
+        """`labels`: by the node's id, its label or None."""
+        self.used = {node for node in labels if NAME.fullmatch(node)}
+        self.of: dict[str, str] = {}
+        self.labelled: list[str] = []
+        for place, (node, label) in enumerate(labels.items(), start=1):
+            if node in self.used:
+                self.of[node] = node
+                continue
+            by_label = "" if label is None else plain(str(label))
+            self.labelled += [node] if by_label else []
+            self.of[node] = self.fresh(by_label or plain(node) or f"n{place}")
+
+    def fresh(self, wanted: str) -> str:
+        """The wanted name, with a number behind it if it is taken; it is taken now."""
+        numbered = (f"{wanted[: LONGEST_NAME - 8]}_{number}" for number in count(2))
+        name = wanted if wanted not in self.used else next(name for name in numbered if name not in self.used)
+        self.used.add(name)
+        return name
+
+    def told(self) -> Iterator[str]:
+        """Which nodes have other names than a reader of the file expects."""
+        if self.labelled:
+            yield f"{len(self.labelled)} nodes are called by their `label`"
+        expected = {node: f"n{node}" for node in self.of}
+        changed = [
+            node for node, name in self.of.items() if name not in (node, expected[node]) and node not in self.labelled
+        ]
+        if changed:
+            examples = ", ".join(f"'{node}' {self.of[node]}" for node in changed[:EXAMPLES])
+            more = f" and {len(changed) - EXAMPLES} more" if len(changed) > EXAMPLES else ""
+            yield f"names of plain letters: {examples}{more}"
+
+
+def plain(text: str) -> str:
+    """The text in the letters that names have, beginning with one; empty if it has none of them, nor a digit."""
+    letters = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    if not re.search(r"[A-Za-z0-9]", letters):
+        return ""
+    name = re.sub(r"[^A-Za-z0-9_-]", "_", letters)
+    return (name if name[0].isalpha() else f"n{name}")[:LONGEST_NAME]
+
+
+def parsed(text: str) -> nx.Graph[str]:
+    """The graph of a GraphML file's text, with its nodes' ids. Raises `ValueError` for what is none.
+
+    Refuses what networkx drops or makes up without a word: what is given twice, nodes of edges that are not declared,
+    further graphs, and nodes within nodes.
+    """
+    import networkx as nx  # noqa: PLC0415, it takes long to import
+
+    try:
+        root = ElementTree.fromstring(text)
+        ids = declared_nodes(root)
+        with warnings.catch_warnings(action="error"):  # networkx warns of elements that it leaves out
+            graph: nx.Graph[str] = nx.parse_graphml(text, node_type=str)
+    except UserWarning as warning:
+        raise ValueError(f"{str(warning).rstrip('.')}: leave it out") from warning
+    except (nx.NetworkXException, SyntaxError, LookupError, TypeError, AttributeError) as error:
+        raise ValueError(str(error)) from error
+    for lost in ids - set(graph):
+        raise ValueError(f"node '{lost}' is inside another node: a fabric has no such groups, move it out")
+    return graph
+
+
+def declared_nodes(root: ElementTree.Element) -> set[str]:
+    """The ids of all nodes. Raises `ValueError` for what is given twice, and for an edge to an unknown node."""
+    graphs = [element for element in root if local_name(element) == "graph"]
+    if len(graphs) > 1:
+        raise ValueError(f"it has {len(graphs)} graphs: a fabric is one, keep one of them")
+    attributes = {key.get("id"): key.get("attr.name") for key in root if local_name(key) == "key"}
+    ids: Counter[str] = Counter()
+    for element in root.iter():
+        kind = local_name(element)
+        if kind == "node":
+            ids[element.get("id", "")] += 1
+        if kind in ("node", "edge"):
+            keys = Counter(each.get("key") for each in element if local_name(each) == "data")
+            given = Counter(attributes.get(key) or key for key in keys.elements())
+            for name in (name for name, times in given.items() if times > 1):
+                raise ValueError(f"{described(element)} has two values of '{name}': keep one of them")
+    for name in (name for name, times in ids.items() if times > 1):
+        raise ValueError(f"node '{name}' is given twice: every node needs its own id")
+    for edge in (element for element in root.iter() if local_name(element) == "edge"):
+        for end in ("source", "target"):
+            if edge.get(end, "") not in ids:
+                raise ValueError(f"{described(edge)}: no node has the id '{edge.get(end, '')}'")
+    return set(ids)
+
+
+def local_name(element: ElementTree.Element) -> str:
+    """The name of an element without its namespace."""
+    return element.tag.rpartition("}")[2]
+
+
+def described(element: ElementTree.Element) -> str:
+    """A node or an edge as error messages call it."""
+    if local_name(element) == "node":
+        return f"node '{element.get('id', '')}'"
+    return f"edge '{element.get('source', '')}'-'{element.get('target', '')}'"
+
+
+CARD = "{host}-nic"
+
+
+def with_network_cards(record: FabricRecord) -> tuple[FabricRecord, dict[str, str]]:
+    """The fabric with a card for each host of several links, and the cards by host.
+
+    The card's ports are the host's and one more each: 1 for port 0, 2 for port 1; that to the host is the last. All
+    other switches are one tier higher. Raises `FabricError` for a host of several links that is linked to a host.
+    """
+    links = links_of_hosts(record)
+    if not links:
+        return record, {}
+    names = FreshNames(dict.fromkeys([*record.hosts, *record.switches]))
+    cards = {host: names.fresh(CARD.format(host=host)) for host in links}
+    switches = {name: switch.model_copy(update={"tier": switch.tier + 1}) for name, switch in record.switches.items()}
+    switches |= {card: SwitchRecord(tier=1, ina=False) for card in cards.values()}
+    own = [host_link(host, cards[host], found) for host, found in links.items()]
+    moved = [moved_to(cards, link) for link in record.links]
+    return record.model_copy(update={"switches": switches, "links": [*moved, *own]}), cards
+
+
+def links_of_hosts(record: FabricRecord) -> dict[str, list[LinkRecord]]:
+    """The links of each host that leads to several switches. One that is joined to a switch twice is not among them."""
+    found: dict[str, list[LinkRecord]] = {host: [] for host in record.hosts}
+    for link in record.links:
+        for host in (end for end in (link.a, link.b) if end in found):
+            found[host].append(link)
+    several = {host: links for host, links in found.items() if len(links) > 1}
+    for host, links in several.items():
+        for peer in (end for link in links for end in (link.a, link.b) if end in found and end != host):
+            raise FabricError(f"host '{host}' is linked to host '{peer}': a host hangs from switches")
+    return {host: links for host, links in several.items() if len({frozenset((x.a, x.b)) for x in links}) == len(links)}
+
+
+def moved_to(cards: dict[str, str], link: LinkRecord) -> LinkRecord:
+    """The link with the card of a host in its place."""
+    changed: dict[str, str | int] = {}
+    for end, port in (("a", link.a_port), ("b", link.b_port)):
+        host = getattr(link, end)
+        if host in cards:
+            changed |= {end: cards[host]} | ({} if port is None else {f"{end}_port": port + 1})
+    return link.model_copy(update=changed)
+
+
+def host_link(host: str, card: str, links: list[LinkRecord]) -> LinkRecord:
+    """The link from a host to its card."""
+    forth, back = zip(*(capacities(host, link) for link in links), strict=True)
+    return LinkRecord(a=host, b=card, capacity=sum(forth), capacity_back=sum(back))
+
+
+def capacities(host: str, link: LinkRecord) -> tuple[float, float]:
+    """What a link of a host carries from it, and to it."""
+    back = link.capacity if link.capacity_back is None else link.capacity_back
+    return (link.capacity, back) if link.a == host else (back, link.capacity)
+
+
+def told(cards: dict[str, str]) -> str:
+    """What was made of hosts with several links, for one line of a report."""
+    host, card = next(iter(cards.items()))
+    more = f", and those of {len(cards) - 1} more hosts" if len(cards) > 1 else ""
+    return (
+        f"host '{host}' has several links: its network card is the switch '{card}', which does not sum{more}; all "
+        "other switches are one tier higher"
+    )
+
 
 HOST_TYPES = frozenset(("host", "server", "worker", "ps", "endhost", "end-host", "end_host"))
 """What a node's `type` says of one that is no switch, in small letters."""

@@ -1,7 +1,7 @@
 """Quantities as people write them, for every file: '20M' is 20e6 bit/s, '50us' is 50e-6 s, '64k' is 64,000 bytes.
 
 Bare numbers are bit/s, seconds and bytes. The functions take a value of YAML or JSON and raise `ValueError`. The types
-below them are for the fields of records and dataclasses that `inakit.topo.files.validation` reads.
+below them are for the fields of records and dataclasses that `inakit.topo.files.reader` reads.
 """
 
 from __future__ import annotations

@@ -9,6 +9,19 @@ A run's folder `/run/inakit/<id>/` holds `owner` (the run's process) and `create
     setting /sys/kernel/rcu_expedited 0  a file of the kernel, and what it said before
 
 A run that ends removes what its ledger says. After `kill -9` the next run does it, in `clean_dead_runs`.
+
+Grace periods of the kernel's RCU, for each of which a change of a network device waits.
+
+To attach a program to an interface, to detach it, or to close a packet socket takes one each, one after the other. An
+ordinary one ends after some 10 ms, so that a fat-tree with k = 4 took two seconds more to come up and two more to go.
+Expedited ones end after some 0.02 ms; for them the kernel interrupts every processor, so they are for building and
+removing networks only, not while packets are measured. The kernel has one switch for all of the machine (its
+documentation, RCU, "rcu_expedited").
+
+A running network as other processes find it: what it says of itself, as JSON in its ledger's folder.
+
+The file exists exactly while the network is up. The `handle` of a switch is passed on as it is: only the switch's own
+target understands it.
 """
 
 from __future__ import annotations
@@ -21,12 +34,15 @@ import shutil
 import signal
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
-from inakit.topo.errors import MachineError, as_root
+from pydantic import TypeAdapter
+
+from inakit.topo.errors import InputError, MachineError, RunError, as_root, unknown_name, writing
 
 ROOT = Path("/run/inakit")
 ID_ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
@@ -217,3 +233,144 @@ REMOVERS: dict[str, Callable[[list[str]], None]] = {
     "setting": restore_settings,
 }
 """How each kind is removed, in this order: processes first, because they hold the rest open."""
+
+
+EXPEDITED = Path("/sys/kernel/rcu_expedited")
+
+
+class GracePeriods:
+    """Whether grace periods are expedited for a run. What they were before is in the run's ledger.
+
+    Only who finds them ordinary changes them, so that of several runs none leaves behind what another has set.
+    """
+
+    def __init__(self, ledger: Ledger, setting: Path = EXPEDITED) -> None:
+        self.ledger, self.setting = ledger, setting
+        self.changed = False
+
+    def expedite(self) -> None:
+        """End grace periods at once from now on. Where that may not be set they stay ordinary, which is slower only."""
+        with suppress(OSError):
+            if self.setting.read_text().strip() == "0":
+                self.ledger.record("setting", f"{self.setting} 0")
+                self.setting.write_text("1")
+                self.changed = True
+
+    def relax(self) -> None:
+        """Let grace periods be ordinary again."""
+        if self.changed:
+            self.setting.write_text("0")
+            self.changed = False
+
+
+FILE = "network.json"
+
+
+@dataclass(frozen=True)
+class PortFacts:
+    """A switch's port: its interface in the root namespace, and the capacity of its link each way, in bit/s."""
+
+    number: int
+    interface: str
+    peer: str
+    out_bps: float
+    in_bps: float
+
+
+@dataclass(frozen=True)
+class SwitchFacts:
+    """A switch of a running network; `handle` is what its target needs to look into it."""
+
+    ports: tuple[PortFacts, ...]
+    handle: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class HostFacts:
+    """A host of a running network: `interface` is in the namespace of process `pid`."""
+
+    pid: int
+    interface: str
+
+
+@dataclass(frozen=True)
+class RunningNetwork:
+    """A network that is up, in this process or another. `id` is its ledger's, `owner` the process that runs it."""
+
+    id: str
+    fabric: str
+    owner: int
+    endpoint_processors: tuple[int, ...]
+    switch_processors: tuple[int, ...]
+    hosts: dict[str, HostFacts]
+    switches: dict[str, SwitchFacts]
+
+    def switch(self, name: str) -> SwitchFacts:
+        """The switch called `name`. Raises `InputError` with the nearest name."""
+        if name not in self.switches:
+            raise unknown_name(f"switch of network '{self.id}' ({self.fabric})", name, self.switches)
+        return self.switches[name]
+
+    def port(self, switch: str, number: int) -> PortFacts:
+        """A port of a switch by its number. Raises `InputError`."""
+        ports = {port.number: port for port in self.switch(switch).ports}
+        if number not in ports:
+            known = ", ".join(f"{port.number} (to {port.peer})" for port in ports.values())
+            raise InputError(f"switch '{switch}' has no link at port {number}: it has {known}")
+        return ports[number]
+
+    @property
+    def up(self) -> bool:
+        """Whether the network still runs."""
+        folder = ROOT / self.id
+        return (folder / FILE).exists() and owner_lives(folder)
+
+
+JSON = TypeAdapter(RunningNetwork)
+
+
+def write_facts(folder: Path, facts: RunningNetwork) -> None:
+    """Write what a network says of itself to its ledger's folder. A reader sees all of it or nothing."""
+    draft = folder / f".{FILE}"
+    with writing(draft):
+        draft.write_bytes(JSON.dump_json(facts, indent=1))
+        draft.replace(folder / FILE)
+
+
+@contextmanager
+def announced(folder: Path, facts: RunningNetwork) -> Iterator[None]:
+    """Let other processes find a network during the block."""
+    write_facts(folder, facts)
+    try:
+        yield
+    finally:
+        (folder / FILE).unlink(missing_ok=True)
+
+
+def running_networks() -> list[RunningNetwork]:
+    """Every network of this machine that is up."""
+    folders = [folder for folder in run_folders() if owner_lives(folder)]
+    return [network for folder in folders if (network := read_facts(folder / FILE)) is not None]
+
+
+def read_facts(path: Path) -> RunningNetwork | None:
+    """What a network says of itself in a file; None where the network is not up yet, or not any more."""
+    try:
+        return JSON.validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return None
+
+
+def find_network(run: str | None = None) -> RunningNetwork:
+    """The network with the id `run`, or the only one. Raises `InputError`, `RunError` where none is up."""
+    found = {network.id: network for network in running_networks()}
+    if not found:
+        raise RunError("no network is running: start one, such as `sudo make emulate`, and look into it meanwhile")
+    if run is not None:
+        if run not in found:
+            raise unknown_name("running network", run, found)
+        return found[run]
+    if len(found) > 1:
+        names = ", ".join(f"{network.id} ({network.fabric}, process {network.owner})" for network in found.values())
+        raise InputError(f"{len(found)} networks are running: {names}; say which one with --run ID")
+    return next(iter(found.values()))

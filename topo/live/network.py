@@ -6,7 +6,7 @@
 The switch class is a `mininet.node.Switch` and is constructed as `switch_class(name, fabric_switch=...,
 ledger=..., run_dir=..., dpid=..., inNamespace=False)`. Its ports have the numbers of the fabric; it
 attaches to `self.intfs[port]` in `start(controllers)` and detaches in `stop(deleteIntfs)`. If it has a method
-`handle()`, what that gives is passed on to other processes (`inakit.topo.live.running`).
+`handle()`, what that gives is passed on to other processes (`inakit.topo.live.ledger`).
 
 With an interconnect (`inakit.topo.fabric.circuits`) optical ports are joined to one more switch, which `circuit_class`
 makes and which is not among `switches`; an optical link of the fabric then exists only while there is a circuit for it.
@@ -31,18 +31,23 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from inakit.topo.errors import FabricError
-from inakit.topo.fabric.addresses import PREFIX_LENGTH, Address, addresses
-from inakit.topo.fabric.circuits import INTERCONNECT, Interconnect
-from inakit.topo.fabric.fabric import QUEUE_PACKETS, Fabric, Link, Switch
-from inakit.topo.fabric.optical_links import cables, with_ports
-from inakit.topo.live.grace_periods import GracePeriods
-from inakit.topo.live.ledger import Ledger, clean_dead_runs
+from inakit.topo.fabric.circuits import INTERCONNECT, Interconnect, cables, with_ports
+from inakit.topo.fabric.fabric import PREFIX_LENGTH, QUEUE_PACKETS, Address, Fabric, Link, Switch, addresses
+from inakit.topo.live.ledger import (
+    GracePeriods,
+    HostFacts,
+    Ledger,
+    PortFacts,
+    RunningNetwork,
+    SwitchFacts,
+    announced,
+    clean_dead_runs,
+    write_facts,
+)
 from inakit.topo.live.needs import check_fabric, check_machine
-from inakit.topo.live.netlink import add_neighbors, index_of, inside, interface_name, set_up
-from inakit.topo.live.processors import endpoint_processor, steer_packets, switch_processors
-from inakit.topo.live.running import HostFacts, PortFacts, RunningNetwork, SwitchFacts, announced, write_facts
-from inakit.topo.live.shaping import set_rate
+from inakit.topo.live.priority import endpoint_processor, steer_packets, switch_processors
 from inakit.topo.live.signals import interrupts_held, signals_unwind
+from inakit.topo.live.wires import add_neighbors, index_of, inside, interface_name, set_rate, set_up
 
 if TYPE_CHECKING:
     from mininet.net import Mininet

@@ -1,4 +1,6 @@
-"""Priorities of threads: for the time of a run the emulation goes before other work that wants the same processor.
+"""The control groups that limit a process: where they are in the file system, and whether one has a quota.
+
+Priorities of threads: for the time of a run the emulation goes before other work that wants the same processor.
 
 The thread of the endpoints sleeps most of the time and must run soon after it wakes. The kernel's softirq threads
 move the switches' packets when that takes longer than an interrupt may. Behind other work of equal priority both would
@@ -9,6 +11,13 @@ value counts only within its own group. Real-time threads cannot stop the machin
 of each second (/proc/sys/kernel/sched_rt_runtime_us), and softirq threads go before the endpoints, as interrupts do
 anyway. Threads that a raised thread starts are ordinary again. Where the kernel refuses a real-time class, the lowest
 nice value is the next best.
+
+Which processors the parts of an emulation run on, so that packets go from one to the next side by side.
+
+The kernel hands a packet from a sender's system call to the switches on the same processor unless told otherwise, so
+that the sender would do the switches' work. So the endpoints have the first processor to themselves, and the
+switches share the others: `inakit.switch.fast.load.kernel.switch_cpu` gives each of them one.
+`inakit.topo.live.priority` says which thread goes first on a processor that other work wants, too.
 """
 
 from __future__ import annotations
@@ -20,7 +29,71 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from inakit.topo.live.control_groups import PROC, has_quota
+PROC, CGROUPS = Path("/proc"), Path("/sys/fs/cgroup")
+
+
+def cpu_groups(process: int | str = "self", proc: Path = PROC, cgroups: Path = CGROUPS) -> Iterator[Path]:
+    """The folders of a process's CPU groups that may exist, its own first, then those around it, of both versions."""
+    return groups("cpu", process, proc, cgroups)
+
+
+def groups(controller: str, process: int | str, proc: Path, cgroups: Path) -> Iterator[Path]:
+    """The same for any controller: `cpu`, `pids`."""
+    for line in lines(proc / str(process) / "cgroup"):
+        number, controllers, path = line.split(":", 2)
+        if number == "0" or controller in controllers.split(","):
+            own, at = Path(path.lstrip("/")), bases(number, controllers, controller, cgroups)
+            yield from (base / part for base in at for part in (own, *own.parents))
+
+
+def bases(number: str, controllers: str, controller: str, cgroups: Path) -> list[Path]:
+    """The folders where a hierarchy may be mounted.
+
+    Hierarchy 0 is version 2, mounted alone or as `unified`; version 1 has a hierarchy per set of controllers.
+    """
+    if number == "0":
+        return [cgroups, cgroups / "unified"]
+    return [path for path in (cgroups / controllers, cgroups / controller) if path.is_dir()][:1]
+
+
+def has_quota(proc: Path = PROC, cgroups: Path = CGROUPS) -> bool:
+    """Whether a group around this process limits it to a part of each period."""
+    return bool(quotas(proc, cgroups))
+
+
+def quotas(proc: Path = PROC, cgroups: Path = CGROUPS) -> tuple[str, ...]:
+    """The quotas of the groups around this process, as the kernel writes them: "microseconds period"."""
+    return tuple(quota for folder in cpu_groups("self", proc, cgroups) for quota in quota_of(folder))
+
+
+def quota_of(folder: Path) -> Iterator[str]:
+    """The quota of a group, if it has one.
+
+    Without a quota, `cpu.max` of version 2 is "max 100000" and `cpu.cfs_quota_us` of version 1 is -1.
+    """
+    for line in (*lines(folder / "cpu.max"), *lines(folder / "cpu.cfs_quota_us")):
+        if line.split()[0] not in {"max", "-1"}:
+            period = lines(folder / "cpu.cfs_period_us")
+            yield " ".join((line, *period))
+
+
+def free_processes(proc: Path = PROC, cgroups: Path = CGROUPS) -> int | None:
+    """How many more processes and threads the groups around this process may have; None without a limit."""
+    found = []
+    for folder in groups("pids", "self", proc, cgroups):
+        limit, now = lines(folder / "pids.max"), lines(folder / "pids.current")
+        if limit and now and limit[0] != "max":
+            found.append(int(limit[0]) - int(now[0]))
+    return min(found, default=None)
+
+
+def lines(path: Path) -> list[str]:
+    """The lines of a file; none where the file cannot be read."""
+    try:
+        return path.read_text().splitlines()
+    except OSError:
+        return []
+
 
 BESIDE_PRIORITY, ENDPOINTS_PRIORITY, SOFTIRQ_PRIORITY = 1, 2, 3
 """The lowest priorities of the real-time class SCHED_RR. Other threads of this process come after the endpoints'
@@ -131,3 +204,49 @@ def is_softirq(folder: Path) -> bool:
         return name.startswith(SOFTIRQ) and not (folder / "cmdline").read_bytes()
     except OSError:
         return False
+
+
+def switch_processors() -> list[int]:
+    """The processors of the switches: all but the first, unless there is only one."""
+    allowed = sorted(os.sched_getaffinity(0))
+    return allowed[1:] or allowed
+
+
+def endpoint_processor() -> int:
+    """The processor of the endpoints: the first that this process may use."""
+    return min(os.sched_getaffinity(0))
+
+
+@contextmanager
+def on_endpoint_processor() -> Iterator[None]:
+    """Run the block, in this thread, on the processor of the endpoints and ahead of other work there."""
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {endpoint_processor()})
+    try:
+        with ahead_of_others():
+            yield
+    finally:
+        os.sched_setaffinity(0, allowed)
+
+
+def steering_file(interface: str, pid: int | None = None) -> Path:
+    """Where the kernel keeps which CPUs take in what an interface receives (receive packet steering, RPS).
+
+    The interface is in the network namespace of process `pid`, by default in this one's.
+    """
+    root = Path("/sys" if pid is None else f"/proc/{pid}/root/sys")
+    return root / "class" / "net" / interface / "queues" / "rx-0" / "rps_cpus"
+
+
+def steer_packets(interface: str, cpu: int | None, pid: int | None = None) -> None:
+    """Let `cpu` take in whatever arrives at an interface, whichever CPU sent it; None leaves it to the sending CPU.
+
+    Raises `OSError` where the kernel cannot steer packets.
+    """
+    steering_file(interface, pid).write_text("0" if cpu is None else cpu_mask(cpu))
+
+
+def cpu_mask(cpu: int) -> str:
+    """The kernel's notation of a set of one CPU: groups of 32 bits in hexadecimal, the highest first."""
+    groups = [f"{1 << cpu % 32:08x}", *["00000000"] * (cpu // 32)]
+    return ",".join(groups)

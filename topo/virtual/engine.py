@@ -1,4 +1,19 @@
-"""The engine of virtual time: links that serialise packets, and nodes that take them, in C (`engine.c`).
+"""The way of packets through a network in virtual time: one record for each link that a packet was given to.
+
+Packets are followed by what they hold: a number at a place in their bytes decides which ones, and some of their bytes
+are noted. What those mean is not known here.
+
+Which packets pass a pipeline of a switch several times, and the link by which they come in again.
+
+Packets are chosen by what they hold: a filter, and a number at a place in their bytes. What those mean is not known
+here.
+
+What every link of a network in virtual time did over time: how long it sent, and how many packets waited for it.
+
+The engine adds up these figures exactly, in intervals of virtual time (`series.h`). Their number is fixed beforehand:
+when a run is longer, two neighbouring intervals become one, again and again.
+
+The engine of virtual time: links that serialise packets, and nodes that take them, in C (`engine.c`).
 
 Links and nodes are NumPy records that the C works on, so that rates can be changed and counters read at any time.
 Times are whole picoseconds. Nothing here knows what a packet holds.
@@ -9,7 +24,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from ctypes import byref
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import TracebackType
@@ -19,9 +34,153 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inakit.topo.c_library import LIBRARY, build
-from inakit.topo.virtual.hops import HOP, HOPS, Hops
-from inakit.topo.virtual.recirculation import INSTRUCTION, RECIRCULATION, Recirculation
-from inakit.topo.virtual.series import SAMPLE, SERIES, Series
+
+HOP = np.dtype(
+    [
+        ("given", np.int64), ("starts", np.int64), ("left", np.int64), ("arrives", np.int64),
+        ("cause", np.uint32), ("link", np.uint32),
+    ],
+    align=True,
+)  # fmt: skip
+"""`struct hop` of hops.h without the noted bytes."""
+
+HOPS = np.dtype(
+    [
+        ("records", np.uint64), ("room", np.uint32), ("used", np.uint32), ("missed", np.uint32), ("stride", np.uint32),
+        ("noted_at", np.uint32), ("noted_bytes", np.uint32), ("number_at", np.uint32), ("every", np.uint32),
+    ],
+    align=True,
+)  # fmt: skip
+"""`struct hops` of hops.h."""
+
+NO_HOP = 0xFFFFFFFF
+LOST_PS = -1
+
+
+@dataclass(frozen=True)
+class Following:
+    """Which packets are followed, and what is noted of them.
+
+    The bytes of type `noted` from `noted_at` on are noted. `number_at` is the place of a big-endian number of 32 bits:
+    packets whose number `every` divides are followed. At most `room` hops are kept.
+    """
+
+    noted: np.dtype[np.void]
+    noted_at: int
+    number_at: int
+    every: int
+    room: int
+
+
+class Hops:
+    """The hops of followed packets, which an engine adds to, in the order in which links were given the packets.
+
+    Of a record, `given` is when the link got the packet, `starts` and `left` when its first and its last bit left, and
+    `arrives` when its last bit is at the other end; `LOST_PS` if it never was. All are picoseconds. `cause` is the
+    number of the hop whose arrival made the node send the packet; `NO_HOP` for a packet that a host sent.
+    """
+
+    def __init__(self, following: Following) -> None:
+        self.following = following
+        self.dtype = np.dtype(
+            [*HOP.descr, ("noted", following.noted), ("pad", np.uint8, -following.noted.itemsize % 8)]
+        )
+        self.records = np.zeros(following.room, self.dtype)
+        self.record = np.zeros(1, HOPS)
+        self.record[0] = (
+            *(self.records.ctypes.data, following.room, 0, 0, self.dtype.itemsize),
+            *(following.noted_at, following.noted.itemsize, following.number_at, following.every),
+        )
+
+    @property
+    def found(self) -> NDArray[np.void]:
+        """The records so far."""
+        return self.records[: int(self.record["used"][0])]
+
+    @property
+    def missed(self) -> int:
+        """How many hops were not noted, because there was no room for them."""
+        return int(self.record["missed"][0])
+
+
+INSTRUCTION = np.dtype([("code", np.uint16), ("if_true", np.uint8), ("if_false", np.uint8), ("operand", np.uint32)])
+"""A line of a filter, `struct instruction` of socket_filter.h."""
+
+RECIRCULATION = np.dtype(
+    [
+        ("filter", np.uint64), ("numbers", np.uint64), ("mask", np.uint64), ("count", np.uint32),
+        ("number_at", np.uint32), ("link", np.uint32), ("times", np.uint32),
+    ],
+    align=True,
+)  # fmt: skip
+"""`struct recirculation` of recirculation.h."""
+
+
+class Recirculation:
+    """Packets that come in `times` more times before a switch is done with them.
+
+    They are those that `program`, of classic BPF, accepts, and whose big-endian number of 64 bits at the byte
+    `number_at`, with `mask` applied, is one of `numbers`.
+    """
+
+    def __init__(
+        self, program: Sequence[tuple[int, int, int, int]], number_at: int, mask: int, numbers: set[int], times: int
+    ) -> None:
+        self.filter = np.array(list(program), INSTRUCTION)
+        self.numbers = np.array(sorted(numbers), np.uint64)
+        self.number_at, self.mask, self.times = number_at, mask, times
+
+    def record(self, link: int) -> NDArray[np.void]:
+        """The record for the engine: packets come in again by this link. It points into this object."""
+        record = np.zeros(1, RECIRCULATION)
+        at = self.filter.ctypes.data, self.numbers.ctypes.data
+        record[0] = (*at, self.mask, len(self.numbers), self.number_at, link, self.times)
+        return record
+
+
+SAMPLE = np.dtype(
+    [("sending", np.int64), ("waiting", np.int64), ("most", np.uint32), ("before", np.uint32)], align=True
+)
+"""One interval of a link, `struct sample` of series.h."""
+
+SERIES = np.dtype(
+    [("interval", np.int64), ("links", np.uint32), ("points", np.uint32), ("samples", np.uint64)], align=True
+)
+"""`struct series` of series.h."""
+
+
+class Series:
+    """The samples of every link, (links, points), which an engine adds to."""
+
+    def __init__(self, links: int, interval_ps: int, points: int) -> None:
+        """Room for `points` intervals of each link, an even number, which begin with `interval_ps` each."""
+        assert interval_ps > 0
+        assert points % 2 == 0
+        self.samples = np.zeros((links, points), SAMPLE)
+        self.record = np.zeros(1, SERIES)
+        self.record[0] = (interval_ps, links, points, self.samples.ctypes.data)
+
+    def until(self, end_ps: int) -> LinkSamples:
+        """What has been noted in the intervals that begin before `end_ps`, counted from when the network came up."""
+        interval_ps = int(self.record["interval"][0])
+        found = self.samples[:, : -(-end_ps // interval_ps)]
+        most = np.maximum(found["most"], found["before"])
+        return LinkSamples(interval_ps, found["sending"] / interval_ps, found["waiting"] / interval_ps, most)
+
+
+@dataclass(frozen=True)
+class LinkSamples:
+    """Arrays (links, points) over intervals of `interval_ps`.
+
+    `utilisation`: the share of the interval in which the link sent. `mean_queue` and `most_queue`: how many packets
+    waited for the link, on average over the interval and at most. The packet that is being sent does not wait.
+    """
+
+    interval_ps: int
+    utilisation: NDArray[np.float64]
+    mean_queue: NDArray[np.float64]
+    most_queue: NDArray[np.uint32]
+
 
 PS_PER_S = 10**12
 PS_PER_NS = 1000

@@ -9,18 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from inakit.planner.core.collectives.collective import ACKNOWLEDGED_AT_ONCE
-from inakit.planner.core.plan import ROOT_LABEL
-from inakit.traffic.collectives.layout import CollectiveLayout
-from inakit.traffic.collectives.memory import CollectiveMemory
-from inakit.traffic.endpoints.packet_heads import answer_head
-from inakit.traffic.endpoints.stream_progress import StreamProgress
-from inakit.traffic.endpoints.worker_memory import WHOLE
-from inakit.traffic.endpoints.worker_options import WorkerOptions
-from inakit.traffic.sockets.batches import is_prefix, ragged
-from inakit.traffic.sockets.ports import BoolArray, IntArray, Outgoing, Packets
-from inakit.traffic.wire.frames import BARE_FRAME, Frames, pick
-from inakit.traffic.wire.packet_format import Flag, Kind
+from inakit.planner.core.plan import ACKNOWLEDGED_AT_ONCE, ROOT_LABEL
+from inakit.traffic.collectives.rank_data import CollectiveLayout, CollectiveMemory
+from inakit.traffic.endpoints.sending import WorkerOptions
+from inakit.traffic.endpoints.streams import answer_head
+from inakit.traffic.endpoints.worker_memory import WHOLE, StreamProgress
+from inakit.traffic.sockets.ports import BoolArray, IntArray, Outgoing, Packets, is_prefix, ragged
+from inakit.traffic.wire.packet_format import BARE_FRAME, Flag, Frames, Kind, pick
 
 OVERFLOW, RETRANSMITTED = int(Flag.OVERFLOW), int(Flag.RETRANSMITTED)
 BITS = 64

@@ -8,22 +8,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from inakit.traffic.endpoints.packet_heads import gradient_heads, set_sequence
-from inakit.traffic.endpoints.sending.retransmission import Retransmission
-from inakit.traffic.endpoints.sending.round_trips import RoundTrips
-from inakit.traffic.endpoints.sending.sendings import Batch, Sendings
-from inakit.traffic.endpoints.sending.token_buckets import TokenBuckets
-from inakit.traffic.endpoints.sending.window import Windows, fair_shares, least_windows, rules_of
-from inakit.traffic.endpoints.stream_progress import StreamProgress
-from inakit.traffic.endpoints.streams import StreamLayout
-from inakit.traffic.endpoints.worker_counts import WorkerCounts
-from inakit.traffic.endpoints.worker_memory import WHOLE, WorkerMemory
-from inakit.traffic.endpoints.worker_options import WorkerOptions
-from inakit.traffic.endpoints.wrong_sums import is_miscounted
-from inakit.traffic.sockets.batches import is_prefix, ragged
-from inakit.traffic.sockets.ports import BoolArray, FloatArray, IntArray, Outgoing, Packets
-from inakit.traffic.wire.frames import pick
-from inakit.traffic.wire.packet_format import Flag, Kind
+from inakit.traffic.endpoints.sending import (
+    Batch,
+    Retransmission,
+    RoundTrips,
+    Sendings,
+    TokenBuckets,
+    Windows,
+    WorkerOptions,
+    fair_shares,
+    least_windows,
+    rules_of,
+)
+from inakit.traffic.endpoints.streams import StreamLayout, gradient_heads, set_sequence
+from inakit.traffic.endpoints.worker_memory import WHOLE, StreamProgress, WorkerMemory
+from inakit.traffic.endpoints.wrong_sums import WorkerCounts, is_miscounted
+from inakit.traffic.sockets.ports import BoolArray, FloatArray, IntArray, Outgoing, Packets, is_prefix, ragged
+from inakit.traffic.wire.packet_format import Flag, Kind, pick
 
 ECN, OVERFLOW, RETRANSMITTED = (int(flag) for flag in (Flag.ECN, Flag.OVERFLOW, Flag.RETRANSMITTED))
 NOTICE, RESULT = int(Kind.NOTICE), int(Kind.RESULT)

@@ -15,8 +15,7 @@ import numpy as np
 
 from inakit.planner.core.problem import Problem
 from inakit.traffic.endpoints.streams import StreamLayout
-from inakit.traffic.sockets.batches import is_prefix
-from inakit.traffic.sockets.ports import BoolArray, FloatArray, IntArray, Outgoing, Packets, Ports
+from inakit.traffic.sockets.ports import BoolArray, FloatArray, IntArray, Outgoing, Packets, Ports, is_prefix
 
 SLOWEST = 0.05
 """The least share of its planned rate that a straggler sends at."""

@@ -32,9 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inakit.planner.core.plan import AggregationTree, Plan
-from inakit.topo.virtual.engine import PS_PER_S
-from inakit.topo.virtual.hops import NO_HOP
-from inakit.topo.virtual.series import LinkSamples
+from inakit.topo.virtual.engine import NO_HOP, PS_PER_S, LinkSamples
 from inakit.traffic.endpoints.streams import index_of, tree_key
 from inakit.traffic.sockets.ports import BoolArray, FloatArray, IntArray
 from inakit.traffic.wire.packet_format import Kind
@@ -286,7 +284,7 @@ def times_of(followed: FollowedFragments, links: Sequence[tuple[str, str]]) -> F
 
 
 class FollowedFragments:
-    """Hops (`inakit.topo.virtual.hops`) as arrays (hops,), and the fragments of a plan with trees that they belong to.
+    """Hops (`inakit.topo.virtual.engine`) as arrays (hops,), and the fragments of a plan with trees they belong to.
 
     The bytes that are noted of each packet are its INA header.
 

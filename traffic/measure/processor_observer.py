@@ -20,7 +20,7 @@ from typing import Any, Self
 import psutil
 
 from inakit.topo.errors import RunError
-from inakit.topo.live.processors import endpoint_processor, switch_processors
+from inakit.topo.live.priority import endpoint_processor, switch_processors
 from inakit.traffic.measure.processors import Consumer, Part, Second, Sources, UsageReader, second
 
 PACKAGES = Path(psutil.__file__).parents[1]

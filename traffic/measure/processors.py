@@ -30,8 +30,7 @@ from typing import Any, NamedTuple, Protocol
 
 import psutil
 
-from inakit.topo.live.control_groups import cpu_groups
-from inakit.topo.live.priority import SOFTIRQ
+from inakit.topo.live.priority import SOFTIRQ, cpu_groups
 
 KERNEL_THREADS = 2
 """The number of the process that is the parent of all threads of the kernel."""

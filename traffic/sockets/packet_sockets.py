@@ -1,29 +1,409 @@
-"""Packet sockets in the network namespaces of many hosts, all owned by this one process.
+"""The processors' input queues: how long they are, what they dropped, and how not to overfill them.
+
+Every packet that crosses a veth waits in the input queue of one processor, and is dropped when a thousand
+(net.core.netdev_max_backlog) wait already. A real link does not lose packets in this way, so senders wait for room.
+
+Batches of packets by `sendmmsg`, by which the kernel reads the frames of many packets from NumPy arrays.
+
+Every batch of the kit leaves by `send_batch` or `send_all`. The kernel takes fewer packets than it is given whenever
+a queue on their way is full: that is back pressure, and the rest goes later.
+
+Receive rings of many packet sockets, side by side in memory, so that one NumPy step empties them all.
+
+The kernel writes packets that arrive into a socket's ring (packet(7), PACKET_RX_RING with TPACKET_V2) and marks their
+slots; reading takes no system call. The rings are mapped one behind the other: slot `s` of socket `i` is row
+`i * slots + s` of one array. A slot of a ring has nothing to do with the slots of switches.
+
+The filter of endpoints' sockets: they hear INA frames only. In classic BPF, which the kernel runs for each frame.
+
+Packet sockets in the network namespaces of many hosts, all owned by this one process.
 
 Frames leave in batches: `sendmmsg` lets the kernel read NumPy arrays directly. They pass the host's own queueing
 discipline, as an application's would, so that its rate limit holds and a full queue refuses more. They arrive in rings
-(`inakit.traffic.sockets.rings`).
+(`inakit.traffic.sockets.packet_sockets`).
 """
 
 from __future__ import annotations
 
+import ctypes
+import errno
+import mmap
+import os
+import select
 import socket
 import struct
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from types import TracebackType
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from inakit.topo.errors import MachineError, RunError
-from inakit.topo.live.namespaces import network_namespace
-from inakit.traffic.sockets.backlog import Backlog
-from inakit.traffic.sockets.ports import FloatArray, HostPort, IntArray, Outgoing, Packets
-from inakit.traffic.sockets.rings import PACKET_STATISTICS, SOL_PACKET, ReceiveRings
-from inakit.traffic.sockets.sendmmsg import BATCH, Messages, Piece, in_turns, pieces, send_batch
-from inakit.traffic.sockets.socket_filter import ETH_P_IP, INA_FILTER, RETURN, attach_filter
-from inakit.traffic.wire.packet_format import UDP_PORT
+from inakit.topo.live.wires import network_namespace
+from inakit.traffic.sockets.ports import FloatArray, HostPort, IntArray, Outgoing, Packets, ragged
+from inakit.traffic.wire.packet_format import BARE_FRAME, FRAGMENT, FRAME, UDP_PORT, Frames, Kind, offset_of
+
+SOFTNET = Path("/proc/net/softnet_stat")
+DROPPED, LENGTH = 1, 11
+
+AT_ONCE = 128
+"""The most packets that are put into the network between two looks at the queues, all copies of results counted."""
+ROOM, ROOM_FOR_COPIES = 500, 250
+"""Nothing is added to a queue of more packets. On its way to many workers one packet becomes many, so results, which
+the network copies, wait for a shorter queue than gradients."""
+PAUSE_S = 0.0001
+"""How long a sender sleeps between two looks at queues that are too long."""
+PATIENCE_S = 0.05
+"""After this time a sender goes on although a queue is too long."""
+
+
+def rows(text: str) -> list[list[str]]:
+    """One row per processor, in hexadecimal columns."""
+    return [line.split() for line in text.splitlines()]
+
+
+def backlog_drops() -> tuple[int, ...]:
+    """Packets that each processor dropped because its input queue was full."""
+    return tuple(int(row[DROPPED], 16) for row in rows(SOFTNET.read_text()))
+
+
+class Backlog:
+    """Lets a sender wait until the input queues have room. A context manager.
+
+    `waited_s`: how long it has waited in all. Kernels before 5.10 do not tell how long queues are; there nobody waits.
+    """
+
+    def __init__(self) -> None:
+        self.descriptor = os.open(SOFTNET, os.O_RDONLY)
+        self.unseen = 0
+        self.waited_s = 0.0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self.descriptor)
+
+    def longest(self) -> int:
+        """Packets in the longest input queue."""
+        text = os.pread(self.descriptor, 1 << 16, 0).decode()
+        return max(int(row[LENGTH], 16) if len(row) > LENGTH else 0 for row in rows(text))
+
+    def admit(self, packets: int, copies: int) -> None:
+        """Wait until the queues have room for `packets`, of each of which the network makes `copies`.
+
+        Returns after `PATIENCE_S` even if they have none.
+        """
+        self.unseen += packets * copies
+        if self.unseen < AT_ONCE:
+            return
+        self.unseen = packets * copies
+        room = ROOM if copies == 1 else ROOM_FOR_COPIES
+        if self.longest() <= room:
+            return
+        start = time.monotonic()
+        while self.longest() > room and time.monotonic() - start < PATIENCE_S:
+            time.sleep(PAUSE_S)
+        self.waited_s += time.monotonic() - start
+
+
+VALUES_BYTES = FRAME.itemsize - BARE_FRAME.itemsize
+BATCH = 8192
+"""The most packets of a batch that one `send` takes, and about the most that one `receive` returns."""
+STUCK_S = 10.0
+"""A sender whose packets nobody has taken for so long gives up."""
+
+# struct iovec and struct mmsghdr of a 64-bit kernel.
+IOVEC = np.dtype([("base", np.uint64), ("length", np.uint64)])
+MMSGHDR = np.dtype(
+    {
+        "names": ["iov", "iov_count", "length"],
+        "formats": [np.uint64, np.uint64, np.uint32],
+        "offsets": [16, 24, 56],
+        "itemsize": 64,
+    }
+)
+
+libc = ctypes.CDLL(None, use_errno=True)
+libc.sendmmsg.restype = ctypes.c_int
+libc.sendmmsg.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_uint, ctypes.c_int]
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+
+
+class Messages:
+    """`BATCH` message headers for `sendmmsg`; each message is made of `pieces` pieces of memory."""
+
+    def __init__(self, pieces: int = 1) -> None:
+        self.vectors = np.zeros((BATCH, pieces), IOVEC)
+        self.headers = np.zeros(BATCH, MMSGHDR)
+        self.headers["iov"] = self.vectors.ctypes.data + np.arange(BATCH, dtype=np.uint64) * self.vectors.strides[0]
+        self.headers["iov_count"] = pieces
+        self.address = self.headers.ctypes.data
+
+    def point_at(
+        self,
+        array: NDArray[np.generic],
+        lengths: NDArray[np.integer] | int,
+        *,
+        piece: int = 0,
+        rows: IntArray | None = None,
+    ) -> None:
+        """Piece `piece` of header i is the first `lengths[i]` bytes of row i of `array`, or of row `rows[i]`."""
+        rows = np.arange(len(array)) if rows is None else rows
+        # The kernel gets addresses, so every row must be one piece of memory.
+        assert array[:1].flags.c_contiguous
+        self.vectors["base"][: len(rows), piece] = array.ctypes.data + rows * array.strides[0]
+        self.vectors["length"][: len(rows), piece] = lengths
+
+    def hold(self, batch: Outgoing) -> None:
+        """Point at the heads and values of a batch, in its order."""
+        rows = batch.rows[:BATCH]
+        bare = batch.heads["ina"]["kind"][rows] == Kind.NOTICE
+        self.point_at(batch.heads, BARE_FRAME.itemsize, rows=rows)
+        self.point_at(batch.values, np.where(bare, 0, VALUES_BYTES), piece=1, rows=rows)
+
+    def from_row(self, row: int) -> int:
+        """The address of the header of message `row`."""
+        return self.address + row * MMSGHDR.itemsize
+
+
+class Taken(NamedTuple):
+    """How many packets of a batch the kernel took; `full`: a full queue refused the next one."""
+
+    packets: int
+    full: bool = False
+
+
+def send_batch(descriptor: int, address: int, packets: int, host: str) -> Taken:
+    """Give the kernel the packets whose headers are at `address`, as many as it takes now.
+
+    A call that takes fewer does not tell why, so the rest is offered at once, until all are taken or none is. Raises
+    `RunError`, which names the host, where the link is down or the socket fails.
+    """
+    sent = 0
+    while sent < packets:
+        count = libc.sendmmsg(descriptor, address + sent * MMSGHDR.itemsize, packets - sent, socket.MSG_DONTWAIT)
+        if count < 0:
+            code = ctypes.get_errno()
+            if code not in (errno.ENOBUFS, errno.EAGAIN, errno.EINTR):
+                raise RunError(f"host '{host}' cannot send: {os.strerror(code)}")
+            return Taken(sent, code == errno.ENOBUFS)
+        sent += count
+    return Taken(sent)
+
+
+def send_all(descriptor: int, address: int, packets: int, host: str, stuck_s: float = STUCK_S) -> None:
+    """Give the kernel all packets whose headers are at `address`, and wait for room where it has none.
+
+    Raises `RunError` as `send_batch` does, and where none has been taken for `stuck_s`.
+    """
+    room = select.poll()
+    room.register(descriptor, select.POLLOUT)
+    last_s, left = time.monotonic(), packets
+    while left:
+        taken = send_batch(descriptor, address + (packets - left) * MMSGHDR.itemsize, left, host)
+        left -= taken.packets
+        now_s = time.monotonic()
+        if taken.packets:
+            last_s = now_s
+        elif now_s - last_s > stuck_s:
+            raise RunError(f"host '{host}' cannot send: its link has taken no packet for {stuck_s:g} s")
+        if taken.full:
+            time.sleep(PAUSE_S)  # a socket can be written to, whatever the queue behind it
+        elif left:
+            room.poll(1e3 * stuck_s)
+
+
+class Piece(NamedTuple):
+    """Some packets of a batch, all from one host: `packets` of them, from row `row` of the batch on."""
+
+    host: int
+    row: int
+    packets: int
+
+
+def pieces(batch: Outgoing) -> Iterator[Piece]:
+    """The first `BATCH` packets, host by host, in pieces that the processors' input queues have room for at once."""
+    at_once = max(1, AT_ONCE // batch.copies)
+    row = 0
+    for host in np.flatnonzero(batch.counts).tolist():
+        end = row + int(batch.counts[host])
+        for start in range(row, min(end, BATCH), at_once):
+            yield Piece(host, start, min(start + at_once, end, BATCH) - start)
+        row = end
+
+
+def in_turns(lists: Sequence[Sequence[Piece]]) -> Iterator[tuple[int, Piece]]:
+    """The pieces of all lists, each with its list's number, in such an order that every list is spread evenly."""
+    due = ((place / len(of), number, piece) for number, of in enumerate(lists) for place, piece in enumerate(of))
+    for _, number, piece in sorted(due):
+        yield number, piece
+
+
+SOL_PACKET = 263
+PACKET_RX_RING, PACKET_STATISTICS, PACKET_VERSION = 5, 6, 10
+TPACKET_V2 = 1
+OURS = 1  # TP_STATUS_USER: the kernel has filled the slot; 0 gives it back
+
+FRAME_AT = 66
+"""Where in its slot the kernel puts a packet: behind struct tpacket2_hdr and sockaddr_ll, rounded up as it does."""
+SLOT = np.dtype(
+    {
+        "names": ["status", "head", "values"],
+        "formats": [np.uint32, BARE_FRAME, (">i4", FRAGMENT.values)],
+        "offsets": [0, FRAME_AT, FRAME_AT + BARE_FRAME.itemsize],
+        "itemsize": 512,
+    }
+)
+BLOCK_BYTES = 1 << 16
+SLOTS_IN_ALL = 1 << 18
+"""All rings together have about so many slots, 128 MB, unless `LEAST_SLOTS` in each are more."""
+MOST_SLOTS, LEAST_SLOTS = 1 << 12, 1 << 9
+
+MAP_FIXED = 0x10
+FAILED = ctypes.c_void_p(-1).value
+
+
+def slots_per_ring(sockets: int) -> int:
+    """How many slots each ring gets: a power of two, as the kernel wants it."""
+    fair = SLOTS_IN_ALL // max(sockets, 1)
+    return max(LEAST_SLOTS, min(MOST_SLOTS, 1 << max(fair, 1).bit_length() - 1))
+
+
+class ReceiveRings:
+    """The rings of bound packet sockets, until `close`, which comes before the sockets are closed.
+
+    `position`: by socket, how many packets have been taken from its ring, (sockets,).
+    """
+
+    def __init__(self, sockets: Sequence[socket.socket]) -> None:
+        self.slots = slots_per_ring(len(sockets))
+        self.ring_bytes = self.slots * SLOT.itemsize
+        self.total = self.ring_bytes * len(sockets)
+        self.position = np.zeros(len(sockets), np.int64)
+        # The whole range first, then each ring over its part of it.
+        self.address = map_memory(None, self.total, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1)
+        try:
+            for number, opened in enumerate(sockets):
+                self.map_ring(number, opened)
+        except BaseException:
+            self.close()
+            raise
+        octets: Any = (ctypes.c_char * self.total).from_address(self.address)
+        memory: NDArray[np.void] = np.frombuffer(octets, SLOT)
+        self.status: NDArray[np.uint32] = memory["status"]
+        self.packets = memory.view(np.dtype((np.void, SLOT.itemsize)))
+
+    def map_ring(self, number: int, opened: socket.socket) -> None:
+        """Give a socket its ring, and map that over the socket's part of the memory."""
+        opened.setsockopt(SOL_PACKET, PACKET_VERSION, TPACKET_V2)
+        request = struct.pack("@4I", BLOCK_BYTES, self.ring_bytes // BLOCK_BYTES, SLOT.itemsize, self.slots)
+        opened.setsockopt(SOL_PACKET, PACKET_RX_RING, request)
+        map_memory(
+            self.address + number * self.ring_bytes, self.ring_bytes, mmap.MAP_SHARED | MAP_FIXED, opened.fileno()
+        )
+
+    def close(self) -> None:
+        """Give the memory back. What `take` has returned stays valid, because it is a copy."""
+        if self.total:
+            libc.munmap(self.address, self.total)
+            self.total = 0
+
+    def take(self, most: int) -> tuple[Frames, NDArray[np.int32], IntArray]:
+        """Take up to about `most` packets that have arrived, those of each socket in their order.
+
+        Returns their heads, (packets,), their values, (packets, 64), and the numbers of their sockets, (packets,).
+        """
+        counts = self.arrived(min(self.slots, max(1, most // len(self.position))))
+        owner, offset = ragged(self.position, counts)
+        rows = owner * self.slots + offset % self.slots
+        taken = self.packets[rows].view(SLOT)
+        self.status[rows] = 0
+        self.position += counts
+        return taken["head"], taken["values"], owner
+
+    def arrived(self, most: int) -> IntArray:
+        """How many packets wait in each ring, (sockets,), counted up to `most`, which is at least 1."""
+        counts = np.zeros(len(self.position), np.int64)
+        filled = np.arange(len(self.position))
+        ahead = 1
+        while filled.size and ahead:
+            slots = (self.position[filled] + counts[filled])[:, None] + np.arange(ahead)
+            ours = (self.status[filled[:, None] * self.slots + slots % self.slots] & OURS) != 0
+            found = np.where(ours.all(axis=1), ahead, np.argmin(ours, axis=1))
+            counts[filled] += found
+            filled = filled[found == ahead]
+            ahead = min(4 * ahead, 64, most - int(counts.max(initial=0)))
+        return counts
+
+
+def map_memory(address: int | None, size: int, flags: int, descriptor: int) -> int:
+    """Map memory as mmap(2) does, at a chosen address, which Python's `mmap` does not offer; returns the address.
+
+    Raises `MachineError`.
+    """
+    mapped = libc.mmap(address, size, mmap.PROT_READ | mmap.PROT_WRITE, flags, descriptor, 0)
+    if mapped == FAILED:
+        code = ctypes.get_errno()
+        raise MachineError(f"cannot map {size >> 10} kB of receive rings: {os.strerror(code)}; end what takes memory")
+    return int(mapped)
+
+
+ETH_P_IP = 0x0800
+FRAGMENT_OFFSET = 0x1FFF
+SO_ATTACH_FILTER = 26
+
+Line = tuple[int, int, int, int]
+"""A line of a program: its code, how many lines to skip if its test is true, and if it is false, and its operand."""
+LOAD_BYTE, LOAD_HALF, LOAD_LENGTH = 0x30, 0x28, 0x80
+JUMP_EQUAL, JUMP_ANY_BIT, RETURN = 0x15, 0x45, 0x06
+
+
+def ina_filter() -> list[Line]:
+    """The program that accepts whole INA frames over UDP over IPv4 without options; one without values is a notice.
+
+    It accepts nothing that the switches' parser takes for other IPv4, because that crosses switches without admission.
+    """
+    tests = [
+        (LOAD_HALF, offset_of("ethernet", "ethertype"), JUMP_EQUAL, ETH_P_IP),
+        (LOAD_BYTE, offset_of("ipv4", "version_ihl"), JUMP_EQUAL, 0x45),
+        (LOAD_HALF, offset_of("ipv4", "ip_flags_fragment_offset"), JUMP_ANY_BIT, FRAGMENT_OFFSET),
+        (LOAD_BYTE, offset_of("ipv4", "protocol"), JUMP_EQUAL, socket.IPPROTO_UDP),
+        (LOAD_HALF, offset_of("udp", "dst_port"), JUMP_EQUAL, UDP_PORT),
+    ]
+    end = 2 * len(tests) + 6
+    program = []
+    for number, (load, offset, test, value) in enumerate(tests):
+        out = end - (2 * number + 2)
+        program += [(load, 0, 0, offset), (test, *((0, out) if test == JUMP_EQUAL else (out, 0)), value)]
+    return [
+        *program,
+        (LOAD_LENGTH, 0, 0, 0),
+        (JUMP_EQUAL, 3, 0, FRAME.itemsize),
+        (JUMP_EQUAL, 0, 3, BARE_FRAME.itemsize),
+        (LOAD_BYTE, 0, 0, offset_of("ina", "kind")),
+        (JUMP_EQUAL, 0, 1, Kind.NOTICE),
+        (RETURN, 0, 0, FRAME.itemsize),
+        (RETURN, 0, 0, 0),
+    ]
+
+
+INA_FILTER = ina_filter()
+
+
+def attach_filter(opened: socket.socket, program: Sequence[Line]) -> None:
+    """Let a socket hear only what a program of classic BPF accepts."""
+    code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *line) for line in program))
+    opened.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("@HP", len(program), ctypes.addressof(code)))
+
 
 SO_SNDBUFFORCE = 32
 

@@ -1,4 +1,7 @@
-"""Where the endpoints of a run send and receive, be it through real sockets or in a network in memory."""
+"""Where the endpoints of a run send and receive, be it through real sockets or in a network in memory.
+
+NumPy steps over whole batches of packets: runs of consecutive numbers, prefixes of groups.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from inakit.traffic.wire.frames import Frames, pick
+from inakit.traffic.wire.packet_format import Frames, pick
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
@@ -129,3 +132,24 @@ class Ports(Protocol):
 
     def problems(self) -> Mapping[str, int]:
         """What went wrong so far: texts that name the host, each with how often it happened."""
+
+
+def ragged(starts: IntArray, counts: IntArray) -> tuple[IntArray, IntArray]:
+    """For each i, `counts[i]` consecutive integers from `starts[i]` on, all in one array.
+
+    Returns the i that each belongs to, and the integers; both are (sum of counts,).
+    """
+    owner = np.repeat(np.arange(len(counts)), counts)
+    ends = np.cumsum(counts)
+    total = int(ends[-1]) if len(ends) else 0
+    return owner, np.arange(total) + np.repeat(starts - ends + counts, counts)
+
+
+def before(counts: IntArray) -> IntArray:
+    """How many things the groups before each group have: the row of its first thing in a flat array."""
+    return np.cumsum(counts) - counts
+
+
+def is_prefix(counts: IntArray, accepted: IntArray) -> BoolArray:
+    """Which things of groups, `counts[i]` in group i, are among the first `accepted[i]` of theirs: (sum of counts,)."""
+    return np.arange(int(counts.sum())) - np.repeat(before(counts), counts) < np.repeat(accepted, counts)

@@ -1,17 +1,145 @@
-"""What is trained, and how: data, model and optimiser of a job, shared by every way of training it."""
+"""Pictures of the digits 0 to 9, drawn from a seed: something to learn that needs no download.
+
+Real data sets come with a download or with a library as large as this kit. These pictures take a second to draw and
+are the same on every machine. They still leave a model something to learn: digits are moved, fainter or bolder, noisy.
+
+A multi-layer perceptron in NumPy: ReLU between layers, softmax and cross-entropy at the end.
+
+All its parameters are one flat vector, since that is how a gradient travels. A layer is a view of it, (inputs + 1,
+outputs), whose last row has the biases.
+
+What is trained, and how: data, model and optimiser of a job, shared by every way of training it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import inf
 
 import numpy as np
 
 from inakit.topo.errors import InputError
 from inakit.traffic.endpoints.gradient import FixedPoint
-from inakit.traffic.sockets.ports import FloatArray
-from inakit.traffic.training.glyphs import CLASSES, SIDE, Samples, draw_glyphs
-from inakit.traffic.training.perceptron import Perceptron
+from inakit.traffic.sockets.ports import FloatArray, IntArray
+
+SIDE = 12
+"""Width and height of a picture."""
+CLASSES = 10
+SHIFT = 1
+"""A digit is moved by up to so many pixels in each direction."""
+NOISE = 0.25
+"""The standard deviation of the noise on every pixel, of which one that is drawn has 0.6 to 1.4."""
+SHAPES = (
+    "01110 10001 10001 10001 10001 10001 01110",
+    "00100 01100 00100 00100 00100 00100 01110",
+    "01110 10001 00001 00110 01000 10000 11111",
+    "11110 00001 00001 01110 00001 00001 11110",
+    "00010 00110 01010 10010 11111 00010 00010",
+    "11111 10000 11110 00001 00001 10001 01110",
+    "01110 10000 10000 11110 10001 10001 01110",
+    "11111 00001 00010 00100 00100 01000 01000",
+    "01110 10001 10001 01110 10001 10001 01110",
+    "01110 10001 10001 01111 00001 00001 01110",
+)
+"""Rows of pixels, top to bottom."""
+
+
+@dataclass(frozen=True)
+class Samples:
+    """`pictures`, (samples, pixels), of the digits `labels`, (samples,)."""
+
+    pictures: FloatArray
+    labels: IntArray
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __getitem__(self, chosen: IntArray | slice) -> Samples:
+        return Samples(self.pictures[chosen], self.labels[chosen])
+
+
+def draw_glyphs(count: int, seed: int) -> Samples:
+    """Pictures of `count` digits, of all ten equally often, or one more often than others."""
+    random = np.random.default_rng(seed)
+    labels = random.permutation(np.arange(count) % CLASSES)
+    pictures = np.zeros((count, SIDE, SIDE))
+    shapes = np.array([[list(map(int, row)) for row in shape.split()] for shape in SHAPES])
+    height, width = shapes.shape[1:]
+    tops = (SIDE - height) // 2 + random.integers(-SHIFT, SHIFT + 1, count)
+    lefts = (SIDE - width) // 2 + random.integers(-SHIFT, SHIFT + 1, count)
+    for picture, label, top, left in zip(pictures, labels, tops, lefts, strict=True):
+        picture[top : top + height, left : left + width] = shapes[label]
+    pictures *= random.uniform(0.6, 1.4, (count, 1, 1))
+    pictures += random.normal(0, NOISE, pictures.shape)
+    return Samples(pictures.reshape(count, -1), labels)
+
+
+class Perceptron:
+    """A model whose layers, inputs and outputs included, have `sizes` units. Two layers make it softmax regression."""
+
+    def __init__(self, sizes: Sequence[int]) -> None:
+        self.sizes = tuple(sizes)
+        self.shapes = [(inputs + 1, outputs) for inputs, outputs in pairwise(sizes)]
+        self.parameters = sum(rows * columns for rows, columns in self.shapes)
+
+    def initial(self, seed: int) -> FloatArray:
+        """First parameters: weights of variance 2 / inputs, so that signals keep their size through ReLUs; biases 0."""
+        random, vector = np.random.default_rng(seed), np.zeros(self.parameters)
+        for layer in self.layers(vector):
+            layer[:-1] = random.normal(0, np.sqrt(2 / (len(layer) - 1)), layer[:-1].shape)
+        return vector
+
+    def layers(self, vector: FloatArray) -> list[FloatArray]:
+        """Views of the layers in a vector of parameters, or of their gradient."""
+        ends = np.cumsum([rows * columns for rows, columns in self.shapes])
+        return [piece.reshape(shape) for piece, shape in zip(np.split(vector, ends[:-1]), self.shapes, strict=True)]
+
+    def forward(self, vector: FloatArray, pictures: FloatArray) -> list[FloatArray]:
+        """What enters each layer, (samples, units), and last what leaves the last: the scores, (samples, classes)."""
+        *hidden, last = self.layers(vector)
+        values = [pictures]
+        for layer in hidden:
+            values.append(np.maximum(affine(layer, values[-1]), 0))
+        return [*values, affine(last, values[-1])]
+
+    def loss_and_gradient(self, vector: FloatArray, samples: Samples) -> tuple[float, FloatArray]:
+        """The mean cross-entropy over the samples, and its gradient by all parameters, (parameters,)."""
+        *values, scores = self.forward(vector, samples.pictures)
+        chances = softmax(scores)
+        own = np.arange(len(samples)), samples.labels
+        loss = -float(np.log(chances[own]).mean())
+        error = chances
+        error[own] -= 1
+        error /= len(samples)
+        gradient = np.empty_like(vector)
+        layers, by_layers = self.layers(vector), self.layers(gradient)
+        for number in reversed(range(len(layers))):
+            by_layers[number][:-1] = values[number].T @ error
+            by_layers[number][-1] = error.sum(axis=0)
+            if number:  # what enters this layer has left a ReLU
+                error = error @ layers[number][:-1].T * (values[number] > 0)
+        return loss, gradient
+
+    def accuracy(self, vector: FloatArray, samples: Samples) -> float:
+        """The share of samples whose label has the highest score."""
+        scores = self.forward(vector, samples.pictures)[-1]
+        return float((scores.argmax(axis=1) == samples.labels).mean())
+
+
+def affine(layer: FloatArray, values: FloatArray) -> FloatArray:
+    """What leaves a layer before its ReLU, (samples, outputs)."""
+    result: FloatArray = values @ layer[:-1] + layer[-1]
+    return result
+
+
+def softmax(scores: FloatArray) -> FloatArray:
+    """The probability of each class, (samples, classes), which is never exactly 0."""
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    chances: FloatArray = np.maximum(powers / powers.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+    return chances
+
 
 TEST_SAMPLES = 512
 """How many samples, which training does not see, accuracy is measured on."""

@@ -1,21 +1,26 @@
-"""The packet format, read from the P4 program: its constants and its header fields.
+"""The packet format, read from the P4 program: its constants, its header fields, and whole frames of it for NumPy.
 
 Headers come from the compiled program and constants from its source, so that the format is written down only there.
-`inakit.traffic.wire.frames` makes whole frames of it for NumPy, `inakit.traffic.wire.scapy_layers` has it for scapy.
+`inakit.traffic.wire.scapy_layers` has the same format for scapy.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 from functools import cache
+from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from inakit.planner.core.problem import FragmentFormat
 from inakit.topo.errors import InputError
 
 SOURCE = Path(__file__).resolve().parents[2] / "p4" / "ina.p4"
@@ -126,3 +131,110 @@ class Event(IntEnum):
 
 TERMINAL = (*(event for event in Event if event <= Event.SENT_MULTICAST), Event.LOST, Event.HELD)
 """The outcomes of which each packet that a switch receives has exactly one."""
+
+
+Frames = NDArray[np.void]
+
+
+def packed_dtype(name: str) -> np.dtype[np.void]:
+    """The big-endian structured type of header type `name`.
+
+    Fields that share a byte become one item, whose name joins their names (`version_ihl`); a field that no integer type
+    fits is an array of bytes.
+    """
+    items: list[tuple[Any, ...]] = []
+    names: list[str] = []
+    bits = 0
+    for field in header(name):
+        names.append(field.name)
+        bits += field.bits
+        if bits % 8 == 0:
+            items.append(("_".join(names), *_item(bits // 8)))
+            names, bits = [], 0
+    return np.dtype(items)
+
+
+def _item(size: int) -> tuple[Any, ...]:
+    return (f">u{size}",) if size in (1, 2, 4, 8) else ("u1", (size,))
+
+
+BARE_FRAME = np.dtype([(part, packed_dtype(f"{part}_t")) for part in ("ethernet", "ipv4", "udp", "ina")])
+"""All headers of a packet: a whole notice, or the head of a gradient or a result."""
+FRAME = np.dtype([*BARE_FRAME.descr, ("values", ">i4", (len(header("values_t")),))])
+"""A gradient or a result."""
+FRAGMENT = FragmentFormat(values=len(header("values_t")), wire_bytes=FRAME.itemsize)
+
+
+def offset_of(*path: str) -> int:
+    """Where a header of a frame, or a field of it, begins, in bytes: `offset_of("ipv4", "dst")`."""
+    offset, dtype = 0, FRAME
+    for name in path:
+        dtype, start = dtype.fields[name][:2]  # type: ignore[index]
+        offset += start
+    return offset
+
+
+def new_frames(
+    count: int,
+    *,
+    src_mac: str,
+    dst_mac: str,
+    src_ip: str,
+    dst_ip: str,
+    ina: Mapping[str, int] | None = None,
+    dtype: np.dtype[np.void] = FRAME,
+    capable: bool = False,
+) -> Frames:
+    """`count` frames of `dtype`, (count,), from one host to another.
+
+    `ina` has fields of the INA header by name; the others and the values are zero. `capable`: links may mark them.
+    """
+    frames = np.zeros(count, dtype)
+    for field, value in (ina or {}).items():
+        frames["ina"][field] = value
+    frames["ethernet"]["dst"] = mac_bytes(dst_mac)
+    frames["ethernet"]["src"] = mac_bytes(src_mac)
+    frames["ethernet"]["ethertype"] = constant("ETHERTYPE_IPV4")
+    udp_length = dtype.itemsize - offset_of("udp")
+    frames["udp"]["src_port"] = frames["udp"]["dst_port"] = UDP_PORT
+    frames["udp"]["length"] = udp_length
+    frames["ipv4"] = ipv4_header(src_ip, dst_ip, udp_length, constant("ECN_CAPABLE") if capable else 0)
+    return frames
+
+
+def ipv4_header(src: str, dst: str, payload_bytes: int, tos: int = 0) -> Frames:
+    """The IPv4 header, (1,), of a UDP packet from one address to another."""
+    ip = np.zeros(1, BARE_FRAME["ipv4"])
+    ip["version_ihl"], ip["tos"] = 0x45, tos
+    ip["total_length"] = ip.itemsize + payload_bytes
+    ip["ttl"] = 64
+    ip["protocol"] = constant("PROTOCOL_UDP")
+    ip["src"], ip["dst"] = int(IPv4Address(src)), int(IPv4Address(dst))
+    ip["checksum"] = ipv4_checksum(ip.tobytes())
+    return ip
+
+
+def mac_bytes(address: str) -> NDArray[np.uint8]:
+    """The six bytes of a MAC address written with colons."""
+    return np.frombuffer(bytes.fromhex(address.replace(":", "")), np.uint8)
+
+
+def ipv4_checksum(ip_header: bytes) -> int:
+    """The Internet checksum of an IPv4 header whose checksum field is 0."""
+    total = int(np.frombuffer(ip_header, ">u2").sum(dtype=np.int64))
+    while total > 0xFFFF:
+        total = (total & 0xFFFF) + (total >> 16)
+    return ~total & 0xFFFF
+
+
+def pick(templates: Frames, index: NDArray[np.int64]) -> Frames:
+    """`templates[index]`, as whole rows: NumPy by itself would copy every field of every packet."""
+    whole: Frames = templates.view(np.dtype((np.void, templates.itemsize)))[index].view(templates.dtype)
+    return whole
+
+
+def head_of(frames: Frames) -> Frames:
+    """The heads (`BARE_FRAME`) of whole frames, (frames,)."""
+    return np.ascontiguousarray(frames.view((np.uint8, frames.itemsize))[:, : BARE_FRAME.itemsize]).view(BARE_FRAME)[
+        :, 0
+    ]

@@ -15,8 +15,7 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, bind_layers
 
-from inakit.traffic.wire.frames import FRAME, Frames
-from inakit.traffic.wire.packet_format import TOLD, UDP_PORT, Field, Flag, Kind, constant, header
+from inakit.traffic.wire.packet_format import FRAME, TOLD, UDP_PORT, Field, Flag, Frames, Kind, constant, header
 
 FIELD_OF_BITS = {16: ShortField, 32: IntField, 64: LongField}
 SHOWN_VALUES = 4

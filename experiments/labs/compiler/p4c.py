@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from inakit.experiments.labs.sandbox.commands import run_confined
-from inakit.experiments.labs.sandbox.limits import MIB, Limits
+from inakit.experiments.labs.sandbox.process import run_confined
+from inakit.experiments.labs.sandbox.confinement import MIB, Limits
 from inakit.experiments.labs.sandbox.process import LIBRARIES, EndedError, printable
 from inakit.topo.errors import InputError, MachineError
 

@@ -12,14 +12,13 @@ from inakit.experiments.labs.course.virtual_switch import VirtualSwitch
 from inakit.experiments.labs.grading.finding import Packets
 from inakit.experiments.labs.runners.entry_format import with_whole_names
 from inakit.experiments.labs.runners.sandboxed_switch import SandboxedSwitch
-from inakit.switch.control.short_names import whole_name
+from inakit.switch.control.simple_switch_cli import whole_name
 from inakit.switch.entries import SwitchEntries
 from inakit.switch.program.read import read_program
 from inakit.switch.standalone.devices import Device, open_device
 from inakit.topo.errors import UnsupportedError
 
 SANDBOX, VIRTUAL = "sandbox", "virtual"
-PORTS = range(1, 128)
 
 
 def refuse_target(lab: str, target: str) -> None:
@@ -29,7 +28,7 @@ def refuse_target(lab: str, target: str) -> None:
 
 
 @contextmanager
-def open_switch(target: str, text: str, name: str, ports: Iterable[int] = PORTS) -> Iterator[GradedSwitch]:
+def open_switch(target: str, text: str, name: str, ports: Iterable[int] = range(1, 128)) -> Iterator[GradedSwitch]:
     """A switch that runs the BMv2 JSON `text`: in a sandbox, in virtual time, or on a target of
     `inakit.switch.standalone`.
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from inakit.experiments.labs.grading.finding import Packets
 from inakit.experiments.labs.runners.entry_format import with_whole_names
-from inakit.switch.control.short_names import whole_name
+from inakit.switch.control.simple_switch_cli import whole_name
 from inakit.switch.entries import SwitchEntries
 from inakit.switch.fast.load.in_process_switch import InProcessSwitch
 from inakit.switch.program.read import read_program

@@ -19,9 +19,9 @@ from inakit.switch.entries import SwitchEntries
 from inakit.switch.program.read import read_program
 from inakit.switch.targets import choose_target
 from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch
-from inakit.topo.live.namespaces import network_namespace
 from inakit.topo.live.network import Network, RunningHost
-from inakit.traffic.sockets.sendmmsg import Messages, send_all
+from inakit.topo.live.wires import network_namespace
+from inakit.traffic.sockets.packet_sockets import Messages, send_all
 
 RATE_BPS = 100e6
 MOST_BYTES = 2048

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 README = "README.md"
-MOST_LINES = 8
 
 
 def task_lines(lab: Path, step: str) -> tuple[str, ...]:
@@ -18,7 +17,7 @@ def task_lines(lab: Path, step: str) -> tuple[str, ...]:
     if first is None:
         return ()
     after = next((n for n in range(first + 1, len(lines)) if lines[n].startswith("#")), len(lines))
-    chosen = [(n, lines[n]) for n in range(first, after) if lines[n].strip()][:MOST_LINES]
+    chosen = [(n, lines[n]) for n in range(first, after) if lines[n].strip()][:8]
     return tuple(f"{README}:{n + 1}: {line}" for n, line in chosen)
 
 

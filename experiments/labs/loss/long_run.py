@@ -13,7 +13,7 @@ from inakit.experiments.labs.loss.exploration import MOST_WAITING, Found
 from inakit.experiments.labs.loss.nodes import Event, Job, Node, Step, StudentWorker, WorkerMistakeError
 
 MOST_EVENTS = 4000
-MOST_ROUNDS = 40
+MOST_ROUNDS_OF_A_RUN = 40
 
 
 @dataclass
@@ -78,7 +78,7 @@ class Runner:
                 self.arrive()
                 continue
             rounds += 1
-            if rounds > MOST_ROUNDS:
+            if rounds > MOST_ROUNDS_OF_A_RUN:
                 self.fail("some worker never gets all results, however long it waits")
                 break
             self.time_out()

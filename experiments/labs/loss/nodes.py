@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 from inakit.experiments.labs.course.packets import GRADIENT, Agg, Values, agg_in, summed
 from inakit.experiments.labs.runners.sandboxed_switch import SandboxedSwitch
-from inakit.experiments.labs.sandbox.limits import MIB, Limits
+from inakit.experiments.labs.sandbox.confinement import MIB, Limits
 from inakit.experiments.labs.sandbox.process import EndedError, Sandboxed, printable, python_paths
 from inakit.switch.entries import SwitchEntries
 from inakit.topo.errors import InputError

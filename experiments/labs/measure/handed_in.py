@@ -21,7 +21,7 @@ import yaml
 from inakit.experiments.labs.grading.finding import WrongError
 from inakit.experiments.labs.grading.submission import Submission
 from inakit.experiments.labs.measure.own_fabric import write_own_fabric
-from inakit.experiments.labs.sandbox.limits import MIB, Limits
+from inakit.experiments.labs.sandbox.confinement import MIB, Limits
 from inakit.experiments.labs.sandbox.process import ROOT, EndedError, Sandboxed, printable, python_paths
 from inakit.topo.files.reader import PlainLoader
 

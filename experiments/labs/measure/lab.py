@@ -20,7 +20,7 @@ from inakit.experiments.labs.course.targets import refuse_target
 from inakit.experiments.labs.grading.finding import Finding, WrongError
 from inakit.experiments.labs.grading.item import Item
 from inakit.experiments.labs.grading.submission import Submission
-from inakit.experiments.labs.measure import own_fabric
+from inakit.experiments.labs.measure.own_fabric import FILE, WORKERS, write_own_fabric
 from inakit.experiments.labs.measure.handed_in import (
     ANSWERS,
     FIGURES,
@@ -38,9 +38,9 @@ from inakit.experiments.labs.measure.handed_in import (
     said,
 )
 from inakit.experiments.labs.measure.statistics import fault_of, verdicts
-from inakit.experiments.study.measuring import measure_setting
+from inakit.experiments.study.study import measure_setting
 
-STAYS = {"world": "virtual", "fabric": own_fabric.FILE, "workers": own_fabric.WORKERS}
+STAYS = {"world": "virtual", "fabric": FILE, "workers": WORKERS}
 VARIES = ("planner", "gradient_bytes", "seed")
 LEAST_SEEDS, LEAST_SIZES = 10, 7
 SHORT_BYTES, LONG_BYTES = 2048, 131072
@@ -133,7 +133,7 @@ def check_again(bench: MeasureBench) -> None:
     """Some runs, drawn, give the same when they are run again."""
     results = bench.handed.results
     with tempfile.TemporaryDirectory(prefix="inakit-study-") as folder:
-        fabric = own_fabric.write_own_fabric(bench.handed.student, Path(folder))
+        fabric = write_own_fabric(bench.handed.student, Path(folder))
         for planner in (INA, RING):
             own = sorted(key for key in results if key.planner == planner and key.gradient_bytes >= 4)
             for key in sorted(bench.random.sample(own, min(SAMPLES, len(own)))):

@@ -7,8 +7,8 @@ from pathlib import Path
 from random import Random
 
 from inakit.topo.errors import InputError
-from inakit.topo.fabric.clos import leaf_spine
 from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.generators import leaf_spine
 from inakit.topo.fabric.variations import with_ina
 from inakit.topo.files.fabrics import save_fabric
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from inakit.experiments.labs.measure.handed_in import Interval
 from inakit.experiments.papers.common.estimates import estimate
-from inakit.experiments.study.bootstrap import bootstrapped
+from inakit.experiments.study.summary import bootstrapped
 
 ROUNDED = 2e-3
 """How far a mean may be off, relative to it, for having been rounded."""

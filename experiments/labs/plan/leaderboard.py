@@ -20,7 +20,7 @@ from inakit.experiments.labs.plan.lab import FILE
 from inakit.experiments.labs.plan.nearness import bound_bps
 from inakit.experiments.labs.plan.student_planner import StudentPlanner
 from inakit.experiments.labs.sandbox.process import EndedError
-from inakit.experiments.sweeps.rows import Row, measure_rows
+from inakit.experiments.sweeps.run_trials import Row, measure_rows
 from inakit.planner.core.check import check
 from inakit.planner.core.problem import Problem
 from inakit.topo.errors import InakitError, InputError, PlanError

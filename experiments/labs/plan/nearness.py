@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from inakit.experiments.labs.plan.tree_format import Drawn
 from inakit.planner.core.evaluate import evaluate
+from inakit.planner.core.plan import OPTIMAL
 from inakit.planner.core.problem import Problem
-from inakit.planner.core.solving import OPTIMAL
-from inakit.planner.methods.aro.several.reduced import network
-from inakit.planner.methods.aro.task import tasks_of
-from inakit.planner.methods.forest.packing import Ground
-from inakit.planner.methods.forest.relaxed import relax
+from inakit.planner.methods.aro.reduced_network import network
+from inakit.planner.methods.aro.tasks import tasks_of
+from inakit.planner.methods.forest.packing import Ground, relax
 from inakit.planner.registry import METHODS
 from inakit.planner.trees.from_paths import plan_from_paths
 from inakit.topo.errors import SolverError

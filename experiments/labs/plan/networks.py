@@ -7,11 +7,11 @@ from itertools import combinations
 from random import Random
 
 from inakit.planner.core.problem import Job, Problem
-from inakit.topo.fabric.clos import fat_tree, leaf_spine
 from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.generators import fat_tree, leaf_spine
 from inakit.topo.fabric.up_down import up_down_paths
 from inakit.topo.fabric.variations import with_aggregators, with_ina, with_pipelines
-from inakit.traffic.wire.frames import FRAGMENT
+from inakit.traffic.wire.packet_format import FRAGMENT
 
 MBPS = 1e6
 GRADIENT_BYTES = 1 << 20

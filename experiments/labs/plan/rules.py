@@ -15,8 +15,8 @@ from inakit.experiments.labs.grading.finding import WrongError
 from inakit.experiments.labs.plan.networks import LEAST_SLOTS
 from inakit.experiments.labs.plan.tree_format import Drawn, said
 from inakit.planner.core.check import TreeCheck, check_capacity, check_overlap
+from inakit.planner.core.loads import equal_rate_bps
 from inakit.planner.core.plan import ROOT_LABEL, AggregationTree
-from inakit.planner.core.rates.loads import equal_rate_bps
 from inakit.topo.errors import PlanError
 from inakit.topo.fabric.fabric import Fabric
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from inakit.experiments.labs.grading.finding import WrongError
 from inakit.experiments.labs.plan.tree_format import Drawn, fabric_given, jobs_given, trees_of
-from inakit.experiments.labs.sandbox.limits import MIB, Limits
+from inakit.experiments.labs.sandbox.confinement import MIB, Limits
 from inakit.experiments.labs.sandbox.process import EndedError, Sandboxed, printable, python_paths
 from inakit.planner.core.problem import Problem
 from inakit.topo.errors import InputError

@@ -16,9 +16,8 @@ from typing import Any
 
 from inakit.experiments.labs.grading.finding import WrongError
 from inakit.experiments.labs.sandbox.process import printable
-from inakit.planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Branch, Plan, Shard
+from inakit.planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Branch, Plan, Shard, SolverOutcome
 from inakit.planner.core.problem import Job, Problem
-from inakit.planner.core.solving import SolverOutcome
 from inakit.topo.fabric.fabric import Fabric
 
 TREE = ("job", "rate_bps", "aggregators", "paths")

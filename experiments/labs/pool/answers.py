@@ -14,8 +14,7 @@ from pydantic import Field
 from inakit.experiments.labs.grading.finding import WrongError
 from inakit.experiments.labs.pool.star import MOST_SLOTS, SIZE, Star
 from inakit.topo.errors import InputError
-from inakit.topo.files.reader import FileKind, ParsedFile, PlainLoader
-from inakit.topo.files.validation import Record, validate
+from inakit.topo.files.reader import FileKind, ParsedFile, PlainLoader, Record, validate
 
 FILE = "answers.yml"
 KIND = FileKind("file of answers", max_bytes=1 << 14, tells_lines=True)
@@ -27,7 +26,7 @@ FLAT = 0.999
 """The throughput from which it is called flat, as a fraction of that with all slots."""
 
 NUMBER = "a number greater than 0"
-SLOTS = f"a whole number of slots from 1 to {MOST_SLOTS}"
+SLOTS_EXPECTED = f"a whole number of slots from 1 to {MOST_SLOTS}"
 Number = float | int
 
 
@@ -36,7 +35,7 @@ class Measured(Record):
 
     one_slot_mbps: Number = Field(gt=0, allow_inf_nan=False, description=NUMBER)
     all_slots_mbps: Number = Field(gt=0, allow_inf_nan=False, description=NUMBER)
-    flat_from_slots: int = Field(ge=1, le=MOST_SLOTS, description=SLOTS)
+    flat_from_slots: int = Field(ge=1, le=MOST_SLOTS, description=SLOTS_EXPECTED)
 
 
 class Explained(Record):
@@ -49,9 +48,9 @@ class Explained(Record):
 class Predicted(Record):
     """From how many slots throughput is flat on other networks."""
 
-    flat_at_300_mbps: int = Field(ge=1, le=MOST_SLOTS, description=SLOTS)
-    flat_at_100_us: int = Field(ge=1, le=MOST_SLOTS, description=SLOTS)
-    flat_with_8_workers: int = Field(ge=1, le=MOST_SLOTS, description=SLOTS)
+    flat_at_300_mbps: int = Field(ge=1, le=MOST_SLOTS, description=SLOTS_EXPECTED)
+    flat_at_100_us: int = Field(ge=1, le=MOST_SLOTS, description=SLOTS_EXPECTED)
+    flat_with_8_workers: int = Field(ge=1, le=MOST_SLOTS, description=SLOTS_EXPECTED)
 
 
 class Answers(Record):
@@ -120,16 +119,16 @@ def check_measured(answers: Answers, curve: Curve) -> None:
         ("one_slot_mbps", 1, measured.one_slot_mbps),
         ("all_slots_mbps", MOST_SLOTS, measured.all_slots_mbps),
     ):
-        near(f"measured.{name}", said, curve.at(TASK, slots) / 1e6, "Mbit/s")
+        check_near(f"measured.{name}", said, curve.at(TASK, slots) / 1e6, "Mbit/s")
     flat_from("measured.flat_from_slots", measured.flat_from_slots, curve, TASK)
 
 
 def check_explained(answers: Answers, curve: Curve) -> None:
     """The round trip is what a pool of one slot shows, and the bandwidth-delay product its product with the rate."""
     round_trip_s = SIZE * 8 / curve.at(TASK, 1)
-    near("explained.round_trip_us", answers.explained.round_trip_us, round_trip_s * 1e6, "us")
+    check_near("explained.round_trip_us", answers.explained.round_trip_us, round_trip_s * 1e6, "us")
     product = round_trip_s * TASK.rate_bps / 8
-    near("explained.bandwidth_delay_product_bytes", answers.explained.bandwidth_delay_product_bytes, product, "bytes")
+    check_near("explained.bandwidth_delay_product_bytes", answers.explained.bandwidth_delay_product_bytes, product, "bytes")
 
 
 def check_predicted(answers: Answers, curve: Curve) -> None:
@@ -138,7 +137,7 @@ def check_predicted(answers: Answers, curve: Curve) -> None:
         flat_from(f"predicted.{name}", getattr(answers.predicted, name), curve, star)
 
 
-def near(name: str, said: float, right: float, unit: str) -> None:
+def check_near(name: str, said: float, right: float, unit: str) -> None:
     """Raise `WrongError` unless a figure is about what the grader has measured."""
     if not math.isclose(said, right, rel_tol=NEAR):
         raise WrongError(

@@ -14,7 +14,7 @@ from inakit.experiments.labs.course.targets import SANDBOX
 from inakit.experiments.labs.grading.finding import Finding, WrongError
 from inakit.experiments.labs.grading.item import Item
 from inakit.experiments.labs.grading.submission import Submission
-from inakit.experiments.labs.pool import items
+from inakit.experiments.labs.pool.items import check_admission, check_again, check_pool, check_shadow, check_sum, check_versions
 from inakit.experiments.labs.pool.answers import (
     FILE,
     Answers,
@@ -52,12 +52,12 @@ def of_answers(check: Any) -> Any:
 
 
 OF_PROGRAM = (
-    Item("admission", "who may send what", 10, "Step 1", items.check_admission),
-    Item("sum", "the sum of one slot", 10, "Step 1", items.check_sum),
-    Item("pool", "all slots at once", 10, "Step 2", items.check_pool),
-    Item("versions", "two versions, round after round", 15, "Step 3", items.check_versions),
-    Item("again", "a gradient comes again before the sum is complete", 10, "Step 4", items.check_again),
-    Item("shadow", "a gradient comes again when the sum is complete", 15, "Step 5", items.check_shadow),
+    Item("admission", "who may send what", 10, "Step 1", check_admission),
+    Item("sum", "the sum of one slot", 10, "Step 1", check_sum),
+    Item("pool", "all slots at once", 10, "Step 2", check_pool),
+    Item("versions", "two versions, round after round", 15, "Step 3", check_versions),
+    Item("again", "a gradient comes again before the sum is complete", 10, "Step 4", check_again),
+    Item("shadow", "a gradient comes again when the sum is complete", 15, "Step 5", check_shadow),
 )
 OF_ANSWERS = (
     Item("measured", "throughput over the pool's size", 10, "Step 6", of_answers(check_measured)),

@@ -15,7 +15,7 @@ from inakit.experiments.labs.grading.grade import Lab, Request, grade
 from inakit.experiments.labs.grading.item import Grade
 from inakit.experiments.labs.grading.submission import submissions_in
 from inakit.experiments.labs.report.formats import FORMATS
-from inakit.experiments.sweeps.one_trial import tried
+from inakit.experiments.sweeps.trial import tried
 from inakit.topo.errors import RunError, writing
 from inakit.topo.live.signals import interrupts_held
 

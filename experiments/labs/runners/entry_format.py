@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from inakit.switch.control.entry_files.program_names import ProgramNames
-from inakit.switch.control.short_names import whole_name
+from inakit.switch.control.simple_switch_cli import whole_name
 from inakit.switch.entries import (
     KeyPart,
     Lpm,

@@ -6,7 +6,7 @@ import sysconfig
 from typing import Any
 
 from inakit.experiments.labs.runners.entry_format import entries_to
-from inakit.experiments.labs.sandbox.limits import MIB, Limits
+from inakit.experiments.labs.sandbox.confinement import MIB, Limits
 from inakit.experiments.labs.sandbox.process import ROOT, EndedError, Sandboxed, printable, python_paths
 from inakit.switch.entries import SwitchEntries
 from inakit.switch.interpret.interpreted_switch import Packets, Traced

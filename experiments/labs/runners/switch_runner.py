@@ -12,7 +12,7 @@ from typing import Any
 
 from inakit.experiments.labs.runners.entry_format import entries_from, with_whole_names
 from inakit.experiments.labs.sandbox.frames import answer_all
-from inakit.switch.control.short_names import whole_name
+from inakit.switch.control.simple_switch_cli import whole_name
 from inakit.switch.interpret.interpreted_switch import InterpretedSwitch, Packets
 from inakit.switch.program.program import Program
 from inakit.switch.program.read import parse_program

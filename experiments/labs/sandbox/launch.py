@@ -12,9 +12,10 @@ import os
 import sys
 from typing import Any
 
-from inakit.experiments.labs.sandbox import landlock, seccomp
 from inakit.experiments.labs.sandbox.frames import send
-from inakit.experiments.labs.sandbox.limits import Limits, limits_from, set_limits
+from inakit.experiments.labs.sandbox.confinement import give_up_files
+from inakit.experiments.labs.sandbox.confinement import Limits, limits_from, set_limits
+from inakit.experiments.labs.sandbox.confinement import refuse_calls
 
 
 def main() -> None:
@@ -36,8 +37,8 @@ def main() -> None:
 def confine(limits: Limits) -> dict[str, Any]:
     """Take the limits on this process; what holds them, by name, empty where nothing does."""
     set_limits(limits)
-    files = landlock.restrict(limits.readable, limits.writable)
-    filtered = seccomp.restrict(programs=limits.programs)
+    files = give_up_files(limits.readable, limits.writable)
+    filtered = refuse_calls(programs=limits.programs)
     by_filter = "seccomp" if filtered else ""
     return {
         "time and memory": "resource limits",

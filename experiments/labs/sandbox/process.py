@@ -1,10 +1,16 @@
-"""A process whose code nobody trusts: it is asked by frames of JSON, and has to answer within its limits.
+"""How long another process is waited for: time in which this process itself stands still does not count.
+
+A process whose code nobody trusts: it is asked by frames of JSON, and has to answer within its limits.
 
 What it answers is data, which whoever asked judges. However it ends, `EndedError` says why, in words for students.
+
+A program of this machine, such as a compiler, that runs on what nobody trusts.
 """
 
 from __future__ import annotations
 
+import select
+import time
 import json
 import os
 import signal
@@ -14,11 +20,46 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any
+from typing import Self
+from inakit.experiments.labs.sandbox.frames import LENGTH
+from inakit.experiments.labs.sandbox.frames import MOST_BYTES
+from inakit.experiments.labs.sandbox.frames import packed
+from inakit.experiments.labs.sandbox.confinement import MIB
+from inakit.experiments.labs.sandbox.confinement import Limits
 
-from inakit.experiments.labs.sandbox.frames import LENGTH, MOST_BYTES, packed
-from inakit.experiments.labs.sandbox.limits import MIB, Limits
-from inakit.experiments.labs.sandbox.patience import Patience
+
+STEP_S = 0.5
+
+
+class Patience:
+    """Waits for at most `left` seconds in all.
+
+    It waits in short steps, and no step counts for more than its length: on a machine that is suspended or overloaded
+    nobody runs out of time for want of a processor alone.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.left = seconds
+
+    def until_readable(self, descriptor: int) -> bool:
+        """Wait until something can be read; False when patience has ended."""
+        return self.wait((descriptor,), ())
+
+    def until_writable(self, descriptor: int) -> bool:
+        """Wait until something can be written; False when patience has ended."""
+        return self.wait((), (descriptor,))
+
+    def wait(self, readable: tuple[int, ...], writable: tuple[int, ...]) -> bool:
+        """Wait for one of these descriptors."""
+        while self.left > 0:
+            began = time.monotonic()
+            ready = select.select(readable, writable, (), min(STEP_S, self.left))
+            self.left -= min(STEP_S, time.monotonic() - began)
+            if any(ready):
+                return True
+        return False
+
 
 ROOT = Path(__file__).parents[4]
 """The folder that has the package `inakit`."""
@@ -187,3 +228,61 @@ def python_paths() -> tuple[str, ...]:
 LIBRARIES: Sequence[str] = (
     "/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/dev/null", "/dev/urandom", "/dev/zero",
 )  # fmt: skip
+
+
+WAIT_S = 0.01
+
+
+def run_confined(command: Sequence[str], limits: Limits, folder: Path) -> tuple[int, str]:
+    """Run a command in a folder within limits; its exit code and what it printed. Raises `EndedError`."""
+    document = json.dumps({"limits": limits.to_json(), "command": list(command)})
+    environment = ENVIRONMENT | {"TMPDIR": str(folder), "HOME": str(folder)}
+    with tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(
+            launcher(document, site=False),
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=said,
+            env=environment, cwd=folder, start_new_session=True,
+        )  # fmt: skip
+        try:
+            code = wait(process, limits)
+        finally:
+            end_session(process)
+        said.seek(0)
+        return code, said.read(64 << 10).decode(errors="replace")
+
+
+def wait(process: subprocess.Popen[bytes], limits: Limits) -> int:
+    """The exit code of a process; raises `EndedError` when it takes too long, or a signal ends it."""
+    assert process.stdout is not None
+    patience, ended = Patience(limits.wall_s), False
+    while not ended:
+        if not patience.until_readable(process.stdout.fileno()):
+            raise EndedError(f"after {limits.wall_s:g} s")
+        ended = not os.read(process.stdout.fileno(), 4096)
+    code = wait_for_end(process, patience)
+    if code in (-signal.SIGXCPU, -signal.SIGKILL):
+        raise EndedError(f"after {limits.cpu_s} s of processor time")
+    if code < 0:
+        raise EndedError(f"by signal {-code}: within {limits.memory_bytes // MIB} MiB it did not come to an end")
+    return code
+
+
+def end_session(process: subprocess.Popen[bytes]) -> None:
+    """End what is left of a process and of those that it started."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        process.kill()
+    process.wait()
+    if process.stdout is not None:
+        process.stdout.close()
+
+
+def wait_for_end(process: subprocess.Popen[bytes], patience: Patience) -> int:
+    """The exit code of a process that has closed what it writes to."""
+    while (code := process.poll()) is None:
+        if patience.left <= 0:
+            raise EndedError("after it had closed its output")
+        time.sleep(WAIT_S)
+        patience.left -= WAIT_S
+    return code

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from inakit.topo.errors import InputError
 
-FILE = "compiled.json.xz"
+ARCHIVE = "compiled.json.xz"
 
 
 def key_of(text: str) -> str:
@@ -20,14 +20,14 @@ def key_of(text: str) -> str:
 
 def read_archive(folder: Path) -> dict[str, str]:
     """The BMv2 JSON of each source, by `key_of`."""
-    path = folder / FILE
+    path = folder / ARCHIVE
     return dict(json.loads(lzma.decompress(path.read_bytes()))) if path.is_file() else {}
 
 
 def write_archive(folder: Path, programs: Mapping[str, str]) -> None:
     """Keep programs; the same programs give the same bytes."""
     text = json.dumps(dict(sorted(programs.items())))
-    (folder / FILE).write_bytes(lzma.compress(text.encode(), preset=9))
+    (folder / ARCHIVE).write_bytes(lzma.compress(text.encode(), preset=9))
 
 
 def program_in(archive: Mapping[str, str], text: str, name: str) -> str:

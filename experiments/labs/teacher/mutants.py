@@ -24,7 +24,7 @@ import yaml
 
 from inakit.topo.errors import InputError
 
-FILE = "mutants.yml"
+MUTANTS = "mutants.yml"
 SOLUTIONS = "solutions"
 
 
@@ -46,7 +46,7 @@ class Mutant:
 
 def read_mutants(folder: Path) -> list[Mutant]:
     """The mutants of a lab, from the teacher's folder of it."""
-    document = yaml.safe_load((folder / FILE).read_text())
+    document = yaml.safe_load((folder / MUTANTS).read_text())
     return [mutant_of(folder, document["of"], each) for each in document["mutants"]]
 
 
@@ -59,7 +59,7 @@ def mutant_of(folder: Path, file: str, described: dict[str, Any]) -> Mutant:
         text = (folder / SOLUTIONS / name).read_text()
         for old, new in changes.get(name, {}).items():
             if old not in text:
-                raise InputError(f"{folder / FILE}: mutant '{described['name']}' replaces {old!r}, not in {name}")
+                raise InputError(f"{folder / MUTANTS}: mutant '{described['name']}' replaces {old!r}, not in {name}")
             text = text.replace(old, new)
         texts[name] = without_lines(text, dropped[name]) if name in dropped else text
     of, *others = texts

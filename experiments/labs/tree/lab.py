@@ -15,9 +15,9 @@ from inakit.experiments.labs.grading.finding import Finding, Packets, WrongError
 from inakit.experiments.labs.grading.item import Item
 from inakit.experiments.labs.grading.submission import Submission
 from inakit.experiments.labs.runners.sandboxed_switch import SandboxedSwitch
-from inakit.experiments.labs.tree import entry_items, switch_items
+from inakit.experiments.labs.tree import switch_items
 from inakit.experiments.labs.tree.course_entries import course_entries
-from inakit.experiments.labs.tree.entry_items import EntriesBench, EntriesOf
+from inakit.experiments.labs.tree.entry_items import EntriesBench, EntriesOf, check_admitted, check_both, check_children, check_down, check_isolation, check_ports, check_up
 from inakit.experiments.labs.tree.network import Injected
 from inakit.experiments.labs.tree.student_entries import FILE, StudentEntries
 from inakit.switch.entries import SwitchEntries
@@ -35,14 +35,14 @@ OF_PROGRAM = (
     Item("pipelines", "the switch: two pipelines", 5, "Step 4", switch_items.check_pipelines),
 )
 OF_ENTRIES = (
-    Item("ports", "entries: pipelines of ports", 5, "Step 5", entry_items.check_ports),
-    Item("ways", "entries: ways to the root", 10, "Step 6", entry_items.check_up),
-    Item("results", "entries: results for all workers", 10, "Step 7", entry_items.check_down),
-    Item("admitted", "entries: all that the plan admits", 5, "Step 8", entry_items.check_admitted),
-    Item("isolation", "entries: nothing else is admitted", 5, "Step 8", entry_items.check_isolation),
-    Item("children", "entries: aggregators and their slots", 10, "Step 9", entry_items.check_children),
+    Item("ports", "entries: pipelines of ports", 5, "Step 5", check_ports),
+    Item("ways", "entries: ways to the root", 10, "Step 6", check_up),
+    Item("results", "entries: results for all workers", 10, "Step 7", check_down),
+    Item("admitted", "entries: all that the plan admits", 5, "Step 8", check_admitted),
+    Item("isolation", "entries: nothing else is admitted", 5, "Step 8", check_isolation),
+    Item("children", "entries: aggregators and their slots", 10, "Step 9", check_children),
 )
-TOGETHER = Item("together", "your entries on your program", 10, "Step 10", entry_items.check_both)
+TOGETHER = Item("together", "your entries on your program", 10, "Step 10", check_both)
 NAMES_OF_PROGRAM = {item.name for item in OF_PROGRAM}
 NAMES_OF_ENTRIES = {item.name for item in OF_ENTRIES}
 

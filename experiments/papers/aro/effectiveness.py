@@ -10,16 +10,23 @@ from statistics import pstdev as sd
 from rich.console import Console
 from rich.table import Table
 
-from inakit.experiments.papers.aro.sample import Case, Sample, cases, sample
-from inakit.experiments.papers.aro.schemes import EXACT, compared
-from inakit.experiments.papers.aro.setting import MJMT, SJMT, SJST, AroSetting
+from inakit.experiments.papers.aro.setting import (
+    EXACT,
+    MJMT,
+    SJMT,
+    SJST,
+    AroSetting,
+    Case,
+    Sample,
+    cases,
+    compared,
+    sample,
+)
 from inakit.experiments.papers.common import statements
-from inakit.experiments.papers.common.drawing import save
+from inakit.experiments.papers.common.drawing import BARS, LINES, VIOLINS, Panel, Printed, Values, save
 from inakit.experiments.papers.common.estimates import means
 from inakit.experiments.papers.common.figure import Request
-from inakit.experiments.papers.common.panels import BARS, LINES, VIOLINS, Panel, Printed, Values
-from inakit.experiments.papers.common.statements import Statement
-from inakit.experiments.papers.common.value_tables import number, table_of
+from inakit.experiments.papers.common.statements import Statement, number, value_table
 
 BASELINES = ("RANDOM", "GRID", "AggTree")
 GROWING = (EXACT, "RANDOM", "AggTree")
@@ -54,8 +61,8 @@ def fig7(console: Console, request: Request) -> str:
     console.print(default_table(found))
     shares, percents = found.lines(by_share, compared()), [round(100 * s.share) for s in by_share]
     sizes, workers = found.lines(by_size, compared()), [s.workers for s in by_size]
-    console.print(table_of("ARO, Figure 7b (Gbit/s)", "INA switches (%)", percents, means(shares)))
-    console.print(table_of("ARO, Figure 7c (Gbit/s)", "workers", workers, means(sizes)))
+    console.print(value_table("ARO, Figure 7b (Gbit/s)", "INA switches (%)", percents, means(shares)))
+    console.print(value_table("ARO, Figure 7c (Gbit/s)", "workers", workers, means(sizes)))
     save(
         request.results / "aro-fig7",
         violins(found, SJST, "(a) default", {scheme: {"": rate} for scheme, rate in PRINTED_GBPS.items()}),
@@ -142,7 +149,7 @@ def fig8(console: Console, request: Request) -> str:
     counts = [setting.pipelines for setting in settings]
     lines = found.lines(settings, compared())
     rates = means(lines)
-    console.print(table_of("ARO, Figure 8 (Gbit/s)", "pipelines", counts, rates))
+    console.print(value_table("ARO, Figure 8 (Gbit/s)", "pipelines", counts, rates))
     save(
         request.results / "aro-fig8",
         violins(found, FLAT, "(a) one pipeline", {}),
@@ -193,7 +200,7 @@ def several(
     panels, said = [], []
     for part, key in (("minimum", "least_bps"), ("total", "total_bps")):
         lines = found.lines(settings, compared(), key)
-        console.print(table_of(f"ARO, Figure {figure}, {part} (Gbit/s)", "tasks", groups, means(lines)))
+        console.print(value_table(f"ARO, Figure {figure}, {part} (Gbit/s)", "tasks", groups, means(lines)))
         paper = FULL_AT_FOUR if (figure, part) == (9, "total") else {}
         panels.append(Panel(BARS, groups, lines, "jobs (J) and tasks of each (T)", f"{part} {GBPS}", part, paper))
         said += said_of_several(found, figure, settings, part, key)

@@ -12,18 +12,13 @@ from itertools import chain
 
 from rich.console import Console
 
-from inakit.experiments.papers.aro.sample import Case, Sample, sample
-from inakit.experiments.papers.aro.schemes import EXACT, SCHEMES
-from inakit.experiments.papers.aro.setting import SJST, AroSetting
+from inakit.experiments.papers.aro.setting import EXACT, SCHEMES, SJST, AroSetting, Case, Sample, sample
 from inakit.experiments.papers.common import statements
-from inakit.experiments.papers.common.drawing import save
+from inakit.experiments.papers.common.drawing import LINES, Panel, Values, save
 from inakit.experiments.papers.common.estimates import Estimate, Series, means, ratio_of_means
-from inakit.experiments.papers.common.figure import Request
-from inakit.experiments.papers.common.own_planners import COMPARES_VARIANTS, leave_out
-from inakit.experiments.papers.common.panels import LINES, Panel, Values
-from inakit.experiments.papers.common.statements import Statement
-from inakit.experiments.papers.common.value_tables import table_of
-from inakit.experiments.styles.method_styles import categories
+from inakit.experiments.papers.common.figure import COMPARES_VARIANTS, Request, leave_out
+from inakit.experiments.papers.common.statements import Statement, value_table
+from inakit.experiments.report.method_styles import categories
 
 FAST = (EXACT, "ARO-SRO", "ARO-APP", "ARO-ACC")
 LITERAL = ("literal aro-qsr", "literal aro-sro", "literal aro-app", "literal aro-acc")
@@ -65,8 +60,8 @@ class Effort:
 
     def show(self, console: Console, title: str, axis: str, places: Sequence[object]) -> None:
         """Print seconds and throughput as tables."""
-        console.print(table_of(f"ARO, {title}: {SECONDS}", axis, places, means(self.seconds)))
-        console.print(table_of(f"ARO, {title}: {GBPS}", axis, places, means(self.gbps)))
+        console.print(value_table(f"ARO, {title}: {SECONDS}", axis, places, means(self.seconds)))
+        console.print(value_table(f"ARO, {title}: {GBPS}", axis, places, means(self.gbps)))
 
 
 def effort(found: Sample, lines: Mapping[str, Sequence[Case]]) -> Effort:
@@ -170,8 +165,8 @@ def fig13(console: Console, request: Request) -> str:
     losses = {"one task, exactly": lost(one, exact), "published model": lost(small, published)}
     took = {"published model": [small.estimate_of(published[n], "seconds") for n in levels]}
     styles = categories(losses)
-    console.print(table_of("ARO, Figure 13: throughput lost (%)", "N", levels, means(losses)))
-    console.print(table_of("ARO, Figure 13: seconds", "N", levels, means(took)))
+    console.print(value_table("ARO, Figure 13: throughput lost (%)", "N", levels, means(losses)))
+    console.print(value_table("ARO, Figure 13: seconds", "N", levels, means(took)))
     save(
         request.results / "aro-fig13",
         Panel(LINES, levels, losses, "N", "throughput lost (%)", "(a)", log="x", styles=styles),

@@ -1,6 +1,8 @@
 """ATRO's Figures 3 to 5: ATRO on 20 switches against ARO, PARING and SPAR on a leaf-spine and a fat-tree of 20.
 
 Rates of ARO and ATRO are whole numbers of Gbit/s: ATRO's r in Eq. (1) is an integer, and ARO quantises in 100 steps.
+
+ATRO by real packets: plans on the emulated network that it designs, planned rate against measured.
 """
 
 from __future__ import annotations
@@ -17,31 +19,30 @@ from statistics import pstdev as sd
 from rich.console import Console
 from rich.table import Table
 
-from inakit.experiments.papers.common import drawing, statements, value_tables
+from inakit.experiments.papers.common import drawing, statements
+from inakit.experiments.papers.common import statements as value_tables
+from inakit.experiments.papers.common.drawing import LINES, VIOLINS, Panel, Place, Printed
+from inakit.experiments.papers.common.emulated_runs import Planned, bytes_of, run_plans
 from inakit.experiments.papers.common.estimates import estimate, means
-from inakit.experiments.papers.common.figure import Request
-from inakit.experiments.papers.common.own_planners import own_planners
-from inakit.experiments.papers.common.panels import LINES, VIOLINS, Panel, Place, Printed
+from inakit.experiments.papers.common.figure import Request, own_planners
 from inakit.experiments.papers.common.statements import Statement
 from inakit.experiments.papers.common.sweep import Measured, Result, Trial, sweep
 from inakit.planner.core.method import Options
+from inakit.planner.core.plan import SolverOptions
 from inakit.planner.core.problem import Job, Problem
-from inakit.planner.core.solving import SolverOptions
 from inakit.planner.methods import paring, spar
-from inakit.planner.methods.aro.decoupling import task_graph
-from inakit.planner.methods.aro.single.flow import Demand, FlowTest
-from inakit.planner.methods.aro.single.one_task import best_flows
-from inakit.planner.methods.aro.task import tasks_of
+from inakit.planner.methods.aro.one_task import Demand, FlowTest, best_flows
+from inakit.planner.methods.aro.tasks import task_graph, tasks_of
+from inakit.planner.methods.atro.atro import design, optimise
 from inakit.planner.methods.atro.cluster import Cluster
-from inakit.planner.methods.atro.optimum import optimise
 from inakit.planner.methods.paring import ParingOptions
 from inakit.planner.registry import METHODS
 from inakit.planner.trees.overlay import OverlayOptions
-from inakit.topo.fabric.clos import fat_tree, leaf_spine
 from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.generators import fat_tree, leaf_spine
 from inakit.topo.fabric.variations import with_ina
 from inakit.traffic.measure.verdict import VALID, Verdict
-from inakit.traffic.wire.frames import FRAGMENT
+from inakit.traffic.wire.packet_format import FRAGMENT
 
 CAPACITY_BPS = 100e9
 QUANTUM_BPS = 1e9
@@ -250,7 +251,7 @@ def lines(
     measured, seeds = run(points, request, console)
     found = {series.label: [estimate(gbps(measured, series, p, seeds)) for p in points] for series in all_series()}
     values = means(found)
-    table = value_tables.table_of(f"ATRO, {title} (Gbit/s)", axis, [point[axis] for point in points], values)
+    table = value_tables.value_table(f"ATRO, {title} (Gbit/s)", axis, [point[axis] for point in points], values)
     table.add_row("ATRO, the paper's text", *(value_tables.number(paper.get(int(point[axis]))) for point in points))
     seconds = [measured.mean("seconds", SERIES[0].trials(point, seeds)) for point in points]
     table.add_row("ATRO, seconds (paper: 2 to 330)", *map(value_tables.number, seconds))
@@ -280,3 +281,20 @@ def verdict(measured: Measured) -> str:
     """VALID if every rate of ATRO is a proven optimum."""
     statuses = [result["status"] for result in measured.results.values() if "status" in result]
     return VALID if all(status == "optimal" for status in statuses) else Verdict.UNPROVEN
+
+
+CLUSTER = Cluster(aggregators=4, common=12, ports=6, workers=32, capacity_bps=2e6)
+"""The switches that ATRO may wire; it uses twelve of them."""
+
+
+def emulated(console: Console, request: Request) -> str:
+    """Run, on the network that ATRO designs, its own plan, ARO's, and those of your own planners."""
+    _, verdict = run_plans("atro-emulated", designed(bytes_of(request)), console, request)
+    return verdict
+
+
+def designed(gradient_bytes: int) -> dict[str, Planned]:
+    """The problem on the network that ATRO designs, with all plans, under a name that says its size."""
+    found = design(CLUSTER, FRAGMENT, job=Job(1, (), (), gradient_bytes))
+    plans = {"atro": found.plan} | {name: METHODS[name].plan(found.problem) for name in ("aro", *own_planners())}
+    return {f"{len(found.fabric.switches)} switches": (found.problem, plans)}

@@ -1,10 +1,18 @@
-"""The frontier: how near every planner of the registry comes to what any method could reach, on the kit's fabrics.
+"""What no way of summing in hosts exceeds, whatever sends what to whom: by counting what has to leave hosts and racks.
+
+Hosts that sum n gradients for n workers receive 2 (n - 1) of them in all: n - 1 to sum them, and n - 1 to give every
+other worker the sum, even where switches multicast it (the argument of Patarasuk and Yuan, *Bandwidth optimal
+all-reduce algorithms for clusters of workstations*, 2009). At least one gradient leaves every rack that has some of a
+job's workers, but not all.
+
+The frontier: how near every planner of the registry comes to what any method could reach, on the kit's fabrics.
 
 A rate is a job's gradient over its communication time in a closed loop, and of several jobs the least.
 """
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,25 +20,56 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from inakit.experiments.papers.closed_loop.bounds import host_bound_bps
-from inakit.experiments.papers.closed_loop.networks import FRONTIER
-from inakit.experiments.papers.common.drawing import save
+from inakit.experiments.papers.closed_loop.gain import FRONTIER
+from inakit.experiments.papers.common.drawing import BARS, Panel, save
 from inakit.experiments.papers.common.estimates import exact
-from inakit.experiments.papers.common.figure import Request
-from inakit.experiments.papers.common.own_planners import own_planners
-from inakit.experiments.papers.common.panels import BARS, Panel
+from inakit.experiments.papers.common.figure import Request, own_planners
+from inakit.experiments.papers.common.statements import number
 from inakit.experiments.papers.common.sweep import Measured, Result, Trial, sweep
-from inakit.experiments.papers.common.value_tables import number
 from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.method import PLANNED, Options
-from inakit.planner.core.problem import Problem
+from inakit.planner.core.problem import Job, Problem
 from inakit.planner.methods.aro.variants import VARIANTS
-from inakit.planner.methods.forest.best_forest import least_bound
+from inakit.planner.methods.forest.forest import least_bound
 from inakit.planner.registry import KIT, METHODS, OWN
 from inakit.planner.trees.headroom import as_run
 from inakit.topo.errors import InputError, PlanError, SolverError
+from inakit.topo.fabric.fabric import Fabric
 from inakit.topo.files.csv_table import write_csv
 from inakit.traffic.measure.verdict import VALID, Verdict
+
+
+def host_bound_bps(problem: Problem) -> float:
+    """A rate in bit/s that no way of summing in hosts gives to all jobs.
+
+    Jobs share racks, so that what they need of a rack's uplinks adds up. What its hosts receive bounds a job alone.
+    """
+    fabric = problem.fabric
+    leaving: dict[str, float] = defaultdict(float)
+    for job in problem.jobs:
+        for rack in racks_left(fabric, job):
+            leaving[rack] += 1
+    by_racks = [uplinks_bps(fabric, rack) / gradients for rack, gradients in leaving.items()]
+    return min([*by_racks, *(by_hosts_bps(fabric, job) for job in problem.jobs)])
+
+
+def racks_left(fabric: Fabric, job: Job) -> list[str]:
+    """The switches that have some of a job's workers, but not all."""
+    racks = Counter(fabric.tor_of(worker) for worker in job.workers)
+    return list(racks) if len(racks) > 1 else []
+
+
+def by_hosts_bps(fabric: Fabric, job: Job) -> float:
+    """The links to all workers and PSs together over what these hosts receive together."""
+    links = [fabric.capacities_bps[fabric.tor_of(host), host] for host in (*job.workers, *job.servers)]
+    return sum(links) / max(1, 2 * (len(job.workers) - 1))
+
+
+def uplinks_bps(fabric: Fabric, switch: str) -> float:
+    """The links from a switch to other switches, together."""
+    peers = [peer for peer in fabric.neighbors[switch] if peer in fabric.switch_by_name]
+    return sum(fabric.capacities_bps[switch, peer] for peer in peers)
+
 
 TIME_LIMIT_S = 60.0
 NEAR = 0.05

@@ -14,7 +14,7 @@ from itertools import product
 from rich.console import Console
 from rich.table import Table
 
-from inakit.experiments.faults.fault_plan import FaultPlan
+from inakit.experiments.faults import FaultPlan
 from inakit.experiments.papers.aro.setting import SJST
 from inakit.experiments.papers.common.figure import Request
 from inakit.experiments.papers.common.sweep import Measured, Result, Trial, sweep
@@ -24,14 +24,14 @@ from inakit.experiments.worlds.registry import find_world
 from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.install.fault_entries import LinkFaults
-from inakit.planner.placement.policies import find_policy
+from inakit.planner.placement.policies import find_policy, place_queue
 from inakit.planner.placement.queue import QueuedJob
-from inakit.planner.placement.simulate import place_queue
-from inakit.topo.fabric.clos import fat_tree, leaf_spine
+from inakit.planner.prepared import Prepared
 from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.generators import fat_tree, leaf_spine
 from inakit.topo.files.csv_table import write_csv
 from inakit.traffic.measure.verdict import VALID, Verdict
-from inakit.traffic.wire.frames import FRAGMENT
+from inakit.traffic.wire.packet_format import FRAGMENT
 
 GRADIENT_BYTES = 1000 * 4 * FRAGMENT.values
 PLACED_JOBS, PLACED_WORKERS = 6, 15
@@ -87,7 +87,7 @@ def measure(trial: Trial) -> Result:
     plan = plan_to_run(problem, str(trial["planner"]), 0).plan
     promised = evaluate(problem, plan)
     faults = losing(problem.fabric, float(trial["loss"]))
-    outcome = run_plan(Run(problem, plan, faults=faults), find_world("virtual"))
+    outcome = run_plan(Run(Prepared(problem, plan), faults=faults), find_world("virtual"))
     return {
         "planned_bps": promised.sending_rate_bps,
         "planned_s": promised.communication_time_s,

@@ -17,25 +17,25 @@ from statistics import median
 from rich.console import Console
 from rich.table import Table
 
-from inakit.experiments.papers.common.drawing import save
+from inakit.experiments.papers.common.drawing import LINES, Panel, save
 from inakit.experiments.papers.common.estimates import Estimate, estimate
 from inakit.experiments.papers.common.figure import Request
-from inakit.experiments.papers.common.panels import LINES, Panel
 from inakit.experiments.papers.common.sweep import Measured, Result, Trial, sweep
+from inakit.experiments.report.method_styles import INK, MINT, MUSTARD, NAVY, PLUM, RED, SKY, Style
 from inakit.experiments.run.planning import plan_to_run
 from inakit.experiments.run.run import Run, run_plan
-from inakit.experiments.styles.method_styles import INK, MINT, MUSTARD, NAVY, PLUM, RED, SKY, Style
 from inakit.experiments.worlds.registry import find_world
 from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Job, Problem
+from inakit.planner.prepared import Prepared
 from inakit.topo.errors import RunError
-from inakit.topo.fabric.clos import fat_tree, leaf_spine
 from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.generators import fat_tree, leaf_spine
 from inakit.topo.fabric.variations import with_aggregators, with_delay
 from inakit.traffic.measure.bandwidth import bus_bandwidth_bps, bytes_by_tier, core_bytes
 from inakit.traffic.measure.verdict import VALID, Verdict
-from inakit.traffic.wire.frames import FRAGMENT
+from inakit.traffic.wire.packet_format import FRAGMENT
 
 WORKERS = 16
 LINK_BPS, LINK_DELAY_S = 100e9, 1e-6
@@ -130,7 +130,7 @@ def measure(trial: Trial) -> Result:
     if int(trial["bytes"]) in PLANNED:
         return {"seconds": promised, "promised_s": promised}
     problem, plan = planned(trial)
-    outcome = run_plan(Run(problem, plan), find_world("virtual"))
+    outcome = run_plan(Run(Prepared(problem, plan)), find_world("virtual"))
     if not outcome.measured.exact:
         raise RunError(f"{trial}: sums are not exact: {'; '.join(outcome.measured.wrong)}")
     seconds, tiers = outcome.measured.communication_time_s, bytes_by_tier(problem.fabric, outcome.monitor)

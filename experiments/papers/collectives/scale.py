@@ -13,22 +13,22 @@ from itertools import product
 from rich.console import Console
 from rich.table import Table
 
-from inakit.experiments.papers.common.drawing import save
+from inakit.experiments.papers.common.drawing import LINES, Panel, save
 from inakit.experiments.papers.common.estimates import exact
 from inakit.experiments.papers.common.figure import Request
-from inakit.experiments.papers.common.panels import LINES, Panel
 from inakit.experiments.papers.common.sweep import Measured, Result, Trial, sweep
+from inakit.experiments.report.method_styles import MINT, MUSTARD, NAVY, PLUM, RED, SKY, Style
 from inakit.experiments.run.planning import plan_to_run
 from inakit.experiments.run.run import Run, run_plan
-from inakit.experiments.styles.method_styles import MINT, MUSTARD, NAVY, PLUM, RED, SKY, Style
 from inakit.experiments.worlds.registry import find_world
 from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.problem import Job, Problem
+from inakit.planner.prepared import Prepared
 from inakit.topo.errors import RunError
-from inakit.topo.fabric.clos import leaf_spine
+from inakit.topo.fabric.generators import leaf_spine
 from inakit.topo.fabric.variations import with_delay
 from inakit.traffic.measure.verdict import VALID, Verdict
-from inakit.traffic.wire.frames import FRAGMENT
+from inakit.traffic.wire.packet_format import FRAGMENT
 
 MESSAGE_BYTES = 4096
 WORKERS, QUICK_WORKERS = (16, 64, 256, 1024), (16, 64)
@@ -70,7 +70,7 @@ def measure(trial: Trial) -> Result:
     promised_s = job.communication_time_s + (0.0 if plan.collectives else job.way_s)
     if is_planned_only(planner, int(trial["workers"])):
         return {"seconds": promised_s, "promised_s": promised_s, "valid": 1}
-    outcome = run_plan(Run(problem, plan), find_world("virtual"))
+    outcome = run_plan(Run(Prepared(problem, plan)), find_world("virtual"))
     if not outcome.measured.exact:
         raise RunError(f"{trial}: sums are not exact: {'; '.join(outcome.measured.wrong)}")
     seconds = outcome.measured.communication_time_s

@@ -1,20 +1,306 @@
-"""Pictures of the papers' figures: panels beside each other with one legend, and the CSV of exactly their points."""
+"""A panel of a figure as data: both its picture and its CSV are made of this and of nothing else.
+
+The kinds of panels: lines, bars and violins, each with intervals, the paper's values and planned values.
+
+The legend under a figure's panels.
+
+The CSV beside every figure: one row for each point that the figure draws.
+
+Pictures of the papers' figures: panels beside each other with one legend, and the CSV of exactly their points.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import csv
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isnan
 from pathlib import Path
 
 from matplotlib import rc_context
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.transforms import ScaledTranslation, Transform
 
-from inakit.experiments.papers.common import points
-from inakit.experiments.papers.common.legend import legend
-from inakit.experiments.papers.common.panel_kinds import KINDS
-from inakit.experiments.papers.common.panels import Panel
+from inakit.experiments.papers.common.estimates import INTERVAL, Estimate, Series
+from inakit.experiments.report.method_styles import Style, style_of
 from inakit.topo.errors import writing
+
+Place = str | float
+"""A place on the x axis: a number, or the name of a group of bars."""
+Values = Mapping[str, Sequence[float]]
+"""The values of each line, by its name, one for each place."""
+Printed = Mapping[str, Mapping[Place, float]]
+"""The values that a paper prints: by the name of a line, then by place."""
+
+LINES, BARS, VIOLINS = "lines", "bars", "violins"
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes: `series` over `places`, drawn as lines, bars or violins.
+
+    `paper` has the values that the paper prints, `planned` those that plans promise: by line, then by place. `styles`
+    are those of lines that are no methods. `log` names the logarithmic axes, as in "y" or "xy".
+    """
+
+    kind: str
+    places: Sequence[Place]
+    series: Series
+    xlabel: str
+    ylabel: str
+    title: str = ""
+    paper: Printed = field(default_factory=dict)
+    planned: Values = field(default_factory=dict)
+    log: str = ""
+    styles: Mapping[str, Style] = field(default_factory=dict)
+
+    def style(self, name: str) -> Style:
+        """The style of one of the panel's lines."""
+        return self.styles.get(name) or style_of(name)
+
+
+MOST_LETTERS = 56
+"""The largest number of letters of all names that stand side by side under an axis; longer names stand aslant."""
+MARKER, BAR_MARKER = 9.5, 230.0
+"""In points: the size of the paper's markers, and the least width of all bars of a panel together with their gaps,
+from which follows how wide a marker may be so that it is no wider than its bar."""
+FEWEST_DRAWS = 3
+"""The interval of fewer draws is so wide that the axes make no room for it: it is cut off at their edge."""
+WIDEST, NARROWEST = 3.4, 1.3
+"""The widths of the first and the last line, in points. The first is the widest, so that a later line which coincides
+with it leaves its edges visible."""
+MOST_DODGE, DODGE = 14.0, 2.5
+"""In points: how far the first and the last line's markers are moved apart at most, and those of two neighbours."""
+PAPER, INTERVAL_ID, CUT_OFF, PLANNED = "paper", "interval", "interval of few draws", "planned"
+"""The names of parts of a drawing in its SVG."""
+
+
+def draw_lines(panel: Panel, axes: Axes) -> None:
+    """Draw a line for each name, with intervals; the markers of different lines are moved apart by some points."""
+    for number, name in enumerate(panel.series):
+        draw_line(panel, axes, number, name)
+    places = [float(place) for place in panel.places]
+    known = [place.is_integer() for place in places]
+    if all(known) and "x" not in panel.log:
+        axes.set_xticks(places, [f"{place:g}" for place in places])
+
+
+def draw_line(panel: Panel, axes: Axes, number: int, name: str) -> None:
+    """Draw line `number` of a panel, its intervals, and its planned and the paper's values, all moved by its dodge."""
+    style, count, found = panel.style(name), len(panel.series), panel.series[name]
+    moved = axes.transData + ScaledTranslation(dodge(number, count) / 72, 0, axes.get_figure(root=True).dpi_scale_trans)  # type: ignore[union-attr]
+    pen = Pen(axes, style.color, moved, 2 + number / 100)
+    xs = [float(place) for place in panel.places]
+    pen.line(xs, [point.value for point in found], name, linestyle=style.dash, marker=style.marker, markersize=6.0,
+             linewidth=line_width(number, count))  # fmt: skip
+    for x, point in zip(xs, found, strict=True):
+        pen.interval(x, point)
+    for x, value in zip(xs, panel.planned.get(name, ()), strict=False):
+        Pen(axes, "black", moved).line([x], [value], PLANNED, linestyle="", marker="_", markersize=11.0)
+    for place, value in panel.paper.get(name, {}).items():
+        pen.hollow(float(place), value, style.marker)
+
+
+def draw_bars(panel: Panel, axes: Axes) -> None:
+    """Draw a bar of each name for each place, with its interval; a black line across a bar is the planned value."""
+    width = 0.84 / len(panel.series)
+    for position, (name, found) in enumerate(panel.series.items()):
+        style, aside = panel.style(name), (position - (len(panel.series) - 1) / 2) * width
+        middles = [group + aside for group in range(len(panel.places))]
+        axes.bar(
+            middles, [point.value for point in found], 0.92 * width, color=style.color, hatch=style.hatch,
+            edgecolor="white" if style.hatch else "black", linewidth=0.5, gid=name, label=name,
+        )  # fmt: skip
+        for middle, place, point in zip(middles, panel.places, found, strict=True):
+            beside(
+                axes, middle, point, panel.paper.get(name, {}).get(place), style, BAR_MARKER * width / len(panel.places)
+            )
+        for middle, planned in zip(middles, panel.planned.get(name, ()), strict=False):
+            axes.plot(
+                [middle - width / 2, middle + width / 2], [planned] * 2, color="black", linewidth=1.6, gid=PLANNED
+            )
+    name_places(axes, [str(place) for place in panel.places])
+
+
+def draw_violins(panel: Panel, axes: Axes) -> None:
+    """Draw a violin of the draws for each name, and a black line at their mean, with its interval.
+
+    Draws that are all equal have no violin.
+    """
+    (place,) = panel.places
+    for at, (name, (point,)) in enumerate(panel.series.items()):
+        style = panel.style(name)
+        if len(set(point.draws)) > 1:
+            for body in axes.violinplot(point.draws, [at], showextrema=False)["bodies"]:  # type: ignore[attr-defined]
+                body.set(facecolor=style.color, edgecolor="black", alpha=0.65, linewidth=0.6, hatch=style.hatch)
+        axes.plot([at - 0.25, at + 0.25], [point.value] * 2, color="black", linewidth=1.8, gid=name)
+        beside(axes, at, point, panel.paper.get(name, {}).get(place), style)
+    name_places(axes, list(panel.series))
+
+
+def beside(axes: Axes, x: float, point: Estimate, paper: float | None, style: Style, size: float = MARKER) -> None:
+    """Draw, in black upon the coloured bar or violin, its interval and the value that the paper prints for it."""
+    pen = Pen(axes, "black", axes.transData)
+    pen.interval(x, point)
+    if paper is not None:
+        pen.hollow(x, paper, style.marker, min(size, MARKER))
+
+
+def name_places(axes: Axes, names: Sequence[str]) -> None:
+    """Name the places of the x axis, aslant where the names are too long to stand side by side."""
+    if max(map(len, names)) * len(names) <= MOST_LETTERS:
+        axes.set_xticks(range(len(names)), names, fontsize=8)
+    else:
+        axes.set_xticks(range(len(names)), names, fontsize=7, rotation=40, ha="right", rotation_mode="anchor")
+
+
+KINDS: Mapping[str, Callable[[Panel, Axes], None]] = {
+    LINES: draw_lines,
+    BARS: draw_bars,
+    VIOLINS: draw_violins,
+}
+
+
+def dodge(number: int, count: int) -> float:
+    """How many points to the right of its place the marker of line `number` of `count` stands."""
+    step = min(DODGE, MOST_DODGE / max(1, count - 1))
+    return step * (number - (count - 1) / 2)
+
+
+def line_width(number: int, count: int) -> float:
+    """The width of line `number` of `count`, in points: each is narrower than those that it is drawn over."""
+    return WIDEST - (WIDEST - NARROWEST) * number / max(1, count - 1)
+
+
+@dataclass(frozen=True)
+class Pen:
+    """Draws in one colour, moved by `transform`, and widens the axes so that they contain what it draws."""
+
+    axes: Axes
+    color: str
+    transform: Transform
+    layer: float = 3.0
+
+    def line(self, xs: Sequence[float], ys: Sequence[float], name: str, **more: object) -> None:
+        """Draw the points, joined by a line; `name` is its name in the SVG, `more` are matplotlib's properties."""
+        drawn = Line2D(xs, ys, color=self.color, transform=self.transform, zorder=self.layer, gid=name)
+        drawn.set(**more)
+        self.axes.add_artist(drawn)
+        if name != CUT_OFF:
+            self.axes.update_datalim(list(zip(xs, ys, strict=True)))
+            self.axes.autoscale_view()
+
+    def interval(self, x: float, point: Estimate) -> None:
+        """Draw the interval of a point, if it has one."""
+        if point.low is not None and point.high is not None:
+            name = INTERVAL_ID if len(point.draws) >= FEWEST_DRAWS else CUT_OFF
+            self.line([x, x], [point.low, point.high], name, linewidth=1.0, marker="_", markersize=5.0)
+
+    def hollow(self, x: float, value: float, marker: str, size: float = MARKER) -> None:
+        """Draw a value that the paper prints: the method's marker, large, white inside and on top."""
+        filled = marker if marker in Line2D.filled_markers else "o"
+        self.line([x], [value], PAPER, linestyle="", marker=filled, markersize=size, markerfacecolor="white",
+                  markeredgewidth=1.8, zorder=4.0)  # fmt: skip
+
+
+def legend(panels: Sequence[Panel], interval: str = INTERVAL) -> list[Artist]:
+    """The legend's entries: all names that are not on an axis, then the paper's values, intervals and plans, if any.
+
+    `interval` says what kind of intervals they are.
+    """
+    handles: dict[str, Artist] = {}
+    for panel in sorted(panels, key=lambda panel: panel.kind != LINES):
+        count = len(panel.series)
+        for number, name in enumerate(() if panel.kind == VIOLINS else panel.series):
+            handles.setdefault(name, handle(panel, name, line_width(number, count)))
+    found = list(handles.values())
+    if any(value for panel in panels for value in panel.paper.values()):
+        found.append(Line2D([], [], color="black", linestyle="", marker="o", markersize=8, markerfacecolor="white",
+                            markeredgewidth=1.8, label=PAPER))  # fmt: skip
+    if any(point.low is not None for panel in panels for line in panel.series.values() for point in line):
+        found.append(Line2D([], [], color="black", marker="|", linewidth=1.0, markersize=6, label=interval))
+    if any(panel.planned for panel in panels):
+        found.append(Line2D([], [], color="black", linewidth=1.6, label=PLANNED))
+    return found
+
+
+def handle(panel: Panel, name: str, width: float) -> Artist:
+    """The line or patch that stands for a name in the legend; `width` is that of its line, in points."""
+    style = panel.style(name)
+    if panel.kind == "lines":
+        return Line2D([], [], color=style.color, linestyle=style.dash, marker=style.marker, linewidth=width, label=name)  # type: ignore[arg-type]
+    edge = "white" if style.hatch else "black"
+    return Patch(facecolor=style.color, hatch=style.hatch, edgecolor=edge, linewidth=0.5, label=name)
+
+
+COLUMNS = (
+    "panel", "quantity", "x_axis", "x", "method", "statistic", "value", "interval_low", "interval_high", "interval",
+    "draws", "paper", "planned", "drawn_values",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class PointRow:
+    """A point of a figure. `paper` is the value that the paper prints for it, `planned` what a plan promises there."""
+
+    panel: str
+    quantity: str
+    x_axis: str
+    x: str | float
+    method: str
+    statistic: str
+    value: float | None
+    interval_low: float | None
+    interval_high: float | None
+    interval: str
+    draws: int
+    paper: float | None
+    planned: float | None
+    drawn_values: str
+
+
+def point_rows(panel: Panel) -> Iterator[PointRow]:
+    """All points of a panel, line by line; then the paper's values at places where we have no point."""
+    for name, points in panel.series.items():
+        paper, planned = panel.paper.get(name, {}), panel.planned.get(name, ())
+        for place, point in enumerate(points):
+            known = point.low is not None
+            yield PointRow(
+                panel=panel.title,
+                quantity=panel.ylabel,
+                x_axis=panel.xlabel,
+                x=panel.places[place],
+                method=name,
+                statistic="mean" if known else "single value",
+                value=None if isnan(point.value) else point.value,
+                interval_low=point.low,
+                interval_high=point.high,
+                interval=INTERVAL if known else "",
+                draws=len(point.draws),
+                paper=paper.get(panel.places[place]),
+                planned=planned[place] if planned else None,
+                drawn_values=" ".join(f"{value:.9g}" for value in point.draws),
+            )
+
+    for name, printed in panel.paper.items():
+        for x in [place for place in printed if place not in panel.places]:
+            where = (panel.title, panel.ylabel, panel.xlabel, x, name)
+            yield PointRow(*where, "", None, None, None, "", 0, printed[x], None, "")
+
+
+def write_points(path: Path, panels: Sequence[Panel]) -> None:
+    """Write all points of a figure's panels as CSV; the cell of a value that does not exist is empty."""
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(COLUMNS)
+        for panel in panels:
+            writer.writerows([getattr(row, column) for column in COLUMNS] for row in point_rows(panel))
+
 
 PANEL_INCHES, ALONE_INCHES = (4.6, 3.7), (6.6, 4.0)
 """Width and height of a panel that stands beside others, and of a single one."""
@@ -51,7 +337,7 @@ def save(path: Path, *panels: Panel) -> None:
         for suffix in (".png", ".svg"):
             canvas.savefig(path.with_name(path.name + suffix), dpi=150)
             canvas.set_layout_engine("none")
-        points.write(path.with_name(path.name + ".csv"), panels)
+        write_points(path.with_name(path.name + ".csv"), panels)
 
 
 def figure(panels: Sequence[Panel]) -> Canvas:

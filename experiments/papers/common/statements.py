@@ -1,4 +1,7 @@
-"""Sentences of a paper about its figures, compared with our values. This file alone decides what holds and differs."""
+"""Tables of a figure's values: a row for each line, a column for each place.
+
+Sentences of a paper about its figures, compared with our values. This file alone decides what holds and differs.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,25 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
+
+
+def value_table(title: str, axis: str, places: Sequence[object], values: Mapping[str, Sequence[float | None]]) -> Table:
+    """A table with a row for each name and a column for each place; `axis` is the heading of the names."""
+    table = Table(title=title, box=SIMPLE_HEAD, show_edge=False, padding=0)
+    table.add_column(axis, min_width=20)
+    for place in places:
+        table.add_column(str(place), justify="right", no_wrap=True)
+    for name, found in values.items():
+        table.add_row(name, *map(number, found))
+    return table
+
+
+def number(value: float | None) -> str:
+    """A value with three digits, or all that it has before the point; "-" for None."""
+    return "-" if value is None else f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
 
 ABOUT = 0.1
 """A value is about the paper's if it differs by at most this share of it."""

@@ -13,11 +13,10 @@ from statistics import fmean
 from rich.console import Console
 
 from inakit.experiments.papers.common.estimates import Estimate, estimate
-from inakit.experiments.sweeps import one_trial
-from inakit.experiments.sweeps.code_version import ROOT, code_version
+from inakit.experiments.sweeps import trial as one_trial
 from inakit.experiments.sweeps.engines import Loky
-from inakit.experiments.sweeps.kept import Finished, Kept
 from inakit.experiments.sweeps.run_trials import run_trials
+from inakit.experiments.sweeps.trial import ROOT, Finished, Kept, code_version
 from inakit.planner.registry import OWN
 from inakit.topo.errors import RunError
 from inakit.traffic.measure.verdict import VALID

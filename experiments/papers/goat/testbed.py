@@ -8,18 +8,18 @@ from math import inf
 
 import numpy as np
 
-from inakit.experiments.papers.common.own_planners import own_planners
+from inakit.experiments.papers.common.figure import own_planners
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
-from inakit.planner.methods.goat.method import GoatOptions
+from inakit.planner.methods.goat.goat import GoatOptions
 from inakit.planner.registry import METHODS
 from inakit.planner.trees.under_policy import with_policy
+from inakit.traffic.closed_loop import ClosedLoop, ReliableOptions
+from inakit.traffic.endpoints.sending import WorkerOptions
 from inakit.traffic.endpoints.streams import StreamLayout
-from inakit.traffic.endpoints.worker_options import WorkerOptions
 from inakit.traffic.faults.endpoint_faults import with_shares
-from inakit.traffic.runs.closed_loop import ClosedLoop, ReliableOptions
 from inakit.traffic.sockets.ports import Ports
-from inakit.traffic.wire.frames import FRAGMENT
+from inakit.traffic.wire.packet_format import FRAGMENT
 
 SUB_MODELS = 16
 ESA_PRIORITY = 16

@@ -1,4 +1,10 @@
-"""INARouting's two published instances: the relaxation rounded, re-routed, and its integer program with HiGHS.
+"""INARouting's two published instances: 8 jobs of 7 workers and a PS on 64 servers, drawn with seed 42.
+
+The public code draws each job's servers by `random.Random(42)`: 8 of those left, then a shuffle whose first is the PS.
+In the leaf-spine it draws from the names in alphabetical order, in the fat-tree in the order of their numbers. Drawn in
+this way the jobs are those of its files. Every link has 200 Gbit/s, and every switch sums 200 Gbit/s.
+
+INARouting's two published instances: the relaxation rounded, re-routed, and its integer program with HiGHS.
 
 Totals are max-min fair, as the published evaluation has them; the program maximises fair shares, which are a little
 less. Its time limit is 10 minutes, or 20 s with --quick.
@@ -6,6 +12,7 @@ less. Its time limit is 10 minutes, or 20 s with --quick.
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,21 +20,79 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.table import Table
 
-from inakit.experiments.papers.common.drawing import save
+from inakit.experiments.papers.common.drawing import BARS, Panel, Printed, save
 from inakit.experiments.papers.common.estimates import exact
 from inakit.experiments.papers.common.figure import Request
-from inakit.experiments.papers.common.panels import BARS, Panel, Printed
 from inakit.experiments.papers.common.statements import Statement, is_above, table_of
-from inakit.experiments.papers.inarouting.setting import INSTANCES, PUBLISHED_GBPS, instance
-from inakit.experiments.styles.method_styles import categories
-from inakit.planner.core.solving import SolverOptions, SolverOutcome
-from inakit.planner.methods.inarouting.method import judged
-from inakit.planner.methods.inarouting.model import build, extract
-from inakit.planner.methods.inarouting.rerouting import rerouted, total_rates
-from inakit.planner.methods.inarouting.rounding import relax_and_round
-from inakit.planner.methods.inarouting.routes import Network, NextHops, network_of
-from inakit.planner.solvers.solve import solve
+from inakit.experiments.report.method_styles import categories
+from inakit.planner.core.plan import SolverOptions, SolverOutcome
+from inakit.planner.core.problem import Job, Problem
+from inakit.planner.methods.inarouting import (
+    Network,
+    NextHops,
+    build,
+    extract,
+    judged,
+    network_of,
+    relax_and_round,
+    rerouted,
+    total_rates,
+)
+from inakit.planner.solvers import solve
+from inakit.topo.errors import unknown_name
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.generators import fat_tree, leaf_spine
+from inakit.topo.fabric.variations import with_aggregators
 from inakit.traffic.measure.verdict import VALID, Verdict
+from inakit.traffic.wire.packet_format import FRAGMENT
+
+RATE_BPS = 200e9
+JOBS, SERVERS_PER_JOB, SEED = 8, 8, 42
+GRADIENT_BYTES = 548_000
+"""Routes do not depend on it; the published instances have none."""
+
+INSTANCES = ("leaf-spine", "fat-tree")
+PUBLISHED_GBPS = {
+    "leaf-spine": {"INARouting-Relax": 866.67, "INARouting-Opt": 900.0},
+    "fat-tree": {"INARouting-Relax": 475.0, "INARouting-Opt": 533.33},
+}
+"""The totals that the public code's evaluation (water-filling) gives of the routes in its results. The fat-tree's
+second is that of routes on which two jobs' gradients go round in cycles between an aggregation and a core switch."""
+
+
+def instance(name: str) -> Problem:
+    """One of the published instances. Raises `InputError` for an unknown name."""
+    if name not in INSTANCES:
+        raise unknown_name("INARouting's instance", name, INSTANCES)
+    fabric = with_aggregators(fabric_of(name), rate_bps=RATE_BPS)
+    hosts = [host.name for host in fabric.hosts]
+    return Problem(fabric, drawn_jobs(sorted(hosts) if name == "leaf-spine" else hosts), FRAGMENT)
+
+
+def fabric_of(name: str) -> Fabric:
+    """The fabric of an instance: 8 spines, 8 leaves and 64 servers, or a fat-tree with k = 4 and 8 servers per edge."""
+    if name == "leaf-spine":
+        return leaf_spine(8, 8, 8, capacity_bps=RATE_BPS)
+    return fat_tree(4, hosts_per_edge=8, capacity_bps=RATE_BPS)
+
+
+def drawn_jobs(hosts: Sequence[str]) -> tuple[Job, ...]:
+    """The jobs, drawn from the hosts in this order."""
+    draw, left, jobs = random.Random(SEED), list(hosts), []
+    for number in range(1, JOBS + 1):
+        drawn = draw.sample(left, SERVERS_PER_JOB)
+        left = [host for host in left if host not in drawn]
+        server, *workers = shuffled(draw, drawn)
+        jobs.append(Job(number, tuple(workers), (server,), GRADIENT_BYTES))
+    return tuple(jobs)
+
+
+def shuffled(draw: random.Random, items: Sequence[str]) -> list[str]:
+    """The items in an order that is drawn."""
+    found = list(items)
+    draw.shuffle(found)
+    return found
+
 
 LIMIT_S, QUICK_LIMIT_S = 600.0, 20.0
 ROUNDED, REROUTED, PROGRAM = "rounded", "rounded and re-routed", "integer program"

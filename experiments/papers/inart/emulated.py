@@ -1,10 +1,16 @@
-"""InArt's Figures 8 to 13 by real packets: planned and measured values beside the paper's.
+"""One plan on the emulated network as a result of a sweep, and what several such results say together.
+
+Sizes and rates are those of whole frames, as tcpreplay counts them in the paper.
+
+InArt's Figures 8 to 13 by real packets: planned and measured values beside the paper's.
 
 All figures are views of the same runs, one for each scheme at each place, which are kept in the folder
 `inart-emulated-trials`: a figure runs only what is missing there. The paper emulates a thousandth of its rates and
 sizes, and so does the kit unless the request says `--scale 1`; tables and pictures have the values at a thousandth.
 Where this machine does not carry the rates the network is slowed down; in virtual time it never is, and the runs are in
 `inart-virtual-trials`.
+
+InArt's second phase by real packets: when background traffic comes, the same split gets new routes (section 4.1).
 """
 
 from __future__ import annotations
@@ -12,36 +18,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import product
+from io import StringIO
+from itertools import pairwise, permutations, product
 from math import ceil
 from pathlib import Path
+from statistics import fmean
 
 from rich.console import Console
 from rich.table import Table
 
 from inakit.experiments.emulate.defaults import rate_words
+from inakit.experiments.emulate.emulate import Emulation
+from inakit.experiments.emulate.emulate import run as run_emulation
+from inakit.experiments.faults import FaultPlan
 from inakit.experiments.papers.common import statements
-from inakit.experiments.papers.common.drawing import save
-from inakit.experiments.papers.common.emulated_runs import kind_of
+from inakit.experiments.papers.common.drawing import BARS, Panel, save
+from inakit.experiments.papers.common.emulated_runs import EmulatedRun, is_near, kind_of, run_emulated
 from inakit.experiments.papers.common.estimates import Estimate, exact
-from inakit.experiments.papers.common.figure import Request
-from inakit.experiments.papers.common.own_planners import own_planners
-from inakit.experiments.papers.common.statements import Statement
+from inakit.experiments.papers.common.figure import Request, own_planners
+from inakit.experiments.papers.common.statements import Statement, number
 from inakit.experiments.papers.common.sweep import Measured, Result, Trial, sweep
-from inakit.experiments.papers.common.value_tables import number
-from inakit.experiments.papers.inart import runs as inart_runs
-from inakit.experiments.papers.inart.charts import (
-    HETEROGENEOUS,
-    HOMOGENEOUS,
-    FigurePoint,
-    InartFigure,
-    Seen,
-    figure_of,
-    labels,
-    panel,
-    said,
-)
-from inakit.experiments.papers.inart.runs import QUANTITIES, conclusion, gradient_bytes, in_iterations, verdict
 from inakit.experiments.papers.inart.setting import (
     ATP,
     HIGH_BPS,
@@ -52,10 +48,101 @@ from inakit.experiments.papers.inart.setting import (
     MODELS,
     ONE,
     SETTINGS,
+    drawn_problem,
     planned_by,
 )
-from inakit.experiments.papers.inart.simulated import WORKERS
+from inakit.experiments.papers.inart.simulated import (
+    HETEROGENEOUS,
+    HOMOGENEOUS,
+    WORKERS,
+    FigurePoint,
+    InartFigure,
+    Seen,
+    figure_of,
+    labels,
+    panel,
+    said,
+)
+from inakit.experiments.report.method_styles import categories
 from inakit.experiments.run.dilation import slowed_problem
+from inakit.experiments.run.outcome import measured_figures, planned_figures
+from inakit.experiments.run.record import RunRecord
+from inakit.planner.core.evaluate import evaluate
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.install.fault_entries import Flow
+from inakit.planner.methods.inart.residual import background_of_flows, residual
+from inakit.planner.registry import find_method
+from inakit.planner.replan import rate_bps, rate_left_bps, with_rate
+from inakit.planner.trees.headroom import with_room_for_results
+from inakit.traffic.measure.measured import Iteration
+from inakit.traffic.measure.verdict import VALID, Verdict, worst_of
+from inakit.traffic.wire.packet_format import FRAGMENT
+
+FILLED = 0.97
+"""The share of the planned rates at which workers send: the queue of a full link would never get shorter."""
+QUANTITIES = ("sending_rate_bps", "communication_time_s", "ps_ingress_bytes")
+FORESEEN = "planned_"
+"""The prefix of a quantity's name in a result that stands for its planned value."""
+
+
+def gradient_bytes(frame_bytes: float) -> int:
+    """The size of a gradient whose frames have so many bytes in all."""
+    return round(frame_bytes / FRAGMENT.wire_bytes) * 4 * FRAGMENT.values
+
+
+def emulate_plan(name: str, problem: Problem, plan: Plan, trial: Trial, switch: str, results: Path) -> Result:
+    """Run a plan, which gets room for results, in a run folder of its own; its planned and measured quantities."""
+    plan = with_room_for_results(problem, plan)
+    plan = with_rate(plan, FILLED * rate_bps(plan))
+    quiet = Console(file=StringIO())
+    done = run_emulated(name, [EmulatedRun("run", problem, plan, trial)], Request(results, switch=switch), quiet)
+    (outcome,) = done.outcomes
+    planned = planned_figures(evaluate(problem, plan))
+    measured = measured_figures(outcome.measured, outcome.monitor)
+    return {
+        **{FORESEEN + quantity: planned[quantity] for quantity in QUANTITIES},
+        **{quantity: measured[quantity] for quantity in QUANTITIES},
+        "iteration_s": iteration_s(outcome.measured.iterations),
+        "exact": int(bool(measured["exact"])),
+        "verdict": outcome.verdict,
+        "folder": done.folder.path.name,
+    }
+
+
+def iteration_s(iterations: Sequence[Iteration]) -> float:
+    """The mean time from the start of an iteration to the start of the next; 0 if there is only one."""
+    starts = [iteration.started_s for iteration in iterations]
+    return fmean(later - earlier for earlier, later in pairwise(starts)) if len(starts) > 1 else 0.0
+
+
+def in_iterations(problem: Problem, number: int, compute_s: float = 0.0) -> Problem:
+    """The problem with `number` iterations of its jobs, each of which begins with computing for `compute_s`."""
+    jobs = (replace(job, iterations=number, compute_s=compute_s) for job in problem.jobs)
+    return replace(problem, jobs=tuple(jobs))
+
+
+def deviation(result: Result) -> float:
+    """The measured sending rate over the planned one, less 1."""
+    return float(result["sending_rate_bps"]) / float(result[f"{FORESEEN}sending_rate_bps"]) - 1
+
+
+def verdict(results: Sequence[Result]) -> str:
+    """The worst verdict of the runs; DIFFERS if all are valid but not all have their planned rates."""
+    near = all(is_near(float(r["sending_rate_bps"]), float(r[f"{FORESEEN}sending_rate_bps"])) for r in results)
+    return worst_of([*(str(result["verdict"]) for result in results), VALID if near else Verdict.DIFFERS])
+
+
+def conclusion(results: Sequence[Result]) -> str:
+    """A sentence about all runs: how many are valid and exact, and how far a rate is off at most."""
+    valid = sum(result["verdict"] == VALID for result in results)
+    exact = sum(int(result["exact"]) for result in results)
+    farthest = max(map(deviation, results), key=abs)
+    return (
+        f"{len(results)} runs: {valid} valid, {exact} with exact sums; "
+        f"the measured rate farthest from the planned one is off by {farthest:+.1%}"
+    )
+
 
 EMULATED = (INART, ONE, ATP, LBMM)
 EMULATED_SCALE = 1 / 1000
@@ -123,7 +210,7 @@ def emulate(trial: Trial, switch: str, results: Path) -> Result:
     problem, plan = scheme.plan(setting, int(trial["workers"]), 0, gradient_bytes(size))
     problem = in_iterations(slowed_problem(problem, times), ceil(LEAST_BYTES / size))
     plan = plan.with_rates_times(times)
-    return inart_runs.emulate(f"inart-{kind_of(switch)}", problem, plan, trial, switch, results)
+    return emulate_plan(f"inart-{kind_of(switch)}", problem, plan, trial, switch, results)
 
 
 @dataclass(frozen=True)
@@ -147,7 +234,7 @@ class Runs:
 
     def planned(self, places: Sequence[FigurePoint]) -> dict[str, list[float]]:
         """The planned quantity of each scheme at each place."""
-        return {scheme: [self.value(scheme, point, inart_runs.FORESEEN) for point in places] for scheme in emulated()}
+        return {scheme: [self.value(scheme, point, FORESEEN) for point in places] for scheme in emulated()}
 
     def table(self, places: Sequence[FigurePoint]) -> Table:
         """A row for each run."""
@@ -164,6 +251,49 @@ class Runs:
     def cells(self, scheme: str, point: FigurePoint) -> tuple[str, ...]:
         """The cells of a run's row: paper, planned, measured, measured over planned, verdict."""
         paper = self.figure.paper.get(scheme) if point == self.figure.at else None
-        planned, measured = self.value(scheme, point, inart_runs.FORESEEN), self.value(scheme, point)
+        planned, measured = self.value(scheme, point, FORESEEN), self.value(scheme, point)
         judged = str(self.measured.result(trial(scheme, point, self.scale))["verdict"])
         return number(paper), number(planned), number(measured), f"{measured / planned:.1%}", judged
+
+
+PLANNER = "inart-forest"
+BACKGROUND_BPS = 15e6
+"""The rate of the background traffic, on links of 20 Mbit/s."""
+
+
+def replanned(console: Console, request: Request) -> str:
+    """Measure the plan alone, then beside the traffic, then the new plan; VALID if the new one has its planned rate."""
+    problem = in_iterations(drawn_problem(SETTINGS["homogeneous"], 10, 0), 5)
+    flow = worst_flow(problem, find_method(PLANNER).plan(problem))
+    console.print(f"background traffic: {flow.rate_bps / 1e6:g} Mbit/s from {flow.source} to {flow.destination}")
+    document = {"background": [{"from": flow.source, "to": flow.destination, "rate": flow.rate_bps}]}
+    alone = Emulation(problem, (PLANNER,), request.switch, results=request.results)
+    beside = replace(alone, faults=FaultPlan(document, background=(flow,)), replan=True)
+    records = [run_emulation(emulation, console) for emulation in (alone, beside)]
+    old, new = (entry["measured"]["sending_rate_bps"] / 1e6 for entry in records[-1].planners.values())
+    planned = records[-1].planners[f"{PLANNER}-replanned"]["planned"]["sending_rate_bps"] / 1e6
+    save(request.results / "inart-replan", phases_panel(records))
+    console.print(f"beside the traffic old routes carry {old:.2f} Mbit/s, new ones {new:.2f} of {planned:.2f} planned")
+    verdict = VALID if is_near(new, planned) and new > old else Verdict.DIFFERS
+    return worst_of([*(record.verdict for record in records), verdict])
+
+
+def phases_panel(records: Sequence[RunRecord]) -> Panel:
+    """Bars of the measured rates in the three phases, with the planned ones."""
+    alone, beside, again = (entry for record in records for entry in record.planners.values())
+    phases = {"alone": alone, "beside traffic, old routes": beside, "beside traffic, new routes": again}
+    rates = {name: [exact(entry["measured"]["sending_rate_bps"] / 1e6)] for name, entry in phases.items()}
+    planned = {name: [entry["planned"]["sending_rate_bps"] / 1e6] for name, entry in phases.items()}
+    return Panel(BARS, [PLANNER], rates, "", "sending rate (Mbit/s)", planned=planned, styles=categories(phases))
+
+
+def worst_flow(problem: Problem, plan: Plan) -> Flow:
+    """The background flow that leaves the plan the smallest rate, between hosts without a job, one in each rack."""
+    busy = {host for job in problem.jobs for host in (*job.workers, *job.servers)}
+    idle = {problem.fabric.tor_of(host.name): host.name for host in problem.fabric.hosts if host.name not in busy}
+    flows = [Flow(source, destination, BACKGROUND_BPS) for source, destination in permutations(idle.values(), 2)]
+
+    def left(flow: Flow) -> float:
+        return rate_left_bps(residual(problem.fabric, background_of_flows(problem, plan, [flow])), plan)
+
+    return min(flows, key=left)

@@ -10,23 +10,22 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from inakit.experiments.papers.common.own_planners import own_planners
+from inakit.experiments.papers.common.figure import own_planners
 from inakit.experiments.papers.common.sweep import Result, Trial
 from inakit.planner.core.check import check
+from inakit.planner.core.loads import flow_counts
 from inakit.planner.core.method import Options
-from inakit.planner.core.plan import Plan
+from inakit.planner.core.plan import Plan, SolverOptions
 from inakit.planner.core.problem import Job, Problem
-from inakit.planner.core.rates.loads import flow_counts
-from inakit.planner.core.solving import SolverOptions
-from inakit.planner.methods.inart.method import InartOptions
+from inakit.planner.methods.inart.inart import InartOptions
+from inakit.planner.methods.inart.inart_forest import InartForestOptions, plan_trees
 from inakit.planner.methods.inart.relaxation import relax
-from inakit.planner.methods.inart.several_trees import InartForestOptions, plan_trees
 from inakit.planner.registry import METHODS
 from inakit.planner.trees.summed_once import split_equally
-from inakit.topo.fabric.clos import fat_tree
 from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.generators import fat_tree
 from inakit.topo.fabric.variations import with_aggregators, with_capacities
-from inakit.traffic.wire.frames import FRAGMENT
+from inakit.traffic.wire.packet_format import FRAGMENT
 
 LINK_BPS, LOW_BPS, HIGH_BPS = 20e6, 10e6, 30e6
 SERVER_BPS, SWITCH_BPS = 20e6, 9e6

@@ -19,22 +19,18 @@ from rich.console import Console
 
 from inakit.experiments.emulate.defaults import rate_words
 from inakit.experiments.papers.common import statements
-from inakit.experiments.papers.common.drawing import save
+from inakit.experiments.papers.common.drawing import LINES, Panel, Printed, Values, save
 from inakit.experiments.papers.common.emulated_runs import kind_of, name_in_world
 from inakit.experiments.papers.common.estimates import exact
-from inakit.experiments.papers.common.figure import Request
-from inakit.experiments.papers.common.own_planners import own_planners
-from inakit.experiments.papers.common.panels import LINES, Panel, Printed, Values
-from inakit.experiments.papers.common.statements import Statement
+from inakit.experiments.papers.common.figure import Request, own_planners
+from inakit.experiments.papers.common.statements import Statement, value_table
 from inakit.experiments.papers.common.sweep import Result, Trial, sweep
-from inakit.experiments.papers.common.value_tables import table_of
-from inakit.experiments.papers.inart import runs as inart_runs
-from inakit.experiments.papers.inart.runs import conclusion, gradient_bytes, in_iterations, verdict
+from inakit.experiments.papers.inart.emulated import conclusion, emulate_plan, gradient_bytes, in_iterations, verdict
 from inakit.experiments.papers.inart.setting import MODELS
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.registry import find_method
 from inakit.topo.fabric.generators import inart_testbed
-from inakit.traffic.wire.frames import FRAGMENT
+from inakit.traffic.wire.packet_format import FRAGMENT
 
 LBMM_BPS = 15.4e6
 LINK_BPS = 6 * LBMM_BPS / (4 / 3)
@@ -86,7 +82,7 @@ def run(name: str, console: Console, request: Request) -> str:
     printed = dict(zip(SCHEMES, view.paper, strict=True))
     beside: dict[str, list[float | None]] = {scheme: [*found, printed.get(scheme)] for scheme, found in values.items()}
     title = f"InArt, Figure {name[3:]}, {kind}, VGG19: {view.what}"
-    console.print(table_of(title, "workers", [*counts, "6, the paper"], beside))
+    console.print(value_table(title, "workers", [*counts, "6, the paper"], beside))
     results = list(measured.results.values())
     console.print(conclusion(results), highlight=False)
     console.print(f"links of {rate_words(LINK_BPS)} with 1/1000 of the paper's rates and sizes", highlight=False)
@@ -128,7 +124,7 @@ def emulate(trial: Trial, switch: str, results: Path) -> Result:
     """Run a scheme on the emulated testbed."""
     problem = testbed(int(trial["workers"]))
     plan = find_method(SCHEMES.get(str(trial["scheme"]), str(trial["scheme"]))).plan(problem)
-    return inart_runs.emulate("inart-testbed", problem, plan, trial, switch, results)
+    return emulate_plan("inart-testbed", problem, plan, trial, switch, results)
 
 
 def testbed(workers: int) -> Problem:

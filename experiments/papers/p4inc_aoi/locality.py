@@ -1,4 +1,8 @@
-"""P4INC-AOI's Figure 2 by real packets: what crosses between units when a job's workers share one, and otherwise.
+"""The parts of P4INC-AOI's Figure 2: jobs placed inside units or over two, with and without INC.
+
+The bytes that cross between units: by plan, as the kernel counts them, and what they say of the paper's claim.
+
+P4INC-AOI's Figure 2 by real packets: what crosses between units when a job's workers share one, and otherwise.
 
 A unit is a programmable switch and its servers; an all-optical interconnect (AOI) joins units (section III). For jobs
 whose workers share a unit the switch replaces the PS, "thus no connection needs to be set up through the AOI". So not
@@ -8,23 +12,174 @@ unit.
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 
 from rich.console import Console
+from rich.table import Table
 
-from inakit.experiments.papers.common.drawing import save
-from inakit.experiments.papers.common.emulated_runs import run_emulated
-from inakit.experiments.papers.common.figure import Request
-from inakit.experiments.papers.common.own_planners import leave_out
-from inakit.experiments.papers.p4inc_aoi.crossings import Crossing, crossing, crossings_table, judgement, panel
-from inakit.experiments.papers.p4inc_aoi.placements import (
-    GRADIENT_BYTES,
-    QUICK_GRADIENT_BYTES,
-    QUICK_SCENES,
-    SCENES,
-    emulated_runs,
-)
+from inakit.experiments.papers.common.drawing import BARS, Panel, save
+from inakit.experiments.papers.common.emulated_runs import EmulatedRun, run_emulated
+from inakit.experiments.papers.common.estimates import exact
+from inakit.experiments.papers.common.figure import Request, leave_out
+from inakit.experiments.report.method_styles import categories
+from inakit.experiments.run.console import NARROW
+from inakit.experiments.run.outcome import Outcome
+from inakit.experiments.run.printed_report import VERDICT_STYLES
+from inakit.planner.core.fragment_ranges import fragment_ranges
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.policies import DEFAULT_POLICY
+from inakit.planner.core.problem import Job, Problem
+from inakit.planner.registry import find_method
+from inakit.planner.trees.headroom import with_room_for_results
+from inakit.planner.trees.under_policy import with_policies
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.generators import units
 from inakit.traffic.measure.verdict import VALID, Verdict
+from inakit.traffic.wire.packet_format import FRAGMENT
+
+CAPACITY_BPS = 5e6
+GRADIENT_BYTES, QUICK_GRADIENT_BYTES = 548_000, 64_000
+IN_NETWORK = "p4inc-aoi"
+Placement = Mapping[int, tuple[tuple[str, ...], str]]
+"""By the number of a job, its workers and its PS."""
+COMPACT: Placement = {
+    1: (("u1h1", "u1h2"), "u3h1"),
+    2: (("u1h3", "u1h4"), "u3h2"),
+    3: (("u2h1", "u2h2", "u2h3", "u2h4"), "u4h1"),
+}
+"""Figures 2b and 2d: the workers of each job share a unit. PSs are in units 3 and 4."""
+FRAGMENTED: Placement = {
+    1: (("u1h1", "u1h2"), "u3h1"),
+    2: (("u2h1", "u2h2"), "u3h2"),
+    3: (("u1h3", "u1h4", "u2h3", "u2h4"), "u4h1"),
+}
+"""Figures 2a and 2c: job 3 has workers in units 1 and 2."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A part of Figure 2: where the jobs are, and the planner. `claim` says whether nothing may cross."""
+
+    title: str
+    placement: Placement
+    planner: str
+    claim: bool
+
+
+SCENES = {
+    "compact": Scene("2d: inside units, INC", COMPACT, "atp-tor", claim=True),
+    "fragmented": Scene("2c: job 3 over two, INC", FRAGMENTED, "atp-tor", claim=False),
+    "compact-no-inc": Scene("2b: inside units", COMPACT, "lbmm", claim=False),
+    "fragmented-no-inc": Scene("2a: job 3 over two", FRAGMENTED, "lbmm", claim=False),
+}
+"""Planner `atp-tor` sums at the workers' own switches and nowhere else, as the paper's INC; `lbmm` sums nowhere."""
+QUICK_SCENES = {name: scene for name, scene in SCENES.items() if scene.planner == "atp-tor"}
+
+
+def problem_of(placement: Placement, gradient_bytes: int) -> Problem:
+    """The jobs of a placement on four units."""
+    jobs = (Job(number, workers, (server,), gradient_bytes) for number, (workers, server) in placement.items())
+    return Problem(units(capacity_bps=CAPACITY_BPS), tuple(jobs), FRAGMENT)
+
+
+def plan_of(problem: Problem, planner: str) -> Plan:
+    """The planner's trees, where those inside a unit have their root there and others at the PS (section III)."""
+    plan = with_room_for_results(problem, find_method(planner).plan(problem))
+    summed = {shard.job for shard in plan.shards for tree in shard.trees if tree.aggregators}
+    local = {job.number for job in problem.jobs if len({problem.fabric.tor_of(host) for host in job.workers}) == 1}
+    in_network = summed & local
+    policies = {job.number: IN_NETWORK if job.number in in_network else DEFAULT_POLICY for job in problem.jobs}
+    return with_policies(problem, plan, policies)
+
+
+def emulated_runs(scenes: Mapping[str, Scene], gradient_bytes: int) -> Iterator[EmulatedRun]:
+    """A run for each part of the figure."""
+    for name, scene in scenes.items():
+        problem = problem_of(scene.placement, gradient_bytes)
+        yield EmulatedRun(name, problem, plan_of(problem, scene.planner), {"figure": scene.title})
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """The bytes on circuits between units in both directions, as planned and as measured during the whole run.
+
+    `circuits` are those that carried any. The communication time is that of the slowest job.
+    """
+
+    scene: str
+    planned_bytes: int
+    measured_bytes: int
+    circuits: tuple[str, ...]
+    communication_time_s: float
+    verdict: str
+
+
+def crossing(run: EmulatedRun, outcome: Outcome) -> Crossing:
+    """A run's crossing by the kernel's counters of every circuit's two interfaces, which count bytes of any kind."""
+    fabric, ports = run.problem.fabric, outcome.monitor.watched.ports
+    sent = {
+        (a, b): outcome.monitor.after.interfaces[ports[a][fabric.port_numbers[a, b]]].sent_bytes
+        for a, b in between_units(fabric)
+    }
+    return Crossing(
+        scene=run.name,
+        planned_bytes=planned_crossing(run),
+        measured_bytes=sum(sent.values()),
+        circuits=tuple(sorted({"-".join(sorted(circuit)) for circuit, count in sent.items() if count})),
+        communication_time_s=max(iteration.communication_time_s for iteration in outcome.measured.iterations),
+        verdict=outcome.verdict,
+    )
+
+
+def between_units(fabric: Fabric) -> Iterator[tuple[str, str]]:
+    """The directed links of all circuits, both directions of each."""
+    for link in fabric.links:
+        if link.optical:
+            yield from ((link.a, link.b), (link.b, link.a))
+
+
+def planned_crossing(run: EmulatedRun) -> int:
+    """The bytes that cross by plan: each fragment once on every circuit of its branch, and of its result's way back."""
+    problem, circuits = run.problem, set(between_units(run.problem.fabric))
+    ranges, packets = fragment_ranges(problem, run.plan), 0
+    for shard in run.plan.shards:
+        for tree in shard.trees:
+            gradients = [link for branch in tree.branches for link in branch.links]
+            results = [(parent, node) for node, parent in tree.result_parents.items()]
+            packets += len(ranges[shard.job, tree.number]) * sum(link in circuits for link in gradients + results)
+    return packets * problem.fragment.wire_bytes
+
+
+def judgement(crossed: int, verdict: str) -> str:
+    """A sentence: whether the claim holds, given the bytes that crossed where none should."""
+    if not crossed:
+        return "[green]the claim holds[/]: of jobs inside units nothing at all crossed"
+    if verdict == VALID:
+        return f"[bold red]the claim does not hold[/]: of jobs inside units {crossed:,} bytes crossed"
+    return f"[bold yellow]no result[/]: {crossed:,} bytes crossed, but the emulation was overloaded"
+
+
+def panel(found: Sequence[Crossing]) -> Panel:
+    """Bars of what crossed between units, with the planned values."""
+    scenes = [SCENES[each.scene].title.replace(": ", ":\n") for each in found]
+    series = {"measured": [exact(each.measured_bytes / 1e3) for each in found]}
+    planned = {"measured": [each.planned_bytes / 1e3 for each in found]}
+    return Panel(BARS, scenes, series, "", "between units (kB)", planned=planned, styles=categories(series))
+
+
+def crossings_table(found: Sequence[Crossing]) -> Table:
+    """A row for each part of the figure."""
+    table = Table(title="P4INC-AOI, Figure 2: between units", **NARROW)
+    table.add_column("", no_wrap=True)
+    for heading in ("planned\n(bytes)", "measured\n(bytes)", "circuits\nused", "comm. time\n(ms)"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    for each in found:
+        figures = (each.planned_bytes, each.measured_bytes, len(each.circuits), round(1e3 * each.communication_time_s))
+        style = VERDICT_STYLES.get(each.verdict, "bold yellow")
+        table.add_row(SCENES[each.scene].title, *(f"{figure:,}" for figure in figures), f"[{style}]{each.verdict}[/]")
+    return table
 
 
 def run(console: Console, request: Request) -> str:

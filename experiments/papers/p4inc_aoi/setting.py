@@ -1,12 +1,29 @@
-"""The setting of P4INC-AOI's simulations: 64 units of 64 servers, jobs and their arrivals, the schemes' names."""
+"""The setting of P4INC-AOI's simulations: 64 units of 64 servers, jobs and their arrivals, the schemes' names.
+
+The schemes of P4INC-AOI's simulations, also under other readings of the text, and what one of them does.
+
+The reductions that P4INC-AOI's text gives: by how much one scheme is below another, and what ours are.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import isnan, nan
+from statistics import fmean
+
 import numpy as np
 
-from inakit.experiments.papers.common.sweep import Trial
-from inakit.planner.methods.p4inc_aoi.problem.system import DataCenter, Scheduling, Unit
-from inakit.planner.methods.p4inc_aoi.problem.traces import mapreduce, place, training
+from inakit.experiments.papers.common.drawing import BARS, Panel, Printed
+from inakit.experiments.papers.common.estimates import MISSING, Estimate, estimate
+from inakit.experiments.papers.common.sweep import Measured, Result, Trial
+from inakit.experiments.report.method_styles import categories
+from inakit.planner.methods.p4inc_aoi.online import FirstCome, Policy, TimeWindow
+from inakit.planner.methods.p4inc_aoi.optical_system import DataCenter, Scheduling, Unit
+from inakit.planner.methods.p4inc_aoi.schedule import figures
+from inakit.planner.methods.p4inc_aoi.schedulers import Scheduler, slot_by_slot
+from inakit.planner.methods.p4inc_aoi.traces import mapreduce, place, training
+from inakit.planner.registry import find_scheduler
 
 GIGA = 1e9
 SERVERS, PORTS, PORT_BPS, STEP_BPS, INC_JOBS = 64, 24, 40 * GIGA, 10 * GIGA, 4
@@ -44,3 +61,108 @@ def drawn(trial: Trial) -> Scheduling:
     found = center(int(trial["units"]), int(trial.get("ports", PORTS)), int(trial["inc"]), float(trial["slot_s"]))
     requests = TRACES[str(trial["kind"])](int(trial["jobs"]), float(trial["per_s"]) or None, draws)
     return Scheduling(found, place(requests, found, draws))
+
+
+def measure(trial: Trial) -> Result:
+    """Measure a trial: CT-BTI, reconfigured connections, mean JCT, and the seconds that scheduling took."""
+    problem = drawn(trial)
+    schedule = scheme_of(trial).schedule(problem)
+    found = figures(problem, schedule)
+    return {
+        "ct_bti_s": found.ct_bti_s,
+        "connections": found.connections,
+        "mean_jct_s": sum(found.jct_s.values()) / len(found.jct_s),
+        "seconds": schedule.outcome.seconds,
+    }
+
+
+READINGS: dict[str, Mapping[str, Policy]] = {
+    "a job takes all, nobody passes": {},
+    "a job takes all, others pass": {
+        "noINC-FCFS": FirstCome(inc=False, strict=False), "INC-FCFS": FirstCome(strict=False),
+    },
+    "40 Gbit/s per worker, nobody passes": {
+        "noINC-FCFS": FirstCome(inc=False, limit_bps=PORT_BPS), "INC-FCFS": FirstCome(limit_bps=PORT_BPS),
+    },
+    "what a slot needs, nobody passes": {
+        "noINC-FCFS": FirstCome(inc=False, fill=False), "INC-FCFS": FirstCome(fill=False),
+    },
+    "TW deals all there is": {"noINC-TW": TimeWindow(inc=False, fill=True), "INC-TW": TimeWindow(fill=True)},
+}  # fmt: skip
+"""Readings of what FCFS, or TW, may mean, each with the policies that it changes."""
+
+
+def scheme_of(trial: Trial) -> Scheduler:
+    """The scheme of a trial, with the policy that the trial's reading gives it."""
+    name = str(trial["scheme"])
+    policies = READINGS[str(trial["reading"])] if "reading" in trial else {}
+    if name in policies:
+        return Scheduler(str(trial["reading"]), slot_by_slot(name, policies[name]))
+    return find_scheduler(name)
+
+
+NAMES = {"connections": "AOI", "ct_bti_s": "CT-BTI", "total_jct_s": "JCT"}
+TrialOf = Callable[[str, int], Trial]
+"""The trial of a scheme and a seed."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """The text's percentage by which scheme `better` is below `worse`, averaged over a figure's places."""
+
+    metric: str
+    better: str
+    worse: str
+    paper: float
+
+    @property
+    def name(self) -> str:
+        """The claim in the figures: "INC-TW to noINC-TW, AOI"."""
+        return f"{self.better} to {self.worse}, {NAMES[self.metric]}"
+
+    def estimate(self, measured: Measured, points: Sequence[TrialOf], seeds: range) -> Estimate:
+        """Our mean reduction in percent; its interval is over the seeds, of which each has a mean over the places.
+
+        It is missing where `worse` is 0 at every place.
+        """
+        value = self.ours(measured, points, seeds)
+        if isnan(value):
+            return MISSING
+        found = estimate([self.ours(measured, points, range(seed, seed + 1)) for seed in seeds])
+        return replace(found.map(lambda mean: mean + value - found.value), draws=found.draws)
+
+    def ours(self, measured: Measured, points: Sequence[TrialOf], seeds: range) -> float:
+        """Our mean reduction in percent; NaN where `worse` is 0 at every place."""
+        reductions = []
+        for trial_of in points:
+            low, high = (
+                measured.mean(self.metric, [trial_of(scheme, seed) for seed in seeds])
+                for scheme in (self.better, self.worse)
+            )
+            if high:
+                reductions.append(100 * (1 - low / high))
+        return fmean(reductions) if reductions else nan
+
+
+FIGURE_8 = (
+    Claim("connections", "INC-FCFS", "noINC-FCFS", 55.4),
+    Claim("connections", "INC-TW", "noINC-TW", 50.3),
+    Claim("connections", "noINC-TW", "noINC-FCFS", 92.8),
+    Claim("connections", "INC-TW", "INC-FCFS", 91.7),
+    Claim("ct_bti_s", "noINC-TW", "noINC-FCFS", 86.8),
+    Claim("ct_bti_s", "INC-TW", "INC-FCFS", 85.6),
+)
+FIGURE_9 = (
+    Claim("connections", "INC-TW", "noINC-FCFS", 89.5),
+    Claim("ct_bti_s", "INC-TW", "noINC-FCFS", 72.6),
+)
+REDUCTION = "mean reduction"
+
+
+def reductions_panel(claims: Sequence[Claim], measured: Measured, points: Sequence[TrialOf], seeds: range) -> Panel:
+    """A bar for each reduction that the text gives, with the text's value."""
+    names = [claim.name for claim in claims]
+    ours = [claim.estimate(measured, points, seeds) for claim in claims]
+    paper: Printed = {REDUCTION: {name: claim.paper for name, claim in zip(names, claims, strict=True)}}
+    styles = categories([REDUCTION])
+    return Panel(BARS, names, {REDUCTION: ours}, "", "reduction (%)", "what the text gives", paper, styles=styles)

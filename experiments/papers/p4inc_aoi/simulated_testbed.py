@@ -9,20 +9,18 @@ from functools import partial
 from rich.console import Console
 from rich.table import Table
 
-from inakit.experiments.papers.common import drawing, statements, value_tables
+from inakit.experiments.papers.common import drawing, statements
+from inakit.experiments.papers.common import statements as value_tables
+from inakit.experiments.papers.common.drawing import LINES, Panel
 from inakit.experiments.papers.common.estimates import Series, means
-from inakit.experiments.papers.common.figure import Request
-from inakit.experiments.papers.common.own_planners import COMPARES_SCHEDULERS, leave_out
-from inakit.experiments.papers.common.panels import LINES, Panel
+from inakit.experiments.papers.common.figure import COMPARES_SCHEDULERS, Request, leave_out
 from inakit.experiments.papers.common.statements import Curves, Statement
 from inakit.experiments.papers.common.sweep import Measured, Result, Trial, sweep
-from inakit.experiments.papers.p4inc_aoi.claims import Claim, reductions_panel
-from inakit.experiments.papers.p4inc_aoi.setting import COMPARED
-from inakit.experiments.papers.p4inc_aoi.testbed_setting import MODELS, POLICIES, TESTBED, testbed_jobs
-from inakit.planner.methods.p4inc_aoi.online.slot_by_slot import Simulation
-from inakit.planner.methods.p4inc_aoi.problem.check_schedule import check
-from inakit.planner.methods.p4inc_aoi.problem.schedule import figures
-from inakit.planner.methods.p4inc_aoi.problem.system import Scheduling
+from inakit.experiments.papers.p4inc_aoi.setting import COMPARED, Claim, reductions_panel
+from inakit.experiments.papers.p4inc_aoi.testbed import MODELS, POLICIES, TESTBED, testbed_jobs
+from inakit.planner.methods.p4inc_aoi.online import Simulation
+from inakit.planner.methods.p4inc_aoi.optical_system import Scheduling
+from inakit.planner.methods.p4inc_aoi.schedule import check, figures
 from inakit.traffic.measure.verdict import VALID
 
 TESTBED_JOBS, TESTBED_SEEDS = (10, 20, 40, 60), 3
@@ -69,7 +67,7 @@ def run(figure: str, console: Console, request: Request) -> str:
             ]
             for scheme in COMPARED
         }
-        console.print(value_tables.table_of(f"{figure}, {model}: {label}", "jobs", TESTBED_JOBS, means(curves)))
+        console.print(value_tables.value_table(f"{figure}, {model}: {label}", "jobs", TESTBED_JOBS, means(curves)))
         console.print(reductions(figure, model, measured, seeds))
         panels.append(Panel(LINES, TESTBED_JOBS, curves, "jobs", label, model))
         points = [partial(testbed_trial, model, jobs) for jobs in TESTBED_JOBS]

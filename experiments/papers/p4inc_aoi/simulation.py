@@ -1,4 +1,6 @@
-"""P4INC-AOI's Figures 8 to 12: 64 units of 64 servers, up to 1,400 jobs; reconfigured connections and CT-BTI.
+"""Other readings of P4INC-AOI's text: the reductions of Figure 8 under each meaning of FCFS, TW and arrivals.
+
+P4INC-AOI's Figures 8 to 12: 64 units of 64 servers, up to 1,400 jobs; reconfigured connections and CT-BTI.
 
 What the paper leaves open is chosen as `NOTES.md` in this folder explains; `readings` measures what else it may mean.
 """
@@ -13,18 +15,70 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from inakit.experiments.papers.common import drawing, statements, value_tables
+from inakit.experiments.papers.common import drawing, statements
+from inakit.experiments.papers.common import statements as value_tables
+from inakit.experiments.papers.common.drawing import BARS, LINES, Panel, Place
 from inakit.experiments.papers.common.estimates import Series, means
-from inakit.experiments.papers.common.figure import Request
-from inakit.experiments.papers.common.own_planners import COMPARES_SCHEDULERS, leave_out
-from inakit.experiments.papers.common.panels import LINES, Panel
+from inakit.experiments.papers.common.figure import COMPARES_SCHEDULERS, Request, leave_out
 from inakit.experiments.papers.common.statements import Curves, Statement
 from inakit.experiments.papers.common.sweep import Measured, Trial, sweep
-from inakit.experiments.papers.p4inc_aoi.claims import FIGURE_8, FIGURE_9, Claim, reductions_panel
-from inakit.experiments.papers.p4inc_aoi.readings import QUICK_SEEDS, SEEDS
-from inakit.experiments.papers.p4inc_aoi.schemes import measure
-from inakit.experiments.papers.p4inc_aoi.setting import ARRIVALS, ARRIVALS_PER_S, COMPARED, DEFAULTS, OURS, RESULTS
+from inakit.experiments.papers.p4inc_aoi.setting import (
+    ARRIVALS,
+    ARRIVALS_PER_S,
+    COMPARED,
+    DEFAULTS,
+    FIGURE_8,
+    FIGURE_9,
+    NAMES,
+    OURS,
+    READINGS,
+    RESULTS,
+    Claim,
+    measure,
+    reductions_panel,
+)
+from inakit.experiments.report.method_styles import categories
 from inakit.traffic.measure.verdict import VALID
+
+SEEDS, QUICK_SEEDS, READING_SEEDS = 3, 1, 2
+
+
+def reading_trial(reading: str, per_s: float, scheme: str, seed: int) -> Trial:
+    """The trial of a scheme under a reading, with `per_s` arrivals per second."""
+    return {**DEFAULTS, "reading": reading, "per_s": per_s, "scheme": scheme, "seed": seed}
+
+
+def readings(console: Console, request: Request) -> str:
+    """Measure, print and draw the reductions that the text gives under each reading and each way to arrive."""
+    seeds = range(QUICK_SEEDS if request.quick else READING_SEEDS)
+    cases = [(reading, per_s) for reading in READINGS for per_s in ARRIVALS]
+    trials = [reading_trial(*case, scheme, seed) for case in cases for scheme in COMPARED for seed in seeds]
+    measured = sweep(trials, measure, request.results / RESULTS, console)
+    columns = (f"{claim.better}\nto {claim.worse}\n{NAMES[claim.metric]}" for claim in FIGURE_8)
+    table = Table("FCFS, TW", "arrivals", *columns, title="reductions (%)")
+    table.add_row("the paper's text", "", *(f"{claim.paper:.1f}" for claim in FIGURE_8), end_section=True)
+    for reading, per_s in cases:
+        points = [partial(reading_trial, reading, per_s)]
+        ours = (f"{claim.ours(measured, points, seeds):.1f}" for claim in FIGURE_8)
+        table.add_row(reading, ARRIVALS[per_s], *ours)
+    console.print(table)
+    panels = [readings_panel(measured, per_s, seeds) for per_s in ARRIVALS]
+    drawing.save(request.results / "p4inc-aoi-readings", *panels)
+    leave_out(console, COMPARES_SCHEDULERS)
+    return VALID
+
+
+def readings_panel(measured: Measured, per_s: float, seeds: range) -> Panel:
+    """Bars of Figure 8's reductions for one way to arrive, under each reading."""
+    names = [claim.name for claim in FIGURE_8]
+    series = {
+        reading: [claim.estimate(measured, [partial(reading_trial, reading, per_s)], seeds) for claim in FIGURE_8]
+        for reading in READINGS
+    }
+    printed: dict[Place, float] = {name: claim.paper for name, claim in zip(names, FIGURE_8, strict=True)}
+    paper = dict.fromkeys(READINGS, printed)
+    return Panel(BARS, names, series, "", "reduction (%)", ARRIVALS[per_s], paper, styles=categories(READINGS))
+
 
 LOGARITHMIC = {"connections": "y", "ct_bti_s": ""}
 METRICS = {"connections": "reconfigured connections", "ct_bti_s": "CT-BTI (s)"}
@@ -153,7 +207,7 @@ def show(chart: SchedulerChart, per_s: float, measured: Measured, seeds: range, 
     curves = {metric: means(curves_of(chart, per_s, measured, metric, seeds)) for metric in METRICS}
     for metric, label in METRICS.items():
         title = f"{chart.name}, {chart.title}, {ARRIVALS[per_s]}: {label}"
-        console.print(value_tables.table_of(title, chart.key, chart.points, curves[metric]))
+        console.print(value_tables.value_table(title, chart.key, chart.points, curves[metric]))
     if chart.claims:
         console.print(comparison(chart, per_s, measured, seeds))
     if chart.trends:

@@ -12,15 +12,14 @@ from rich.console import Console
 from rich.table import Table
 
 from inakit.experiments.papers.common import drawing, statements
+from inakit.experiments.papers.common.drawing import BARS, Panel, Printed
 from inakit.experiments.papers.common.estimates import Estimate, estimate, means
-from inakit.experiments.papers.common.figure import Request
-from inakit.experiments.papers.common.own_planners import COMPARES_SCHEDULERS, leave_out
-from inakit.experiments.papers.common.panels import BARS, Panel, Printed
+from inakit.experiments.papers.common.figure import COMPARES_SCHEDULERS, Request, leave_out
 from inakit.experiments.papers.common.statements import Curves, Statement
 from inakit.experiments.papers.common.sweep import Measured, Result, Trial, sweep
 from inakit.experiments.papers.p4inc_aoi.setting import drawn
-from inakit.planner.core.solving import SolverOptions
-from inakit.planner.methods.p4inc_aoi.problem.schedule import figures
+from inakit.planner.core.plan import SolverOptions
+from inakit.planner.methods.p4inc_aoi.schedule import figures
 from inakit.planner.registry import find_scheduler
 from inakit.traffic.measure.verdict import VALID
 

@@ -1,4 +1,10 @@
-"""P4INC-AOI's Figures 6 and 7 by real packets: four racks, an optical circuit switch, concurrent training jobs.
+"""The setting of P4INC-AOI's testbed: two GPU units, two CPU units, two models, random jobs, four policies.
+
+The report on P4INC-AOI's emulated testbed: a table of its scenarios, what they have to show, and the figures.
+
+The reductions that section VII-B states of P4INC-AOI's testbed: the paper's, those of schedules, measured ones.
+
+P4INC-AOI's Figures 6 and 7 by real packets: four racks, an optical circuit switch, concurrent training jobs.
 
 Racks, models, jobs and policies are those of the simulated figures (`testbed_setting`, section VII-B), but ResNet50 and
 VGG16 alternate, and a job has few iterations. Each policy's schedule is carried out, slot by slot, on an emulated
@@ -8,40 +14,257 @@ with `--scale 1` a port has the paper's 40 Gbit/s.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from statistics import fmean
 
+import numpy as np
 from rich.console import Console
+from rich.table import Table
 
 from inakit.experiments.emulate.defaults import rate_words
 from inakit.experiments.papers.common import statements
-from inakit.experiments.papers.common.drawing import save
+from inakit.experiments.papers.common.drawing import BARS, Panel, Printed, save
 from inakit.experiments.papers.common.emulated_runs import EmulatedRun, run_emulated
-from inakit.experiments.papers.common.figure import Request
-from inakit.experiments.papers.common.own_planners import COMPARES_SCHEDULERS, leave_out
-from inakit.experiments.papers.p4inc_aoi.testbed_reductions import reductions_panel, reductions_table
-from inakit.experiments.papers.p4inc_aoi.testbed_report import ScenarioRow, Totals, claims, panels, rows_table
-from inakit.experiments.papers.p4inc_aoi.testbed_setting import MODELS, POLICIES, TESTBED, testbed_jobs
+from inakit.experiments.papers.common.estimates import MISSING, exact
+from inakit.experiments.papers.common.figure import COMPARES_SCHEDULERS, Request, leave_out
+from inakit.experiments.papers.common.statements import Statement
+from inakit.experiments.papers.p4inc_aoi.setting import GIGA
+from inakit.experiments.report.method_styles import categories
+from inakit.experiments.run.console import NARROW
 from inakit.experiments.run.outcome import Outcome
+from inakit.experiments.run.printed_report import VERDICT_STYLES
 from inakit.experiments.run.record import RunFolder
 from inakit.experiments.run.scheduled import Course, CourseOutcome, run_course
 from inakit.experiments.worlds.world import World
 from inakit.planner.core.files import save_plan
-from inakit.planner.methods.p4inc_aoi.network import scaled
-from inakit.planner.methods.p4inc_aoi.online.slot_by_slot import Simulation
-from inakit.planner.methods.p4inc_aoi.problem.check_schedule import check
-from inakit.planner.methods.p4inc_aoi.problem.schedule import Figures, Schedule, figures
-from inakit.planner.methods.p4inc_aoi.problem.system import Scheduling
+from inakit.planner.methods.p4inc_aoi.online import FirstCome, Policy, Simulation, TimeWindow
+from inakit.planner.methods.p4inc_aoi.optical_network import scaled
+from inakit.planner.methods.p4inc_aoi.optical_system import DataCenter, PlacedJob, Scheduling, Unit
+from inakit.planner.methods.p4inc_aoi.schedule import Figures, Schedule, check, figures
+from inakit.planner.methods.p4inc_aoi.traces import arrivals
 from inakit.topo.fabric.fabric import QUEUE_PACKETS
+from inakit.traffic.closed_loop import Progress
 from inakit.traffic.measure.verdict import VALID, Verdict
-from inakit.traffic.runs.closed_loop import Progress
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model on the testbed: its size, a worker's computing time, and the time of an update without INC.
+
+    The updates are chosen so that INC makes an iteration as much faster as Figure 5 says, 1.56 and 3.7 times.
+    """
+
+    gradient_bytes: int
+    compute_s: float
+    update_s: float
+
+
+MODELS = {"ResNet50": Model(102_000_000, 0.16, 0.10), "VGG16": Model(528_000_000, 0.25, 0.96)}
+ITERATIONS = 20
+NIC_BPS = 40 * GIGA
+TESTBED = DataCenter(
+    tuple(Unit(name, 4, 8, 2 * 4 * NIC_BPS, 4) for name in ("gpu1", "gpu2", "cpu1", "cpu2")),
+    port_bps=40 * GIGA, reconfiguration_s=0.025, slot_s=1.0, step_bps=10 * GIGA,
+)  # fmt: skip
+POLICIES: Mapping[str, Policy] = {
+    "noINC-FCFS": FirstCome(inc=False, limit_bps=NIC_BPS),
+    "INC-FCFS": FirstCome(limit_bps=NIC_BPS),
+    "noINC-TW": TimeWindow(inc=False, limit_bps=NIC_BPS),
+    "INC-TW": TimeWindow(limit_bps=NIC_BPS),
+}
+
+
+def testbed_jobs(model: Model, count: int, seed: int) -> tuple[PlacedJob, ...]:
+    """Random jobs, one per second: two or four workers in one GPU unit or half in each, and the PS in a CPU unit."""
+    draws = np.random.default_rng(seed)
+    found = []
+    for number, arrival in enumerate(arrivals(count, 1.0, draws), start=1):
+        workers, first = int(draws.choice((2, 4))), int(draws.integers(2))
+        units = ("gpu1", "gpu2")
+        together = bool(draws.integers(2))
+        placed = {units[first]: workers} if together else dict.fromkeys(units, workers // 2)
+        found.append(
+            PlacedJob(
+                number, placed, f"cpu{draws.integers(1, 3)}", model.gradient_bytes, model.update_s, int(arrival),
+                ITERATIONS, model.compute_s,
+            )
+        )  # fmt: skip
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Over all jobs: the sums of completion times by model, and the number of reconfigured connections."""
+
+    jct_s: Mapping[str, float]
+    connections: int
+
+    @property
+    def total_jct_s(self) -> float:
+        """The sum of the completion times of all jobs."""
+        return sum(self.jct_s.values())
+
+    @staticmethod
+    def sum(parts: Iterable[Totals]) -> Totals:
+        """The totals of several runs together."""
+        found = list(parts)
+        jct_s = {model: sum(part.jct_s[model] for part in found) for model in found[0].jct_s}
+        return Totals(jct_s, sum(part.connections for part in found))
+
+
+@dataclass(frozen=True)
+class ScenarioRow:
+    """A scenario that was run. `lost` is the number of packets that met a port during its reconfiguration."""
+
+    scenario: str
+    planned: Totals
+    measured: Totals
+    lost: int
+    retransmissions: int
+    exact: bool
+    verdict: str
+
+    @property
+    def ratio(self) -> float:
+        """The measured total JCT over the planned one."""
+        return self.measured.total_jct_s / self.planned.total_jct_s
+
+    def cells(self) -> dict[str, object]:
+        """The row of the CSV, by column."""
+        both = {"planned": self.planned, "measured": self.measured}
+        jct = {f"{kind}_jct_{model}_s": s for kind, totals in both.items() for model, s in totals.jct_s.items()}
+        connections = {f"{kind}_connections": totals.connections for kind, totals in both.items()}
+        rest = {name: getattr(self, name) for name in ("lost", "retransmissions", "exact", "verdict")}
+        return {"scenario": self.scenario} | jct | connections | rest
+
+
+def rows_table(rows: Sequence[ScenarioRow]) -> Table:
+    """Connections and JCT as planned and as measured; packets lost in the dark, and sent again."""
+    table = Table(title="P4INC-AOI's testbed: Figures 6 and 7", **NARROW)
+    table.add_column("", no_wrap=True)
+    connections, jct = ("connec-\nplanned", "tions\nmade"), ("total\nplanned", "JCT (s)\nmeasured", "\nratio")
+    for heading in (*connections, *jct, "lost,\ndark", "sent\nagain"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("\nverdict", no_wrap=True)
+    for row in rows:
+        style = VERDICT_STYLES.get(row.verdict, "bold yellow")
+        connected = (str(totals.connections) for totals in (row.planned, row.measured))
+        jct_s = (f"{totals.total_jct_s:.2f}" for totals in (row.planned, row.measured))
+        packets = (f"{count:,}" for count in (row.lost, row.retransmissions))
+        table.add_row(row.scenario, *connected, *jct_s, f"{row.ratio:.3f}", *packets, f"[{style}]{row.verdict}[/]")
+    return table
+
+
+def claims(rows: Sequence[ScenarioRow]) -> Iterator[Statement]:
+    """The statements that these runs have to bear out."""
+    named = {row.scenario: row.measured for row in rows}
+    jct = {name: [totals.total_jct_s] for name, totals in named.items()}
+    connections = {name: [float(totals.connections)] for name, totals in named.items()}
+    pair, where = ("noINC-FCFS", "INC-TW"), ["all jobs"]
+    yield from statements.in_order("total JCT (s)", pair, jct, where)
+    yield from statements.in_order("reconfigured connections", pair, connections, where)
+    inexact = sum(not row.exact for row in rows)
+    yield statements.is_below("runs with a sum that is not exact, also in the dark", inexact, 0)
+    furthest = max(abs(row.ratio - 1) for row in rows)
+    yield statements.is_below("measured total JCT, furthest from planned", furthest, statements.ABOUT)
+
+
+MADE = "reconfigured"
+
+
+def panels(rows: Sequence[ScenarioRow]) -> list[Panel]:
+    """Figure 6 and Figure 7 as bars, with a line across each bar at the schedule's value."""
+    scenarios, models = [row.scenario for row in rows], list(rows[0].measured.jct_s)
+    made = {MADE: [exact(row.measured.connections) for row in rows]}
+    planned = {MADE: [float(row.planned.connections) for row in rows]}
+    jct = {model: [exact(row.measured.jct_s[model]) for row in rows] for model in models}
+    jct_planned = {model: [row.planned.jct_s[model] for row in rows] for model in models}
+    styles = categories([MADE, *models])
+    return [
+        Panel(BARS, scenarios, made, "", "connections", "Fig. 6", planned=planned, styles=styles),
+        Panel(BARS, scenarios, jct, "", "total JCT (s)", "Fig. 7", planned=jct_planned, styles=styles),
+    ]
+
+
+ByScenario = Mapping[str, Totals]
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """The percentage by which `value` of the second scenario of each pair is below that of the first, on average."""
+
+    what: str
+    paper: float
+    value: Callable[[Totals], float]
+    pairs: tuple[tuple[str, str], ...]
+
+    def ours(self, totals: ByScenario) -> float | None:
+        """Our percentage; None where a scenario is missing, or has nothing to save."""
+        if not all(name in totals for pair in self.pairs for name in pair):
+            return None
+        values = [(self.value(totals[one]), self.value(totals[other])) for one, other in self.pairs]
+        return fmean(100 * (1 - after / before) for before, after in values) if all(b for b, _ in values) else None
+
+
+def jct_of(model: str) -> Callable[[Totals], float]:
+    """A function that gives a model's JCT of totals."""
+    return lambda totals: totals.jct_s[model]
+
+
+INC = (("noINC-FCFS", "INC-FCFS"), ("noINC-TW", "INC-TW"))
+TW = (("noINC-FCFS", "noINC-TW"), ("INC-FCFS", "INC-TW"))
+REDUCTIONS = (
+    Reduction("connections, by INC", 48.8, lambda totals: totals.connections, INC),
+    Reduction("connections, by TW", 47.5, lambda totals: totals.connections, TW),
+    Reduction("ResNet50's JCT, by INC with FCFS", 33.57, jct_of("ResNet50"), INC[:1]),
+    Reduction("VGG16's JCT, by INC with FCFS", 43.96, jct_of("VGG16"), INC[:1]),
+    Reduction("ResNet50's JCT, by INC with TW", 46.66, jct_of("ResNet50"), INC[1:]),
+    Reduction("VGG16's JCT, by INC with TW", 56.34, jct_of("VGG16"), INC[1:]),
+    Reduction("ResNet50's JCT, by TW without INC", 12.34, jct_of("ResNet50"), TW[:1]),
+    Reduction("VGG16's JCT, by TW without INC", 12.7, jct_of("VGG16"), TW[:1]),
+    Reduction("ResNet50's JCT, by TW with INC", 29.62, jct_of("ResNet50"), TW[1:]),
+    Reduction("VGG16's JCT, by TW with INC", 32.0, jct_of("VGG16"), TW[1:]),
+)
+"""Section VII-B: averages over 10 to 60 jobs."""
+
+
+def reductions_table(rows: Sequence[ScenarioRow], many: ByScenario, draws: int) -> Table:
+    """A table of the paper's reductions and ours: of the schedules of so many draws, and as measured in one draw."""
+    measured = {row.scenario: row.measured for row in rows}
+    table = Table(title="reductions (%)", **NARROW)
+    table.add_column("of what", no_wrap=True)
+    for heading in ("\npaper", f"planned,\n{draws} draws", "\nratio", "measured,\none draw", "\nratio"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for each in REDUCTIONS:
+        cells = (cell for totals in (many, measured) for cell in beside(each.ours(totals), each.paper))
+        table.add_row(each.what, f"{each.paper:.1f}", *cells)
+    return table
+
+
+def beside(ours: float | None, paper: float) -> tuple[str, str]:
+    """Our percentage and its ratio to the paper's, for a table."""
+    return ("-", "-") if ours is None else (f"{ours:.1f}", f"{ours / paper:.2f}")
+
+
+def reductions_panel(rows: Sequence[ScenarioRow], many: ByScenario, draws: int) -> Panel:
+    """Bars of the reductions of many schedules and of the runs, with those that the text gives."""
+    measured = {row.scenario: row.measured for row in rows}
+    kinds = {f"planned, {draws} draws": many, "measured, one draw": measured}
+    names = [each.what for each in REDUCTIONS]
+    series = {
+        kind: [MISSING if (ours := each.ours(totals)) is None else exact(ours) for each in REDUCTIONS]
+        for kind, totals in kinds.items()
+    }
+    paper: Printed = {kind: {name: each.paper for name, each in zip(names, REDUCTIONS, strict=True)} for kind in kinds}
+    return Panel(BARS, names, series, "", "reduction (%)", "what the text gives", paper, styles=categories(kinds))
+
 
 SCALE = 1 / 5000
 """The scale of rates and sizes unless a request has one of its own: a port's 40 Gbit/s are 8 Mbit/s.
 
 At larger scales queues are longer in proportion, so that what is sent again after the dark waits in them as long."""
-ITERATIONS = 5
 JOBS, QUICK_JOBS = 12, 6
 SEED = 2
 """The one of the first three draws of jobs that takes the least time."""
@@ -65,7 +288,7 @@ class Testbed:
         """A testbed with so many jobs, which a seed draws; the models alternate."""
         names = [list(MODELS)[number % len(MODELS)] for number in range(count)]
         drawn = {name: testbed_jobs(model, count, seed) for name, model in MODELS.items()}
-        jobs = tuple(replace(drawn[name][place], iterations=ITERATIONS) for place, name in enumerate(names))
+        jobs = tuple(replace(drawn[name][place], iterations=5) for place, name in enumerate(names))
         models = {job.number: name for job, name in zip(jobs, names, strict=True)}
         return Testbed(Scheduling(TESTBED, jobs), models, scale)
 

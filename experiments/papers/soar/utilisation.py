@@ -1,31 +1,136 @@
-"""SOAR's utilisation over k: the optimum against rules of thumb, by load and by rates of links."""
+"""SOAR's setting: complete binary trees, loads at their leaves, rates of links, and rules of thumb to compare with.
+
+The time of SOAR's dynamic program over the size of the tree, for several k.
+
+SOAR's utilisation over k: the optimum against rules of thumb, by load and by rates of links.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
 
+import numpy as np
 from rich.console import Console
 
-from inakit.experiments.papers.common import statements, value_tables
-from inakit.experiments.papers.common.drawing import save
+from inakit.experiments.papers.common import statements
+from inakit.experiments.papers.common import statements as value_tables
+from inakit.experiments.papers.common.drawing import LINES, Panel, save
 from inakit.experiments.papers.common.estimates import Series, estimate, exact, means
 from inakit.experiments.papers.common.figure import Request
-from inakit.experiments.papers.common.panels import LINES, Panel
 from inakit.experiments.papers.common.statements import Statement
-from inakit.experiments.papers.soar.setting import (
-    BUDGETS,
-    DRAWS,
-    LOADS,
-    QUICK_DRAWS,
-    RATES,
-    STRATEGIES,
-    SWITCHES,
-    binary_tree,
-    normalised,
-)
-from inakit.experiments.styles.method_styles import Style, categories
-from inakit.planner.methods.soar.reduction_tree import reduction_tree
+from inakit.experiments.report.method_styles import Style, categories
+from inakit.planner.methods.soar import DESTINATION, Indices, Numbers, ReductionTree, best_switches, reduction_tree
 from inakit.traffic.measure.verdict import VALID, Verdict
+
+SWITCHES = 255
+"""The switches of BT(256): 128 leaves, and the destination is the 256th node."""
+MEAN_LOAD, MOST_LOAD = 5, 63
+BUDGETS = (1, 2, 4, 8, 16, 32)
+DRAWS, QUICK_DRAWS = 10, 3
+
+Choose = Callable[[ReductionTree, int], tuple[int, ...]]
+"""Which switches aggregate, given how many may."""
+
+
+def uniform_loads(leaves: int, draw: np.random.Generator) -> Indices:
+    """4, 5 or 6 messages at a leaf."""
+    return draw.integers(4, 7, leaves)
+
+
+def power_law_loads(leaves: int, draw: np.random.Generator) -> Indices:
+    """1 to 63 messages at a leaf, with a probability of x ** -s, where s makes the mean 5."""
+    values = np.arange(1, MOST_LOAD + 1)
+    chances = values**-EXPONENT
+    return draw.choice(values, leaves, p=chances / chances.sum())
+
+
+def exponent_of(mean: float) -> float:
+    """The s for which the mean of 1 to 63 with weights x ** -s is `mean`, by bisection."""
+    values, low, high = np.arange(1, MOST_LOAD + 1), 0.0, 4.0
+    for _ in range(60):
+        s = (low + high) / 2
+        weights = values**-s
+        low, high = (s, high) if (values * weights).sum() / weights.sum() > mean else (low, s)
+    return low
+
+
+EXPONENT = exponent_of(MEAN_LOAD)
+
+LOADS: Mapping[str, Callable[[int, np.random.Generator], Indices]] = {
+    "uniform": uniform_loads,
+    "power law": power_law_loads,
+}
+RATES: Mapping[str, Callable[[Indices], Numbers]] = {
+    "constant": lambda height: np.ones(len(height)),
+    "linear": lambda height: height.astype(np.float64),
+    "exponential": lambda height: np.exp2(height - 1.0),
+}
+"""The rate of a switch's link to its parent, by the switch's height; a leaf's is 1."""
+
+
+def binary_tree(loads: str, rates: str, seed: int, switches: int = SWITCHES) -> ReductionTree:
+    """A complete binary tree with loads at its leaves drawn by seed."""
+    number = np.arange(switches)
+    parent = np.where(number == 0, DESTINATION, (number - 1) // 2)
+    depth = np.floor(np.log2(number + 1)).astype(np.int64) + 1
+    leaves = depth == depth.max()
+    load = np.zeros(switches, np.int64)
+    load[leaves] = LOADS[loads](int(leaves.sum()), np.random.default_rng(seed))
+    cost = 1 / RATES[rates](depth.max() - depth + 1)
+    return reduction_tree(parent.tolist(), load.tolist(), cost.tolist())
+
+
+def top(tree: ReductionTree, k: int) -> tuple[int, ...]:
+    """Top: the k switches nearest to the root."""
+    return tuple(tree.order[:k])
+
+
+def most_loaded(tree: ReductionTree, k: int) -> tuple[int, ...]:
+    """Max: the k switches with the largest loads of their own."""
+    return tuple(np.argsort(-tree.load, kind="stable")[:k].tolist())
+
+
+def level(tree: ReductionTree, k: int) -> tuple[int, ...]:
+    """Level: all switches of the deepest depth that has at most k."""
+    depths = [np.flatnonzero(tree.depth == depth) for depth in range(1, tree.depth.max() + 1)]
+    return tuple(max((found for found in depths if len(found) <= k), key=len, default=depths[0][:0]).tolist())
+
+
+STRATEGIES: Mapping[str, Choose] = {"SOAR": best_switches, "Level": level, "Top": top, "Max": most_loaded}
+"""SOAR and the rules of thumb that it is compared with, by name."""
+
+
+def normalised(tree: ReductionTree, strategy: str, k: int) -> float:
+    """The utilisation with at most k switches that aggregate, as a part of that without any."""
+    return tree.utilisation_s(STRATEGIES[strategy](tree, k)) / tree.utilisation_s()
+
+
+SIZES, TIMED_BUDGETS = (255, 511, 1023, 2047, 4095, 8191, 16383), (4, 16, 64, 128)
+MOST_SECONDS = 1.0
+"""For the largest tree with up to 10,000 switches, and any k of these."""
+
+
+def running_time(console: Console, request: Request) -> str:
+    """Print and draw processor seconds; VALID if 8,191 switches take less than a second for every k."""
+    found = {f"k = {k}": [exact(seconds(size, k)) for size in SIZES] for k in TIMED_BUDGETS}
+    console.print(value_tables.value_table("SOAR: processor seconds", "switches", SIZES, means(found)))
+    slowest = max(points[SIZES.index(8191)].value for points in found.values())
+    said = statements.is_below("8,191 switches take less than 1 s", slowest, MOST_SECONDS)
+    console.print(statements.table_of([said]))
+    panel = Panel(LINES, SIZES, found, "switches", "processor seconds", log="xy", styles=categories(found))
+    save(request.results / "soar-time", panel)
+    return VALID if said.holds else Verdict.SLOW
+
+
+def seconds(size: int, k: int) -> float:
+    """The processor seconds of the best k switches of a tree of that size."""
+    tree = binary_tree("uniform", "constant", 0, size)
+    _ = tree.order, tree.children
+    started = time.process_time()
+    best_switches(tree, k)
+    return time.process_time() - started
+
 
 ALL = "all switches"
 EXAMPLE = reduction_tree(parent=[-1, 0, 0, 1, 1, 2, 2], load=[0, 0, 0, 2, 6, 5, 4])
@@ -42,7 +147,7 @@ def run(console: Console, request: Request) -> str:
             series = curves(loads, rates, draws)
             title = f"{loads} loads, {rates} rates"
             panels.append(Panel(LINES, BUDGETS, series, "k", "normalised utilisation", title, styles=styles()))
-            console.print(value_tables.table_of(f"SOAR: {title}", "k", BUDGETS, means(series)))
+            console.print(value_tables.value_table(f"SOAR: {title}", "k", BUDGETS, means(series)))
             said.append(statements.is_lowest(title, "SOAR", STRATEGIES, means(series), BUDGETS))
     console.print(statements.table_of(said))
     save(request.results / "soar-utilisation", *panels)

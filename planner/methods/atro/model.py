@@ -24,9 +24,9 @@ from typing import Any
 
 import pulp
 
-from inakit.planner.core.solving import SolverOptions, SolverOutcome
+from inakit.planner.core.plan import SolverOptions, SolverOutcome
 from inakit.planner.methods.atro.cluster import SERVER, Cluster, Link, Wiring
-from inakit.planner.solvers.solve import solve
+from inakit.planner.solvers import solve
 
 Names = tuple[str, ...]
 

@@ -4,18 +4,38 @@ Both of its objectives have one form: a worker's gradient costs `Costs.send` a b
 minimises the traffic. Eq. (4) maximises what aggregation saves of it; the paper holds that this is the same. It is not:
 the difference, Eq. (2), is no constant, because it contains y_w^s D_w(s). So Eq. (4) takes no notice of how far workers
 have to send, and prefers the switches that are furthest from the PS.
+
+GINA's model, Eqs. (1) and (4), exact and relaxed: programs whose variables say where sub-models are summed.
+
+What KRGS's rounding leaves to do: no switch may hold more than its memory, and no worker should pass a cheaper sum.
+
+Given where a sub-model is summed, every worker does best with its cheapest node, so only x is searched. Sums are taken
+from switches that are too full, first those whose loss costs least a byte. Then single sums are added, dropped, moved
+and exchanged as long as that lowers the cost.
+
+KRGS, GOAT's Algorithm 1: the relaxation of GINA, rounded at random twice, and then repaired.
+
+The paper's k(g) is the rounded-down sum of x~, and a sub-model has as many knapsacks, of which each chooses a switch.
+Two places do not hold as printed. Line 17's probabilities can sum to more than 1, where a worker's switches of several
+knapsacks are all chosen: they are then divided by their sum. And Lemma 4 asks for the best packing, which is hard to
+find; the packing of `knapsacks` is enough for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
+import pulp
 from numpy.typing import NDArray
 
-from inakit.topo.errors import InputError
+from inakit.planner.core.plan import SolverOptions, SolverOutcome
+from inakit.planner.solvers import PROVEN_GAP, solve
+from inakit.topo.errors import InputError, unknown_name
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -113,3 +133,281 @@ def used_memory(gina: Gina, x: NDArray[Any]) -> FloatArray:
 def fits(gina: Gina, x: NDArray[Any]) -> bool:
     """Whether no node's sub-models take more than its memory."""
     return bool((used_memory(gina, x) <= gina.memory * (1 + 1e-9)).all())
+
+
+@dataclass(frozen=True)
+class GinaModel:
+    """The program, and its variables."""
+
+    program: pulp.LpProblem
+    x: dict[tuple[int, int], Any]
+    y: dict[tuple[int, int, int], Any]
+
+
+def build(gina: Gina, costs: Costs, *, relaxed: bool) -> GinaModel:
+    """The program of Eq. (1) or (4), by its costs. Ways that are no better than the one to the PS are left out."""
+    program = pulp.LpProblem("gina", pulp.LpMinimize)
+
+    # Sets
+    G, W, alpha = range(len(gina.sizes)), range(len(gina.workers)), gina.server  # noqa: N806
+    S = range(alpha)  # noqa: N806
+    ways = list(useful_ways(gina, costs))
+
+    # Variables. Where x is whole, some whole y is best, so y may be continuous.
+    category = pulp.LpContinuous if relaxed else pulp.LpBinary
+    x = {(g, s): program.add_variable(f"x_{g}_{s}", 0, 1, category) for g in G for s in (*S, alpha)}
+    y = {(w, g, s): program.add_variable(f"y_{w}_{g}_{s}", 0, 1) for g in G for w, s in ways}
+
+    # Objective
+    b, n = gina.sizes.tolist(), gina.workers.tolist()
+    sent = pulp.lpSum(b[g] * n[w] * float(costs.send[w, s]) * y[w, g, s] for w, g, s in y)
+    program += sent + pulp.lpSum(b[g] * float(costs.forward[s]) * x[g, s] for g in G for s in S), "cost"
+
+    # Constraints
+    for g in G:
+        program += pulp.lpSum(x[g, s] for s in (*S, alpha)) >= 1, f"summed_{g}"
+        for w in W:
+            nodes = [s for v, s in ways if v == w]
+            program += pulp.lpSum(y[w, g, s] for s in nodes) == 1, f"one_node_{w}_{g}"
+    for (w, g, s), used in y.items():
+        program += used <= x[g, s], f"where_it_is_summed_{w}_{g}_{s}"
+    for s in S:
+        program += pulp.lpSum(b[g] * x[g, s] for g in G) <= float(gina.memory[s]), f"memory_{s}"
+    return GinaModel(program, x, y)
+
+
+def useful_ways(gina: Gina, costs: Costs) -> Iterator[tuple[int, int]]:
+    """The pairs (group, node) of which the node is cheaper for the group than the PS, and each group with the PS."""
+    for w in range(len(gina.workers)):
+        for s in range(gina.server):
+            if costs.send[w, s] < costs.send[w, gina.server]:
+                yield w, s
+        yield w, gina.server
+
+
+def relax(gina: Gina, costs: Costs, options: SolverOptions) -> tuple[Fractions, float]:
+    """The optimum of the linear relaxation, and its value: no schedule has a lower one.
+
+    Sub-models of equal size are joined into one. What is best for it is, for each of them, also an optimum of Eq. (1)
+    or (4).
+    """
+    sizes, place, counts = np.unique(gina.sizes, return_inverse=True, return_counts=True)
+    joined = replace(gina, sizes=sizes * counts)
+    model = build(joined, costs, relaxed=True)
+    solve(model.program, options)
+    found = extract(joined, model)
+    return Fractions(found.x[place], found.y[:, place]), float(pulp.value(model.program.objective))
+
+
+def optimum(gina: Gina, costs: Costs, options: SolverOptions) -> tuple[Schedule, SolverOutcome]:
+    """The exact solution, for small cases."""
+    model = build(gina, costs, relaxed=False)
+    outcome = solve(model.program, options)
+    found = extract(gina, model)
+    return Schedule(found.x > 0.5, found.y.argmax(axis=2)[gina.group_of]), outcome
+
+
+def extract(gina: Gina, model: GinaModel) -> Fractions:
+    """The values of x and y, within 0 and 1."""
+    x = np.zeros((len(gina.sizes), len(gina.memory)))
+    y = np.zeros((len(gina.workers), *x.shape))
+    for key, variable in model.x.items():
+        x[key] = variable.varValue
+    for way, variable in model.y.items():
+        y[way] = variable.varValue
+    return Fractions(x.clip(0, 1), y.clip(0, 1))
+
+
+LEAST_GAIN = 1e-9
+"""Relative; a gain below it is rounding."""
+PASSES = 20
+"""The most passes over all changes."""
+
+Change = tuple[tuple[int, int], ...]
+"""Pairs (g, s) of which x changes between 0 and 1."""
+
+
+def repair(gina: Gina, schedule: Schedule, costs: Costs) -> Schedule:
+    """A schedule within all memory, which no change of `Search.changes` makes cheaper."""
+    search = Search(gina, costs, schedule.x)
+    search.empty_the_too_full()
+    search.improve()
+    return search.schedule()
+
+
+class Search:
+    """The nodes that sum each sub-model, what each sub-model costs, and the memory that is left."""
+
+    def __init__(self, gina: Gina, costs: Costs, x: BoolArray) -> None:
+        self.gina, self.costs = gina, costs
+        self.known: dict[bytes, float] = {}
+        self.x = x.copy()
+        self.x[:, gina.server] = True  # the PS costs nothing and is always there
+        self.cost = [self.cost_of(g, self.x[g]) for g in range(len(x))]
+        self.room = gina.memory - used_memory(gina, self.x)
+        self.least_gain = LEAST_GAIN * max(map(abs, self.cost))
+
+    def cost_of(self, g: int, row: BoolArray) -> float:
+        """A sub-model's cost, summed at the nodes of `row`. The cost of a byte there is worked out once."""
+        key = row.tobytes()
+        if key not in self.known:
+            sent = self.gina.workers @ self.costs.send[:, row].min(axis=1)
+            self.known[key] = float(sent + self.costs.forward[row].sum())
+        return float(self.gina.sizes[g]) * self.known[key]
+
+    def empty_the_too_full(self) -> None:
+        """Take sums from every switch that holds more than its memory."""
+        for s in range(self.gina.server):
+            self.turn(self.made_room(s, ()))
+
+    def made_room(self, s: int, change: Change) -> Change:
+        """The change, and with it the sums that switch s then has to give up: the least loss a byte first."""
+        held = np.flatnonzero(self.x[:, s]).tolist()
+        for g in sorted(held, key=lambda g: self.loss(g, s)):
+            if self.has_room(change, s):
+                break
+            change = (*change, (g, s))
+        return change
+
+    def loss(self, g: int, s: int) -> float:
+        """How much more a byte of sub-model g costs without its sum at switch s."""
+        return float(-self.gain(((g, s),)) / self.gina.sizes[g])
+
+    def improve(self) -> None:
+        """Make every change that pays, as it is met, until none does."""
+        for _ in range(PASSES):
+            found = [self.turn(change) for change in self.changes() if self.pays(change)]
+            if not found:
+                return
+
+    def changes(self) -> Iterator[Change]:
+        """All changes: a sum less; one more, with room made for it; one at another switch; two that change places."""
+        models, switches = range(len(self.x)), range(self.gina.server)
+        for g, s in product(models, switches):
+            yield ((g, s),) if self.x[g, s] else self.with_others_moved(self.made_room(s, ((g, s),)))
+        placed = np.argwhere(self.x[:, : self.gina.server]).tolist()
+        yield from (((g, s), (g, t)) for g, s in placed for t in switches if t != s)
+        for (g, s), (h, t) in product(placed, placed):
+            if g < h and s != t and not (self.x[g, t] or self.x[h, s]):
+                yield (g, s), (g, t), (h, t), (h, s)
+
+    def with_others_moved(self, change: Change) -> Change:
+        """The change, and for each sum that had to go the best other switch with room, if one is better than none."""
+        for g, s in change[1:]:
+            places = [(g, t) for t in range(self.gina.server) if t != s and not self.x[g, t]]
+            free = [place for place in places if self.has_room((*change, place), place[1])]
+            change = max([change, *((*change, place) for place in free)], key=self.gain)
+        return change
+
+    def pays(self, change: Change) -> bool:
+        """Whether a change lowers the cost and all of its switches have room."""
+        return self.gain(change) > self.least_gain and all(self.has_room(change, s) for _, s in change)
+
+    def has_room(self, change: Change, s: int) -> bool:
+        """Whether switch s holds all that it has after the change."""
+        taken = sum(self.gina.sizes[g] * (-1 if self.x[g, s] else 1) for g, t in change if t == s)
+        return bool(self.room[s] - taken >= -LEAST_GAIN * self.gina.memory[s])
+
+    def gain(self, change: Change) -> float:
+        """By how much a change lowers the cost."""
+        return sum(self.cost[g] - self.cost_of(g, row) for g, row in self.turned(change).items())
+
+    def turned(self, change: Change) -> dict[int, BoolArray]:
+        """By sub-model, its row of x after the change."""
+        rows: dict[int, BoolArray] = {}
+        for g, s in change:
+            row = rows.setdefault(g, self.x[g].copy())
+            row[s] = not row[s]
+        return rows
+
+    def turn(self, change: Change) -> Change:
+        """Make the change."""
+        for g, row in self.turned(change).items():
+            self.cost[g] = self.cost_of(g, row)
+            self.x[g] = row
+        for g, s in change:
+            self.room[s] += self.gina.sizes[g] * (-1 if self.x[g, s] else 1)
+        return change
+
+    def schedule(self) -> Schedule:
+        """The schedule with every worker at its cheapest node, without sums that nobody uses."""
+        group_y = np.where(self.x[None], self.costs.send[:, None, :], np.inf).argmin(axis=2)
+        y = group_y[self.gina.group_of]
+        x = np.zeros_like(self.x)
+        x[np.arange(len(x))[None, :], y] = True
+        return Schedule(x, y)
+
+
+TINY = 1e-9
+"""What counts as 0, beside sums of fractions."""
+
+
+@dataclass(frozen=True)
+class KrgsOptions:
+    """`roundings` are drawn and repaired, and the best one is taken. `objective` is a name of `OBJECTIVES`."""
+
+    seed: int = 0
+    roundings: int = 10
+    objective: str = "traffic"
+    solver: SolverOptions = field(default_factory=SolverOptions)
+
+    def __post_init__(self) -> None:
+        if self.roundings < 1:
+            raise InputError(f"{self.roundings} roundings: at least 1 is expected")
+        if self.objective not in OBJECTIVES:
+            raise unknown_name("objective", self.objective, OBJECTIVES)
+
+
+def schedule(gina: Gina, options: KrgsOptions) -> tuple[Schedule, SolverOutcome]:
+    """A schedule within every switch's memory, and its gap to the relaxation."""
+    started = time.monotonic()
+    costs = OBJECTIVES[options.objective](gina)
+    fractions, bound = relax(gina, costs, options.solver)
+    draw = np.random.default_rng(options.seed)
+    drawn = (round_off(gina, fractions, draw) for _ in range(options.roundings))
+    best = min((repair(gina, one, costs) for one in drawn), key=lambda found: value(gina, found, costs))
+    gap = max(0.0, value(gina, best, costs) - bound) / max(abs(bound), TINY)
+    status = "optimal" if gap < PROVEN_GAP else "feasible"
+    return best, SolverOutcome(status, time.monotonic() - started, gap, options.solver.solver)
+
+
+def round_off(gina: Gina, fractions: Fractions, draw: np.random.Generator) -> Schedule:
+    """Steps 2 and 3 of Algorithm 1. Switches may get more than their memory (Theorem 6 says how much)."""
+    x = np.zeros(fractions.x.shape, bool)
+    y = np.zeros((len(gina.group_of), len(gina.sizes)), np.int64)
+    for g in range(len(gina.sizes)):
+        switches = fractions.x[g, : gina.server]
+        for sack in knapsacks(switches):
+            x[g, draw.choice(sack, p=switches[sack] / switches[sack].sum())] = True
+        y[:, g] = draw_nodes(gina, fractions, g, np.flatnonzero(x[g]), draw)
+    x[np.arange(len(x)), gina.server] = (y == gina.server).any(axis=0)
+    return Schedule(x, y)
+
+
+def knapsacks(fractions: FloatArray) -> list[IntArray]:
+    """The indices of the positive fractions in floor(sum) knapsacks, the largest first, each where the sum is least.
+
+    Then every knapsack has at least 0.5, as Lemma 4 wants. If one had less, then so had every other one before its last
+    fraction, if it has several; and as that fraction is no larger than those before it, the sum stays below 1, as it
+    does for a knapsack with a single one. All k together would have less than k.
+    """
+    sacks: list[list[int]] = [[] for _ in range(int(fractions.sum() + TINY))]
+    sums = np.zeros(len(sacks))
+    if not sacks:
+        return []
+    for index in np.argsort(-fractions, kind="stable"):
+        if fractions[index] > TINY:
+            least = int(sums.argmin())
+            sacks[least].append(int(index))
+            sums[least] += fractions[index]
+    return [np.array(sack) for sack in sacks]
+
+
+def draw_nodes(gina: Gina, fractions: Fractions, g: int, chosen: IntArray, draw: np.random.Generator) -> IntArray:
+    """Step 3: the node of every worker for sub-model g, drawn among its chosen switches and the PS."""
+    odds = np.minimum(1.0, fractions.y[:, g, chosen] / np.maximum(fractions.x[g, chosen], TINY))
+    odds /= np.maximum(1.0, odds.sum(axis=1, keepdims=True))
+    bounds = odds.cumsum(axis=1)[gina.group_of]
+    drawn = (draw.random(len(bounds))[:, None] >= bounds).sum(axis=1)
+    nodes: IntArray = np.append(chosen, gina.server)[drawn]
+    return nodes

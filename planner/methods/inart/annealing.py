@@ -14,8 +14,8 @@ from functools import cached_property
 from itertools import pairwise
 from math import exp, floor, inf
 
-from inakit.planner.core.limits.switch_limits import Inp, Resource, most_children, resource_bps
-from inakit.planner.methods.inart.rounding import Routing
+from inakit.planner.core.slots import Inp, Resource, most_children, resource_bps
+from inakit.planner.methods.inart.relaxation import Routing
 from inakit.planner.trees.summed_once import SplitTask, Way, entrance, ways
 from inakit.planner.trees.unfolding import Path
 from inakit.topo.fabric.fabric import Fabric

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from inakit.planner.core.loads import aggregated_flows, flow_counts
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
-from inakit.planner.core.rates.loads import aggregated_flows, flow_counts
-from inakit.planner.install.background_entries import Flow, background_routes, flow_links
+from inakit.planner.install.fault_entries import Flow, background_routes, flow_links
 from inakit.planner.trees.unfolding import DirectedLink
 from inakit.topo.errors import InputError, unknown_name
 from inakit.topo.fabric.fabric import Fabric, Link, Switch

@@ -7,9 +7,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, ConfigDict
 
-from inakit.switch.control.commands.words import parse_number
-from inakit.topo.files.reader import nearest_name
-from inakit.topo.files.validation import Record
+from inakit.switch.control.simple_switch_cli import parse_number
+from inakit.topo.files.reader import Record, nearest_name
 
 FLAGS = {"true": True, "false": False}
 

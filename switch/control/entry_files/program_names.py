@@ -9,11 +9,11 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from inakit.switch.control.commands.words import parse_number
-from inakit.switch.control.short_names import ending_with, one_of
+from inakit.switch.control.simple_switch_cli import parse_number
+from inakit.switch.control.simple_switch_cli import ending_with, one_of
 from inakit.switch.entries import KeyPart, Lpm, Range, Ternary
-from inakit.switch.program.actions import Action
-from inakit.switch.program.pipelines import MatchKey, Table
+from inakit.switch.program.program import Action
+from inakit.switch.program.program import MatchKey, Table
 from inakit.switch.program.program import Program
 from inakit.topo.errors import InputError
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from inakit.switch.control.commands.command import CommandedSwitch
+from inakit.switch.control.simple_switch_cli import CommandedSwitch
 from inakit.switch.control.entry_files.runtime_json import read_runtime
 from inakit.switch.control.install import install
 from inakit.switch.control.simple_switch_cli import read_commands, run_commands

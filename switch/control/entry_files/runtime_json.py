@@ -8,10 +8,10 @@ from typing import Any
 
 from pydantic import Field, StrictStr
 
-from inakit.switch.control.commands.words import parse_number
+from inakit.switch.control.simple_switch_cli import parse_number
 from inakit.switch.control.entry_files.part import Flag, Number, Part, told, unread
 from inakit.switch.control.entry_files.program_names import ProgramNames, anything
-from inakit.switch.control.match_rules import by_priority
+from inakit.switch.control.entry_check import by_priority
 from inakit.switch.entries import (
     DefaultAction,
     KeyPart,
@@ -23,11 +23,10 @@ from inakit.switch.entries import (
     TableEntry,
     Ternary,
 )
-from inakit.switch.program.pipelines import MatchKey, Table
+from inakit.switch.program.program import MatchKey, Table
 from inakit.switch.program.program import Program
 from inakit.topo.errors import InputError
-from inakit.topo.files.reader import FileKind, ParsedFile, read_file
-from inakit.topo.files.validation import validate
+from inakit.topo.files.reader import FileKind, ParsedFile, read_file, validate
 
 RUNTIME = FileKind("file of table entries", max_bytes=64 << 20)
 HIGHEST_PRIORITY = 1 << 24

@@ -12,9 +12,9 @@ from inakit.switch.fast.layout.emitter import Emitter
 from inakit.switch.fast.layout.layout import ProgramLayout
 from inakit.switch.fast.layout.records import MemoryRecord
 from inakit.switch.program.expressions import Expression, Parameter
-from inakit.switch.program.headers import Field
+from inakit.switch.program.expressions import Field
 from inakit.switch.program.program import Program
-from inakit.switch.program.source import Source
+from inakit.switch.program.expressions import Source
 from inakit.topo.errors import UnsupportedError
 
 

@@ -20,7 +20,7 @@ from inakit.switch.fast.layout.layout import MAX_REPLICAS, ProgramLayout, declar
 from inakit.switch.fast.layout.table_layout import GROUP_RECORD
 from inakit.switch.program.malformed import MALFORMED, not_p4c
 from inakit.switch.program.program import Program
-from inakit.switch.program.v1model import PORTS
+from inakit.switch.program.expressions import PORTS
 from inakit.topo.errors import UnsupportedError
 
 KEPT = "_generated"

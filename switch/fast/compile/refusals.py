@@ -8,7 +8,7 @@ from __future__ import annotations
 from inakit.switch.fast.layout.entry_arrays import METER_RATES
 from inakit.switch.fast.layout.field_usage import used_fields
 from inakit.switch.program.expressions import Unknown
-from inakit.switch.program.pipelines import Table
+from inakit.switch.program.program import Table
 from inakit.switch.program.program import Program
 from inakit.topo.errors import UnsupportedError
 

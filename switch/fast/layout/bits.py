@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from inakit.switch.program.headers import Field
+from inakit.switch.program.expressions import Field
 from inakit.topo.errors import UnsupportedError
 
 WORD_BYTES = 8

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from inakit.switch.fast.layout.records import MemoryRecord, make_record
 from inakit.switch.fast.layout.table_layout import COPIES
-from inakit.switch.program.calculations import CRC_CUSTOM
+from inakit.switch.program.expressions import CRC_CUSTOM
 from inakit.switch.program.program import Program
 
 CHOSEN = "chosen crc parameters"

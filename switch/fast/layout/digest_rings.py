@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from inakit.switch.fast.layout.records import MemoryRecord, make_record
-from inakit.switch.program.calculations import FieldList
-from inakit.switch.program.headers import Field
+from inakit.switch.program.expressions import FieldList
+from inakit.switch.program.expressions import Field
 from inakit.switch.program.program import Program
 
 COUNTS = "counts of digests"

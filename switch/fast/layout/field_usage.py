@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from inakit.switch.program.actions import JUMPS, Action, Argument, Arguments, Primitive
+from inakit.switch.program.program import JUMPS, Action, Argument, Arguments, Primitive
 from inakit.switch.program.expressions import Boolean, ElementField, Expression, HeaderReference, Operation
-from inakit.switch.program.headers import Field
-from inakit.switch.program.pipelines import Conditional, Node, Pipeline, Table
+from inakit.switch.program.expressions import Field
+from inakit.switch.program.program import Conditional, Node, Pipeline, Table
 from inakit.switch.program.program import Program
 
 WRITES = {

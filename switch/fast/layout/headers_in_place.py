@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from inakit.switch.fast.layout.field_usage import parts_of, statements_of
-from inakit.switch.program.actions import Argument
-from inakit.switch.program.calculations import Payload
+from inakit.switch.program.program import Argument
+from inakit.switch.program.expressions import Payload
 from inakit.switch.program.expressions import HeaderReference
-from inakit.switch.program.parser import ParserState
-from inakit.switch.program.pipelines import Conditional, Pipeline
+from inakit.switch.program.program import ParserState
+from inakit.switch.program.program import Conditional, Pipeline
 from inakit.switch.program.program import Program
 
 IN_PLACE_OPERATIONS = frozenset(("extract", "set", "verify"))

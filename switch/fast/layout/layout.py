@@ -45,11 +45,11 @@ from inakit.switch.fast.layout.table_layout import (
     rule_record,
 )
 from inakit.switch.fast.layout.variable_fields import Variable, most_variable_bytes, variable_parts
-from inakit.switch.program.externs import Counter, Register, ValueSet
-from inakit.switch.program.headers import Field
-from inakit.switch.program.pipelines import Table
+from inakit.switch.program.program import Counter, Register, ValueSet
+from inakit.switch.program.expressions import Field
+from inakit.switch.program.program import Table
 from inakit.switch.program.program import Program
-from inakit.switch.program.v1model import PORTS
+from inakit.switch.program.expressions import PORTS
 
 MAX_REPLICAS = 128
 DIRECT_BITS = 12

@@ -12,11 +12,11 @@ from functools import cached_property
 
 import numpy as np
 
+from inakit.switch.fast.layout.bits import WORD_BYTES
 from inakit.switch.fast.layout.emitter import Emitter, Identifiers
 
 ALIGNMENT = 8
 CACHE_LINE = 64
-WORD_BYTES = 8
 LONGEST_BYTES = 16  # of a C integer
 
 

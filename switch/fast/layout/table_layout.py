@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from inakit.switch.entries import Lpm, TableEntry
 from inakit.switch.fast.layout.records import MemoryRecord, make_record
-from inakit.switch.program.actions import Action
-from inakit.switch.program.pipelines import MatchKey, Table
+from inakit.switch.program.program import Action
+from inakit.switch.program.program import MatchKey, Table
 
 COPIES = 2
 """What changes while packets pass has room for so many copies: one that packets read, and one that is written."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from inakit.switch.fast.layout.records import LONGEST_BYTES
-from inakit.switch.program.headers import Field, Header
+from inakit.switch.program.expressions import Field, Header
 from inakit.topo.errors import UnsupportedError
 
 MOST_VARIABLE_BYTES = 512

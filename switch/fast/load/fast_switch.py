@@ -15,9 +15,9 @@ from inakit.switch.fast.load.state.shared_state import StatefulSwitch, SwitchSta
 from inakit.switch.handle import Handle, make_handle
 from inakit.switch.program.read import read_program
 from inakit.switch.running_switch import PROGRAM
+from inakit.topo.c_library import lasting_thread
 from inakit.topo.errors import RunError
 from inakit.topo.fabric.fabric import Switch
-from inakit.topo.lasting_thread import lasting_thread
 
 loading_thread = lasting_thread("loading")
 """Loads programs into the kernel, whose verifier walks through each anew (60 ms of `ina.p4`).

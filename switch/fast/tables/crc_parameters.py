@@ -8,7 +8,7 @@ from inakit.switch.fast.layout.crc_parameters import CHOSEN, PARAMETERS, crc_arr
 from inakit.switch.fast.layout.layout import ProgramLayout
 from inakit.switch.fast.layout.table_layout import COPIES
 from inakit.switch.fast.tables.rows import Memory
-from inakit.switch.program.calculations import CRC_CUSTOM, CrcParameters
+from inakit.switch.program.expressions import CRC_CUSTOM, CrcParameters
 
 
 def write_crc(layout: ProgramLayout, memory: Memory, calculation: str, parameters: CrcParameters) -> None:

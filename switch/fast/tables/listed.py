@@ -8,13 +8,13 @@ from heapq import merge
 
 import numpy as np
 
-from inakit.switch.control.match_rules import rank, test_of
+from inakit.switch.control.entry_check import rank, test_of
 from inakit.switch.entries import KeyPart, Lpm, Range, Ternary
 from inakit.switch.fast.layout.entry_arrays import first_array
 from inakit.switch.fast.layout.layout import ProgramLayout
 from inakit.switch.fast.layout.table_layout import TableLayout
 from inakit.switch.fast.tables.rows import Memory, Row, byte_rows, number_of
-from inakit.switch.program.pipelines import MatchKey
+from inakit.switch.program.program import MatchKey
 
 Order = tuple[int, int]
 """The rank and the number of an entry: the lowest wins, as the lowest handle does in BMv2 where priorities tie."""

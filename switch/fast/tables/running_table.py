@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inakit.switch.control.entry_check import call
-from inakit.switch.control.match_rules import Identity, by_priority, identity_of, masked_key
+from inakit.switch.control.entry_check import Identity, by_priority, identity_of, masked_key
 from inakit.switch.entries import DefaultAction, Entry, ProfileDefault, TableEntry
 from inakit.switch.fast.layout.entry_arrays import counts_array, matched_array, members_array
 from inakit.switch.fast.layout.layout import ProgramLayout
@@ -18,8 +18,8 @@ from inakit.switch.fast.tables.default_action import SetDefault
 from inakit.switch.fast.tables.members import Members
 from inakit.switch.fast.tables.meters import MeterCells
 from inakit.switch.fast.tables.rows import Memory, Row, Store
-from inakit.switch.program.actions import ActionCall
-from inakit.switch.program.pipelines import ConstEntry, Table
+from inakit.switch.program.program import ActionCall
+from inakit.switch.program.program import ConstEntry, Table
 from inakit.topo.errors import InputError
 
 

@@ -10,10 +10,10 @@ from inakit.switch.interpret.expressions.expressions import value_of
 from inakit.switch.interpret.expressions.fields import cut_to, store
 from inakit.switch.interpret.state.context import Context
 from inakit.switch.interpret.state.packets.packet import Packet, Run
-from inakit.switch.program.actions import Action, Argument, Primitive
+from inakit.switch.program.program import Action, Argument, Primitive
 from inakit.switch.program.expressions import Constant, Expression, HeaderReference
-from inakit.switch.program.externs import Extern
-from inakit.switch.program.headers import Field
+from inakit.switch.program.program import Extern
+from inakit.switch.program.expressions import Field
 from inakit.topo.errors import RunError
 
 Handler = Callable[..., Run]

@@ -9,10 +9,10 @@ from inakit.switch.interpret.expressions.expressions import value_of
 from inakit.switch.interpret.expressions.fields import store
 from inakit.switch.interpret.state.context import Context
 from inakit.switch.interpret.state.packets.packet import Packet, Run
-from inakit.switch.program.actions import Argument, Arguments, Text
-from inakit.switch.program.calculations import Calculation
+from inakit.switch.program.program import Argument, Arguments, Text
+from inakit.switch.program.expressions import Calculation
 from inakit.switch.program.expressions import Expression
-from inakit.switch.program.externs import Counter, Meter, Register
+from inakit.switch.program.program import Counter, Meter, Register
 
 WORD = (1 << 64) - 1
 

@@ -9,7 +9,7 @@ from inakit.switch.interpret.expressions.header_bytes import byte_size
 from inakit.switch.interpret.state.context import Context
 from inakit.switch.interpret.state.packets.packet import Packet, Run, block_size
 from inakit.switch.program.expressions import Expression, StackReference, UnionReference, UnionStackReference
-from inakit.switch.program.headers import Header
+from inakit.switch.program.expressions import Header
 
 Copy = Callable[[Packet, int, int], None]
 

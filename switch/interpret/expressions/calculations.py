@@ -8,9 +8,9 @@ from inakit.switch.interpret.expressions.hash_functions import ALGORITHMS, Hash,
 from inakit.switch.interpret.expressions.header_bytes import packer
 from inakit.switch.interpret.state.context import Context
 from inakit.switch.interpret.state.packets.packet import Packet, Value
-from inakit.switch.program.calculations import CRC_CUSTOM, Calculation, Payload, SizedNumber
+from inakit.switch.program.expressions import CRC_CUSTOM, Calculation, Payload, SizedNumber
 from inakit.switch.program.expressions import HeaderReference
-from inakit.switch.program.headers import Field
+from inakit.switch.program.expressions import Field
 
 Bits = tuple[int, int]
 """A number, and how many bits it has."""

@@ -24,7 +24,7 @@ from inakit.switch.program.expressions import (
     UnionReference,
     Validity,
 )
-from inakit.switch.program.headers import Field, Header
+from inakit.switch.program.expressions import Field, Header
 from inakit.topo.errors import RunError
 
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from inakit.switch.interpret.expressions.expressions import element_place, header_of, last_place
 from inakit.switch.interpret.state.context import Context
 from inakit.switch.interpret.state.packets.packet import Packet, Value
-from inakit.switch.program.actions import Argument
+from inakit.switch.program.program import Argument
 from inakit.switch.program.expressions import ElementField, LastField
-from inakit.switch.program.headers import Field
+from inakit.switch.program.expressions import Field
 
 Store = Callable[[Packet, int], None]
 Cut = Callable[[int], int]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from inakit.switch.program.calculations import CrcParameters
+from inakit.switch.program.expressions import CrcParameters
 
 Hash = Callable[[bytes], int]
 

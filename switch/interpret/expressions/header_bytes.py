@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from inakit.switch.interpret.expressions.fields import signed
 from inakit.switch.interpret.state.context import Context
 from inakit.switch.interpret.state.packets.packet import Packet, has_variable
-from inakit.switch.program.headers import Header
+from inakit.switch.program.expressions import Header
 
 WHOLE = {8: "B", 16: "H", 32: "I", 64: "Q"}
 """The letters of Python's struct for fields of 1, 2, 4 and 8 bytes."""

@@ -9,7 +9,7 @@ from inakit.switch.interpret.expressions.expressions import value_of
 from inakit.switch.interpret.expressions.fields import store
 from inakit.switch.interpret.state.context import Context
 from inakit.switch.interpret.state.packets.packet import Packet, Run, Value
-from inakit.switch.program.calculations import Checksum
+from inakit.switch.program.expressions import Checksum
 
 
 def checksums_verified(context: Context) -> Run | None:

@@ -8,8 +8,8 @@ from inakit.switch.interpret.parser.parser_operations import PARSER_OPERATIONS, 
 from inakit.switch.interpret.parser.transitions import ACCEPT, transition_of
 from inakit.switch.interpret.state.context import Context
 from inakit.switch.interpret.state.packets.packet import Packet, Run, Value
-from inakit.switch.program.actions import Primitive
-from inakit.switch.program.parser import ParserState
+from inakit.switch.program.program import Primitive
+from inakit.switch.program.program import ParserState
 from inakit.topo.errors import RunError
 
 MAX_STEPS = 1 << 16

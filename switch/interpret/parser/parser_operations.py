@@ -10,7 +10,7 @@ from inakit.switch.interpret.expressions.fields import store
 from inakit.switch.interpret.expressions.header_bytes import byte_size, unpack_variable, unpacker
 from inakit.switch.interpret.state.context import Context
 from inakit.switch.interpret.state.packets.packet import Packet, Run, Value
-from inakit.switch.program.actions import Argument, Primitive
+from inakit.switch.program.program import Argument, Primitive
 from inakit.switch.program.expressions import (
     Expression,
     HeaderReference,
@@ -18,7 +18,7 @@ from inakit.switch.program.expressions import (
     StackReference,
     UnionStackReference,
 )
-from inakit.switch.program.headers import Field, Header
+from inakit.switch.program.expressions import Field, Header
 
 
 class ParserError(Exception):

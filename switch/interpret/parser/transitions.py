@@ -9,8 +9,8 @@ from inakit.switch.interpret.parser.parser_operations import lookahead
 from inakit.switch.interpret.state.context import Context
 from inakit.switch.interpret.state.packets.packet import Packet, Value
 from inakit.switch.program.expressions import LastField, Lookahead, Unknown
-from inakit.switch.program.headers import Field
-from inakit.switch.program.parser import ParserState, Transition
+from inakit.switch.program.expressions import Field
+from inakit.switch.program.program import ParserState, Transition
 
 ACCEPT = -1
 """The number of the state that ends the parser."""

@@ -8,8 +8,8 @@ from inakit.switch.interpret.expressions.calculations import calculation_of
 from inakit.switch.interpret.state.context import Context
 from inakit.switch.interpret.state.packets.packet import Packet
 from inakit.switch.interpret.state.tables.table_state import Installed
-from inakit.switch.program.actions import ActionCall
-from inakit.switch.program.pipelines import Table
+from inakit.switch.program.program import ActionCall
+from inakit.switch.program.program import Table
 
 ONES = (1 << 32) - 1
 """BMv2 chooses by the low 32 bits of a hash."""

@@ -12,9 +12,9 @@ from inakit.switch.interpret.pipelines.action_profiles import call_of
 from inakit.switch.interpret.state.context import Context
 from inakit.switch.interpret.state.packets.packet import Packet, Run, Value
 from inakit.switch.interpret.state.tables.table_state import Installed
-from inakit.switch.program.actions import Action
+from inakit.switch.program.program import Action
 from inakit.switch.program.expressions import Unknown, Validity
-from inakit.switch.program.pipelines import Conditional, MatchKey, Pipeline, Table
+from inakit.switch.program.program import Conditional, MatchKey, Pipeline, Table
 
 END = -1
 

@@ -9,7 +9,7 @@ from inakit.switch.interpret.state.packets.packet import PacketPlaces
 from inakit.switch.interpret.state.packets.trace import Trace
 from inakit.switch.interpret.state.switch_state import State
 from inakit.switch.program.program import Program
-from inakit.switch.program.source import Source
+from inakit.switch.program.expressions import Source
 from inakit.topo.errors import UnsupportedError
 
 ELSEWHERE = "write it with what v1model.p4 declares, or run the program on BMv2 (SWITCH=bmv2)"

@@ -24,8 +24,8 @@ from inakit.switch.interpret.state.switch_state import Clock, State, write_cells
 from inakit.switch.interpret.state.tables.table_state import Installed
 from inakit.switch.interpret.state.target import Target
 from inakit.switch.interpret.state.turnstile import Turnstile, atomic
-from inakit.switch.program.actions import ActionCall
-from inakit.switch.program.calculations import CrcParameters
+from inakit.switch.program.program import ActionCall
+from inakit.switch.program.expressions import CrcParameters
 from inakit.switch.program.program import Program
 
 

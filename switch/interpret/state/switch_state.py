@@ -14,9 +14,9 @@ from inakit.switch.interpret.state.meters import MeterState
 from inakit.switch.interpret.state.packets.packet import Packet
 from inakit.switch.interpret.state.tables.table_state import Installed, TableState
 from inakit.switch.interpret.state.target import Target
-from inakit.switch.program.actions import ActionCall
-from inakit.switch.program.calculations import CrcParameters
-from inakit.switch.program.externs import Counter, Register
+from inakit.switch.program.program import ActionCall
+from inakit.switch.program.expressions import CrcParameters
+from inakit.switch.program.program import Counter, Register
 from inakit.switch.program.program import Program
 from inakit.topo.errors import InputError, UnsupportedError
 

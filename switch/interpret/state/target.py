@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from inakit.switch.program.v1model import DROP_PORT
+from inakit.switch.program.expressions import DROP_PORT
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from inakit.switch.program.actions import Argument, Arguments, Text
+from inakit.switch.program.program import Argument, Arguments, Text
 from inakit.switch.program.bmv2_json.declarations import Declarations
 from inakit.switch.program.bmv2_json.source_info import Json
 from inakit.switch.program.expressions import (
@@ -23,7 +23,7 @@ from inakit.switch.program.expressions import (
     Unknown,
     Validity,
 )
-from inakit.switch.program.headers import Field
+from inakit.switch.program.expressions import Field
 
 VALIDITY = "$valid$"
 

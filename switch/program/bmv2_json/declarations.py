@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from inakit.switch.program.bmv2_json.hash_inputs import Fields, read_calculation
 from inakit.switch.program.bmv2_json.header_types import read_headers, read_stacks, read_union_stacks, read_unions
 from inakit.switch.program.bmv2_json.source_info import Json, listed, read_source
-from inakit.switch.program.calculations import Calculation
-from inakit.switch.program.externs import Counter, DirectCounter, Extern, Meter, Register, ValueSet
-from inakit.switch.program.headers import Header, Stack, Union, UnionStack
+from inakit.switch.program.expressions import Calculation
+from inakit.switch.program.program import Counter, DirectCounter, Extern, Meter, Register, ValueSet
+from inakit.switch.program.expressions import Header, Stack, Union, UnionStack
 
 
 @dataclass(frozen=True)

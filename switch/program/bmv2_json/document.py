@@ -20,10 +20,10 @@ from inakit.switch.program.bmv2_json.match_tables import read_pipeline
 from inakit.switch.program.bmv2_json.parse_states import read_parser
 from inakit.switch.program.bmv2_json.primitives import read_action, read_primitive
 from inakit.switch.program.bmv2_json.source_info import Json, listed, read_source
-from inakit.switch.program.calculations import Checksum
+from inakit.switch.program.expressions import Checksum
 from inakit.switch.program.expressions import Unknown
 from inakit.switch.program.program import Program
-from inakit.switch.program.v1model import STANDARD_METADATA
+from inakit.switch.program.expressions import STANDARD_METADATA
 from inakit.topo.errors import InputError
 
 CORE_ERRORS = (

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from inakit.switch.program.bmv2_json.source_info import Json, listed, read_source
-from inakit.switch.program.calculations import Calculation, FieldList, HashInput, Payload, SizedNumber
+from inakit.switch.program.expressions import Calculation, FieldList, HashInput, Payload, SizedNumber
 from inakit.switch.program.expressions import HeaderReference
-from inakit.switch.program.externs import ActionProfile
-from inakit.switch.program.headers import Field
+from inakit.switch.program.program import ActionProfile
+from inakit.switch.program.expressions import Field
 
 Fields = dict[tuple[str, str], Field]
 """All fields of a program, by the names of header and field."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from inakit.switch.program.bmv2_json.source_info import Json
-from inakit.switch.program.headers import Field, Header, Stack, Union, UnionStack
+from inakit.switch.program.expressions import Field, Header, Stack, Union, UnionStack
 
 
 # {"header_types": [{"name": "udp_t", "fields": [["src_port", 16, false], ...]}], "headers": [...]}

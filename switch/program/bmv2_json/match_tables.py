@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from inakit.switch.entries import KeyPart, Lpm, Range, Ternary
-from inakit.switch.program.actions import Action
+from inakit.switch.program.program import Action
 from inakit.switch.program.bmv2_json.arguments import read_expression, read_field
 from inakit.switch.program.bmv2_json.declarations import Declarations
 from inakit.switch.program.bmv2_json.hash_inputs import profile_of
 from inakit.switch.program.bmv2_json.primitives import Actions, read_action_call
 from inakit.switch.program.bmv2_json.source_info import Json, listed, read_source
 from inakit.switch.program.expressions import Validity
-from inakit.switch.program.pipelines import Conditional, ConstEntry, MatchKey, Node, Pipeline, Table
+from inakit.switch.program.program import Conditional, ConstEntry, MatchKey, Node, Pipeline, Table
 
 
 # {"name": "ingress", "init_table": "t", "tables": [...], "conditionals": [...]}

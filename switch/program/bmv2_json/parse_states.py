@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from inakit.switch.program.actions import Primitive
+from inakit.switch.program.program import Primitive
 from inakit.switch.program.bmv2_json.arguments import read_expression
 from inakit.switch.program.bmv2_json.declarations import Declarations
 from inakit.switch.program.bmv2_json.primitives import read_primitive
 from inakit.switch.program.bmv2_json.source_info import Json, listed, read_source
 from inakit.switch.program.expressions import Constant, LastField, Lookahead, Unknown
-from inakit.switch.program.headers import Field
+from inakit.switch.program.expressions import Field
 from inakit.switch.program.malformed import MOST
-from inakit.switch.program.parser import Parser, ParserState, Transition
+from inakit.switch.program.program import Parser, ParserState, Transition
 from inakit.topo.errors import InputError
 
 KeyField = Field | LastField | Lookahead | Unknown

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from inakit.switch.program.actions import Action, ActionCall, ActionParameter, Primitive
+from inakit.switch.program.program import Action, ActionCall, ActionParameter, Primitive
 from inakit.switch.program.bmv2_json.arguments import read_argument
 from inakit.switch.program.bmv2_json.declarations import Declarations
 from inakit.switch.program.bmv2_json.source_info import Json, listed, read_source
 from inakit.switch.program.expressions import Expression, HeaderReference, Operation
-from inakit.switch.program.v1model import STANDARD_METADATA
+from inakit.switch.program.expressions import STANDARD_METADATA
 
 Actions = dict[int, Action]
 """The actions of a program by their numbers, by which tables name them."""

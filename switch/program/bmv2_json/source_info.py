@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from inakit.switch.program.source import Source
+from inakit.switch.program.expressions import Source
 
 Json = Any
 """What `json.loads` returns. Above each reader stands the shape that it takes; of others it raises an exception of

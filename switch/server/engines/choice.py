@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from inakit.switch.fast.layout.field_usage import used_fields
 from inakit.switch.program.expressions import Constant
 from inakit.switch.program.program import Program
-from inakit.switch.program.v1model import DROP_PORT
+from inakit.switch.program.expressions import DROP_PORT
 from inakit.switch.server.options import Options
 from inakit.switch.targets import TARGETS
 from inakit.topo.errors import InakitError, InputError

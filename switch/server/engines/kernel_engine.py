@@ -12,7 +12,7 @@ from inakit.switch.server.ports.cpu_interface import CpuInterface
 from inakit.switch.server.ports.packet_socket import Promiscuous
 from inakit.switch.server.ports.pcap_files import PcapFiles
 from inakit.topo.errors import InputError, RunError
-from inakit.topo.live.processors import switch_processors
+from inakit.topo.live.priority import switch_processors
 
 
 class KernelEngine:

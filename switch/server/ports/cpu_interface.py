@@ -9,7 +9,7 @@ from threading import Thread
 
 from inakit.switch.standalone.interfaces import IFF_NO_PI, IFF_TAP, LEAST_FRAME, MAX_PACKET, open_tun
 from inakit.topo.errors import RunError
-from inakit.topo.live.netlink import index_of, inside, set_up, switch_off_ipv6
+from inakit.topo.live.wires import index_of, inside, set_up, switch_off_ipv6
 
 
 class CpuInterface:

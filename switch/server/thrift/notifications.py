@@ -14,9 +14,9 @@ from pathlib import Path
 from pynng import Pub0
 from pynng.exceptions import NNGException
 
-from inakit.switch.control.requests.ageing import Expired
-from inakit.switch.control.requests.learning import DigestBatch
-from inakit.switch.program.calculations import FieldList
+from inakit.switch.control.notifications import Expired
+from inakit.switch.control.notifications import DigestBatch
+from inakit.switch.program.expressions import FieldList
 from inakit.topo.errors import MachineError
 
 CONTEXT = 0

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from threading import Event, Thread
 
-from inakit.switch.control.requests.ageing import Expired
-from inakit.switch.control.requests.learning import DigestBatch
+from inakit.switch.control.notifications import Expired
+from inakit.switch.control.notifications import DigestBatch
 from inakit.switch.server.served_switch import ServedSwitch
 from inakit.switch.server.thrift.notifications import Publisher, ageing_messages, learning_message, port_message
 from inakit.switch.server.thrift.resource_ids import TABLE, resource_ids

@@ -11,8 +11,8 @@ from typing import Any
 
 from inakit.switch.control.refusals import RefusalKind, Refused
 from inakit.switch.entries import KeyPart, Lpm, Range, Ternary
-from inakit.switch.program.actions import Action
-from inakit.switch.program.pipelines import MatchKey, Table
+from inakit.switch.program.program import Action
+from inakit.switch.program.program import MatchKey, Table
 from inakit.switch.server.thrift.description import description
 
 GREATEST_I64 = (1 << 63) - 1

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from inakit.switch.control.commands.command import CommandedSwitch
+from inakit.switch.control.simple_switch_cli import CommandedSwitch
 from inakit.switch.control.entry_files.read_entries import fill_switch
 from inakit.switch.server.options import LogOptions, Options
 from inakit.switch.server.serve import running

@@ -16,15 +16,14 @@ from small_networks import Setting
 
 from inakit.planner.core.policies import policy_of
 from inakit.switch.program.program import Program
-from inakit.topo.fabric.addresses import addresses
+from inakit.topo.fabric.fabric import addresses
+from inakit.traffic.endpoints.sending import WorkerOptions
 from inakit.traffic.endpoints.server import Servers
 from inakit.traffic.endpoints.streams import StreamLayout, lay_out
 from inakit.traffic.endpoints.worker import Workers
 from inakit.traffic.endpoints.worker_memory import WHOLE, WorkerMemory
-from inakit.traffic.endpoints.worker_options import WorkerOptions
 from inakit.traffic.sockets.ports import HostPort, Outgoing, Packets
-from inakit.traffic.wire.frames import BARE_FRAME, FRAME, Frames, head_of
-from inakit.traffic.wire.packet_format import Flag, Kind
+from inakit.traffic.wire.packet_format import BARE_FRAME, FRAME, Flag, Frames, Kind, head_of
 
 
 def nodes_of(program: Program, setting: Setting) -> Mapping[str, Node]:

@@ -18,17 +18,15 @@ from itertools import count
 import numpy as np
 from numpy.typing import NDArray
 
-from inakit.planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Branch, Plan, Shard
+from inakit.planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Branch, Plan, Shard, SolverOutcome
 from inakit.planner.core.policies import policy_of
 from inakit.planner.core.problem import Job, Problem
-from inakit.planner.core.solving import SolverOutcome
-from inakit.planner.install.data_plane_program import DataPlaneProgram
 from inakit.planner.install.plan_entries import entries
-from inakit.planner.install.program import AGGREGATE
+from inakit.planner.install.program import AGGREGATE, DataPlaneProgram
 from inakit.planner.trees.under_policy import rooted_in_network
 from inakit.switch.entries import SwitchEntries, TableEntry
 from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
-from inakit.traffic.wire.frames import FRAGMENT
+from inakit.traffic.wire.packet_format import FRAGMENT
 
 RATE_BPS, LINK_BPS = 1e6, 1e9
 PORTS = 4

@@ -14,10 +14,23 @@ import pytest
 from command import inakit, nothing_left
 from rich.console import Console
 
-from inakit.experiments.agreement.combinations import COMBINATIONS, SHORT, Combination, chosen
-from inakit.experiments.agreement.comparison import NOT_RUN, Compared, Extent, attempt, compare
-from inakit.experiments.agreement.differences import Differences, difference
-from inakit.experiments.agreement.report import FEW, Summary, agreement_table, print_summary
+from inakit.experiments.bench.agreement import (
+    COMBINATIONS,
+    FEW,
+    NOT_RUN,
+    SHORT,
+    Combination,
+    Compared,
+    Differences,
+    Extent,
+    Summary,
+    agreement_table,
+    attempt,
+    chosen,
+    compare,
+    difference,
+    print_summary,
+)
 from inakit.experiments.run.outcome import Outcome
 from inakit.experiments.run.pace import TooSlowError
 from inakit.experiments.worlds.virtual import LiveVirtualNetwork, VirtualWorld

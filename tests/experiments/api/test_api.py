@@ -15,7 +15,7 @@ from command import inakit as command
 
 import inakit as ina
 from inakit.planner.registry import METHODS
-from inakit.topo.fabric.clos import leaf_spine
+from inakit.topo.fabric.generators import leaf_spine
 
 REFERENCE = Path(__file__).resolve().parents[3] / "docs" / "reference.md"
 SMALL: dict[str, Any] = {"leaves": 2, "spines": 2, "hosts_per_leaf": 3}

@@ -11,24 +11,35 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from inakit.experiments.bench.chain import FRAMES_PER_CALL, Bench
-from inakit.experiments.bench.lossless_rate import LOSS_LIMITS, STEP, highest_rates
-from inakit.experiments.bench.measure import (
+from inakit.experiments.bench.switch_rates import (
+    FRAMES_PER_CALL,
+    LOSS_LIMITS,
+    STEP,
+    WORKLOADS,
+    Bench,
     Case,
     Findings,
     Measured,
     Measurement,
+    RunTrial,
+    Sender,
     SetUp,
+    Trial,
+    Workload,
+    burst_of,
+    highest_rates,
     lacking,
+    print_findings,
+    rate_table,
     run_bench,
+    run_trial,
+    set_up_table,
     targets_here,
 )
-from inakit.experiments.bench.tables import print_findings, rate_table, set_up_table
-from inakit.experiments.bench.trial import WORKLOADS, RunTrial, Sender, Trial, Workload, burst_of, run_trial
-from inakit.planner.install.data_plane_program import INA, PROGRAMS, DataPlaneProgram
+from inakit.planner.install.program import INA, PROGRAMS, DataPlaneProgram
 from inakit.switch.targets import TARGETS
 from inakit.topo.errors import OutputError, RunError
-from inakit.traffic.wire.frames import FRAGMENT
+from inakit.traffic.wire.packet_format import FRAGMENT
 
 
 def switch_of(capacity_pps: float, sender_pps: float = 1e6, quiet_pps: float | None = None) -> RunTrial:
@@ -159,7 +170,7 @@ def bench_of(monkeypatch: pytest.MonkeyPatch, ending: type[BaseException] | None
             raise RunError("switch 's7' died") if ending is None else ending
         return Measured(case.rates((1000.0, 500.0 * case.switches)), SetUp(case.target.name, case.switches, 1.5, 0.25))
 
-    monkeypatch.setattr("inakit.experiments.bench.measure.measure_case", measured)
+    monkeypatch.setattr("inakit.experiments.bench.switch_rates.measure_case", measured)
     console = Console(width=100, file=StringIO(), record=True)
     shown: list[Findings] = []
 

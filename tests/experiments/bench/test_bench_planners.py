@@ -8,10 +8,10 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from inakit.experiments.bench.planners import Case, Timing, bench_planners, timing
-from inakit.topo.fabric.clos import leaf_spine
+from inakit.experiments.bench.planner_times import OneTask, Timing, bench_planners, timing
+from inakit.topo.fabric.generators import leaf_spine
 
-SMALL = Case("small", lambda: leaf_spine(4, 4, 4), workers=10, share=0.5, seeds=3, literal=2)
+SMALL = OneTask("small", lambda: leaf_spine(4, 4, 4), workers=10, share=0.5, seeds=3, literal=2)
 
 
 def test_a_case_is_planned_by_both() -> None:
@@ -38,12 +38,12 @@ def test_each_seed_is_printed_and_the_table_has_a_row_for_each_case() -> None:
 
 
 def test_an_interrupted_case_has_a_row_of_the_seeds_that_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    def ended(case: Case, seed: int) -> Timing:
+    def ended(case: OneTask, seed: int) -> Timing:
         if case.name == "other" and seed == 1:
             raise KeyboardInterrupt
         return timing(case, seed)
 
-    monkeypatch.setattr("inakit.experiments.bench.planners.timing", ended)
+    monkeypatch.setattr("inakit.experiments.bench.planner_times.timing", ended)
     console, brief = Console(file=StringIO(), width=120, record=True), replace(SMALL, seeds=2, literal=0)
     with pytest.raises(KeyboardInterrupt):
         bench_planners(console, [brief, replace(brief, name="other"), replace(brief, name="third")])

@@ -7,10 +7,10 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from inakit.experiments.bench.several_tasks import Case, Timed, bench_several, trial, worth_bps
+from inakit.experiments.bench.planner_times import SeveralTasks, Timed, bench_several, trial, worth_bps
 from inakit.experiments.papers.aro.setting import AroSetting
 
-SMALL = Case("small", AroSetting(jobs=2, workers=8, leaves=4, share=0.5), seeds=3, literal=1)
+SMALL = SeveralTasks("small", AroSetting(jobs=2, workers=8, leaves=4, share=0.5), seeds=3, literal=1)
 
 
 def test_a_case_is_planned_by_both() -> None:

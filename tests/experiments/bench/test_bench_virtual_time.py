@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 from test_bench import cells_of
 
-from inakit.experiments.bench.measure import Measurement
-from inakit.experiments.bench.trial import WORKLOADS
+from inakit.experiments.bench.exactness import case
+from inakit.experiments.bench.switch_rates import WORKLOADS, Measurement
 from inakit.experiments.bench.virtual_time import P4SIM, Speed, bench_virtual, datacentre, hops_table, most_hops
-from inakit.experiments.exactness.networks import case
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
 
 FORWARDING, AGGREGATION, *_ = (workload.name for workload in WORKLOADS)

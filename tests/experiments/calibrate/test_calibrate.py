@@ -15,21 +15,42 @@ from command import inakit, nothing_left
 from rich.console import Console
 from tolerance import undisturbed
 
-from inakit.experiments.calibrate import rate_search
-from inakit.experiments.calibrate.announce import announce
-from inakit.experiments.calibrate.cache import Machine, default_file, load_capacities, save_capacity, this_machine
-from inakit.experiments.calibrate.capacity import Capacity, Load, Use, forecast, nearest, planned_load, rounded_down
-from inakit.experiments.calibrate.curve import CALIBRATED, QUANTITIES, curve_table, write_curve
-from inakit.experiments.calibrate.limit import Calibration, find_limit
-from inakit.experiments.calibrate.rate_search import STEP, highest_rate
+from inakit.experiments.calibrate import limit as rate_search
+from inakit.experiments.calibrate.capacity import (
+    Capacity,
+    Load,
+    Machine,
+    Use,
+    announce,
+    default_file,
+    forecast,
+    load_capacities,
+    nearest,
+    planned_load,
+    rounded_down,
+    save_capacity,
+    this_machine,
+)
+from inakit.experiments.calibrate.limit import (
+    CALIBRATED,
+    QUANTITIES,
+    STEP,
+    Calibration,
+    Verified,
+    curve_table,
+    find_limit,
+    highest_rate,
+    verification_table,
+    write_curve,
+)
 from inakit.experiments.calibrate.trials import RUN_S, Sampler, Trial, TrialNetwork, scaled, sequence_numbers
-from inakit.experiments.calibrate.verification import Verified, verification_table
-from inakit.experiments.cli.calibrate_fabric import parse_sizes
+from inakit.experiments.cli.commands.measurements import parse_sizes
 from inakit.experiments.run.planning import make_plan
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from inakit.experiments.worlds.emulated import EmulatedWorld
 from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.problem import Problem
+from inakit.planner.prepared import Prepared
 from inakit.topo.errors import InputError, MachineError, RunError
 
 KNOWN = Capacity("fast", 16, Load(100_000, 200_000), Use(0.8, 0.5), "2026-11-21")
@@ -204,8 +225,8 @@ def test_before_a_run_the_machine_is_judged_or_calibration_suggested(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     one = problem()
-    plans = {"aro": make_plan(one, "aro", 0)}
-    load = planned_load(one, evaluate(one, plans["aro"]))
+    plans = {"aro": Prepared(one, make_plan(one, "aro", 0))}
+    load = planned_load(one, plans["aro"].prediction)
 
     def said() -> str:
         console = Console(file=StringIO(), width=200)

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from inakit.experiments.calibrate.cache import Fit, default_file, save_fit, this_machine
-from inakit.experiments.calibrate.capacity import Load, Use
+from inakit.experiments.calibrate.capacity import Fit, Load, Use, default_file, save_fit, this_machine
 from inakit.experiments.calibrate.rate_probe import FLOOR_BPS, climb, first_rung, heaviest, round_rates, simplest
 from inakit.experiments.calibrate.trials import Trial
 from inakit.experiments.run.planning import make_plan

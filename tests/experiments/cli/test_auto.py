@@ -12,9 +12,8 @@ import pytest
 from command import AS_NOBODY, ENTRY, PRIVATE, inakit
 from rich.console import Console
 
-from inakit.experiments.exactness.scales import chosen_worlds
-from inakit.experiments.worlds.auto import print_choice, worlds_here
-from inakit.experiments.worlds.registry import find_world
+from inakit.experiments.bench.exactness import chosen_worlds
+from inakit.experiments.worlds.registry import find_world, print_choice, worlds_here
 from inakit.switch.targets import TARGETS, Target
 
 ROOT = Path(__file__).parents[3]

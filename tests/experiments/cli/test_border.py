@@ -18,7 +18,7 @@ from command import ENTRY, Answer, inakit, nothing_left
 
 from inakit.experiments.cli.ending import run_to_its_end
 from inakit.experiments.cli.surroundings import PLAIN
-from inakit.topo.live.control_groups import free_processes
+from inakit.topo.live.priority import free_processes
 
 ROOT = Path(__file__).parents[3]
 EMULATE = "emulate --topo aro-figure1 --planners lbmm --gradient-bytes 16000 --iterations 1"

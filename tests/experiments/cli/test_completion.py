@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 from command import ENTRY, inakit
 
-from inakit.experiments.cli import completion
+from inakit.experiments.cli import options as completion
 from inakit.experiments.run.run import MODES
-from inakit.experiments.worlds.auto import AUTO
-from inakit.experiments.worlds.registry import WORLDS
+from inakit.experiments.worlds.registry import AUTO, WORLDS
 from inakit.planner.registry import METHODS
 
 NAMED = f"import sys; sys.argv[0] = 'inakit'; {ENTRY}"

@@ -18,7 +18,7 @@ import pytest
 from command import AS_NOBODY, ENTRY, Answer, inakit
 
 from inakit.experiments.run.record import RESERVE, RunFolder, RunRecord, check_results
-from inakit.planner.solvers.interruptible import interruptible
+from inakit.planner.solvers import interruptible
 from inakit.topo.errors import OutputError, writing
 from inakit.topo.live.signals import interrupts_held, raise_if_lost, signals_unwind
 
@@ -53,7 +53,7 @@ def test_a_signal_is_one_line_and_its_exit_code(name: str, code: int, tmp_path: 
 
 def test_a_signal_in_a_real_command_is_one_line(tmp_path: Path) -> None:
     """typer turns Ctrl-C into an exit without a message, to which `inakit` adds its line."""
-    patch = "import inakit.experiments.cli.commands.plan as c, os, signal, time\n"
+    patch = "import inakit.experiments.cli.commands.planning as c, os, signal, time\n"
     patch += "c.build_problem = lambda *_: (os.kill(os.getpid(), signal.SIGINT), time.sleep(60))\n"
     answer = inakit("plan", at=tmp_path, entry=patch + ENTRY)
     assert (answer.code, answer.error) == (130, f"{SAID}\n")
@@ -178,7 +178,7 @@ def test_a_signal_that_another_thread_receives_ends_the_wait_for_a_solver() -> N
 
 
 def test_a_process_that_ends_does_not_wait_for_a_solver(tmp_path: Path) -> None:
-    body = """from inakit.planner.solvers.interruptible import interruptible
+    body = """from inakit.planner.solvers import interruptible
 threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
 interruptible(lambda: time.sleep(60))"""
     started = time.monotonic()

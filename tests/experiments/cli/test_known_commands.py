@@ -15,12 +15,11 @@ import typer
 from typer.core import TyperGroup
 
 from inakit.experiments.cli import commands
-from inakit.experiments.cli.app import app
-from inakit.experiments.cli.known_commands import COMMANDS
-from inakit.experiments.cli.lazy_command import Command, Group, LazyCommand
+from inakit.experiments.cli.app import LazyCommand, app
+from inakit.experiments.cli.known_commands import COMMANDS, Command, Group
 from inakit.topo.extras import EXTRAS
 
-SHARED = ("inakit.experiments.cli.commands.switch.shared",)
+SHARED = ("inakit.experiments.cli.commands.switch",)
 """Modules beside commands that are none themselves."""
 
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from command import inakit
 
-from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
-from inakit.experiments.run.starter_jobs import COMMENTS, jobs_text, write_jobs
+from inakit.experiments.run.scenario import COMMENTS, FabricChoice, JobChoice, build_problem, jobs_text, write_jobs
 from inakit.planner.core.files import load_jobs
 from inakit.planner.core.problem import Job, Problem
 from inakit.topo.errors import InputError

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from inakit.experiments.emulate.defaults import LEAST_FRAGMENTS, faults_at, problem_at, rate_to_try, rate_words
-from inakit.experiments.faults.fault_plan import FaultPlan
+from inakit.experiments.faults import FaultPlan
 from inakit.experiments.run.planning import make_plan
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from inakit.planner.core.check import check
 from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.problem import Problem
-from inakit.planner.install.background_entries import Flow
-from inakit.traffic.faults.hostile import Attack
+from inakit.planner.install.fault_entries import Flow
+from inakit.traffic.faults.attacks import Attack
 
 
 def problem(**size: Any) -> Problem:

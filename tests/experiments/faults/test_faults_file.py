@@ -6,16 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from inakit.experiments.faults.fault_plan import Event, Moment, check_mode
-from inakit.experiments.faults.faults_file import __doc__ as manual
-from inakit.experiments.faults.faults_file import load_faults
+from inakit.experiments.faults import Event, Moment, check_mode, load_faults
+from inakit.experiments.faults import __doc__ as manual
 from inakit.planner.core.problem import FragmentFormat, Job, Problem
-from inakit.planner.install.background_entries import Flow
-from inakit.planner.install.fault_entries import LinkFaults
+from inakit.planner.install.fault_entries import Flow, LinkFaults
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.generators import named_fabric
+from inakit.traffic.faults.attacks import Attack
 from inakit.traffic.faults.endpoint_faults import Stragglers
-from inakit.traffic.faults.hostile import Attack
 
 FABRIC = named_fabric("leafspine", leaves=2, spines=2, hosts_per_leaf=4)
 PROBLEM = Problem(FABRIC, (Job(1, ("h2", "h3", "h4"), ("h1",), 4000),), FragmentFormat(64, 326))

@@ -7,10 +7,9 @@ from contextlib import contextmanager
 from threading import Event as Signal
 from typing import Any
 
-from inakit.experiments.exactness.networks import case
-from inakit.experiments.faults.fault_plan import FaultPlan
-from inakit.experiments.faults.injection import Injection, Scene
-from inakit.experiments.worlds.threads import Threads
+from inakit.experiments.bench.exactness import case
+from inakit.experiments.faults import FaultPlan, Injection, Scene
+from inakit.experiments.worlds.emulated import Threads
 from inakit.traffic.faults.endpoint_faults import FaultyPorts
 
 

@@ -6,16 +6,23 @@ from dataclasses import replace
 
 import pytest
 
-from inakit.experiments.hardware.validate.beside import joined, plan_beside, what_is_left
-from inakit.experiments.hardware.validate.failures import Failure, after, for_jobs, links_of_jobs
+from inakit.experiments.hardware.failures import (
+    Failure,
+    after,
+    for_jobs,
+    joined,
+    links_of_jobs,
+    plan_beside,
+    what_is_left,
+)
 from inakit.experiments.run.scenario import FabricChoice
 from inakit.planner.core.evaluate import evaluate
-from inakit.planner.core.limits.used_limits import used_limits
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Job, Problem
+from inakit.planner.core.used_limits import used_limits
 from inakit.planner.registry import find_method
 from inakit.topo.errors import InputError
-from inakit.traffic.wire.frames import FRAGMENT
+from inakit.traffic.wire.packet_format import FRAGMENT
 
 LINK = 100e9
 

@@ -10,9 +10,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from inakit.experiments.hardware.compiled.logs import read_resources
-from inakit.experiments.hardware.compiled.resources import Amount
-from inakit.experiments.hardware.fit import print_program
+from inakit.experiments.hardware.fit import Amount, print_program, read_resources
 from inakit.topo.errors import InputError
 
 

@@ -11,12 +11,13 @@ from command import inakit
 from inakit.experiments.hardware.fit import ENTRIES, GROUPS, MEMORY, SLOTS, chips_fit
 from inakit.experiments.run.planning import write_plan
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
-from inakit.planner.core.limits.used_limits import CHILDREN, RECIRCULATION
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
+from inakit.planner.core.used_limits import CHILDREN, RECIRCULATION
+from inakit.planner.prepared import Prepared
 from inakit.planner.registry import METHODS
 from inakit.topo.errors import InputError
-from inakit.topo.files.chip_profiles import find_chip
+from inakit.topo.files.fabric_records import find_chip
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +59,7 @@ def test_a_fabric_without_chips_needs_one_to_be_named(planned: tuple[Problem, Pl
 
 
 def test_the_command(planned: tuple[Problem, Plan], tmp_path: Path) -> None:
-    write_plan(tmp_path, *planned)
+    write_plan(tmp_path, Prepared(*planned))
     fits = inakit("hardware", "fit", str(tmp_path), "--chip", "tofino2", at=tmp_path)
     assert fits.code == 0
     assert "the plan fits tofino2, where a packet of 64 values takes one pass" in fits.output

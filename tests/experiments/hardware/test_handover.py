@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from inakit.experiments.cli.main import main
-from inakit.experiments.hardware.end_hosts import EndHost, Peer, end_hosts, load_end_host
-from inakit.experiments.hardware.plan_folder import load_plan_folder
+from inakit.experiments.hardware.handover import EndHost, Peer, end_hosts, load_end_host, load_plan_folder
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan
 from inakit.planner.core.problem import Job, Problem
@@ -21,13 +20,20 @@ from inakit.planner.trees.under_policy import with_policy
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch
 from inakit.topo.fabric.variations import with_pipelines
-from inakit.traffic.endpoints.packet_heads import gradient_heads
-from inakit.traffic.endpoints.streams import Bounds, StreamLayout, TreePart, lay_out, stream_arrays, tree_arrays
+from inakit.traffic.endpoints.sending import WorkerOptions
+from inakit.traffic.endpoints.streams import (
+    Bounds,
+    StreamLayout,
+    TreePart,
+    gradient_heads,
+    lay_out,
+    stream_arrays,
+    tree_arrays,
+)
 from inakit.traffic.endpoints.worker import Workers
 from inakit.traffic.endpoints.worker_memory import WorkerMemory
-from inakit.traffic.endpoints.worker_options import WorkerOptions
 from inakit.traffic.sockets.ports import HostPort
-from inakit.traffic.wire.frames import FRAGMENT
+from inakit.traffic.wire.packet_format import FRAGMENT
 
 MISPLACED = "bfrt/ is not the plan on a chip yet: port"
 
@@ -52,10 +58,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a plan, as `inakit plan --output` writes it."""
     from inakit.experiments.hardware.handover import write_handover  # noqa: PLC0415
     from inakit.experiments.run.planning import write_plan  # noqa: PLC0415
+    from inakit.planner.prepared import Prepared  # noqa: PLC0415
 
     made = tmp_path_factory.mktemp("plan")
     problem, plan = planned()
-    write_plan(made, problem, plan)
+    write_plan(made, Prepared(problem, plan))
     assert [line for line in write_handover(made, problem, plan) if not line.startswith(MISPLACED)] == []
     return made
 

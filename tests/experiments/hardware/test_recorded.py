@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from inakit.experiments.hardware.compiled.recorded import SOURCES, record_logs, recorded, source_sha256
-from inakit.experiments.hardware.fit import print_recorded, provenance
+from inakit.experiments.hardware.fit import SOURCES, print_recorded, provenance, record_logs, recorded, source_sha256
 from inakit.topo.errors import InputError
-from inakit.topo.files.chip_profiles import find_chip
+from inakit.topo.files.fabric_records import find_chip
 
 STAGES = [{"stage_number": number, "logical_tables": {"ids": [{}]}} for number in range(2)]
 USED = {"rams": {"nRows": 8, "nColumns": 10, "srams": []}, "tcams": {"nRows": 12, "nColumns": 2, "tcams": []}}

@@ -13,41 +13,49 @@ import pytest
 from rich.console import Console
 
 from inakit.experiments.cli.main import main
-from inakit.experiments.hardware.validate.failures import Failure, after, links_of_jobs, single_failures
-from inakit.experiments.hardware.validate.folder_lock import one_validation
-from inakit.experiments.hardware.validate.judge import (
+from inakit.experiments.hardware.failures import (
+    ANEW,
+    AS_BEFORE,
+    NO_PLAN,
+    NOTHING,
+    PARTLY_ANEW,
+    Failure,
+    after,
+    links_of_jobs,
+    save_problem,
+    single_failures,
+)
+from inakit.experiments.hardware.judge import (
     PlannerResult,
     Weathered,
     program_reasons,
     reasons_of,
     weathered_of,
 )
-from inakit.experiments.hardware.validate.packed_plan import packed, unpacked
-from inakit.experiments.hardware.validate.prepared import ANEW, AS_BEFORE, NO_PLAN, NOTHING, PARTLY_ANEW, save_problem
-from inakit.experiments.hardware.validate.site import Margins, Simulate, Site, Withstand
-from inakit.experiments.hardware.validate.site_file import load_site
-from inakit.experiments.hardware.validate.starter import write_starter
-from inakit.experiments.hardware.validate.trials import emulate
-from inakit.experiments.hardware.validate.validation import (
+from inakit.experiments.hardware.site_file import Margins, Simulate, Site, Withstand, load_site, write_starter
+from inakit.experiments.hardware.validate import one_validation
+from inakit.experiments.hardware.validation import (
     Validation,
     Work,
     all_failures,
+    emulate,
     folder_of,
     is_of_machine,
+    packed,
     plan_of,
     simulated,
+    unpacked,
     unproven,
     validate_site,
 )
 from inakit.experiments.run.scenario import FabricChoice
 from inakit.experiments.sweeps.engines import Loky
-from inakit.experiments.sweeps.kept import Finished
-from inakit.experiments.sweeps.one_trial import Trial
+from inakit.experiments.sweeps.trial import Finished, Trial
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.registry import METHODS
 from inakit.topo.errors import InputError
-from inakit.traffic.wire.frames import FRAGMENT
+from inakit.traffic.wire.packet_format import FRAGMENT
 
 Command = Callable[..., tuple[int, str]]
 QUIET = Console(quiet=True)
@@ -396,7 +404,7 @@ def test_an_interrupted_validation_says_that_it_goes_on(tmp_path: Path, monkeypa
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("inakit.experiments.hardware.validate.validation.simulated", interrupted)
+    monkeypatch.setattr("inakit.experiments.hardware.validation.simulated", interrupted)
     with pytest.raises(KeyboardInterrupt) as ended:
         validated(site(withstand=Withstand((("h1", "leaf1"),), ())), tmp_path)
     assert ended.value.__notes__ == ["what is done of site small is kept: the same command goes on"]
@@ -409,7 +417,7 @@ def test_a_validation_that_goes_on_keeps_its_plan_though_planning_takes_another_
     given = site(planners=("aro",), withstand=Withstand((("h1", "leaf1"),), ()))
     first = validated(given, tmp_path)
     kept = sorted((tmp_path / "studies" / "kept").rglob("*.json"))
-    monkeypatch.setattr("inakit.experiments.hardware.validate.validation.plan_to_run", None)
+    monkeypatch.setattr("inakit.experiments.hardware.validation.plan_to_run", None)
     second = validated(given, tmp_path)
     assert second.results == first.results
     assert sorted((tmp_path / "studies" / "kept").rglob("*.json")) == kept

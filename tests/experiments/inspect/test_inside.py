@@ -30,7 +30,7 @@ from typer.testing import CliRunner, Result
 
 from inakit.experiments.cli.app import app
 from inakit.experiments.inspect.capture import capturing, file_of
-from inakit.experiments.inspect.rates import Sampler, rates
+from inakit.experiments.inspect.top import Sampler, rates
 from inakit.experiments.run.planning import make_plan
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from inakit.planner.core.plan import Plan
@@ -40,11 +40,10 @@ from inakit.switch.entries import Entries
 from inakit.switch.targets import choose_target
 from inakit.topo.errors import InputError
 from inakit.topo.live.network import Network
-from inakit.traffic.endpoints.worker_options import WorkerOptions
-from inakit.traffic.runs.closed_loop import ReliableOptions, run_reliable
+from inakit.traffic.closed_loop import ReliableOptions, run_reliable
+from inakit.traffic.endpoints.sending import WorkerOptions
 from inakit.traffic.sockets.ports import host_ports
-from inakit.traffic.wire.frames import FRAGMENT
-from inakit.traffic.wire.packet_format import Kind
+from inakit.traffic.wire.packet_format import FRAGMENT, Kind
 from inakit.traffic.wire.scapy_layers import INA, Values
 
 pytestmark = [pytest.mark.root, pytest.mark.beside]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from inakit.experiments.inspect.rates import Rates, Sample, rates
-from inakit.experiments.inspect.screen import screen, widths_of, widths_within
-from inakit.topo.live.running import HostFacts, PortFacts, RunningNetwork, SwitchFacts
+from inakit.experiments.inspect.top import Rates, Sample, rates, screen, widths_of, widths_within
+from inakit.topo.live.ledger import HostFacts, PortFacts, RunningNetwork, SwitchFacts
 from inakit.traffic.measure.counters import CpuTime, InterfaceCounters
 
 NETWORK = RunningNetwork(

@@ -23,12 +23,12 @@ from inakit.experiments.labs.grading.item import Grade
 from inakit.experiments.labs.loss import nodes
 from inakit.experiments.labs.registry import COURSE, LABS, TEACHER
 from inakit.experiments.labs.runners import sandboxed_switch
-from inakit.experiments.labs.sandbox import landlock
-from inakit.experiments.labs.sandbox.limits import MIB
+from inakit.experiments.labs.sandbox.confinement import landlock_version
+from inakit.experiments.labs.sandbox.confinement import MIB
 from inakit.experiments.labs.teacher.archive import key_of
 from inakit.experiments.labs.tree import student_entries
 
-pytestmark = pytest.mark.skipif(not landlock.version(), reason="needs Landlock: nothing keeps files away without it")
+pytestmark = pytest.mark.skipif(not landlock_version(), reason="needs Landlock: nothing keeps files away without it")
 
 SMALL = replace(nodes.worker_limits(), cpu_s=1, wall_s=2.0, memory_bytes=192 * MIB)
 CLASS = """

@@ -12,7 +12,7 @@ import pytest
 
 from inakit.experiments.labs.registry import COURSE, TEACHER
 from inakit.experiments.labs.teacher.archive import program_in, read_archive
-from inakit.switch.control.commands.command import CommandedSwitch
+from inakit.switch.control.simple_switch_cli import CommandedSwitch
 from inakit.switch.control.control_plane import ControlPlane
 from inakit.switch.control.entry_files.read_entries import fill_switch
 from inakit.switch.testing.ptf.launch import ptf_script

@@ -21,10 +21,10 @@ from inakit.experiments.labs.plan import leaderboard as board
 from inakit.experiments.labs.plan import networks, student_planner
 from inakit.experiments.labs.plan.nearness import bound_bps, optimum_bps
 from inakit.experiments.labs.registry import COURSE, LABS, TEACHER
-from inakit.experiments.labs.sandbox import landlock
-from inakit.experiments.labs.sandbox.limits import MIB
+from inakit.experiments.labs.sandbox.confinement import landlock_version
+from inakit.experiments.labs.sandbox.confinement import MIB
 
-LANDLOCK = pytest.mark.skipif(not landlock.version(), reason="needs Landlock: nothing keeps files away without it")
+LANDLOCK = pytest.mark.skipif(not landlock_version(), reason="needs Landlock: nothing keeps files away without it")
 
 
 def graded(lab: str, folder: Path, items: tuple[str, ...] = (), student: str = "") -> Grade:

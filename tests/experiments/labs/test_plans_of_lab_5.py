@@ -16,9 +16,8 @@ from inakit.experiments.labs.tree.model import ModelTree
 from inakit.experiments.labs.tree.network import TreeNetwork, run_jobs
 from inakit.experiments.labs.tree.plans import Drawn, drawn_plan
 from inakit.planner.core.check import check
-from inakit.planner.core.plan import Plan, Shard
+from inakit.planner.core.plan import FEASIBLE, Plan, Shard, SolverOutcome
 from inakit.planner.core.problem import FragmentFormat, Job, Problem
-from inakit.planner.core.solving import FEASIBLE, SolverOutcome
 from inakit.switch.entries import SwitchEntries
 
 

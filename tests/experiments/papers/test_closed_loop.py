@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from inakit.experiments.papers.closed_loop import frontier, gain
-from inakit.experiments.papers.closed_loop.bounds import host_bound_bps
-from inakit.experiments.papers.closed_loop.networks import FRONTIER, jobs_on, random_problem
-from inakit.planner.methods.forest.best_forest import least_bound
-from inakit.topo.fabric.clos import leaf_spine
+from inakit.experiments.papers.closed_loop.frontier import host_bound_bps
+from inakit.experiments.papers.closed_loop.gain import FRONTIER, jobs_on, random_problem
+from inakit.planner.methods.forest.forest import least_bound
+from inakit.topo.fabric.generators import leaf_spine
 
 MBPS = 1e6
 

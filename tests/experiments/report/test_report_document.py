@@ -20,11 +20,11 @@ from rich.console import Console
 
 from inakit import __version__
 from inakit.experiments.cli.main import main
-from inakit.experiments.report import page, write
+from inakit.experiments.report import write
+from inakit.experiments.report import write as page
+from inakit.experiments.report.charts import busy_s, circuits_of, joined_row, step_of
 from inakit.experiments.report.document import IterationView, PlannerView
 from inakit.experiments.report.gather import document_of
-from inakit.experiments.report.link_loads import busy_s
-from inakit.experiments.report.over_time import circuits_of, joined_row, step_of
 from inakit.experiments.report.trace import trace_of
 from inakit.experiments.report.write import report_beside, write_report
 from inakit.topo.errors import InputError

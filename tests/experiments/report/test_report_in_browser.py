@@ -13,7 +13,7 @@ from browser import Browser, browsing, missing_for_browser
 from inakit.experiments.cli.main import main
 from inakit.experiments.report.document import Document
 from inakit.experiments.report.write import write_comparison, write_page, write_report
-from inakit.experiments.run.printed.report import OVERLOAD
+from inakit.experiments.run.printed_report import OVERLOAD
 
 pytestmark = [
     pytest.mark.compiler,

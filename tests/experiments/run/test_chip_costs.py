@@ -7,9 +7,10 @@ from pathlib import Path
 
 from command import inakit
 
-from inakit.experiments.run.printed.chip_costs import chip_cost, chip_lines
+from inakit.experiments.run.chip_costs import chip_cost, chip_lines
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from inakit.planner.core.problem import Problem
+from inakit.planner.prepared import Prepared
 from inakit.planner.registry import METHODS
 
 
@@ -19,7 +20,7 @@ def problem_of(chip: str | None) -> Problem:
 
 def lines(chip: str) -> list[str]:
     problem = problem_of(chip)
-    cost = chip_cost(problem, "aro", METHODS["aro"].plan(problem))
+    cost = chip_cost(Prepared(problem, METHODS["aro"].plan(problem)), "aro")
     assert cost is not None
     return list(chip_lines("aro", json.loads(json.dumps(cost.as_json()))))
 
@@ -38,7 +39,7 @@ def test_a_chip_that_costs_nothing() -> None:
 
 def test_a_fabric_without_chips_has_no_lines() -> None:
     problem = problem_of(None)
-    assert chip_cost(problem, "aro", METHODS["aro"].plan(problem)) is None
+    assert chip_cost(Prepared(problem, METHODS["aro"].plan(problem)), "aro") is None
 
 
 def test_the_command_says_it_for_each_planner(tmp_path: Path) -> None:

@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 from inakit.experiments.emulate.emulate import Emulation
+from inakit.experiments.run.console import unseen
 from inakit.experiments.run.outcome import beside_collisions, collisions
 from inakit.experiments.run.planning import plan_to_run
-from inakit.experiments.run.printed.progress import unseen
-from inakit.experiments.run.printed.report import collision_lines
+from inakit.experiments.run.printed_report import collision_lines
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
+from inakit.planner.prepared import Prepared
 from inakit.planner.trees.under_policy import with_policy
 from inakit.traffic.measure.counters import SwitchCounters
 from inakit.traffic.measure.fidelity import Excuses
@@ -56,7 +57,7 @@ def test_slots_of_ones_own_excuse_nothing() -> None:
 @pytest.mark.parametrize(("policy", "ends"), [("shadow-copy", True), ("goat", True), ("atp", False), ("esa", False)])
 def test_a_run_that_collisions_slow_down_is_not_ended_for_its_pace(policy: str, ends: bool) -> None:
     with unseen("") as progress:
-        pace = Emulation(PROBLEM, ("aro",)).pace(with_policy(PROBLEM, PLAN, policy), progress)
+        pace = Emulation(PROBLEM, ("aro",)).pace(Prepared(PROBLEM, with_policy(PROBLEM, PLAN, policy)), progress)
     assert pace is not None
     assert bool(pace.planned) == ends
 

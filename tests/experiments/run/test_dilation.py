@@ -11,9 +11,9 @@ from inakit.experiments.run.planning import make_plan
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from inakit.planner.core.check import check
 from inakit.planner.core.evaluate import evaluate
-from inakit.traffic.endpoints.worker_options import WorkerOptions
+from inakit.traffic.closed_loop import ReliableOptions
+from inakit.traffic.endpoints.sending import WorkerOptions
 from inakit.traffic.measure.measured import Iteration, Measured
-from inakit.traffic.runs.closed_loop import ReliableOptions
 
 SCALE = 0.125
 

@@ -11,27 +11,34 @@ from pathlib import Path
 import pytest
 from command import Answer, inakit
 
-from inakit.experiments.exactness.networks import case
-from inakit.experiments.faults.fault_plan import Event, FaultPlan, Moment
-from inakit.experiments.run.observe.observed import Observed
-from inakit.experiments.run.observe.sampling import MOST_HOPS, Sampling, followed, observation, parse_sampling, round_up
+from inakit.experiments.bench.exactness import case
+from inakit.experiments.faults import Event, FaultPlan, Moment
+from inakit.experiments.run.observation import (
+    MOST_HOPS,
+    Observed,
+    Sampling,
+    followed,
+    observation,
+    parse_sampling,
+    round_up,
+)
 from inakit.experiments.run.outcome import Outcome
 from inakit.experiments.run.run import Run, run_plan
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from inakit.experiments.worlds.emulated import EmulatedWorld
-from inakit.experiments.worlds.observation import Observation
 from inakit.experiments.worlds.registry import find_world
-from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard
+from inakit.experiments.worlds.world import Observation
+from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard, SolverOutcome
 from inakit.planner.core.problem import Job, Problem
-from inakit.planner.core.solving import SolverOutcome
 from inakit.planner.install.fault_entries import LinkFaults
+from inakit.planner.prepared import Prepared
 from inakit.planner.registry import METHODS
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch
 from inakit.topo.virtual.engine import PS_PER_S
+from inakit.traffic.closed_loop import ReliableOptions
 from inakit.traffic.measure.over_time import PARTS
-from inakit.traffic.runs.closed_loop import ReliableOptions
-from inakit.traffic.wire.frames import FRAGMENT
+from inakit.traffic.wire.packet_format import FRAGMENT
 
 pytestmark = pytest.mark.compiler
 
@@ -65,7 +72,9 @@ def ran(
 ) -> Outcome:
     """A run whose endpoints act every `step_s` or, of slower plans, every ms."""
     options = ReliableOptions(tick_s=step_s if problem.fabric.name == "by-hand" else 1e-3)
-    outcome = run_plan(Run(problem, plan, options=options, faults=faults, observation=noted), find_world("virtual"))
+    outcome = run_plan(
+        Run(Prepared(problem, plan), options=options, faults=faults, observation=noted), find_world("virtual")
+    )
     assert outcome.measured.exact
     return outcome
 
@@ -78,7 +87,7 @@ def observed(
     step_s: float = STEP_S,
 ) -> Observed:
     """What is observed of a run, by default as the kit chooses."""
-    found = ran(problem, plan, noted or observation(problem, plan), faults, step_s).observed
+    found = ran(problem, plan, noted or observation(Prepared(problem, plan)), faults, step_s).observed
     assert found is not None
     return found
 
@@ -131,7 +140,7 @@ def test_fragments_that_are_sent_at_once_wait_in_queues() -> None:
 
 def test_links_and_workers_over_time_are_known() -> None:
     problem, plan = two_workers(1)
-    links = observed(problem, plan, replace(observation(problem, plan), interval_s=4e-6)).links
+    links = observed(problem, plan, replace(observation(Prepared(problem, plan)), interval_s=4e-6)).links
     w2 = links.samples.utilisation[links.links.index(("w2", "s"))]
     assert w2[:5].tolist() == [0.0, 0.0, 0.5, 0.0, 0.0]  # from 10 to 12 µs
     ((_, first, second),) = [row for row in links.worker_rows(("w1", "w2")) if float(row[0]) == pytest.approx(8e-6)]
@@ -158,7 +167,7 @@ def test_a_fragments_time_is_that_of_its_first_and_last_packets(faults: LinkFaul
     problem, plan = case("shadow-copy", levels=2, fragments=60, slots=8, rate_bps=2e7)
     switches = problem.fabric.switch_by_name
     everywhere = {link: faults for link in problem.fabric.capacities_bps if link[1] in switches}
-    outcome = ran(problem, plan, observation(problem, plan), FaultPlan(links=everywhere))
+    outcome = ran(problem, plan, observation(Prepared(problem, plan)), FaultPlan(links=everywhere))
     assert outcome.observed is not None
     fragments, (iteration,) = outcome.observed.fragments, outcome.measured.iterations
     assert (len(fragments.seq), fragments.incomplete) == (60, 0)
@@ -172,7 +181,7 @@ def test_a_fragments_time_is_that_of_its_first_and_last_packets(faults: LinkFaul
 def test_observing_a_run_changes_nothing_else_of_it() -> None:
     problem = build_problem(FabricChoice("aro-figure1"), JobChoice(gradient_bytes=64_000, iterations=2))
     plan = METHODS["atp"].plan(problem)
-    with_series, without = (ran(problem, plan, noted) for noted in (observation(problem, plan), None))
+    with_series, without = (ran(problem, plan, noted) for noted in (observation(Prepared(problem, plan)), None))
     extra = {"links_over_time", "fragments"}
     assert with_series.as_json().keys() - without.as_json().keys() == extra
     texts = [
@@ -194,7 +203,7 @@ def test_of_very_many_fragments_some_are_followed() -> None:
 def test_a_sample_of_fragments_has_the_times_that_they_have_among_all() -> None:
     problem, plan = case("shadow-copy", levels=1, fragments=60, slots=8, rate_bps=2e7)
     everything = observed(problem, plan).fragments
-    sample = observed(problem, plan, replace(observation(problem, plan), every=7)).fragments
+    sample = observed(problem, plan, replace(observation(Prepared(problem, plan)), every=7)).fragments
     mine = everything.seq % 7 == 0
     assert 0 < len(sample.seq) < 60
     assert sample.seq.tolist() == everything.seq[mine].tolist()
@@ -266,6 +275,6 @@ def test_without_series_there_are_none(tmp_path: Path) -> None:
 
 def test_a_world_of_real_time_has_no_series() -> None:
     problem, plan = two_workers(1)
-    run = Run(problem, plan, observation=observation(problem, plan))
+    run = Run(Prepared(problem, plan), observation=observation(Prepared(problem, plan)))
     with pytest.raises(InputError, match="'fast' has no series of queues, links and workers: choose virtual"):
         run_plan(run, EmulatedWorld("fast"))

@@ -12,6 +12,7 @@ from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.files import load_jobs
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
+from inakit.planner.prepared import Prepared
 from inakit.planner.registry import find_method
 from inakit.planner.trees.headroom import as_run
 from inakit.topo.files.fabrics import load_fabric
@@ -20,7 +21,7 @@ from inakit.traffic.measure.fidelity import Excuses
 from inakit.traffic.measure.measured import Iteration, Measured
 from inakit.traffic.measure.monitor import Monitor
 from inakit.traffic.measure.verdict import Verdict
-from inakit.traffic.wire.frames import FRAGMENT
+from inakit.traffic.wire.packet_format import FRAGMENT
 
 CASES = Path(__file__).parents[1] / "cases"
 NO_NETWORK: Any = SimpleNamespace(switches={}, monitor=lambda: Monitor(Watched([])))
@@ -47,8 +48,7 @@ def as_planned(problem: Problem, plan: Plan) -> Measured:
 
 def outcome_of(measured: Measured, excuses: Excuses | None = None) -> Outcome:
     """The outcome of a run on a network without switches, whose endpoints measure `measured`."""
-    problem, plan = three_jobs()
-    return watch(NO_NETWORK, problem, plan, lambda: measured, excuses)
+    return watch(NO_NETWORK, Prepared(*three_jobs()), lambda: measured, excuses)
 
 
 def test_wrong_sums_are_the_first_reason_with_job_and_iteration() -> None:

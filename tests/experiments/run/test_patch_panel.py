@@ -11,15 +11,15 @@ from inakit.experiments.emulate.emulate import Emulation
 from inakit.experiments.run.run import Run, run_plan
 from inakit.experiments.worlds.registry import find_world
 from inakit.planner.core.problem import Job, Problem
+from inakit.planner.methods.atro.atro import design
 from inakit.planner.methods.atro.cluster import Cluster
-from inakit.planner.methods.atro.method import design
+from inakit.planner.prepared import Prepared
 from inakit.planner.registry import METHODS
 from inakit.planner.trees.headroom import with_room_for_results
 from inakit.topo.errors import FabricError
-from inakit.topo.fabric.circuits import INTERCONNECT
+from inakit.topo.fabric.circuits import INTERCONNECT, patch_panel
 from inakit.topo.fabric.generators import leaf_spine, units
-from inakit.topo.fabric.optical_links import patch_panel
-from inakit.traffic.wire.frames import FRAGMENT
+from inakit.traffic.wire.packet_format import FRAGMENT
 
 WORLDS = [
     pytest.param("virtual", marks=pytest.mark.compiler),
@@ -35,7 +35,7 @@ def test_a_designed_network_runs_through_a_patch_panel(target: str, tmp_path: Pa
     designed = design(Cluster(aggregators=2, common=2, ports=4, workers=4, capacity_bps=20e6), FRAGMENT, job=JOB)
     emulation = Emulation(designed.problem, ("atro",), patch_panel=True)
     assert emulation.interconnect == patch_panel(designed.fabric)
-    run = Run(designed.problem, designed.plan, folder=tmp_path, interconnect=emulation.interconnect)
+    run = Run(Prepared(designed.problem, designed.plan), folder=tmp_path, interconnect=emulation.interconnect)
     outcome = run_plan(run, find_world(target))
     assert outcome.measured.exact
     peers = {peer for ports in outcome.monitor.watched.peers.values() for peer in ports.values()}
@@ -49,7 +49,7 @@ def test_a_patch_panel_changes_nothing_in_virtual_time() -> None:
     """Light passes it at once, so every figure is that of the same network without it."""
     problem = Problem(units(3, servers=2), (Job(1, ("u1h1", "u1h2", "u2h1"), ("u3h1",), 128_000),), FRAGMENT)
     plan, panel = METHODS["aro"].plan(problem), patch_panel(problem.fabric)
-    run = Run(problem, with_room_for_results(problem, plan))
+    run = Run(Prepared(problem, with_room_for_results(problem, plan)))
     through, without = (run_plan(each, find_world("virtual")) for each in (replace(run, interconnect=panel), run))
     assert (through.verdict, through.measured.exact) == ("VALID", True)
     assert through.measured == without.measured

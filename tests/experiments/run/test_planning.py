@@ -42,7 +42,7 @@ def test_plan_and_emulate_plan_the_same_rates(mode: str) -> None:
     one, told = problem(), console()
     emulated = make_plans(Emulation(one, ("aggtree-balanced",), mode=mode), told)["aggtree-balanced"]
     shown = plan_to_run(one, "aggtree-balanced", 0, mode).plan
-    assert emulated.shards == shown.shards
+    assert emulated.plan.shards == shown.shards
     rate = {"reliable": 5e6 / 3, "replay": 2.5e6}[mode]
     assert evaluate(one, shown).sending_rate_bps == pytest.approx(rate)
     assert (SAID in text_of(told)) == (mode == "reliable")
@@ -54,7 +54,7 @@ def test_every_mode_says_whether_results_return() -> None:
 
 def test_a_plan_is_shown_job_by_job_with_the_reason_for_its_rates() -> None:
     told, run = console(), plan_to_run(problem(), "aggtree-balanced", 0)
-    print_plan(told, problem(), run)
+    print_plan(told, run)
     text = text_of(told)
     for number in (1, 2, 3):
         assert f"job {number}: sending rate 1.667 Mbit/s, PS ingress 127.5 kB, communication time 611.8 ms" in text
@@ -63,7 +63,7 @@ def test_a_plan_is_shown_job_by_job_with_the_reason_for_its_rates() -> None:
 
 def test_a_comparison_is_of_the_rates_that_run() -> None:
     told = console()
-    print_comparison(told, problem(), {name: plan_to_run(problem(), name, 0) for name in ("aggtree-balanced", "lbmm")})
+    print_comparison(told, {name: plan_to_run(problem(), name, 0) for name in ("aggtree-balanced", "lbmm")})
     rows = [line.split("│") for line in text_of(told).splitlines() if "aggtree-balanced │" in line]
     assert [row[2].strip() for row in rows] == ["1.667"]
     assert SAID in text_of(told)

@@ -9,8 +9,8 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from inakit.experiments.run.printed import progress
-from inakit.experiments.run.printed.progress import bar, working
+from inakit.experiments.run import console as progress
+from inakit.experiments.run.console import bar, working
 
 
 def printed(monkeypatch: pytest.MonkeyPatch, every_s: float, lasting_s: float) -> list[str]:

@@ -9,26 +9,25 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from inakit.experiments.exactness.conditions import CONDITIONS
-from inakit.experiments.exactness.networks import case
-from inakit.experiments.faults.fault_plan import Event, FaultPlan, Moment
+from inakit.experiments.bench.exactness import CONDITIONS, case
+from inakit.experiments.faults import Event, FaultPlan, Moment
 from inakit.experiments.run.run import Run, run_plan
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from inakit.experiments.worlds.virtual import LiveVirtualNetwork, VirtualWorld
 from inakit.planner.core.policies import POLICIES
 from inakit.planner.core.problem import Problem
 from inakit.planner.install.fault_entries import LinkFaults
+from inakit.planner.prepared import Prepared
 from inakit.planner.registry import METHODS
 from inakit.topo.errors import RunError
+from inakit.traffic import closed_loop
+from inakit.traffic.closed_loop import ClosedLoop, ReliableOptions
 from inakit.traffic.faults.endpoint_faults import Stragglers
 from inakit.traffic.measure.measured import Measured
-from inakit.traffic.runs import loop as closed_loop
-from inakit.traffic.runs.closed_loop import ReliableOptions
-from inakit.traffic.runs.loop import ClosedLoop
 from inakit.traffic.sockets.ports import IntArray, Outgoing, Packets
 from inakit.traffic.training.parallel import DataParallel
 from inakit.traffic.training.training_task import Recipe, TrainingTask
-from inakit.traffic.wire.frames import FRAGMENT, Frames
+from inakit.traffic.wire.packet_format import FRAGMENT, Frames
 
 pytestmark = pytest.mark.compiler
 
@@ -122,7 +121,7 @@ def everywhere(problem: Problem, faults: LinkFaults) -> FaultPlan:
 def slow(policy: str = "shadow-copy", fragments: int = 24, faults: FaultPlan | None = None) -> Run:
     """A run of two trees over one level, slower than its ticks."""
     problem, plan = case(policy, 1, fragments=fragments, slots=8, rate_bps=SLOW_BPS)
-    return Run(problem, plan, options=OPTIONS, faults=faults)
+    return Run(Prepared(problem, plan), options=OPTIONS, faults=faults)
 
 
 def lossy(policy: str = "shadow-copy", fragments: int = 24) -> Run:
@@ -141,7 +140,7 @@ def planned(planner: str, drop: float = 0.0, options: ReliableOptions | None = N
     fabric = FabricChoice("leafspine", leaves=2, spines=1, hosts_per_leaf=2, capacity="2M")
     problem = build_problem(fabric, JobChoice(workers=3, gradient_bytes=16_000, iterations=2))
     problem = replace(problem, jobs=tuple(replace(job, compute_s=0.05) for job in problem.jobs))
-    run = Run(problem, METHODS[planner].plan(problem))
+    run = Run(Prepared(problem, METHODS[planner].plan(problem)))
     return replace(run, faults=everywhere(problem, LinkFaults(drop=drop)) if drop else None, options=options)
 
 
@@ -199,6 +198,7 @@ def test_training_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     for run_it in (watched, with_all_steps):
         run, learner = planned("aro"), DataParallel(task)
         job = replace(run.problem.jobs[0], gradient_bytes=task.gradient_bytes, iterations=task.iterations)
-        run = replace(run, problem=replace(run.problem, jobs=(job,)), gradients=learner, options=OPTIONS)
+        prepared = Prepared(replace(run.problem, jobs=(job,)), run.plan)
+        run = replace(run, prepared=prepared, gradients=learner, options=OPTIONS)
         found.append((run_it(run, monkeypatch).result, learner.history.losses.tolist()))
     assert found[0] == found[1]

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from inakit import __version__
 from inakit.experiments.run import record as run_record
-from inakit.experiments.run.printed.report import COLUMNS, planners_table, print_report, shortened
+from inakit.experiments.run.printed_report import COLUMNS, planners_table, print_report, shortened
 from inakit.experiments.run.record import RunFolder, RunRecord
 from inakit.topo.kit import this_kit
 

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from inakit.experiments.run.scheduled import Course, run_course
-from inakit.planner.core.solving import SolverOutcome
-from inakit.planner.methods.p4inc_aoi.problem.check_schedule import check
-from inakit.planner.methods.p4inc_aoi.problem.schedule import Circuit, Grant, Schedule, Slot, figures
-from inakit.planner.methods.p4inc_aoi.problem.system import DataCenter, PlacedJob, Scheduling, Unit
+from inakit.planner.core.plan import SolverOutcome
+from inakit.planner.methods.p4inc_aoi.optical_system import DataCenter, PlacedJob, Scheduling, Unit
+from inakit.planner.methods.p4inc_aoi.schedule import Circuit, Grant, Schedule, Slot, check, figures
 
 PORT_BPS = 4e6
 CENTER = DataCenter(
@@ -71,8 +70,12 @@ def test_labels_carry_what_the_slot_grants_between_units_only() -> None:
 
 
 def test_reductions_are_means_over_pairs_and_need_both() -> None:
-    from inakit.experiments.papers.p4inc_aoi.testbed_reductions import REDUCTIONS  # noqa: PLC0415
-    from inakit.experiments.papers.p4inc_aoi.testbed_report import ScenarioRow, Totals, claims  # noqa: PLC0415
+    from inakit.experiments.papers.p4inc_aoi.testbed import (  # noqa: PLC0415
+        REDUCTIONS,
+        ScenarioRow,
+        Totals,
+        claims,
+    )
 
     totals = {
         "noINC-FCFS": Totals({"ResNet50": 8.0, "VGG16": 20.0}, 10),
@@ -108,14 +111,14 @@ def test_in_virtual_time_a_schedule_is_the_same_again(tmp_path: Path) -> None:
 @pytest.mark.compiler
 @pytest.mark.long
 def test_in_virtual_time_half_the_step_changes_little(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from inakit.experiments.run import own_time  # noqa: PLC0415
+    from inakit.experiments.run import dilation
     from inakit.experiments.run.scheduled import Course, run_course  # noqa: PLC0415
     from inakit.experiments.worlds.registry import find_world  # noqa: PLC0415
 
     course = Course.of(SCHEDULING, SCHEDULE)
     usual = run_course(course, find_world("virtual"), tmp_path, lambda _: None)
-    step_s = own_time.step_s
-    monkeypatch.setattr(own_time, "step_s", lambda *given: step_s(*given) / 2)
+    step_s = dilation.step_s
+    monkeypatch.setattr(dilation, "step_s", lambda *given: step_s(*given) / 2)
     halved = run_course(course, find_world("virtual"), tmp_path, lambda _: None)
     assert halved.jct_s != usual.jct_s
     assert {job: halved.jct_s[job] for job in (1, 2)} == pytest.approx({job: usual.jct_s[job] for job in (1, 2)}, 0.005)

@@ -11,10 +11,10 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 
 from inakit.experiments.emulate.presets import PRESETS, comparison
-from inakit.experiments.papers.common import planned_measured
+from inakit.experiments.papers.common import emulated_runs
+from inakit.experiments.run.console import NamedTable
 from inakit.experiments.run.planning import plan_to_run, print_comparison
-from inakit.experiments.run.printed.report import planners_report, replay_lines
-from inakit.experiments.run.printed.tables import NamedTable
+from inakit.experiments.run.printed_report import planners_report, replay_lines
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
 
 NAMES = (
@@ -97,9 +97,7 @@ def preset_table() -> RenderableType:
 
 
 def emulated_table() -> RenderableType:
-    return planned_measured.table_of(
-        [planned_measured.RateRow("fat-tree", name, 1e6, 1e6, True, "VALID") for name in NAMES]
-    )
+    return emulated_runs.table_of([emulated_runs.RateRow("fat-tree", name, 1e6, 1e6, True, "VALID") for name in NAMES])
 
 
 TABLES: dict[str, Callable[[], RenderableType]] = {
@@ -124,7 +122,7 @@ def test_a_comparison_of_plans_has_whole_names() -> None:
     problem = build_problem(FabricChoice("aro-figure1"), JobChoice())
     run = plan_to_run(problem, "lbmm", 0)
     console = Console(file=StringIO(), width=80)
-    print_comparison(console, problem, dict.fromkeys(NAMES[:3], run))
+    print_comparison(console, dict.fromkeys(NAMES[:3], run))
     assert isinstance(console.file, StringIO)
     assert all(name in console.file.getvalue() for name in NAMES[:3])
     assert "…" not in console.file.getvalue()

@@ -12,8 +12,7 @@ from rich.console import Console
 from inakit.experiments.study.commands import run_file, show_file
 from inakit.experiments.study.summary import counting, differences_of, groups_of
 from inakit.experiments.study.table import COLUMNS, row_of
-from inakit.experiments.sweeps.kept import Finished
-from inakit.experiments.sweeps.one_trial import Trial
+from inakit.experiments.sweeps.trial import Finished, Trial
 from inakit.topo.errors import InputError
 
 FILE = """\

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from inakit.experiments.study.combining import Block, combined
-from inakit.experiments.study.starter import starter_text, write_starter
+from inakit.experiments.study.setting import Block, combined, starter_text, write_starter
 from inakit.experiments.study.study import trial_of
 from inakit.experiments.study.study_file import load_study, study_from
 from inakit.topo.errors import InputError

@@ -23,8 +23,8 @@ TIMEOUT_S, PATIENCE_S = 120, 30
 ENTRY = "from inakit.experiments.cli.main import main; main()"
 AS_NOBODY = """
 import contextlib, io, os, sys
-import inakit.experiments.run.starter_jobs, inakit.experiments.emulate.emulate
-import inakit.experiments.faults.faults_file, inakit.topo.picture.draw
+import inakit.experiments.run.scenario, inakit.experiments.emulate.emulate
+import inakit.experiments.faults, inakit.topo.picture
 from inakit.experiments.cli.main import main
 arguments, sys.argv[1:] = sys.argv[1:], ["plan", "--planner", "none"]
 with contextlib.redirect_stderr(io.StringIO()), contextlib.suppress(SystemExit):

@@ -7,15 +7,13 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from inakit.experiments.worlds.virtual import LiveVirtualNetwork, VirtualWorld
-from inakit.experiments.worlds.virtual_senders import drain
+from inakit.experiments.worlds.virtual import LiveVirtualNetwork, VirtualWorld, drain
 from inakit.experiments.worlds.world import Wiring
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
 from inakit.planner.install.plan_entries import entries
 from inakit.planner.install.program import EVENTS
-from inakit.traffic.wire.frames import FRAME, Frames
-from inakit.traffic.wire.packet_format import Event
+from inakit.traffic.wire.packet_format import FRAME, Event, Frames
 
 
 @contextmanager

@@ -6,8 +6,7 @@ import gc
 import importlib
 from contextlib import suppress
 
-from inakit.experiments.cli.known_commands import COMMANDS
-from inakit.experiments.cli.lazy_command import Command
+from inakit.experiments.cli.known_commands import COMMANDS, Command
 from inakit.switch.fast.compile.generate import generate
 from inakit.switch.program.read import read_program
 from inakit.switch.running_switch import PROGRAM
@@ -15,13 +14,13 @@ from inakit.switch.running_switch import PROGRAM
 MODULES = (
     "inakit.experiments.cli.app",
     *(row.function.partition(":")[0] for row in COMMANDS.values() if isinstance(row, Command)),
-    "inakit.experiments.run.observe.picture",
+    "inakit.experiments.run.series_picture",
     "inakit.experiments.worlds.emulated",
     "inakit.experiments.worlds.virtual",
     "networkx",
     "pyroute2",
     "inakit.switch.fast.load.fast_switch",
-    "inakit.topo.picture.draw",
+    "inakit.topo.picture",
 )
 """What commands import, also what they import only once they draw, read or remove something."""
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from random import Random
 
-from inakit.experiments.papers.aro import sample as aro_sample
+from inakit.experiments.papers.aro import setting as aro_sample
 from inakit.experiments.papers.atro import topologies as atro
 from inakit.experiments.papers.closed_loop import frontier
 from inakit.experiments.papers.collectives import by_packets, crossover, scale
 from inakit.experiments.papers.common.sweep import Measured, Trial, Value, name_of
 from inakit.experiments.papers.goat import simulation as goat_simulation
 from inakit.experiments.papers.inart import simulated as inart_figures
-from inakit.experiments.papers.p4inc_aoi import readings, simulated_testbed, table1
+from inakit.experiments.papers.p4inc_aoi import simulated_testbed, table1
 from inakit.experiments.papers.p4inc_aoi import simulation as aoi_simulation
+from inakit.experiments.papers.p4inc_aoi import simulation as readings
 
 SWEEPING = (
     aro_sample,

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from inakit.experiments.sweeps.kept import Kept
-from inakit.experiments.sweeps.one_trial import Trial, key_of
+from inakit.experiments.sweeps.trial import Kept, Trial, key_of
 
 
 def doubled(given: Mapping[str, Any]) -> dict[str, Any]:

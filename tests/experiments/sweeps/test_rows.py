@@ -13,8 +13,7 @@ from quick_trials import kept, trials
 from rich.console import Console
 
 from inakit.experiments.sweeps.engines import Loky
-from inakit.experiments.sweeps.rows import Row, measure_rows
-from inakit.experiments.sweeps.run_trials import run_trials
+from inakit.experiments.sweeps.run_trials import Row, measure_rows, run_trials
 from inakit.topo.errors import MachineError, OutputError
 
 ENDINGS = (KeyboardInterrupt, SystemExit, OutputError)

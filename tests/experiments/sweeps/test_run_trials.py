@@ -15,10 +15,8 @@ from quick_trials import deadly, doubled, failing, kept, started, trials
 from rich.console import Console
 
 from inakit.experiments.sweeps.engines import DIED, Loky, find_engine
-from inakit.experiments.sweeps.kept import Finished
-from inakit.experiments.sweeps.one_trial import Trial, carry_out
-from inakit.experiments.sweeps.run_trials import run_trials
-from inakit.experiments.sweeps.time_left import TimeLeft, in_words
+from inakit.experiments.sweeps.run_trials import TimeLeft, in_words, run_trials
+from inakit.experiments.sweeps.trial import Finished, Trial, carry_out
 from inakit.topo.errors import InputError, OutputError
 
 HERE = Loky(1)

@@ -14,9 +14,7 @@ from command import inakit, nothing_left
 from rich.console import Console
 
 from inakit.experiments.run.record import RunFolder
-from inakit.experiments.train.training_curves import Curve, epochs_of
-from inakit.experiments.train.training_plot import draw_training
-from inakit.experiments.train.training_report import training_table, write_curves
+from inakit.experiments.training import Curve, draw_training, epochs_of, training_table, write_curves
 from inakit.traffic.measure.measured import Iteration, Measured
 from inakit.traffic.training.training_task import Recipe, TrainingTask
 

@@ -16,14 +16,15 @@ import pytest
 from command import ENTRY, inakit
 from recorded_network import RecordedWorld
 
-from inakit.experiments.exactness.networks import case
-from inakit.experiments.faults.fault_plan import FaultPlan
+from inakit.experiments.bench.exactness import case
+from inakit.experiments.faults import FaultPlan
 from inakit.experiments.run.record import OF_THE_OCCASION, repeatable
 from inakit.experiments.run.run import Run, run_plan
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from inakit.experiments.worlds.virtual import VirtualWorld
 from inakit.planner.core.evaluate import evaluate
 from inakit.planner.install.fault_entries import LinkFaults
+from inakit.planner.prepared import Prepared
 from inakit.planner.registry import METHODS
 from inakit.planner.trees.headroom import as_run
 from inakit.switch.fast.compile.generate import generate
@@ -128,7 +129,7 @@ def figures(run: Run) -> str:
 def test_figures_do_not_depend_on_how_python_sums_floats(monkeypatch: pytest.MonkeyPatch) -> None:
     """On links of mixed rates the sum of all workers' rates had another last digit from Python 3.12 on."""
     problem = build_problem(FabricChoice("fattree", capacity="10M:20M"), JobChoice(gradient_bytes=12_800, iterations=1))
-    run = Run(problem, as_run(problem, METHODS["atp"].plan(problem)).plan)
+    run = Run(Prepared(problem, as_run(problem, METHODS["atp"].plan(problem)).plan))
     before = figures(run)
     monkeypatch.setattr(builtins, "sum", compensated)
     assert figures(run) == before
@@ -140,7 +141,7 @@ def recorded() -> RecordedWorld:
     problem, plan = case("atp", 2, fragments=200, slots=8, rate_bps=16e6)
     lossy = {direction: LinkFaults(drop=0.02) for direction in problem.fabric.capacities_bps}
     world = RecordedWorld()
-    outcome = run_plan(Run(problem, plan, faults=FaultPlan(links=lossy)), world)
+    outcome = run_plan(Run(Prepared(problem, plan), faults=FaultPlan(links=lossy)), world)
     assert outcome.measured.exact
     assert outcome.measured.retransmissions > 0
     return world

@@ -15,6 +15,7 @@ from inakit.experiments.worlds.registry import find_world
 from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.problem import Problem
 from inakit.planner.install.plan_entries import entries
+from inakit.planner.prepared import Prepared
 from inakit.planner.registry import METHODS
 from inakit.planner.trees.headroom import as_run
 from inakit.topo.fabric.variations import with_delay, without_chips
@@ -32,7 +33,7 @@ def problem_of(chip: str) -> Problem:
 def test_a_plan_has_its_rate(chip: str, gbps: float) -> None:
     problem = problem_of(chip)
     plan = METHODS["aro"].plan(problem)
-    prediction, outcome = evaluate(problem, plan), run_plan(Run(problem, plan), find_world("virtual"))
+    prediction, outcome = evaluate(problem, plan), run_plan(Run(Prepared(problem, plan)), find_world("virtual"))
     measured = outcome.measured
     assert (outcome.verdict, measured.exact, measured.retransmissions) == ("VALID", True, 0)
     assert prediction.sending_rate_bps == pytest.approx(gbps * 1e9)
@@ -47,7 +48,7 @@ def test_slots_limit_what_is_on_its_way() -> None:
     run = as_run(problem, METHODS["aro"].plan(problem))
     assert "fragments are on their way, and slots at" in run.said
     assert run.factor < 0.6
-    measured = run_plan(Run(problem, run.plan), find_world("virtual")).measured
+    measured = run_plan(Run(Prepared(problem, run.plan)), find_world("virtual")).measured
     expected = evaluate(problem, run.plan).sending_rate_bps
     assert_within(measured.sending_rate_bps, expected, 0.02, "sending rate", "bit/s")
 
@@ -58,7 +59,7 @@ def test_a_plan_that_asks_too_much_gets_what_the_chip_recirculates() -> None:
     generic = replace(problem, fabric=without_chips(problem.fabric))
     plan = METHODS["aro"].plan(generic)
     assert plan.shards[0].rate_bps == pytest.approx(100e9)
-    run = Run(problem, plan, given=entries(generic, plan), queue_packets=10_000)
+    run = Run(Prepared(problem, plan), given=entries(generic, plan), queue_packets=10_000)
     measured = run_plan(run, find_world("virtual")).measured
     assert (measured.exact, measured.retransmissions) == (True, 0)
     expected_s = 3 * evaluate(generic, plan).jobs[1].communication_time_s

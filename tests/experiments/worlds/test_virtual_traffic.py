@@ -13,7 +13,7 @@ from scapy.packet import Packet
 from scapy.utils import RawPcapReader
 from tolerance import assert_within
 
-from inakit.experiments.faults.fault_plan import FaultPlan
+from inakit.experiments.faults import FaultPlan
 from inakit.experiments.inspect.capture import Counts, Place, capture_places, file_of
 from inakit.experiments.run.outcome import Outcome
 from inakit.experiments.run.run import Run, run_plan
@@ -21,14 +21,15 @@ from inakit.experiments.worlds.registry import find_world
 from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.method import Options
 from inakit.planner.core.problem import Job, Problem
-from inakit.planner.install.background_entries import Flow
+from inakit.planner.install.fault_entries import Flow
+from inakit.planner.prepared import Prepared
 from inakit.planner.registry import METHODS
 from inakit.planner.replan import replan_beside
 from inakit.planner.trees.headroom import as_run
 from inakit.topo.fabric.generators import leaf_spine
-from inakit.traffic.faults.hostile import Attack, possible_attacks
+from inakit.traffic.faults.attacks import Attack, possible_attacks
 from inakit.traffic.wire import scapy_layers
-from inakit.traffic.wire.frames import FRAGMENT
+from inakit.traffic.wire.packet_format import FRAGMENT
 from inakit.traffic.wire.scapy_layers import INA, gradient_packet
 
 pytestmark = pytest.mark.compiler
@@ -44,7 +45,12 @@ def planned(
     """A plan for a job of two workers."""
     job = Job(1, WORKERS, (SERVER,), fragments * 4 * FRAGMENT.values, iterations=iterations)
     problem = Problem(leaf_spine(2, 1, 3, capacity_bps=capacity_bps), (job,), FRAGMENT)
-    return Run(problem, as_run(problem, METHODS[planner].plan(problem)).plan)
+    return Run(Prepared(problem, as_run(problem, METHODS[planner].plan(problem)).plan))
+
+
+def replayed(run: Run) -> Run:
+    """The same plan as a replay."""
+    return replace(run, prepared=replace(run.prepared, mode="replay"))
 
 
 def ran(run: Run) -> Outcome:
@@ -88,7 +94,7 @@ def test_packets_of_a_replay_follow_one_another_at_the_planned_interval(tmp_path
     """To the nanosecond, which real time would not show."""
     run = planned(capacity_bps=10e9)
     place = port_to(run, "h1")
-    ran(replace(run, mode="replay", captures=(place,), folder=tmp_path))
+    ran(replace(replayed(run), captures=(place,), folder=tmp_path))
     times = [at for at, _ in packets(place, tmp_path)]
     interval_ns = 1e9 * 8 * FRAGMENT.wire_bytes / evaluate(run.problem, run.plan).sending_rate_bps
     assert len(times) == FRAGMENTS
@@ -102,7 +108,7 @@ def test_packets_of_a_replay_follow_one_another_at_the_planned_interval(tmp_path
 @pytest.mark.parametrize("capacity_bps", [20e6, 100e9])
 def test_a_replay_has_the_planned_rate_and_time(planner: str, capacity_bps: float) -> None:
     run = planned(planner, capacity_bps=capacity_bps, iterations=2)
-    outcome, prediction = ran(replace(run, mode="replay")), evaluate(run.problem, run.plan)
+    outcome, prediction = ran(replayed(run)), evaluate(run.problem, run.plan)
     assert (outcome.verdict, outcome.reasons, outcome.measured.exact) == ("VALID", (), True)
     assert_within(outcome.measured.sending_rate_bps, prediction.sending_rate_bps, 0.005, "sending rate", "bit/s")
     longer_s = outcome.measured.communication_time_s - prediction.communication_time_s
@@ -120,7 +126,7 @@ def test_scapy_builds_one_template_for_each_stream_of_a_replay(monkeypatch: pyte
         return made[-1]
 
     monkeypatch.setattr(scapy_layers, "gradient_packet", counted)
-    outcome = ran(replace(planned("lbmm", iterations=2), mode="replay"))
+    outcome = ran(replayed(planned("lbmm", iterations=2)))
     told = outcome.measured.replayed
     assert outcome.measured.exact
     assert len(made) == len(told) < sum(each.frames for each in told)
@@ -131,8 +137,8 @@ def test_scapy_builds_one_template_for_each_stream_of_a_replay(monkeypatch: pyte
 def test_a_replay_that_loses_packets_ends_and_says_which_sums_lack_them() -> None:
     """Workers send a quarter more than the link to the PS carries."""
     run = planned("lbmm")
-    faster = run.plan.with_rates_times(1.25)
-    outcome = ran(replace(run, plan=faster, given=run.entries, mode="replay", queue_packets=5))
+    faster = Prepared(run.problem, run.plan.with_rates_times(1.25), "replay")
+    outcome = ran(replace(run, prepared=faster, given=run.prepared.entries, queue_packets=5))
     assert outcome.measured.exact is False
     assert any("incomplete fragments" in problem for problem in outcome.measured.problems)
     assert any("dropped" in reason for reason in outcome.reasons)
@@ -173,7 +179,7 @@ def test_a_plan_made_for_what_traffic_leaves_has_its_rate() -> None:
     assert [shard.rate_bps for shard in again.shards] == [5e6]
     beside = {}
     for name, plan in (("old", run.plan), ("new", again)):
-        outcome = ran(replace(run, plan=plan, faults=FaultPlan(background=(flow,))))
+        outcome = ran(replace(run, prepared=Prepared(run.problem, plan), faults=FaultPlan(background=(flow,))))
         assert outcome.measured.exact
         beside[name] = outcome
     assert_within(beside["new"].measured.sending_rate_bps, 5e6, 0.01, "sending rate", "bit/s")

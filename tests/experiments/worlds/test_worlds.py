@@ -8,22 +8,21 @@ from dataclasses import dataclass
 
 import pytest
 
-from inakit.experiments.exactness.attempt import Cell, attempt
-from inakit.experiments.exactness.networks import case
-from inakit.experiments.exactness.scales import chosen_worlds
-from inakit.experiments.faults.fault_plan import Event, FaultPlan, Moment
+from inakit.experiments.bench.exactness import Cell, attempt, case, chosen_worlds
+from inakit.experiments.faults import Event, FaultPlan, Moment
 from inakit.experiments.run.run import Run, run_plan
 from inakit.experiments.worlds.registry import WORLDS, find_world
 from inakit.experiments.worlds.virtual import LiveVirtualNetwork, VirtualWorld
 from inakit.experiments.worlds.world import Feature, Wiring
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
-from inakit.planner.install.background_entries import Flow
+from inakit.planner.install.fault_entries import Flow
+from inakit.planner.prepared import Prepared
 from inakit.switch.entries import Entries
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.circuits import Interconnect
 from inakit.topo.fabric.fabric import Fabric
-from inakit.traffic.runs.closed_loop import ReliableOptions
+from inakit.traffic.closed_loop import ReliableOptions
 from inakit.traffic.sockets.ports import IntArray, Outgoing
 
 pytestmark = pytest.mark.compiler
@@ -73,7 +72,7 @@ def test_a_new_world_is_known_to_all_that_runs_plans(monkeypatch: pytest.MonkeyP
 
 def test_the_outcome_is_the_same_twice() -> None:
     problem, plan = small()
-    first, second = (run_plan(Run(problem, plan), find_world("virtual")) for _ in range(2))
+    first, second = (run_plan(Run(Prepared(problem, plan)), find_world("virtual")) for _ in range(2))
     assert first.measured.exact
     assert first.measured == second.measured
     assert first.monitor.after.switches == second.monitor.after.switches
@@ -82,7 +81,7 @@ def test_the_outcome_is_the_same_twice() -> None:
 def test_every_packet_is_accounted_for_in_this_process() -> None:
     """Links and switches count the same packets; a packet that one of them misses would be a reason of the verdict."""
     problem, plan = small()
-    outcome = run_plan(Run(problem, plan), find_world("virtual"))
+    outcome = run_plan(Run(Prepared(problem, plan)), find_world("virtual"))
     assert not [reason for reason in outcome.reasons if "packets" in reason]
     after = outcome.monitor.after
     workers = [f"{worker}-0" for worker in problem.jobs[0].workers]
@@ -92,7 +91,7 @@ def test_every_packet_is_accounted_for_in_this_process() -> None:
 def test_a_link_that_is_down_for_a_time_costs_packets_and_no_sum() -> None:
     problem, plan = small()
     down = Event(Moment(0.05), "down", ("w1", "s1"), 0.1)
-    outcome = run_plan(Run(problem, plan, faults=FaultPlan(events=(down,))), find_world("virtual"))
+    outcome = run_plan(Run(Prepared(problem, plan), faults=FaultPlan(events=(down,))), find_world("virtual"))
     assert outcome.measured.exact
     assert outcome.faults is not None
     assert outcome.faults["events"] == ["down w1-s1 for 0.1 s at 0.05 s"]
@@ -102,10 +101,10 @@ def test_a_link_that_is_down_for_a_time_costs_packets_and_no_sum() -> None:
 @pytest.mark.parametrize(
     ("run", "said"),
     [
-        (Run(*small(), mode="replay"), "no mode replay"),
-        (Run(*small(), faults=FaultPlan(background=(Flow("w1", "w2", 1e6),))), "no background traffic"),
-        (Run(*small(), captures=(("s1", 1),), options=ReliableOptions()), "no captures of packets"),
-        (Run(*small(), interconnect=Interconnect(())), "no circuit switches"),
+        (Run(Prepared(*small(), "replay")), "no mode replay"),
+        (Run(Prepared(*small()), faults=FaultPlan(background=(Flow("w1", "w2", 1e6),))), "no background traffic"),
+        (Run(Prepared(*small()), captures=(("s1", 1),), options=ReliableOptions()), "no captures of packets"),
+        (Run(Prepared(*small()), interconnect=Interconnect(())), "no circuit switches"),
     ],
 )
 def test_what_a_world_does_not_have_is_refused_before_it_is_made(run: Run, said: str) -> None:

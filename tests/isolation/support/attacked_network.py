@@ -11,13 +11,12 @@ from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
 from inakit.planner.install.plan_entries import entries
 from inakit.planner.install.program import EVENTS, REJECTED
+from inakit.traffic.closed_loop import Loop, ReliableOptions
 from inakit.traffic.endpoints.gradient import Gradients, RandomGradients
 from inakit.traffic.endpoints.streams import StreamLayout, lay_out
-from inakit.traffic.faults.hostile import Attack, hostile_frames
+from inakit.traffic.faults.attacks import Attack, hostile_frames
 from inakit.traffic.measure.measured import Measured
-from inakit.traffic.runs.closed_loop import Loop, ReliableOptions
-from inakit.traffic.sockets.ports import RepeatedFrames
-from inakit.traffic.sockets.socket_filter import (
+from inakit.traffic.sockets.packet_sockets import (
     INA_FILTER,
     JUMP_ANY_BIT,
     JUMP_EQUAL,
@@ -26,6 +25,7 @@ from inakit.traffic.sockets.socket_filter import (
     LOAD_LENGTH,
     RETURN,
 )
+from inakit.traffic.sockets.ports import RepeatedFrames
 from inakit.traffic.wire.packet_format import Event
 
 RATE_BPS = 10e6

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard
+from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard, SolverOutcome
 from inakit.planner.core.problem import Job, Problem
-from inakit.planner.core.solving import SolverOutcome
 from inakit.planner.trees.under_policy import with_policy
 from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
-from inakit.traffic.wire.frames import FRAGMENT
+from inakit.traffic.wire.packet_format import FRAGMENT
 
 LEAVES = ("leaf1", "leaf2")
 SPINE = "spine"

@@ -13,7 +13,7 @@ from scenarios import SLOTS, example_entries
 from sequences import PORTS
 
 from inakit.switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
-from inakit.switch.program.pipelines import Table
+from inakit.switch.program.program import Table
 from inakit.switch.program.read import read_program
 from inakit.traffic.wire.packet_format import PROGRAM
 

@@ -11,7 +11,7 @@ from draws import anything
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from inakit.traffic.wire.frames import BARE_FRAME
+from inakit.traffic.wire.packet_format import BARE_FRAME
 
 Change = Callable[[bytes], bytes]
 SMALLEST_FRAME, LARGEST_FRAME = 14, 1514

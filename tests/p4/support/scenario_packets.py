@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from scenarios import ROOT_PORT, SERVER_IP, SLOTS, example_entries, worker_ip
 from sequences import PORTS, PacketSwitch, Seen, Step
 
-from inakit.traffic.wire.frames import BARE_FRAME, FRAME, Frames, new_frames
-from inakit.traffic.wire.packet_format import Event, Kind
+from inakit.traffic.wire.packet_format import BARE_FRAME, FRAME, Event, Frames, Kind, new_frames
 
 
 def packet(port: int, *, dst_ip: str = SERVER_IP, values: Any = None, capable: bool = False, **ina: Any) -> Step:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inakit.switch.entries import SwitchEntries, TableEntry
-from inakit.traffic.wire.frames import BARE_FRAME, new_frames
+from inakit.traffic.wire.packet_format import BARE_FRAME, new_frames
 
 PORTS = tuple(range(1, 9))
 # The last packets of every sequence go to these addresses, one per port. A port sends in the order of its

@@ -16,9 +16,8 @@ from inakit.planner.core.problem import Problem
 from inakit.planner.methods.aro.variants import VARIANTS
 from inakit.planner.registry import METHODS
 from inakit.topo.errors import PlanError
-from inakit.topo.fabric.clos import fat_tree, leaf_spine
 from inakit.topo.fabric.fabric import Fabric
-from inakit.topo.fabric.generators import aro_figure1, goat_testbed
+from inakit.topo.fabric.generators import aro_figure1, fat_tree, goat_testbed, leaf_spine
 from inakit.topo.fabric.variations import with_aggregators, with_ina, with_pipelines
 
 UNIT = 20e6

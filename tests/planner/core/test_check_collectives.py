@@ -9,12 +9,11 @@ import pytest
 from planner_cases import first_is_server
 
 from inakit.planner.core.check import check
-from inakit.planner.core.collectives.collective import Collective, Connection, Transfer
-from inakit.planner.core.plan import Plan
+from inakit.planner.core.plan import Collective, Connection, Plan, Transfer
 from inakit.planner.core.problem import Problem
 from inakit.planner.registry import METHODS
 from inakit.topo.errors import PlanError
-from inakit.topo.fabric.clos import leaf_spine
+from inakit.topo.fabric.generators import leaf_spine
 
 FABRIC = leaf_spine(2, 2, 3)
 """Hosts h1 to h3 under leaf1, h4 to h6 under leaf2."""

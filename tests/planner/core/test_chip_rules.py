@@ -9,13 +9,13 @@ from planner_cases import first_is_server
 
 from inakit.planner.core.check import check
 from inakit.planner.core.evaluate import evaluate
-from inakit.planner.core.limits.used_limits import CHILDREN, LINK, RECIRCULATION, WINDOW, used_limits
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
+from inakit.planner.core.used_limits import CHILDREN, LINK, RECIRCULATION, WINDOW, used_limits
 from inakit.planner.registry import METHODS
 from inakit.planner.trees.under_policy import with_policy
 from inakit.topo.errors import PlanError
-from inakit.topo.fabric.chips import Chip
+from inakit.topo.fabric.fabric import Chip
 from inakit.topo.fabric.generators import leaf_spine
 from inakit.topo.fabric.variations import with_chip
 

@@ -10,16 +10,15 @@ from planner_cases import FRAGMENT, first_is_server, job, single
 
 from inakit.planner.core.evaluate import SwitchAggregation, evaluate
 from inakit.planner.core.fragment_ranges import fragment_ranges, split
-from inakit.planner.core.limits.slots import assign_slots
+from inakit.planner.core.loads import equal_rate_bps
 from inakit.planner.core.method import Options
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import FragmentFormat, Problem
-from inakit.planner.core.rates.loads import equal_rate_bps
+from inakit.planner.core.slots import assign_slots
 from inakit.planner.registry import METHODS
 from inakit.planner.trees.from_paths import plan_from_paths
 from inakit.topo.errors import InputError
-from inakit.topo.fabric.clos import leaf_spine
-from inakit.topo.fabric.generators import aro_figure1, inart_testbed
+from inakit.topo.fabric.generators import aro_figure1, inart_testbed, leaf_spine
 from inakit.topo.fabric.variations import with_aggregators
 
 UNIT = 20e6

@@ -8,14 +8,13 @@ import pytest
 from planner_cases import FRAGMENT, job
 
 from inakit.planner.core.check import check
+from inakit.planner.core.closed_loop import in_closed_loop
 from inakit.planner.core.evaluate import evaluate
-from inakit.planner.core.plan import Plan
+from inakit.planner.core.plan import Plan, SolverOutcome
 from inakit.planner.core.problem import Problem
-from inakit.planner.core.rates.closed_loop import in_closed_loop
-from inakit.planner.core.solving import SolverOutcome
 from inakit.planner.trees.from_paths import plan_from_paths
 from inakit.topo.errors import PlanError
-from inakit.topo.fabric.clos import Cable, wire
+from inakit.topo.fabric.generators import Cable, wire
 
 MBPS = 1e6
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inakit.planner.core.models import TABLES, find_model
-from inakit.planner.methods.goat.partition import grouped, partition
+from inakit.planner.methods.goat.goat import grouped, partition
 from inakit.topo.errors import InputError
 
 PUBLISHED = {

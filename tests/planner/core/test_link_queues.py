@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from inakit.planner.core.collectives.collective import Connection
-from inakit.planner.core.collectives.link_queues import LinkQueues, sent_in_turn
-from inakit.topo.fabric.clos import leaf_spine
+from inakit.planner.core.collective_times import LinkQueues, sent_in_turn
+from inakit.planner.core.plan import Connection
 from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.generators import leaf_spine
 from inakit.topo.fabric.variations import with_delay
 
 BITS, LINK_BPS = 2000, 1e6

@@ -7,7 +7,7 @@ from planner_cases import first_is_server
 
 from inakit.planner.registry import find_method
 from inakit.topo.errors import InputError
-from inakit.topo.fabric.clos import fat_tree
+from inakit.topo.fabric.generators import fat_tree
 
 PROBLEM = first_is_server(fat_tree(4))
 

@@ -15,7 +15,7 @@ from inakit.planner.core.problem import Job
 from inakit.planner.install.plan_entries import entries
 from inakit.planner.registry import METHODS
 from inakit.topo.errors import InputError
-from inakit.topo.fabric.clos import fat_tree
+from inakit.topo.fabric.generators import fat_tree
 from inakit.topo.fabric.variations import with_pipelines
 
 JOBS = """

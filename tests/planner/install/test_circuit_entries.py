@@ -12,10 +12,9 @@ from inakit.planner.install.plan_entries import entries
 from inakit.planner.registry import find_method
 from inakit.switch.entries import Entries, SwitchEntries, TableEntry
 from inakit.topo.errors import PlanError
-from inakit.topo.fabric.circuits import Interconnect
+from inakit.topo.fabric.circuits import Interconnect, optical_ports
 from inakit.topo.fabric.generators import units, with_pipelines
-from inakit.topo.fabric.optical_links import optical_ports
-from inakit.traffic.wire.frames import FRAGMENT
+from inakit.traffic.wire.packet_format import FRAGMENT
 
 SERVERS = 2
 OPTICAL = (3, 4)

@@ -8,11 +8,11 @@ import pytest
 from entries_model import GRADIENT, NOTICE, Network, Packet
 from planner_cases import COLLECTIVES, first_is_server, job
 
-from inakit.planner.core.collectives.collective_trees import trees_of
+from inakit.planner.core.plan import trees_of
 from inakit.planner.core.problem import Problem
 from inakit.planner.install.plan_entries import entries
 from inakit.planner.registry import METHODS
-from inakit.topo.fabric.clos import fat_tree, leaf_spine
+from inakit.topo.fabric.generators import fat_tree, leaf_spine
 
 TWO_JOBS = Problem(
     leaf_spine(3, 2, 4),

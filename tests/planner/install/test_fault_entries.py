@@ -8,8 +8,15 @@ import pytest
 
 from inakit.planner.core.method import Options
 from inakit.planner.core.problem import FragmentFormat, Job, Problem
-from inakit.planner.install.background_entries import Flow, background_routes, flow_links, with_background
-from inakit.planner.install.fault_entries import LinkFaults, doubled_by_hosts, with_faults
+from inakit.planner.install.fault_entries import (
+    Flow,
+    LinkFaults,
+    background_routes,
+    doubled_by_hosts,
+    flow_links,
+    with_background,
+    with_faults,
+)
 from inakit.planner.install.plan_entries import entries
 from inakit.planner.registry import find_method
 from inakit.switch.control.entry_check import check_entries
@@ -17,7 +24,7 @@ from inakit.switch.entries import SwitchEntries
 from inakit.switch.program.read import read_program
 from inakit.switch.running_switch import PROGRAM
 from inakit.topo.errors import InputError
-from inakit.topo.fabric.addresses import addresses
+from inakit.topo.fabric.fabric import addresses
 from inakit.topo.fabric.generators import named_fabric
 
 FABRIC = named_fabric("aro-figure1")

@@ -18,8 +18,8 @@ from inakit.planner.install.fault_entries import LinkFaults, with_faults
 from inakit.planner.install.plan_entries import entries
 from inakit.planner.registry import METHODS
 from inakit.switch.entries import Entries
-from inakit.topo.fabric.clos import fat_tree, leaf_spine
 from inakit.topo.fabric.fabric import MAX_PIPELINES
+from inakit.topo.fabric.generators import fat_tree, leaf_spine
 from inakit.topo.fabric.variations import with_pipelines
 
 P4 = Path(__file__).parents[3] / "p4"

@@ -16,7 +16,7 @@ from inakit.planner.core.plan import ROOT_LABEL
 from inakit.planner.core.problem import Problem
 from inakit.planner.methods.grid import GridOptions
 from inakit.planner.registry import METHODS
-from inakit.topo.fabric.clos import fat_tree
+from inakit.topo.fabric.generators import fat_tree
 from inakit.topo.fabric.variations import with_ina, with_pipelines
 
 SEEDS, FEW = 30, 10

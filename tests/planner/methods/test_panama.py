@@ -11,7 +11,7 @@ from inakit.planner.core.problem import Problem
 from inakit.planner.methods.panama import PanamaOptions
 from inakit.planner.registry import METHODS
 from inakit.topo.errors import InputError
-from inakit.topo.fabric.clos import leaf_spine
+from inakit.topo.fabric.generators import leaf_spine
 
 
 def uplinks(problem: Problem, trees: int) -> list[set[tuple[str, str]]]:

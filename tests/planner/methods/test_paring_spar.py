@@ -8,16 +8,16 @@ import pytest
 from planner_cases import job, single
 
 from inakit.planner.core.check import check
+from inakit.planner.core.loads import flow_counts
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
-from inakit.planner.core.rates.loads import flow_counts
 from inakit.planner.methods import paring, spar
 from inakit.planner.methods.paring import ParingOptions
 from inakit.planner.registry import METHODS
 from inakit.planner.trees.overlay import OverlayOptions
 from inakit.topo.errors import InputError, PlanError
-from inakit.topo.fabric.clos import fat_tree, leaf_spine
 from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.generators import fat_tree, leaf_spine
 from inakit.topo.fabric.variations import with_ina
 
 UNIT = 20e6

@@ -10,16 +10,16 @@ from aro_cases import CLOS, LEAF_SPINES, random_problem, worth_of_plan
 from installed_solvers import each_solver, installed
 from planner_cases import FRAGMENT, job
 
+from inakit.planner.core.plan import FEASIBLE, OPTIMAL, SolverOptions, SolverOutcome
 from inakit.planner.core.problem import Problem
-from inakit.planner.core.solving import FEASIBLE, OPTIMAL, SolverOptions, SolverOutcome
 from inakit.planner.methods.aro.variants import LiteralOptions
+from inakit.planner.methods.atro import atro as optimum
 from inakit.planner.methods.atro import model as literal
-from inakit.planner.methods.atro import optimum
 from inakit.planner.methods.atro.cluster import Cluster
 from inakit.planner.registry import METHODS
 from inakit.topo.errors import SolverError
-from inakit.topo.fabric.clos import fat_tree, leaf_spine
 from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.generators import fat_tree, leaf_spine
 from inakit.topo.fabric.variations import with_ina, with_pipelines
 
 SAME = 1e-5

@@ -10,7 +10,7 @@ from inakit.planner.core.method import Options
 from inakit.planner.core.plan import ROOT_LABEL, AggregationTree
 from inakit.planner.core.problem import Problem
 from inakit.planner.registry import METHODS
-from inakit.topo.fabric.clos import fat_tree, leaf_spine
+from inakit.topo.fabric.generators import fat_tree, leaf_spine
 from inakit.topo.fabric.variations import with_ina, with_pipelines
 
 

@@ -14,7 +14,7 @@ from inakit.planner.core.method import Options
 from inakit.planner.core.problem import FragmentFormat, Problem
 from inakit.planner.methods.aro.variants import VARIANTS
 from inakit.planner.registry import METHODS
-from inakit.topo.fabric.chips import Chip
+from inakit.topo.fabric.fabric import Chip
 from inakit.topo.fabric.generators import aro_figure1, fat_tree, leaf_spine
 from inakit.topo.fabric.variations import with_chip, with_ina, with_pipelines
 

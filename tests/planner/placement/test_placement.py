@@ -14,15 +14,22 @@ from placement_cases import drawn_queue, queued
 
 from inakit.planner.core.problem import Problem
 from inakit.planner.placement.cluster import Block, Cluster
-from inakit.planner.placement.policies import ALPHA, POLICIES, find_policy, place_mina, place_netpack
+from inakit.planner.placement.policies import (
+    ALPHA,
+    POLICIES,
+    InaOptions,
+    find_policy,
+    place_mina,
+    place_netpack,
+    place_queue,
+)
 from inakit.planner.placement.queue import PlacedJob, QueuedJob, load_queue
-from inakit.planner.placement.simulate import InaOptions, place_queue
 from inakit.planner.registry import METHODS
 from inakit.topo.errors import InputError
-from inakit.topo.fabric.clos import fat_tree, leaf_spine
 from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.generators import fat_tree, leaf_spine
 from inakit.topo.fabric.variations import with_capacity
-from inakit.traffic.wire.frames import FRAGMENT
+from inakit.traffic.wire.packet_format import FRAGMENT
 
 
 def place(fabric: Fabric, jobs: tuple[QueuedJob, ...], by: str, **options: float) -> dict[int, PlacedJob]:

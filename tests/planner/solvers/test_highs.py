@@ -9,9 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pulp
 import pytest
 
-from inakit.planner.core.solving import OPTIMAL, SolverOptions
-from inakit.planner.solvers.columns import LinearProgram
-from inakit.planner.solvers.solve import run
+from inakit.planner.core.plan import OPTIMAL, SolverOptions
+from inakit.planner.solvers import LinearProgram, run
 
 
 def small_model() -> pulp.LpProblem:

@@ -17,8 +17,8 @@ from planner_cases import FRAGMENT, GRADIENT_BYTES
 
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Job, Problem
-from inakit.topo.fabric.clos import fat_tree, leaf_spine
 from inakit.topo.fabric.fabric import Fabric, Switch
+from inakit.topo.fabric.generators import fat_tree, leaf_spine
 from inakit.topo.fabric.up_down import Path, up_down_paths
 
 UNIT = 20e6

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from inakit.planner.install.program import POLICY_ROOT
 from inakit.switch.entries import Entries, SwitchEntries
-from inakit.topo.fabric.addresses import addresses
-from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.fabric import Fabric, addresses
 
 GRADIENT, RESULT, NOTICE = 1, 2, 3
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inakit.planner.solvers.solve import find_solver
+from inakit.planner.solvers import find_solver
 from inakit.topo.errors import MachineError
 
 

@@ -8,8 +8,8 @@ from itertools import combinations, product
 import pulp
 from p4inc_aoi_cases import GIGA
 
-from inakit.planner.methods.p4inc_aoi.problem.schedule import pair
-from inakit.planner.methods.p4inc_aoi.problem.system import Scheduling
+from inakit.planner.methods.p4inc_aoi.optical_system import Scheduling
+from inakit.planner.methods.p4inc_aoi.schedule import pair
 
 Way = tuple[str | None, tuple[int, int]]
 """The unit that sums for a job, or None; and its duration, from the first slot to the one after the last."""

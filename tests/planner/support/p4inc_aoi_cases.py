@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from inakit.planner.methods.p4inc_aoi.problem.system import DataCenter, PlacedJob, Scheduling, Unit
+from inakit.planner.methods.p4inc_aoi.optical_system import DataCenter, PlacedJob, Scheduling, Unit
 
 GIGA = 1e9
 

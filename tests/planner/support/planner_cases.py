@@ -9,16 +9,16 @@ from functools import cache
 from inakit.planner.core.method import Options
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import FragmentFormat, Job, Problem
-from inakit.planner.methods.inart.method import InartOptions
-from inakit.planner.methods.inart.several_trees import InartForestOptions
+from inakit.planner.methods.inart.inart import InartOptions
+from inakit.planner.methods.inart.inart_forest import InartForestOptions
 from inakit.planner.registry import KIT, METHODS
-from inakit.topo.fabric.clos import leaf_spine
 from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.generators import leaf_spine
 from inakit.topo.fabric.variations import with_capacity, with_ina, with_pipelines
 
 FRAGMENT = FragmentFormat(values=64, wire_bytes=326)
 GRADIENT_BYTES = 97_000
-COLLECTIVES = tuple(name for name, line in KIT.items() if line.function.startswith("collectives."))
+COLLECTIVES = tuple(name for name, line in KIT.items() if line.function.startswith("collectives"))
 """The planners of end-host collectives."""
 QUICKEST: dict[str, Options] = {
     "inart": InartOptions(moves=500, rounds=1),

@@ -10,7 +10,7 @@ import numpy as np
 import pulp
 from hypothesis import strategies as st
 
-from inakit.planner.methods.soar.reduction_tree import DESTINATION, ReductionTree, reduction_tree
+from inakit.planner.methods.soar import DESTINATION, ReductionTree, reduction_tree
 
 EXAMPLE = reduction_tree(parent=[DESTINATION, 0, 0, 1, 1, 2, 2], load=[0, 0, 0, 2, 6, 5, 4])
 """SOAR's Figure 2: 7 switches, messages enter at the leaves only, every link costs 1."""

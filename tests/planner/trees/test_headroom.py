@@ -14,7 +14,7 @@ from inakit.planner.registry import find_method
 from inakit.planner.trees.headroom import as_run
 from inakit.topo.errors import InputError
 from inakit.topo.files.fabrics import load_fabric
-from inakit.traffic.wire.frames import FRAGMENT
+from inakit.traffic.wire.packet_format import FRAGMENT
 
 CASES = Path(__file__).resolve().parents[2] / "experiments" / "cases"
 

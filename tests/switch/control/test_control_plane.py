@@ -10,7 +10,7 @@ from random_requests import RandomRequests
 from served_program import INGRESS, SERVED, Served, entry
 
 from inakit.switch.control.refusals import RefusalKind, Refused
-from inakit.switch.control.requests.learning import DigestBatch
+from inakit.switch.control.notifications import DigestBatch
 from inakit.switch.control.transfer import transfer
 from inakit.switch.entries import DefaultAction, Lpm, MirrorSession, Ternary
 from inakit.switch.interpret.interpreted_switch import InterpretedSwitch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inakit.switch.control.short_names import whole_name
+from inakit.switch.control.simple_switch_cli import whole_name
 from inakit.topo.errors import InputError
 
 KNOWN = ["In.acl.table", "Out.acl.table", "In.route", "route", "In.reroute"]

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from model_programs import MODEL
 from single_targets import PROGRAMS
 
-from inakit.switch.control.commands.command import CommandedSwitch
-from inakit.switch.control.commands.words import parse_number
+from inakit.switch.control.simple_switch_cli import CommandedSwitch
+from inakit.switch.control.simple_switch_cli import parse_number
 from inakit.switch.control.control_plane import ControlPlane
-from inakit.switch.control.match_rules import identity_of
+from inakit.switch.control.entry_check import identity_of
 from inakit.switch.control.recorded_entries import RecordedEntries
 from inakit.switch.control.simple_switch_cli import CommandReader, read_commands, run_command
 from inakit.switch.entries import (

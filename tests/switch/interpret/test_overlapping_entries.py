@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from inakit.switch.control.match_rules import Test, matches
+from inakit.switch.control.entry_check import Test, matches
 from inakit.switch.interpret.state.tables.overlapping_entries import Order, OverlappingEntries
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from inakit.experiments.worlds.virtual import VirtualWorld
-from inakit.planner.install.data_plane_program import INA
+from inakit.planner.install.program import INA
 from inakit.switch.program.read import read_program
-from inakit.switch.program.source_hashes import check_sources, compile_by
+from inakit.switch.program.read import check_sources, compile_by
 from inakit.switch.running_switch import PROGRAM
 from inakit.switch.targets import choose_target
 from inakit.topo.errors import InputError

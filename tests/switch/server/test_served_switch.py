@@ -13,7 +13,7 @@ import pytest
 from served_program import INGRESS, SERVED, answer_of, asking, entry
 
 from inakit.switch.control.refusals import RefusalKind, Refused
-from inakit.switch.control.requests.learning import DigestBatch
+from inakit.switch.control.notifications import DigestBatch
 from inakit.switch.server.engines.choice import VARIABLE, choose
 from inakit.switch.server.options import LogOptions, Options
 from inakit.switch.server.served_switch import ServedSwitch

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inakit.topo.fabric.addresses import addresses
+from inakit.topo.fabric.fabric import addresses
 from inakit.topo.fabric.generators import leaf_spine
 
 

@@ -9,8 +9,7 @@ from math import inf
 import pytest
 
 from inakit.topo.errors import FabricError
-from inakit.topo.fabric.chips import Chip
-from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.fabric import Chip, Fabric
 from inakit.topo.fabric.generators import fat_tree, leaf_spine
 from inakit.topo.fabric.variations import with_aggregators, with_chip, with_pipelines, with_scale, without_chips
 

@@ -7,10 +7,19 @@ from collections import Counter
 import pytest
 
 from inakit.topo.errors import FabricError
-from inakit.topo.fabric.circuits import INTERCONNECT, Fibre, Interconnect, circuit, nodes_of
+from inakit.topo.fabric.circuits import (
+    INTERCONNECT,
+    Fibre,
+    Interconnect,
+    cables,
+    circuit,
+    nodes_of,
+    optical_ports,
+    patch_panel,
+    with_ports,
+)
 from inakit.topo.fabric.fabric import Fabric
 from inakit.topo.fabric.generators import leaf_spine, named_fabric, units
-from inakit.topo.fabric.optical_links import cables, optical_ports, patch_panel, with_ports
 
 UNITS = ("u1", "u2", "u3", "u4")
 

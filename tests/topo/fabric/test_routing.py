@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inakit.topo.errors import FabricError
-from inakit.topo.fabric.clos import Cable, wire
 from inakit.topo.fabric.fabric import Fabric
-from inakit.topo.fabric.generators import fat_tree, goat_testbed, leaf_spine
+from inakit.topo.fabric.generators import Cable, fat_tree, goat_testbed, leaf_spine, wire
 from inakit.topo.fabric.up_down import is_up_down, up_down_paths
 
 

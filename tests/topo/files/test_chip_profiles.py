@@ -10,12 +10,12 @@ import pytest
 from inakit.planner.core.plan import MOST_BITS
 from inakit.planner.install import program
 from inakit.topo.errors import FabricError
-from inakit.topo.fabric.chips import VALUES_PER_PACKET
+from inakit.topo.fabric.fabric import VALUES_PER_PACKET
 from inakit.topo.fabric.generators import fat_tree
 from inakit.topo.fabric.variations import with_chip, with_scale
-from inakit.topo.files.chip_profiles import PROFILES, find_chip
+from inakit.topo.files.fabric_records import PROFILES, find_chip
 from inakit.topo.files.fabrics import load_fabric, save_fabric
-from inakit.traffic.wire.frames import FRAGMENT
+from inakit.traffic.wire.packet_format import FRAGMENT
 
 OWN = {
     "name": "mine",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from inakit.topo.live.control_groups import cpu_groups, has_quota
+from inakit.topo.live.priority import cpu_groups, has_quota
 
 
 def machine(folder: Path, groups: str, files: dict[str, str]) -> tuple[Path, Path]:

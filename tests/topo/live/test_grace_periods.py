@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from inakit.topo.live import ledger
-from inakit.topo.live.grace_periods import GracePeriods
-from inakit.topo.live.ledger import Ledger, clean_dead_runs
+from inakit.topo.live.ledger import GracePeriods, Ledger, clean_dead_runs
 
 
 @pytest.fixture(autouse=True)
@@ -76,7 +75,7 @@ def test_the_next_run_restores_them_after_kill_9(setting: Path, root: Path) -> N
 import os
 from pathlib import Path
 from inakit.topo.live import ledger
-from inakit.topo.live.grace_periods import GracePeriods
+from inakit.topo.live.ledger import GracePeriods
 ledger.ROOT = Path({str(root)!r})
 GracePeriods(ledger.Ledger.open(), Path({str(setting)!r})).expedite()
 os.kill(os.getpid(), 9)

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from inakit.topo.live.processors import on_endpoint_processor, switch_processors
+from inakit.topo.live.priority import on_endpoint_processor, switch_processors
 
 
 def test_endpoints_have_the_first_processor_and_give_it_back() -> None:

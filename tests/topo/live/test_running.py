@@ -12,8 +12,7 @@ import pytest
 from inakit.topo.errors import InputError, RunError
 from inakit.topo.fabric.generators import aro_figure1, with_capacity
 from inakit.topo.live import ledger
-from inakit.topo.live.ledger import start_time
-from inakit.topo.live.running import (
+from inakit.topo.live.ledger import (
     FILE,
     JSON,
     HostFacts,
@@ -22,6 +21,7 @@ from inakit.topo.live.running import (
     SwitchFacts,
     find_network,
     running_networks,
+    start_time,
 )
 
 FOUND = RunningNetwork(

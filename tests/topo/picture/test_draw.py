@@ -20,9 +20,8 @@ from inakit.topo.fabric.generators import (
     units,
     with_pipelines,
 )
-from inakit.topo.picture.draw import Picture, draw
-from inakit.topo.picture.labels import overlap
-from inakit.topo.picture.positions import SWITCH_HEIGHT, NodePositions
+from inakit.topo.fabric.positions import SWITCH_HEIGHT, NodePositions
+from inakit.topo.picture import Picture, draw, overlap
 
 
 @dataclass(frozen=True)

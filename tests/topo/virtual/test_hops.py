@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from inakit.topo.virtual.engine import PS_PER_S, Engine
-from inakit.topo.virtual.hops import LOST_PS, NO_HOP, Following, Hops
+from inakit.topo.virtual.engine import LOST_PS, NO_HOP, PS_PER_S, Engine, Following, Hops
 
 pytestmark = pytest.mark.compiler
 

@@ -11,10 +11,9 @@ from inakit.switch.circuit_switch import CIRCUIT_PROGRAM, TABLE
 from inakit.switch.entries import SwitchEntries, TableEntry
 from inakit.switch.fast.load.in_process_switch import InProcessSwitch
 from inakit.switch.program.read import read_program
-from inakit.topo.fabric.chips import Chip
-from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch
-from inakit.topo.virtual.network import VirtualNetwork
-from inakit.topo.virtual.recirculation import Recirculation
+from inakit.topo.fabric.fabric import Chip, Fabric, Host, Link, Switch
+from inakit.topo.virtual.engine import Recirculation
+from inakit.topo.virtual.virtual_network import VirtualNetwork
 
 pytestmark = pytest.mark.compiler
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from inakit.topo.virtual.engine import PS_PER_S, Engine
-from inakit.topo.virtual.series import LinkSamples, Series
+from inakit.topo.virtual.engine import PS_PER_S, Engine, LinkSamples, Series
 
 pytestmark = pytest.mark.compiler
 

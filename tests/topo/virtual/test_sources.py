@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from inakit.topo.virtual.engine import PS_PER_S, Engine
-from inakit.topo.virtual.sources import Source, as_rows
+from inakit.topo.virtual.virtual_network import Source, as_rows
 
 pytestmark = pytest.mark.compiler
 

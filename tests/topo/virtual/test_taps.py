@@ -13,8 +13,7 @@ from scapy.utils import RawPcapReader
 from inakit.topo.errors import OutputError
 from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
 from inakit.topo.virtual.engine import PS_PER_S
-from inakit.topo.virtual.network import VirtualNetwork
-from inakit.topo.virtual.taps import Tap
+from inakit.topo.virtual.virtual_network import Tap, VirtualNetwork
 
 pytestmark = pytest.mark.compiler
 

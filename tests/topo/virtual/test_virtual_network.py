@@ -14,7 +14,7 @@ from inakit.switch.program.read import read_program
 from inakit.topo.fabric.circuits import INTERCONNECT
 from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch
 from inakit.topo.virtual.engine import PS_PER_NS
-from inakit.topo.virtual.network import VirtualNetwork
+from inakit.topo.virtual.virtual_network import VirtualNetwork
 
 pytestmark = pytest.mark.compiler
 TIMES = Path(__file__).parents[2] / "switch" / "programs" / "times.json"

@@ -8,9 +8,8 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from inakit.traffic.endpoints.sending.token_buckets import AT_ONCE, TokenBuckets
+from inakit.traffic.endpoints.sending import AT_ONCE, TokenBuckets, WorkerOptions
 from inakit.traffic.endpoints.streams import Streams
-from inakit.traffic.endpoints.worker_options import WorkerOptions
 
 RATES_FPS = np.array([0.7, 38.3, 333.3, 4e5])
 

@@ -12,12 +12,11 @@ from traffic_cases import one_job, ports_of
 
 from inakit.planner.core.problem import FragmentFormat, Job, Problem
 from inakit.topo.fabric.generators import named_fabric
-from inakit.traffic.endpoints.packet_heads import gradient_heads
 from inakit.traffic.endpoints.server import Servers
-from inakit.traffic.endpoints.streams import lay_out
+from inakit.traffic.endpoints.streams import gradient_heads, lay_out
 from inakit.traffic.faults.endpoint_faults import DIGITS, SLOWEST, FaultyPorts, Stragglers
 from inakit.traffic.sockets.ports import FloatArray, IntArray, Outgoing, Packets
-from inakit.traffic.wire.frames import BARE_FRAME
+from inakit.traffic.wire.packet_format import BARE_FRAME
 
 HOSTS = ("w0", "w1", "w2")
 

@@ -8,10 +8,11 @@ from tolerance import assert_within
 from inakit.experiments.run.run import Run, run_plan
 from inakit.experiments.worlds.registry import find_world
 from inakit.planner.core.problem import Job, Problem
+from inakit.planner.prepared import Prepared
 from inakit.planner.registry import METHODS
-from inakit.topo.fabric.clos import leaf_spine
+from inakit.topo.fabric.generators import leaf_spine
 from inakit.traffic.measure.bandwidth import algorithm_bandwidth_bps, bus_bandwidth_bps, bytes_by_tier, core_bytes
-from inakit.traffic.wire.frames import FRAGMENT
+from inakit.traffic.wire.packet_format import FRAGMENT
 
 
 def test_bandwidths_are_those_of_nccl_tests() -> None:
@@ -27,7 +28,7 @@ def test_links_of_hosts_and_of_the_core_are_counted_apart() -> None:
     """
     fabric = leaf_spine(2, 1, 3)
     problem = Problem(fabric, (Job(1, ("h2", "h3", "h4", "h5"), ("h1",), 64 * 256),), FRAGMENT)
-    outcome = run_plan(Run(problem, METHODS["ring"].plan(problem)), find_world("virtual"))
+    outcome = run_plan(Run(Prepared(problem, METHODS["ring"].plan(problem))), find_world("virtual"))
     tiers = bytes_by_tier(fabric, outcome.monitor)
     chunks = 2 * 3 / 4 * 64 * 326
     assert_within(tiers[1], 4 * 2 * chunks, 0.05, "bytes on links of hosts", "B")

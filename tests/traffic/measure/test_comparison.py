@@ -19,7 +19,7 @@ from inakit.traffic.measure.comparison import paired
 from inakit.traffic.measure.fidelity import late_senders
 from inakit.traffic.measure.measured import Iteration, Measured
 from inakit.traffic.measure.off_plan import TOLERANCE, off_plan
-from inakit.traffic.wire.frames import FRAGMENT
+from inakit.traffic.wire.packet_format import FRAGMENT
 
 CASES = Path(__file__).resolve().parents[2] / "experiments" / "cases"
 

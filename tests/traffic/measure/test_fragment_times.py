@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard
-from inakit.planner.core.solving import SolverOutcome
-from inakit.topo.virtual.hops import HOP, LOST_PS, NO_HOP
+from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard, SolverOutcome
+from inakit.topo.virtual.engine import HOP, LOST_PS, NO_HOP
 from inakit.traffic.measure.over_time import PARTS, FollowedFragments, FragmentTimes, times_of
-from inakit.traffic.wire.frames import BARE_FRAME
-from inakit.traffic.wire.packet_format import Kind
+from inakit.traffic.wire.packet_format import BARE_FRAME, Kind
 
 LINKS = (("w1", "s"), ("w2", "s"), ("s", "ps"), ("ps", "s"), ("s", "w1"), ("s", "w2"), ("spy", "s"))
 W1, W2, UP, DOWN, TO_W1, TO_W2, SPY = range(len(LINKS))

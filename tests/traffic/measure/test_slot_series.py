@@ -20,12 +20,12 @@ def test_a_switch_holds_a_fragment_while_it_waits_for_its_slower_worker() -> Non
     from rich.console import Console  # noqa: PLC0415
 
     from inakit.experiments.emulate.emulate import Emulation, make_plans  # noqa: PLC0415
-    from inakit.experiments.run.observe.sampling import observation  # noqa: PLC0415
+    from inakit.experiments.run.observation import observation  # noqa: PLC0415
     from inakit.experiments.run.run import Run, run_plan  # noqa: PLC0415
     from inakit.experiments.worlds.registry import find_world  # noqa: PLC0415
     from inakit.planner.core.problem import Job, Problem  # noqa: PLC0415
     from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch  # noqa: PLC0415
-    from inakit.traffic.wire.frames import FRAGMENT  # noqa: PLC0415
+    from inakit.traffic.wire.packet_format import FRAGMENT  # noqa: PLC0415
 
     slow_s = 0.002
     links = (
@@ -35,10 +35,10 @@ def test_a_switch_holds_a_fragment_while_it_waits_for_its_slower_worker() -> Non
     )
     fabric = Fabric("small", tuple(map(Host, ("w1", "w2", "ps"))), (Switch("s1", 1, ((1, 2, 3),)),), links)
     problem = Problem(fabric, (Job(1, ("w1", "w2"), ("ps",), 64 * 4 * FRAGMENT.values),), FRAGMENT)
-    plan = make_plans(Emulation(problem, ("aro",), "virtual"), Console(quiet=True))["aro"]
-    run = Run(problem, plan, observation=observation(problem, plan))
+    prepared = make_plans(Emulation(problem, ("aro",), "virtual"), Console(quiet=True))["aro"]
+    run = Run(prepared, observation=observation(prepared))
     observed = run_plan(run, find_world("virtual")).observed
     assert observed is not None
     held = observed.slots.held[observed.slots.switches.index("s1")]
-    per_s = plan.shards[0].rate_bps / (8 * FRAGMENT.wire_bytes)
+    per_s = prepared.plan.shards[0].rate_bps / (8 * FRAGMENT.wire_bytes)
     assert held.max() == pytest.approx(slow_s * per_s, rel=0.15), "Little's law: as many as come in the delay"

@@ -6,7 +6,7 @@ import pytest
 
 from inakit.traffic.measure.measured import Iteration, Measured, rate_bps
 from inakit.traffic.measure.monitor import LinkSample, gradient_bytes_on_links, link_rows, measured_aggregation
-from inakit.traffic.runs.egress import Series, sending
+from inakit.traffic.replay import Series, sending
 from inakit.traffic.wire.packet_format import Event
 
 

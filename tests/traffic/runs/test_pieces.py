@@ -9,14 +9,14 @@ import pytest
 from network_model import Faults, ModelPorts
 from traffic_cases import one_job, ports_of
 
-from inakit.experiments.worlds.virtual_beside import Inline
+from inakit.experiments.worlds.virtual import Inline
+from inakit.traffic.closed_loop import Loop, ReliableOptions
 from inakit.traffic.endpoints import streams
 from inakit.traffic.endpoints.gradient import RandomGradients
 from inakit.traffic.endpoints.streams import Bounds, lay_out
 from inakit.traffic.endpoints.worker_memory import NEVER
 from inakit.traffic.measure.measured import Measured
-from inakit.traffic.runs.closed_loop import Loop, ReliableOptions
-from inakit.traffic.wire.frames import FRAGMENT
+from inakit.traffic.wire.packet_format import FRAGMENT
 
 PIECE = 10
 

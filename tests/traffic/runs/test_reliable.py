@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 from network_model import Faults, ModelPorts
 from traffic_cases import RATE_BPS, one_job, plan_of, ports_of, tree_of, two_level_fabric
 
-from inakit.experiments.worlds.virtual_beside import Inline
+from inakit.experiments.worlds.virtual import Inline
 from inakit.planner.core.plan import Plan, Shard
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.trees.under_policy import with_policy
 from inakit.topo.errors import PlanError, RunError
+from inakit.traffic.closed_loop import Loop, ReliableOptions
 from inakit.traffic.endpoints.gradient import RandomGradients
+from inakit.traffic.endpoints.sending import WorkerOptions
 from inakit.traffic.endpoints.streams import lay_out
-from inakit.traffic.endpoints.worker_options import WorkerOptions
 from inakit.traffic.measure.measured import Measured
-from inakit.traffic.runs.closed_loop import Loop, ReliableOptions
-from inakit.traffic.wire.frames import FRAGMENT
+from inakit.traffic.wire.packet_format import FRAGMENT
 
 
 def run(

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from inakit.traffic.sockets import backlog
-from inakit.traffic.sockets.backlog import AT_ONCE, LENGTH, ROOM, ROOM_FOR_COPIES, Backlog, backlog_drops
+from inakit.traffic.sockets import packet_sockets
+from inakit.traffic.sockets.packet_sockets import AT_ONCE, LENGTH, ROOM, ROOM_FOR_COPIES, Backlog, backlog_drops
 
 
 @pytest.fixture
 def softnet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "softnet_stat"
-    monkeypatch.setattr(backlog, "SOFTNET", path)
+    monkeypatch.setattr(packet_sockets, "SOFTNET", path)
     return path
 
 

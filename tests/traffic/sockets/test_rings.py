@@ -10,12 +10,17 @@ from contextlib import ExitStack
 import numpy as np
 import pytest
 
-from inakit.topo.live.namespaces import network_namespace
-from inakit.traffic.sockets.packet_sockets import SocketPorts
+from inakit.topo.live.wires import network_namespace
+from inakit.traffic.sockets.packet_sockets import (
+    LEAST_SLOTS,
+    MOST_SLOTS,
+    SLOT,
+    ReceiveRings,
+    SocketPorts,
+    slots_per_ring,
+)
 from inakit.traffic.sockets.ports import HostPort, Outgoing
-from inakit.traffic.sockets.rings import LEAST_SLOTS, MOST_SLOTS, SLOT, ReceiveRings, slots_per_ring
-from inakit.traffic.wire.frames import head_of, new_frames
-from inakit.traffic.wire.packet_format import Kind
+from inakit.traffic.wire.packet_format import Kind, head_of, new_frames
 
 MAC = "02:00:00:00:00:01"
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from inakit.topo.errors import RunError
-from inakit.traffic.sockets.sendmmsg import Messages, Taken, send_all, send_batch
+from inakit.traffic.sockets.packet_sockets import Messages, Taken, send_all, send_batch
 
 BYTES = 64
 

@@ -15,15 +15,14 @@ from inakit.planner.core.plan import AggregationTree, Branch, Plan, Shard
 from inakit.planner.core.problem import Job, Problem
 from inakit.topo.errors import MachineError, RunError
 from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
-from inakit.traffic.endpoints.worker_options import WorkerOptions
+from inakit.traffic.closed_loop import ReliableOptions, run_reliable
+from inakit.traffic.endpoints.sending import WorkerOptions
 from inakit.traffic.measure.counters import interfaces, queue_drops
 from inakit.traffic.measure.measured import Measured
-from inakit.traffic.runs.closed_loop import ReliableOptions, run_reliable
-from inakit.traffic.runs.replay import run_replay
+from inakit.traffic.replay import run_replay
 from inakit.traffic.sockets.packet_sockets import SEND_BUFFER_FRAMES, SocketPorts
 from inakit.traffic.sockets.ports import HostPort, Outgoing, Packets
-from inakit.traffic.wire.frames import FRAGMENT, head_of, new_frames
-from inakit.traffic.wire.packet_format import Kind
+from inakit.traffic.wire.packet_format import FRAGMENT, Kind, head_of, new_frames
 
 pytestmark = pytest.mark.root
 

@@ -15,11 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inakit.planner.core.plan import ROOT_LABEL, Aggregator
-from inakit.traffic.endpoints.packet_heads import RESULTS_IPV4
-from inakit.traffic.endpoints.streams import StreamLayout
+from inakit.traffic.endpoints.streams import RESULTS_IPV4, StreamLayout
 from inakit.traffic.sockets.ports import FloatArray, IntArray, Outgoing, Packets
-from inakit.traffic.wire.frames import FRAME, Frames, head_of
-from inakit.traffic.wire.packet_format import Flag, Kind
+from inakit.traffic.wire.packet_format import FRAME, Flag, Frames, Kind, head_of
 
 Key = tuple[str, int, int]
 

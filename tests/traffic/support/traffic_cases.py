@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard
+from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard, SolverOutcome
 from inakit.planner.core.problem import Job, Problem
-from inakit.planner.core.solving import SolverOutcome
 from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
 from inakit.traffic.sockets.ports import HostPort
-from inakit.traffic.wire.frames import FRAGMENT
+from inakit.traffic.wire.packet_format import FRAGMENT
 
 RATE_BPS = 20e6
 

@@ -13,11 +13,11 @@ from network_model import Faults, ModelPorts
 from test_training import SMALL, job_of
 from traffic_cases import ports_of
 
-from inakit.experiments.worlds.virtual_beside import Inline
+from inakit.experiments.worlds.virtual import Inline
 from inakit.topo.errors import MachineError, RunError
+from inakit.traffic.closed_loop import Loop, ReliableOptions
 from inakit.traffic.endpoints.streams import lay_out
 from inakit.traffic.measure.measured import Measured
-from inakit.traffic.runs.closed_loop import Loop, ReliableOptions
 from inakit.traffic.training.parallel import float_mean, train_alone
 from inakit.traffic.training.training_task import TrainingTask
 

@@ -9,18 +9,16 @@ import pytest
 from network_model import Faults, ModelPorts
 from traffic_cases import one_job, ports_of
 
-from inakit.experiments.worlds.virtual_beside import Inline
+from inakit.experiments.worlds.virtual import Inline
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
 from inakit.topo.errors import InputError
+from inakit.traffic.closed_loop import Loop, ReliableOptions
 from inakit.traffic.endpoints.gradient import INT32, FixedPoint, exact_sum
 from inakit.traffic.endpoints.streams import lay_out
 from inakit.traffic.measure.measured import Measured
-from inakit.traffic.runs.closed_loop import Loop, ReliableOptions
-from inakit.traffic.training.glyphs import CLASSES, draw_glyphs
 from inakit.traffic.training.parallel import DataParallel, float_mean, train_alone
-from inakit.traffic.training.perceptron import Perceptron
-from inakit.traffic.training.training_task import Recipe, TrainingTask, parse_layers
+from inakit.traffic.training.training_task import CLASSES, Perceptron, Recipe, TrainingTask, draw_glyphs, parse_layers
 
 SMALL = Recipe(hidden=(12,), epochs=2, batch=4, samples=64)
 

@@ -18,8 +18,21 @@ from scapy.utils import wrpcap
 
 from inakit.topo.errors import InputError
 from inakit.traffic.wire.dissector import dissector
-from inakit.traffic.wire.frames import BARE_FRAME, FRAGMENT, FRAME, Frames, new_frames
-from inakit.traffic.wire.packet_format import PROGRAM, UDP_PORT, Event, Flag, Kind, constant, constants, header
+from inakit.traffic.wire.packet_format import (
+    BARE_FRAME,
+    FRAGMENT,
+    FRAME,
+    PROGRAM,
+    UDP_PORT,
+    Event,
+    Flag,
+    Frames,
+    Kind,
+    constant,
+    constants,
+    header,
+    new_frames,
+)
 from inakit.traffic.wire.scapy_layers import INA, Values, template_frames
 
 SOURCE_MAC, TARGET_MAC = "02:00:00:00:00:01", "02:00:00:00:00:02"

@@ -16,12 +16,12 @@ from inakit.switch.fast.compile.expressions.standard_metadata import set_late_cl
 from inakit.switch.fast.compile.expressions.values import WORD, Value, constant, truncated, unsigned_word
 from inakit.switch.fast.compile.pipelines.tables import colour
 from inakit.switch.fast.layout.field_usage import may_change, written_by
-from inakit.switch.program.actions import Action, Argument, Primitive
-from inakit.switch.program.calculations import Calculation
+from inakit.switch.program.program import Action, Argument, Primitive
+from inakit.switch.program.expressions import Calculation
 from inakit.switch.program.expressions import ElementField, Expression, HeaderReference
-from inakit.switch.program.externs import Counter, Meter, Register
-from inakit.switch.program.headers import Field
-from inakit.switch.program.v1model import DROP_PORT, STANDARD_METADATA
+from inakit.switch.program.program import Counter, Meter, Register
+from inakit.switch.program.expressions import Field
+from inakit.switch.program.expressions import DROP_PORT, STANDARD_METADATA
 from inakit.topo.errors import UnsupportedError
 
 Handler = Callable[..., None]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from inakit.switch.fast.compile.actions.copies import LISTS
 from inakit.switch.fast.compile.context import Context
 from inakit.switch.fast.layout.digest_rings import COUNTS, RING, ring_name
 from inakit.switch.program.expressions import Expression
-from inakit.switch.program.headers import Field
-
-LISTS = 0xFFFF
-"""The bits that BMv2 keeps of the number of a list of fields."""
+from inakit.switch.program.expressions import Field
 
 
 # {"op": "generate_digest", "parameters": [{"type": "hexstr", "value": "0x1"}, {"type": "hexstr", "value": "0x1"}]}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from inakit.switch.fast.compile.context import Context
 from inakit.switch.fast.compile.expressions.values import WORD, Value, unsigned_word
 from inakit.switch.fast.layout.layout import FAILED, RANDOM
-from inakit.switch.program.actions import Argument, Arguments, Text
+from inakit.switch.program.program import Argument, Arguments, Text
 from inakit.switch.program.expressions import Expression
-from inakit.switch.program.headers import Field
+from inakit.switch.program.expressions import Field
 from inakit.topo.errors import UnsupportedError
 
 

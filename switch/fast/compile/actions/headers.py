@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from inakit.switch.fast.compile.context import Context
 from inakit.switch.fast.layout.variable_fields import Variable
-from inakit.switch.program.actions import Argument
+from inakit.switch.program.program import Argument
 from inakit.switch.program.expressions import (
     Constant,
     Expression,
@@ -16,7 +16,7 @@ from inakit.switch.program.expressions import (
     StackReference,
     UnionReference,
 )
-from inakit.switch.program.headers import Field
+from inakit.switch.program.expressions import Field
 from inakit.topo.errors import UnsupportedError
 
 MOST_SWAPPED = 256  # bytes: half of what eBPF has for all variables of a function

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from inakit.switch.fast.compile.context import Context, located
-from inakit.switch.program.actions import JUMPS, Action, Primitive
+from inakit.switch.program.program import JUMPS, Action, Primitive
 from inakit.switch.program.expressions import Constant, Expression
 from inakit.topo.errors import UnsupportedError
 

@@ -8,7 +8,7 @@ from inakit.switch.fast.compile.architecture.saved_state import emit_restoring, 
 from inakit.switch.fast.compile.context import Context
 from inakit.switch.fast.compile.expressions.standard_metadata import set_clock, set_egress_time, set_standard, standard
 from inakit.switch.fast.layout.layout import LOST
-from inakit.switch.program.v1model import DROP_PORT, NORMAL, PORTS, RECIRCULATED, REPLICATED
+from inakit.switch.program.expressions import DROP_PORT, NORMAL, PORTS, RECIRCULATED, REPLICATED
 
 
 def emit_architecture(context: Context) -> None:

@@ -12,8 +12,8 @@ from inakit.switch.fast.compile.architecture.saved_state import emit_restoring, 
 from inakit.switch.fast.compile.context import Context
 from inakit.switch.fast.compile.expressions.standard_metadata import set_standard, standard
 from inakit.switch.fast.layout.layout import MIRRORS
-from inakit.switch.program.headers import Field
-from inakit.switch.program.v1model import (
+from inakit.switch.program.expressions import Field
+from inakit.switch.program.expressions import (
     DROP_PORT,
     EGRESS_CLONE,
     INGRESS_CLONE,

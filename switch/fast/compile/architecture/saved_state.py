@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inakit.switch.fast.compile.context import Context
 from inakit.switch.fast.layout.field_usage import meter_results, statements_of, written_by
-from inakit.switch.program.headers import Field
+from inakit.switch.program.expressions import Field
 
 
 def kept_for_copies(context: Context) -> list[Field]:

@@ -11,9 +11,9 @@ from inakit.switch.fast.compile.expressions.values import WORD, word_text
 from inakit.switch.fast.layout.bits import store
 from inakit.switch.fast.layout.crc_parameters import CHOSEN, crc_array
 from inakit.switch.fast.layout.table_layout import COPIES
-from inakit.switch.program.calculations import CRC_CUSTOM, Calculation, Payload, SizedNumber
+from inakit.switch.program.expressions import CRC_CUSTOM, Calculation, Payload, SizedNumber
 from inakit.switch.program.expressions import HeaderReference
-from inakit.switch.program.headers import Field
+from inakit.switch.program.expressions import Field
 from inakit.topo.errors import UnsupportedError
 
 

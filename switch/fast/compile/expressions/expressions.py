@@ -19,7 +19,7 @@ from inakit.switch.fast.compile.expressions.values import (
     unsigned_word,
 )
 from inakit.switch.program.expressions import Boolean, Constant, Expression, Operation, Parameter, Unknown, Validity
-from inakit.switch.program.headers import Field
+from inakit.switch.program.expressions import Field
 from inakit.topo.errors import UnsupportedError
 
 

@@ -17,7 +17,7 @@ from inakit.switch.program.expressions import (
     UnionReference,
     Validity,
 )
-from inakit.switch.program.headers import Field
+from inakit.switch.program.expressions import Field
 from inakit.switch.program.program import Program
 from inakit.topo.errors import UnsupportedError
 

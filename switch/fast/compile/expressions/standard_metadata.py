@@ -5,7 +5,7 @@ from __future__ import annotations
 from inakit.switch.fast.compile.context import Context
 from inakit.switch.fast.layout.field_usage import named_by
 from inakit.switch.fast.layout.layout import EGRESS_TIME, STARTED
-from inakit.switch.program.actions import Action
+from inakit.switch.program.program import Action
 
 
 def set_standard(context: Context, name: str, text: str) -> None:

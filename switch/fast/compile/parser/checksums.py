@@ -5,7 +5,7 @@ from __future__ import annotations
 from inakit.switch.fast.compile.context import Context, located
 from inakit.switch.fast.compile.expressions.calculations import algorithm_of, call
 from inakit.switch.fast.compile.expressions.values import unsigned_word
-from inakit.switch.program.calculations import Checksum
+from inakit.switch.program.expressions import Checksum
 
 
 def emit_verification(context: Context) -> None:

@@ -7,7 +7,7 @@ from inakit.switch.fast.compile.expressions.values import WIDE
 from inakit.switch.fast.compile.parser.checksums import emit_update
 from inakit.switch.fast.compile.parser.parser_positions import HeaderPlaces
 from inakit.switch.fast.layout.bits import store, whole_bytes
-from inakit.switch.program.headers import Field, Header
+from inakit.switch.program.expressions import Field, Header
 
 
 def emit_deparser(context: Context, places: HeaderPlaces) -> None:

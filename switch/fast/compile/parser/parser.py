@@ -20,7 +20,7 @@ from inakit.switch.fast.compile.parser.parser_positions import HeaderPlaces, Pos
 from inakit.switch.fast.layout.bits import load, whole_bytes
 from inakit.switch.fast.layout.field_usage import written_by
 from inakit.switch.fast.layout.variable_fields import Variable
-from inakit.switch.program.actions import JUMPS, Argument, Primitive
+from inakit.switch.program.program import JUMPS, Argument, Primitive
 from inakit.switch.program.expressions import (
     Constant,
     Expression,
@@ -31,8 +31,8 @@ from inakit.switch.program.expressions import (
     UnionStackReference,
     Unknown,
 )
-from inakit.switch.program.headers import Field, Header
-from inakit.switch.program.parser import ParserState, Transition
+from inakit.switch.program.expressions import Field, Header
+from inakit.switch.program.program import ParserState, Transition
 from inakit.topo.errors import UnsupportedError
 
 MAX_PARSER_STATES = 256

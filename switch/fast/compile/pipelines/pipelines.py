@@ -11,8 +11,8 @@ from inakit.switch.fast.compile.pipelines.tables import (
     emit_note_of_hit,
     word_of,
 )
-from inakit.switch.program.actions import Action, ActionCall
-from inakit.switch.program.pipelines import Conditional, Node, Pipeline, Table
+from inakit.switch.program.program import Action, ActionCall
+from inakit.switch.program.program import Conditional, Node, Pipeline, Table
 from inakit.topo.errors import UnsupportedError
 
 

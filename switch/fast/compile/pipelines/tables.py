@@ -19,9 +19,9 @@ from inakit.switch.fast.layout.layout import STARTED, ValueSetLayout
 from inakit.switch.fast.layout.records import WORD_BYTES, MemoryRecord
 from inakit.switch.fast.layout.table_layout import COPIES, GROUP, GROUP_RECORD, TableLayout
 from inakit.switch.program.expressions import Unknown
-from inakit.switch.program.externs import Meter
-from inakit.switch.program.headers import Field
-from inakit.switch.program.pipelines import MatchKey, Table
+from inakit.switch.program.program import Meter
+from inakit.switch.program.expressions import Field
+from inakit.switch.program.program import MatchKey, Table
 from inakit.topo.errors import UnsupportedError
 
 

@@ -8,7 +8,7 @@ import platform
 import re
 
 from inakit.switch.fast.load.kernel.libbpf import library
-from inakit.topo.live.processors import steering_file
+from inakit.topo.live.priority import steering_file
 
 SCHED_CLS = 3  # enum bpf_prog_type
 HASH, ARRAY = 1, 2  # enum bpf_map_type

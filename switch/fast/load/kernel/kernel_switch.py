@@ -34,7 +34,7 @@ from inakit.switch.fast.load.kernel.needs import explanation, lacking, needs_of
 from inakit.switch.fast.load.kernel.switch_cpu import Steering, next_cpu, on_cpu, steer
 from inakit.switch.fast.load.state.shared_state import StatefulSwitch, SwitchState
 from inakit.switch.program.program import Program
-from inakit.switch.program.v1model import DROP_PORT
+from inakit.switch.program.expressions import DROP_PORT
 from inakit.topo.c_library import build
 from inakit.topo.errors import InputError, MachineError, RunError
 

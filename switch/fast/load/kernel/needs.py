@@ -31,7 +31,7 @@ from inakit.switch.fast.load.kernel.switch_cpu import no_steering
 from inakit.topo.c_library import check_compiler
 from inakit.topo.errors import MachineError
 from inakit.topo.live.needs import in_user_namespace, missing_capabilities
-from inakit.topo.live.processors import steering_file
+from inakit.topo.live.priority import steering_file
 
 HELPERS = {
     1: ("bpf_map_lookup_elem", "3.19"),

@@ -11,9 +11,9 @@ import shutil
 import subprocess
 
 from inakit.switch.fast.layout.field_usage import statements_of
-from inakit.switch.program.pipelines import Table
+from inakit.switch.program.program import Table
 from inakit.switch.program.program import Program
-from inakit.switch.program.v1model import QUEUE_DEPTH
+from inakit.switch.program.expressions import QUEUE_DEPTH
 from inakit.topo.errors import UnsupportedError
 
 UNIT_BYTES = 16_000

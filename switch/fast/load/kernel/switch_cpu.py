@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from inakit.topo.errors import MachineError
-from inakit.topo.live.processors import steer_packets, steering_file, switch_processors
+from inakit.topo.live.priority import steer_packets, steering_file, switch_processors
 
 turns = itertools.count()
 

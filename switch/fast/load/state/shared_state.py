@@ -35,7 +35,7 @@ from inakit.switch.fast.tables.meters import MeterCells
 from inakit.switch.fast.tables.rows import Memory
 from inakit.switch.fast.tables.running_table import Clock, RunningTable
 from inakit.switch.fast.tables.value_sets import ValueSetMembers
-from inakit.switch.program.calculations import CrcParameters
+from inakit.switch.program.expressions import CrcParameters
 from inakit.topo.errors import InputError, RunError
 
 BetweenPackets = Callable[[], AbstractContextManager[object]]

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from inakit.switch.control.match_rules import by_priority, rank
+from inakit.switch.control.entry_check import by_priority, rank
 from inakit.switch.entries import MulticastGroup, TableEntry, group_of_nodes
 from inakit.switch.fast.layout.entry_arrays import counts_array, members_array
 from inakit.switch.fast.layout.layout import FAILED, GROUPS, LOST, ProgramLayout

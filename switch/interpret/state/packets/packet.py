@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property
 
-from inakit.switch.program.headers import Field, Header
+from inakit.switch.program.expressions import Field, Header
 from inakit.switch.program.program import Program
 
 NO_SESSION = -1

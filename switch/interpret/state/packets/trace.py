@@ -10,10 +10,10 @@ from typing import TypeVar
 
 from inakit.switch.interpret.state.packets.packet import Packet, PacketPlaces, Value
 from inakit.switch.interpret.state.tables.table_state import Installed
-from inakit.switch.program.actions import ActionCall, Primitive
-from inakit.switch.program.headers import Field
-from inakit.switch.program.parser import ParserState
-from inakit.switch.program.pipelines import Conditional, Table
+from inakit.switch.program.program import ActionCall, Primitive
+from inakit.switch.program.expressions import Field
+from inakit.switch.program.program import ParserState
+from inakit.switch.program.program import Conditional, Table
 
 Result = TypeVar("Result")
 

@@ -6,7 +6,7 @@ from bisect import bisect_left, insort
 from collections.abc import Sequence
 from typing import Generic, TypeVar
 
-from inakit.switch.control.match_rules import Test, matches
+from inakit.switch.control.entry_check import Test, matches
 
 Entry = TypeVar("Entry")
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
-from inakit.switch.control.match_rules import Identity, identity_of, masked_key, rank
+from inakit.switch.control.entry_check import Identity, identity_of, masked_key, rank
 from inakit.switch.entries import KeyPart
 from inakit.switch.interpret.state.tables.overlapping_entries import OverlappingEntries
-from inakit.switch.program.actions import ActionCall
-from inakit.switch.program.pipelines import Table
+from inakit.switch.program.program import ActionCall
+from inakit.switch.program.program import Table
 from inakit.topo.errors import InputError
 
 REMEMBERED = 4096

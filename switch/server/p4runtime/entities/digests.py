@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from inakit.switch.control.control_plane import ControlPlane
-from inakit.switch.control.requests.learning import MOST_SAMPLES
+from inakit.switch.control.notifications import MOST_SAMPLES
 from inakit.switch.server.p4runtime.entities.container import Container, expect_id
 from inakit.switch.server.p4runtime.entities.profiles import copy_of
 from inakit.switch.server.p4runtime.protocol.faults import Code, Fault, invalid, not_found

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from inakit.switch.control.control_plane import ControlPlane
-from inakit.switch.program.v1model import PORTS
+from inakit.switch.program.expressions import PORTS
 from inakit.switch.server.p4runtime.protocol.bytestrings import decode
 from inakit.switch.server.p4runtime.protocol.faults import Code, Fault, invalid, not_found
 from inakit.switch.server.p4runtime.protocol.messages import Message

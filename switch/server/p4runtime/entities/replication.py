@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from inakit.switch.control.control_plane import ControlPlane
 from inakit.switch.control.entry_check import MAX_REPLICA, MAX_SESSION
 from inakit.switch.entries import MirrorSession
-from inakit.switch.program.v1model import PORTS
+from inakit.switch.program.expressions import PORTS
 from inakit.switch.server.p4runtime.entities.container import Container, within
 from inakit.switch.server.p4runtime.entities.profiles import copy_of
 from inakit.switch.server.p4runtime.protocol.bytestrings import decode

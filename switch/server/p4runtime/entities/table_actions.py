@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from inakit.switch.control.control_plane import ControlPlane
 from inakit.switch.control.held import HeldEntry
-from inakit.switch.entries import KeyPart, TableEntry
+from inakit.switch.entries import TableEntry
 from inakit.switch.server.p4runtime.entities.profile_store import Choice, Group, ProfileStore, watched
 from inakit.switch.server.p4runtime.entities.profiles import Stores
 from inakit.switch.server.p4runtime.protocol.faults import Code, Fault, invalid
 from inakit.switch.server.p4runtime.protocol.messages import Message, v1
 from inakit.switch.server.p4runtime.schema.calls import Call, call_message, check_scope, read_call
+from inakit.switch.server.p4runtime.schema.matches import Key
 from inakit.switch.server.p4runtime.schema.schema import TableSchema
-
-Key = tuple[KeyPart, ...]
 
 
 class TableActions:

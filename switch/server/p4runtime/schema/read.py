@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TypeVar
 
-from inakit.switch.program.externs import ActionProfile, Counter, Meter, Register, ValueSet
+from inakit.switch.program.program import ActionProfile, Counter, Meter, Register, ValueSet
 from inakit.switch.program.program import Program
 from inakit.switch.server.p4runtime.protocol.faults import invalid
 from inakit.switch.server.p4runtime.protocol.messages import Message

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
 
-from inakit.switch.control.match_rules import by_priority
-from inakit.switch.program.externs import ActionProfile, Counter, Meter, Register, ValueSet
-from inakit.switch.program.pipelines import Table
+from inakit.switch.control.entry_check import by_priority
+from inakit.switch.program.program import ActionProfile, Counter, Meter, Register, ValueSet
+from inakit.switch.program.program import Table
 from inakit.switch.program.program import Program
 from inakit.switch.server.p4runtime.protocol.faults import Code, Fault, not_found
 from inakit.switch.server.p4runtime.protocol.messages import Message

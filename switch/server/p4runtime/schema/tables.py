@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from inakit.switch.program.pipelines import MatchKey, Table
+from inakit.switch.program.program import MatchKey, Table
 from inakit.switch.program.program import Program
 from inakit.switch.server.p4runtime.protocol.faults import invalid
 from inakit.switch.server.p4runtime.protocol.messages import Message

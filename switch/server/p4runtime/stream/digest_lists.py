@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from inakit.switch.control.requests.learning import DigestBatch, Sample
+from inakit.switch.control.notifications import DigestBatch, Sample
 from inakit.switch.server.p4runtime.entities.digests import Digests
 from inakit.switch.server.p4runtime.protocol.faults import invalid
 from inakit.switch.server.p4runtime.protocol.messages import Message, v1

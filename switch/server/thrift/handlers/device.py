@@ -6,7 +6,7 @@ from hashlib import md5
 from typing import Any
 
 from inakit.switch.control.refusals import RefusalKind, Refused
-from inakit.switch.program.calculations import CrcParameters
+from inakit.switch.program.expressions import CrcParameters
 from inakit.switch.server.thrift.description import description
 from inakit.switch.server.thrift.handlers.handler import Handler
 from inakit.switch.server.thrift.resource_ids import resource_ids

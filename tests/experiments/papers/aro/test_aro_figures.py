@@ -10,12 +10,12 @@ from tolerance import assert_within
 
 from inakit.experiments.run.run import Run, run_plan
 from inakit.experiments.worlds.registry import find_world
-from inakit.planner.core.plan import Plan
+from inakit.planner.core.plan import Plan, SolverOutcome
 from inakit.planner.core.problem import Job, Problem
-from inakit.planner.core.solving import SolverOutcome
+from inakit.planner.prepared import Prepared
 from inakit.planner.trees.from_paths import plan_from_paths
 from inakit.topo.fabric.generators import named_fabric, with_capacity
-from inakit.traffic.wire.frames import FRAGMENT
+from inakit.traffic.wire.packet_format import FRAGMENT
 
 pytestmark = pytest.mark.root
 
@@ -57,7 +57,7 @@ def test_the_state_has_the_rate_that_the_paper_gives(state: State, tmp_path: Pat
     problem, plan = planned(state)
     assert plan.shards[0].rate_bps == pytest.approx(state.share * LINK_BPS)
     for _ in range(TRIES):
-        outcome = run_plan(Run(problem, plan, folder=tmp_path), find_world("fast"))
+        outcome = run_plan(Run(Prepared(problem, plan), folder=tmp_path), find_world("fast"))
         assert outcome.measured.exact
         if outcome.verdict == "VALID":
             assert_within(outcome.measured.sending_rate_bps, state.share * LINK_BPS, 0.05, state.figure, "bit/s")

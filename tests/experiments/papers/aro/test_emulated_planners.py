@@ -10,10 +10,10 @@ from command import nothing_left
 from rich.console import Console
 
 from inakit.experiments.papers.aro.emulated import NETWORKS, TRAP, about_pipelines
-from inakit.experiments.papers.atro.emulated import designed
+from inakit.experiments.papers.atro.topologies import designed
+from inakit.experiments.papers.common.emulated_runs import QUICK_GRADIENT_BYTES, Planned, RateRow, run_plans
 from inakit.experiments.papers.common.figure import Request
-from inakit.experiments.papers.common.planned_measured import QUICK_GRADIENT_BYTES, Planned, RateRow, run_plans
-from inakit.traffic.wire.frames import FRAGMENT
+from inakit.traffic.wire.packet_format import FRAGMENT
 
 TRIES = 2
 ON_FAST = (pytest.mark.root, pytest.mark.long)

@@ -12,17 +12,30 @@ from rich.console import Console
 from tiers import long_unless
 
 from inakit.experiments.papers.aro import efficiency as aro_efficiency
-from inakit.experiments.papers.aro.sample import Case, cases, sample
-from inakit.experiments.papers.aro.schemes import EXACT, LEVELS, Ask, Found, measure, quantised, scheme_of
-from inakit.experiments.papers.aro.setting import CAPACITY_BPS, MJMT, SJST, AroSetting
+from inakit.experiments.papers.aro.setting import (
+    CAPACITY_BPS,
+    EXACT,
+    LEVELS,
+    MJMT,
+    SJST,
+    AroSetting,
+    Ask,
+    Case,
+    Found,
+    cases,
+    measure,
+    quantised,
+    sample,
+    scheme_of,
+)
 from inakit.experiments.papers.common import statements
 from inakit.experiments.papers.common.figure import Request
 from inakit.experiments.papers.common.sweep import Result, Trial
 from inakit.experiments.papers.figures import FIGURES, find_figure
-from inakit.planner.core.solving import SolverOptions
-from inakit.planner.methods.aro.accelerated import accelerated
-from inakit.planner.methods.aro.single.recognise import leaf_spine as recognise
-from inakit.planner.methods.aro.task import tasks_of
+from inakit.planner.core.plan import SolverOptions
+from inakit.planner.methods.aro.aro import accelerated
+from inakit.planner.methods.aro.leaf_spine import leaf_spine as recognise
+from inakit.planner.methods.aro.tasks import tasks_of
 from inakit.planner.methods.aro.variants import LiteralOptions
 from inakit.planner.registry import METHODS
 from inakit.traffic.measure.verdict import Verdict

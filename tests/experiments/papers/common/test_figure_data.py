@@ -20,15 +20,15 @@ from matplotlib.patches import Rectangle
 from rich.console import Console
 from tiers import long_unless
 
-from inakit.experiments.papers.common import drawing, panel_kinds, points
+from inakit.experiments.papers.common import drawing
+from inakit.experiments.papers.common.drawing import Panel
 from inakit.experiments.papers.common.figure import Request
-from inakit.experiments.papers.common.panels import Panel
 from inakit.experiments.papers.figures import FIGURES
 from inakit.experiments.papers.inarouting import instances
-from inakit.experiments.papers.inarouting.setting import INSTANCES
-from inakit.experiments.papers.inart import relaxation_time as inart_lp
+from inakit.experiments.papers.inarouting.instances import INSTANCES
+from inakit.experiments.papers.inart import example as inart_lp
 from inakit.experiments.papers.inart.setting import SETTINGS, drawn_problem
-from inakit.experiments.papers.soar import running_time, utilisation
+from inakit.experiments.papers.soar import utilisation
 
 SIMULATED = [(paper, name) for paper, found in FIGURES.items() for name, figure in found.items() if figure.simulated]
 FIRST = dict(reversed(SIMULATED)).items()
@@ -41,7 +41,7 @@ def saved(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Canvas, list[Panel]]]:
     for module in SWEEPING:
         monkeypatch.setattr(module, "sweep", made_up_sweep)
     monkeypatch.setattr(instances, "INSTANCES", INSTANCES[:1])
-    monkeypatch.setattr(running_time, "SIZES", (255, 511, 8191))
+    monkeypatch.setattr(utilisation, "SIZES", (255, 511, 8191))
     monkeypatch.setattr(utilisation, "QUICK_DRAWS", 2)
     monkeypatch.setattr(inart_lp, "large_problem", lambda *_: drawn_problem(SETTINGS["homogeneous"], 6, 0))
     found: list[tuple[Canvas, list[Panel]]] = []
@@ -75,7 +75,7 @@ def values(line: Line2D) -> list[float]:
 
 def heights(axes: Axes) -> Counter[float]:
     """The measured values that lines, bars and violins show: no intervals, no planned values, none of the paper's."""
-    asides = {panel_kinds.PAPER, panel_kinds.INTERVAL_ID, panel_kinds.CUT_OFF, panel_kinds.PLANNED}
+    asides = {panel_kinds.PAPER, panel_kinds.INTERVAL_ID, panel_kinds.CUT_OFF, drawing.PLANNED}
     lines = [line for line in axes.get_children() if isinstance(line, Line2D) and line.get_gid() not in asides]
     bars = [bar for container in axes.containers for bar in container if isinstance(bar, Rectangle)]
     violin = axes.get_title() in ("(a) default", "(a) one pipeline") or not axes.get_xlabel()
@@ -98,14 +98,14 @@ def intervals(axes: Axes) -> Counter[tuple[float, ...]]:
 
 def plans(axes: Axes) -> Counter[float]:
     """The planned values."""
-    found = [line for line in axes.get_children() if isinstance(line, Line2D) and line.get_gid() == panel_kinds.PLANNED]
+    found = [line for line in axes.get_children() if isinstance(line, Line2D) and line.get_gid() == drawing.PLANNED]
     return Counter(values(line)[0] for line in found)
 
 
 def assert_csv_is_what_is_drawn(path: Path, canvas: Canvas) -> None:
     with path.open() as file:
         rows = list(csv.DictReader(file))
-    assert list(rows[0]) == list(points.COLUMNS)
+    assert list(rows[0]) == list(drawing.COLUMNS)
     axes = canvas.axes
     assert sum(map(heights, axes), Counter()) == Counter(digits(r["value"]) for r in rows if r["value"])
     assert sum(map(printed, axes), Counter()) == Counter(digits(r["paper"]) for r in rows if r["paper"])
@@ -150,8 +150,12 @@ def saved_as(path: Path, panels: list[Panel], saved: list[tuple[Canvas, list[Pan
 @pytest.mark.parametrize("name", ["fig4", "fig5", "fig7", "fig8", "fig9"])
 def test_goats_training_leaves_a_csv(name: str, saved: list[tuple[Canvas, list[Panel]]], tmp_path: Path) -> None:
     from inakit.experiments.papers.goat.testbed import SCHEMES  # noqa: PLC0415
-    from inakit.experiments.papers.goat.training import CHARTS  # noqa: PLC0415
-    from inakit.experiments.papers.goat.training_runs import Epoch, EpochRun, keep  # noqa: PLC0415
+    from inakit.experiments.papers.goat.training import (  # noqa: PLC0415
+        CHARTS,
+        Epoch,
+        EpochRun,
+        keep,
+    )
 
     settings = [EpochRun(*place, scheme) for place in CHARTS[name].places(quick=True) for scheme in SCHEMES]
     runs = [(setting, Epoch(0.1 + n / 10, 40 + n, 0, 0, "VALID")) for n, setting in enumerate(settings)]
@@ -175,8 +179,7 @@ def test_inarts_runs_leave_a_csv(
 def test_goats_asynchrony_leaves_a_csv_with_gaps_where_no_run_was_valid(
     saved: list[tuple[Canvas, list[Panel]]], tmp_path: Path
 ) -> None:
-    from inakit.experiments.papers.goat.asynchrony_panels import panels  # noqa: PLC0415
-    from inakit.experiments.papers.goat.asynchrony_report import AsynchronyPoint  # noqa: PLC0415
+    from inakit.experiments.papers.goat.asynchrony import AsynchronyPoint, panels  # noqa: PLC0415
 
     def point(policy: str, spread: float, draw: int, verdict: str = "VALID", window: int = 256) -> AsynchronyPoint:
         transfers = 10 + 5 * spread + draw
@@ -191,7 +194,7 @@ def test_goats_asynchrony_leaves_a_csv_with_gaps_where_no_run_was_valid(
 
 
 def test_planned_and_measured_rates_leave_a_csv(saved: list[tuple[Canvas, list[Panel]]], tmp_path: Path) -> None:
-    from inakit.experiments.papers.common.planned_measured import RateRow, panel  # noqa: PLC0415
+    from inakit.experiments.papers.common.emulated_runs import RateRow, panel  # noqa: PLC0415
 
     names = ("aro", "random", "grid", "aggtree", "forest")
     rows = [RateRow("leaf-spine", name, 500e3, 490e3 + n, True, "VALID") for n, name in enumerate(names)]
@@ -201,8 +204,12 @@ def test_planned_and_measured_rates_leave_a_csv(saved: list[tuple[Canvas, list[P
 
 
 def test_four_racks_and_their_circuits_leave_a_csv(saved: list[tuple[Canvas, list[Panel]]], tmp_path: Path) -> None:
-    from inakit.experiments.papers.p4inc_aoi.testbed_reductions import reductions_panel  # noqa: PLC0415
-    from inakit.experiments.papers.p4inc_aoi.testbed_report import ScenarioRow, Totals, panels  # noqa: PLC0415
+    from inakit.experiments.papers.p4inc_aoi.testbed import (  # noqa: PLC0415
+        ScenarioRow,
+        Totals,
+        panels,
+        reductions_panel,
+    )
 
     totals = {
         name: Totals({"ResNet50": 8.0 - n, "VGG16": 20.0 - n}, 10 - n)
@@ -214,7 +221,7 @@ def test_four_racks_and_their_circuits_leave_a_csv(saved: list[tuple[Canvas, lis
 
 
 def test_what_crosses_between_units_leaves_a_csv(saved: list[tuple[Canvas, list[Panel]]], tmp_path: Path) -> None:
-    from inakit.experiments.papers.p4inc_aoi.crossings import Crossing, panel  # noqa: PLC0415
+    from inakit.experiments.papers.p4inc_aoi.locality import Crossing, panel  # noqa: PLC0415
 
     found = [Crossing("compact", 0, 0, (), 0.1, "VALID"), Crossing("fragmented", 2000, 2100, ("u1-u4",), 0.1, "VALID")]
     saved_as(tmp_path / "figure", [panel(found)], saved)
@@ -223,8 +230,8 @@ def test_what_crosses_between_units_leaves_a_csv(saved: list[tuple[Canvas, list[
 def test_new_routes_leave_a_csv(saved: list[tuple[Canvas, list[Panel]]], tmp_path: Path) -> None:
     from types import SimpleNamespace  # noqa: PLC0415
 
-    from inakit.experiments.papers.inart.replanned import panel  # noqa: PLC0415
+    from inakit.experiments.papers.inart.emulated import phases_panel  # noqa: PLC0415
 
     entry = {"planned": {"sending_rate_bps": 20e6}, "measured": {"sending_rate_bps": 19e6}}
     records = [SimpleNamespace(planners={"inart-forest": entry}), SimpleNamespace(planners={"a": entry, "b": entry})]
-    saved_as(tmp_path / "figure", [panel(records)], saved)  # type: ignore[arg-type]
+    saved_as(tmp_path / "figure", [phases_panel(records)], saved)  # type: ignore[arg-type]

@@ -15,8 +15,7 @@ from matplotlib.figure import Figure as Canvas
 from own_planner import NAME, add_racks_in_turn
 from rich.console import Console
 
-from inakit.experiments.papers.aro.schemes import measure
-from inakit.experiments.papers.aro.setting import CAPACITY_BPS, SJST, AroSetting
+from inakit.experiments.papers.aro.setting import CAPACITY_BPS, SJST, AroSetting, measure
 from inakit.experiments.papers.atro import topologies as atro
 from inakit.experiments.papers.closed_loop import frontier
 from inakit.experiments.papers.common.figure import Request

@@ -10,22 +10,20 @@ import pytest
 from rich.console import Console
 from tolerance import assert_within
 
-from inakit.experiments.papers.aro import by_packets
-from inakit.experiments.papers.aro.schemes import LEVELS, SCHEMES, Ask
-from inakit.experiments.papers.aro.setting import CAPACITY_BPS, SJST
-from inakit.experiments.papers.common.emulated_runs import run_emulated
+from inakit.experiments.papers.aro import emulated as by_packets
+from inakit.experiments.papers.aro.setting import CAPACITY_BPS, LEVELS, SCHEMES, SJST, Ask
+from inakit.experiments.papers.common.emulated_runs import run_emulated, run_plans
 from inakit.experiments.papers.common.figure import Request
-from inakit.experiments.papers.common.planned_measured import run_plans
 from inakit.experiments.papers.figures import find_figure
-from inakit.experiments.papers.goat.training_runs import EpochRun, epoch
+from inakit.experiments.papers.goat.training import EpochRun, epoch
 from inakit.experiments.papers.inart import emulated as inart_emulated
-from inakit.experiments.papers.inart.charts import FigurePoint
 from inakit.experiments.papers.inart.setting import LBMM, MODELS
+from inakit.experiments.papers.inart.simulated import FigurePoint
 from inakit.experiments.papers.p4inc_aoi import testbed as aoi_testbed
-from inakit.experiments.papers.p4inc_aoi.testbed_setting import TESTBED
+from inakit.experiments.papers.p4inc_aoi.testbed import TESTBED
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.fabric import QUEUE_PACKETS
-from inakit.traffic.wire.frames import FRAGMENT
+from inakit.traffic.wire.packet_format import FRAGMENT
 
 pytestmark = pytest.mark.compiler
 

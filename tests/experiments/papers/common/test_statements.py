@@ -69,8 +69,12 @@ def test_goats_figures_say_that_esa_is_on_the_wrong_side_of_atp(name: str) -> No
 @pytest.mark.parametrize("name", ["fig4", "fig5", "fig7", "fig8", "fig9"])
 def test_goats_figures_print_their_orders(name: str, tmp_path: Path) -> None:
     from inakit.experiments.papers.goat.testbed import SCHEMES  # noqa: PLC0415
-    from inakit.experiments.papers.goat.training import CHARTS  # noqa: PLC0415
-    from inakit.experiments.papers.goat.training_runs import Epoch, EpochRun, keep  # noqa: PLC0415
+    from inakit.experiments.papers.goat.training import (  # noqa: PLC0415
+        CHARTS,
+        Epoch,
+        EpochRun,
+        keep,
+    )
 
     settings = [EpochRun(*place, scheme) for place in CHARTS[name].places(quick=True) for scheme in SCHEMES]
     times = {"goat": 0.36, "esa": 1.64, "atp": 1.34, "geryon": 1.95}

@@ -12,12 +12,13 @@ import pytest
 from matplotlib.colors import to_rgb, to_rgba
 from own_planner import add_racks_in_turn
 
-from inakit.experiments.papers.common import drawing, own_planners
+from inakit.experiments.papers.common import drawing
+from inakit.experiments.papers.common import figure as own_planners
+from inakit.experiments.papers.common.drawing import LINES, Panel
 from inakit.experiments.papers.common.estimates import exact
-from inakit.experiments.papers.common.panels import LINES, Panel
 from inakit.experiments.papers.inart.setting import compared as inart_compared
-from inakit.experiments.styles import method_styles
-from inakit.experiments.styles.method_styles import (
+from inakit.experiments.report import method_styles
+from inakit.experiments.report.method_styles import (
     BUILT_IN_COLORS,
     METHODS,
     OWN_COLORS,

@@ -14,18 +14,18 @@ from command import nothing_left
 from rich.console import Console
 
 from inakit.experiments.papers.common.figure import Request
-from inakit.experiments.papers.goat.asynchrony_panels import panels
-from inakit.experiments.papers.goat.asynchrony_report import (
+from inakit.experiments.papers.goat.asynchrony import (
     AsynchronyPoint,
     conclusion,
     means_table,
     over_spread,
     over_window,
+    panels,
 )
 from inakit.planner.core.check import check
 from inakit.planner.core.evaluate import evaluate
 from inakit.traffic.measure.verdict import VALID
-from inakit.traffic.wire.frames import FRAGMENT
+from inakit.traffic.wire.packet_format import FRAGMENT
 
 
 def point(policy: str, spread: float, transfers: float, verdict: str = VALID, window: int = 256) -> AsynchronyPoint:
@@ -61,7 +61,7 @@ def test_the_figure_has_a_panel_for_windows_where_there_are_several() -> None:
 @pytest.mark.parametrize(("policy", "transfers"), [("atp", 11), ("esa", 11), ("shadow-copy", 11), ("goat", 14.375)])
 def test_plans_by_policy(policy: str, transfers: float) -> None:
     """Transfers per fragment: 8 + 2 + 1 if every switch sums; with GOAT 14 by s1 or s2, and 17 by s3 (an eighth)."""
-    from inakit.experiments.papers.goat.asynchrony_runs import FRAGMENTS, PLANS, testbed  # noqa: PLC0415
+    from inakit.experiments.papers.goat.asynchrony import FRAGMENTS, PLANS, testbed  # noqa: PLC0415
 
     problem = testbed()
     plan = PLANS[policy](problem)
@@ -76,7 +76,7 @@ def test_the_sub_models_places_are_nearly_the_optimum_of_equation_1() -> None:
 
     The optimum is that of an integer program that may choose any set of switches for every fragment.
     """
-    from inakit.experiments.papers.goat.asynchrony_runs import FRAGMENTS, SLOTS, testbed  # noqa: PLC0415
+    from inakit.experiments.papers.goat.asynchrony import FRAGMENTS, SLOTS, testbed  # noqa: PLC0415
     from inakit.experiments.papers.goat.testbed import goat  # noqa: PLC0415
 
     switches = ("s1", "s2", "s3")
@@ -107,7 +107,7 @@ def test_shared_slots_degrade_with_the_spread_and_goats_do_not(shared: str, swit
     """The test compares counts and no times: on a busy machine equal rates are only nearly equal."""
     from inakit.experiments.papers.common.emulated_runs import run_emulated  # noqa: PLC0415
     from inakit.experiments.papers.goat import asynchrony as goat_asynchrony  # noqa: PLC0415
-    from inakit.experiments.papers.goat.asynchrony_runs import FRAGMENTS, AsynchronyRun  # noqa: PLC0415
+    from inakit.experiments.papers.goat.asynchrony import FRAGMENTS, AsynchronyRun  # noqa: PLC0415
 
     tried = [(shared, 0.0), (shared, 0.3), ("goat", 0.3)]
     settings = [AsynchronyRun(policy, spread) for policy, spread in tried]

@@ -10,8 +10,7 @@ from rich.console import Console
 
 from inakit.experiments.papers.common.figure import Request
 from inakit.experiments.papers.goat import simulation as goat_simulation
-from inakit.experiments.papers.goat.networks import NETWORKS, ROUTINGS, draw
-from inakit.experiments.papers.goat.simulation import MODEL_BYTES, SimulationChart, measure
+from inakit.experiments.papers.goat.simulation import MODEL_BYTES, NETWORKS, ROUTINGS, SimulationChart, draw, measure
 
 
 def result(scheme: str, spread: float = 0.2, seed: int = 1) -> dict[str, float]:

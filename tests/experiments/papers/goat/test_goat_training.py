@@ -18,7 +18,7 @@ from inakit.planner.core.check import check
 from inakit.planner.core.evaluate import evaluate
 from inakit.topo.errors import RunError
 from inakit.traffic.measure.verdict import VALID
-from inakit.traffic.wire.frames import FRAGMENT
+from inakit.traffic.wire.packet_format import FRAGMENT
 
 
 @pytest.mark.parametrize("workers", [4, 16])
@@ -26,7 +26,7 @@ from inakit.traffic.wire.frames import FRAGMENT
 def test_what_comes_to_the_ps_of_resnet18_without_spread(scheme: str, models: int | None, workers: int) -> None:
     """The PS receives one model if all is summed, as the paper says of GOAT; without sums, one from every worker."""
     from inakit.experiments.papers.goat.testbed import SCHEMES  # noqa: PLC0415
-    from inakit.experiments.papers.goat.training_runs import fragments, testbed  # noqa: PLC0415
+    from inakit.experiments.papers.goat.training import fragments, testbed  # noqa: PLC0415
 
     problem = testbed("resnet18", workers)
     plan = SCHEMES[scheme](problem)
@@ -38,7 +38,7 @@ def test_what_comes_to_the_ps_of_resnet18_without_spread(scheme: str, models: in
 
 def test_workers_send_at_their_share_of_the_link_and_no_faster_than_planned() -> None:
     from inakit.experiments.papers.goat.testbed import SCHEMES  # noqa: PLC0415
-    from inakit.experiments.papers.goat.training_runs import INTAKE_BPS, own_shares, testbed  # noqa: PLC0415
+    from inakit.experiments.papers.goat.training import INTAKE_BPS, own_shares, testbed  # noqa: PLC0415
 
     problem = testbed("resnet18", 16)
     drawn = {worker: 0.1 + 0.05 * number for number, worker in enumerate(problem.jobs[0].workers)}
@@ -50,7 +50,7 @@ def test_workers_send_at_their_share_of_the_link_and_no_faster_than_planned() ->
 
 
 def test_only_runs_that_can_be_trusted_are_kept(tmp_path: Path) -> None:
-    from inakit.experiments.papers.goat.training_runs import Epoch, EpochRun, keep, kept  # noqa: PLC0415
+    from inakit.experiments.papers.goat.training import Epoch, EpochRun, keep, kept  # noqa: PLC0415
 
     good, off = Epoch(0.4, 44, 0.01, 0, VALID), Epoch(0.4, 44, 0.06, 0, VALID)
     runs = {
@@ -69,7 +69,7 @@ def test_a_run_that_is_done_is_kept_although_the_next_one_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ended: BaseException
 ) -> None:
     from inakit.experiments.papers.common import emulated_runs  # noqa: PLC0415
-    from inakit.experiments.papers.goat.training_runs import EpochRun, kept, measured  # noqa: PLC0415
+    from inakit.experiments.papers.goat.training import EpochRun, kept, measured  # noqa: PLC0415
 
     first, second = EpochRun("resnet18", 4, "geryon"), EpochRun("resnet18", 4, "atp")
     as_it_is = emulated_runs.measure
@@ -91,8 +91,7 @@ def test_a_run_that_is_done_is_kept_although_the_next_one_fails(
 @pytest.mark.parametrize("figure", ["fig4", "fig5", "fig7", "fig8", "fig9"])
 def test_a_figure_of_what_is_measured_already(figure: str, tmp_path: Path) -> None:
     from inakit.experiments.papers.goat.testbed import SCHEMES  # noqa: PLC0415
-    from inakit.experiments.papers.goat.training import CHARTS, run  # noqa: PLC0415
-    from inakit.experiments.papers.goat.training_runs import Epoch, EpochRun, keep  # noqa: PLC0415
+    from inakit.experiments.papers.goat.training import CHARTS, Epoch, EpochRun, keep, run  # noqa: PLC0415  # noqa: PLC0415
 
     places = CHARTS[figure].places(quick=True)
     settings = [EpochRun(*place, scheme) for place in places for scheme in SCHEMES]
@@ -109,7 +108,7 @@ def test_a_figure_of_what_is_measured_already(figure: str, tmp_path: Path) -> No
 @pytest.mark.parametrize("switch", ["virtual", pytest.param("fast", marks=(pytest.mark.root, pytest.mark.long))])
 def test_goat_brings_one_model_to_the_ps_and_geryon_every_workers(switch: str, tmp_path: Path) -> None:
     from inakit.experiments.papers.common.emulated_runs import run_emulated  # noqa: PLC0415
-    from inakit.experiments.papers.goat.training_runs import EpochRun, epoch  # noqa: PLC0415
+    from inakit.experiments.papers.goat.training import EpochRun, epoch  # noqa: PLC0415
 
     runs = [EpochRun("densenet121", 4, scheme).emulated_run() for scheme in ("goat", "geryon")]
     with nothing_left():

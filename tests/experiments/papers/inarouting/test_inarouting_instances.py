@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inakit.experiments.papers.inarouting.instances import PROGRAM, REROUTED, Solved, claims
-from inakit.experiments.papers.inarouting.setting import instance
+from inakit.experiments.papers.inarouting.instances import PROGRAM, REROUTED, Solved, claims, instance
 from inakit.topo.errors import InputError
 
 

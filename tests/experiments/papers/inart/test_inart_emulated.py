@@ -13,13 +13,13 @@ from rich.console import Console
 from tolerance import assert_within
 from valid_runs import valid_run
 
+from inakit.experiments.papers.common.emulated_runs import NEAR
 from inakit.experiments.papers.common.figure import Request
-from inakit.experiments.papers.common.planned_measured import NEAR
 from inakit.experiments.papers.common.sweep import Result, Trial
 from inakit.experiments.papers.figures import FIGURES
 from inakit.experiments.papers.inart import emulated as inart_emulated
-from inakit.experiments.papers.inart import replanned as inart_replan
-from inakit.experiments.papers.inart import runs as inart_runs
+from inakit.experiments.papers.inart import emulated as inart_replan
+from inakit.experiments.papers.inart import emulated as inart_runs
 from inakit.experiments.papers.inart import testbed as inart_testbed
 from inakit.experiments.papers.inart.setting import LBMM, SETTINGS, drawn_problem
 from inakit.planner.methods.inart.residual import background_of_flows, residual

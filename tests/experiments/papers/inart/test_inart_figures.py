@@ -12,7 +12,7 @@ from inakit.experiments.papers.common.figure import Figure, Request
 from inakit.experiments.papers.common.sweep import Result, Trial, sweep
 from inakit.experiments.papers.figures import FIGURES, run_simulated
 from inakit.experiments.papers.inart import example as inart_example
-from inakit.experiments.papers.inart import relaxation_time as inart_lp
+from inakit.experiments.papers.inart import example as inart_lp
 from inakit.experiments.papers.inart import setting as inart
 from inakit.experiments.papers.inart import simulated as inart_figures
 from inakit.experiments.papers.inart.setting import (
@@ -25,9 +25,8 @@ from inakit.experiments.papers.inart.setting import (
     drawn_problem,
     measure,
 )
-from inakit.planner.core.solving import SolverOptions
-from inakit.planner.methods.inart.relaxation import build
-from inakit.planner.methods.inart.split import split_model
+from inakit.planner.core.plan import SolverOptions
+from inakit.planner.methods.inart.relaxation import build, split_model
 from inakit.planner.trees.summed_once import split_equally
 from inakit.topo.errors import InputError
 from inakit.traffic.measure.verdict import Verdict

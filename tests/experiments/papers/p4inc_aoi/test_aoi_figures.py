@@ -13,9 +13,7 @@ from inakit.experiments.papers.common.sweep import Result, Trial
 from inakit.experiments.papers.figures import find_figure
 from inakit.experiments.papers.p4inc_aoi import simulated_testbed, table1
 from inakit.experiments.papers.p4inc_aoi import simulation as aoi_simulation
-from inakit.experiments.papers.p4inc_aoi.claims import FIGURE_8
-from inakit.experiments.papers.p4inc_aoi.schemes import READINGS, measure
-from inakit.experiments.papers.p4inc_aoi.setting import COMPARED, DEFAULTS
+from inakit.experiments.papers.p4inc_aoi.setting import COMPARED, DEFAULTS, FIGURE_8, READINGS, measure
 from inakit.experiments.papers.p4inc_aoi.simulation import CHARTS, SchedulerChart
 
 SMALL: Trial = {**DEFAULTS, "jobs": 150, "units": 16}

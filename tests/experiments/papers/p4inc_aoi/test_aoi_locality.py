@@ -14,11 +14,11 @@ from rich.console import Console
 from inakit.experiments.papers.common.figure import Request
 from inakit.topo.fabric.generators import units
 from inakit.traffic.measure.verdict import VALID
-from inakit.traffic.wire.frames import FRAGMENT
+from inakit.traffic.wire.packet_format import FRAGMENT
 
 
 def test_only_the_circuits_are_between_units() -> None:
-    from inakit.experiments.papers.p4inc_aoi.crossings import between_units  # noqa: PLC0415
+    from inakit.experiments.papers.p4inc_aoi.locality import between_units  # noqa: PLC0415
 
     found = list(between_units(units(4)))
     assert len(found) == len(set(found)) == 12
@@ -26,8 +26,11 @@ def test_only_the_circuits_are_between_units() -> None:
 
 
 def test_by_plan_nothing_crosses_where_the_claim_says_so() -> None:
-    from inakit.experiments.papers.p4inc_aoi.crossings import planned_crossing  # noqa: PLC0415
-    from inakit.experiments.papers.p4inc_aoi.placements import SCENES, emulated_runs  # noqa: PLC0415
+    from inakit.experiments.papers.p4inc_aoi.locality import (  # noqa: PLC0415
+        SCENES,
+        emulated_runs,
+        planned_crossing,
+    )
 
     crossing = {run.name: planned_crossing(run) // FRAGMENT.wire_bytes for run in emulated_runs(SCENES, 256 * 10)}
     # For ten fragments: two sums and two copies of the results of job 3; without sums each worker's own gradient.
@@ -40,7 +43,7 @@ def test_by_plan_nothing_crosses_where_the_claim_says_so() -> None:
 
 
 def test_what_the_bytes_say() -> None:
-    from inakit.experiments.papers.p4inc_aoi.crossings import judgement  # noqa: PLC0415
+    from inakit.experiments.papers.p4inc_aoi.locality import judgement  # noqa: PLC0415
 
     assert "the claim holds" in judgement(0, VALID)
     assert "does not hold" in judgement(1, VALID)
@@ -58,8 +61,11 @@ def test_what_the_bytes_say() -> None:
 def test_of_jobs_inside_units_not_a_byte_crosses(switch: str, tmp_path: Path) -> None:
     """Packets of a job over two units do cross. With long timeouts no worker sends again, even on a busy machine."""
     from inakit.experiments.papers.common.emulated_runs import run_emulated  # noqa: PLC0415
-    from inakit.experiments.papers.p4inc_aoi.crossings import crossing  # noqa: PLC0415
-    from inakit.experiments.papers.p4inc_aoi.placements import SCENES, emulated_runs  # noqa: PLC0415
+    from inakit.experiments.papers.p4inc_aoi.locality import (  # noqa: PLC0415
+        SCENES,
+        crossing,
+        emulated_runs,
+    )
 
     chosen = [
         replace(t, options=NEVER_AGAIN) for t in emulated_runs(SCENES, 12_800) if t.name in ("compact", "fragmented")

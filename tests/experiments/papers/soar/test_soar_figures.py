@@ -10,7 +10,7 @@ from rich.console import Console
 
 from inakit.experiments.papers.common.figure import Request
 from inakit.experiments.papers.soar import utilisation
-from inakit.experiments.papers.soar.setting import (
+from inakit.experiments.papers.soar.utilisation import (
     LOADS,
     MEAN_LOAD,
     MOST_LOAD,

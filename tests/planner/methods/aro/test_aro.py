@@ -11,12 +11,11 @@ import pytest
 from planner_cases import first_is_server, single
 
 from inakit.planner.core.problem import Problem
-from inakit.planner.methods.aro.method import AroOptions
+from inakit.planner.methods.aro.aro import AroOptions
 from inakit.planner.registry import METHODS
 from inakit.planner.trees.unfolding import unfold
-from inakit.topo.fabric.clos import fat_tree, leaf_spine
 from inakit.topo.fabric.fabric import Fabric
-from inakit.topo.fabric.generators import aro_figure1, goat_testbed
+from inakit.topo.fabric.generators import aro_figure1, fat_tree, goat_testbed, leaf_spine
 from inakit.topo.fabric.up_down import up_down_paths
 from inakit.topo.fabric.variations import with_aggregators, with_capacities, with_ina, with_pipelines
 

@@ -14,19 +14,16 @@ from planner_cases import first_is_server, papers_setting, single
 from tiers import long_unless
 
 from inakit.planner.core.method import Options
+from inakit.planner.core.plan import SolverOptions
 from inakit.planner.core.problem import Problem
-from inakit.planner.core.solving import SolverOptions
-from inakit.planner.methods.aro.decoupling import task_graph
-from inakit.planner.methods.aro.single.flow import Demand, FlowTest
-from inakit.planner.methods.aro.single.one_task import best_choice, best_routing
-from inakit.planner.methods.aro.single.recognise import leaf_spine as closed_form
-from inakit.planner.methods.aro.single.search import Steps, flows_within, least_t
-from inakit.planner.methods.aro.task import tasks_of
+from inakit.planner.methods.aro.bisection import Steps, flows_within, least_t
+from inakit.planner.methods.aro.leaf_spine import leaf_spine as closed_form
+from inakit.planner.methods.aro.one_task import Demand, FlowTest, best_choice, best_routing
+from inakit.planner.methods.aro.tasks import task_graph, tasks_of
 from inakit.planner.registry import METHODS
 from inakit.topo.errors import SolverError
-from inakit.topo.fabric.clos import fat_tree, leaf_spine
 from inakit.topo.fabric.fabric import Fabric
-from inakit.topo.fabric.generators import aro_figure1, goat_testbed
+from inakit.topo.fabric.generators import aro_figure1, fat_tree, goat_testbed, leaf_spine
 from inakit.topo.fabric.variations import with_capacity, with_ina, with_pipelines
 
 LEAF_SPINES = tuple(leaf_spine(leaves, spines, 4) for leaves in range(2, 6) for spines in range(1, 6))

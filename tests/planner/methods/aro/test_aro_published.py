@@ -12,22 +12,31 @@ from planner_cases import FRAGMENT, first_is_server, job, single
 from tiers import long_unless
 
 from inakit.planner.core.evaluate import evaluate
-from inakit.planner.core.plan import Plan
+from inakit.planner.core.loads import flow_counts
+from inakit.planner.core.plan import Plan, SolverOptions
 from inakit.planner.core.problem import Problem
-from inakit.planner.core.rates.loads import flow_counts
-from inakit.planner.core.solving import SolverOptions
-from inakit.planner.methods.aro.decoupling import TaskGraph, task_graph
-from inakit.planner.methods.aro.published.model import Form, build, task_graphs
-from inakit.planner.methods.aro.published.pruning import excluding, first_stage, locations, pre_pruned, take, unevenness
-from inakit.planner.methods.aro.single.flows_to_paths import generate_routes
-from inakit.planner.methods.aro.task import tasks_of
-from inakit.planner.methods.aro.variants import VARIANTS, LiteralOptions, check_rates, optimise, routes, solve_literal
+from inakit.planner.methods.aro.one_task import generate_routes
+from inakit.planner.methods.aro.printed_model import Form, build, task_graphs
+from inakit.planner.methods.aro.tasks import TaskGraph, task_graph, tasks_of
+from inakit.planner.methods.aro.variants import (
+    VARIANTS,
+    LiteralOptions,
+    check_rates,
+    excluding,
+    first_stage,
+    locations,
+    optimise,
+    pre_pruned,
+    routes,
+    solve_literal,
+    take,
+    unevenness,
+)
 from inakit.planner.registry import METHODS
 from inakit.planner.trees.from_paths import plan_from_paths
 from inakit.topo.errors import InputError, SolverError
-from inakit.topo.fabric.clos import Cable, fat_tree, leaf_spine, wire
 from inakit.topo.fabric.fabric import Fabric
-from inakit.topo.fabric.generators import aro_figure1
+from inakit.topo.fabric.generators import Cable, aro_figure1, fat_tree, leaf_spine, wire
 from inakit.topo.fabric.variations import with_ina, with_pipelines
 
 EXACT = 1e-6

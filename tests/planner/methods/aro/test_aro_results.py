@@ -19,11 +19,12 @@ from inakit.planner.core.files import load_jobs
 from inakit.planner.core.method import Options
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
+from inakit.planner.prepared import Prepared
 from inakit.planner.registry import METHODS, find_method
 from inakit.planner.trees.headroom import as_run
 from inakit.topo.errors import InputError
 from inakit.topo.files.fabrics import load_fabric
-from inakit.traffic.wire.frames import FRAGMENT
+from inakit.traffic.wire.packet_format import FRAGMENT
 
 CASES = Path(__file__).resolve().parents[3] / "experiments" / "cases"
 EXACT = 1e-6
@@ -72,7 +73,7 @@ def test_several_trees_reach_two_thirds_of_a_link_there() -> None:
 
 def test_the_two_pods_run_at_the_planned_rate_in_virtual_time() -> None:
     problem = two_pods()
-    outcome = run_plan(Run(problem, planned(problem)), find_world("virtual"))
+    outcome = run_plan(Run(Prepared(problem, planned(problem))), find_world("virtual"))
     assert (outcome.verdict, outcome.measured.exact) == ("VALID", True)
     assert_within(outcome.measured.sending_rate_bps, 2.5e6, 0.03, "sending rate", "bit/s")
 

@@ -16,9 +16,9 @@ from inakit.planner.core.check import check
 from inakit.planner.core.method import Options
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
-from inakit.planner.methods.aro.several.several_tasks import several
+from inakit.planner.methods.aro.several_tasks import several
 from inakit.planner.registry import METHODS
-from inakit.topo.fabric.clos import leaf_spine
+from inakit.topo.fabric.generators import leaf_spine
 from inakit.topo.fabric.variations import with_ina, with_pipelines
 
 EXACT = 1e-6

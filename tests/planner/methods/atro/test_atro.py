@@ -9,13 +9,12 @@ import pytest
 from planner_cases import FRAGMENT
 
 from inakit.planner.core.check import check
-from inakit.planner.core.solving import SolverOptions
-from inakit.planner.methods.atro import compact, optimum
+from inakit.planner.core.plan import SolverOptions
+from inakit.planner.methods.atro import atro
+from inakit.planner.methods.atro import atro as compact
 from inakit.planner.methods.atro import model as literal
-from inakit.planner.methods.atro.bound import most_workers_bound
-from inakit.planner.methods.atro.cluster import Cluster, Wiring, check_wiring
-from inakit.planner.methods.atro.construct import construct, most_constructed
-from inakit.planner.methods.atro.method import design
+from inakit.planner.methods.atro.atro import construct, design, most_constructed
+from inakit.planner.methods.atro.cluster import Cluster, Wiring, check_wiring, most_workers_bound
 from inakit.planner.registry import METHODS
 from inakit.topo.errors import InputError, PlanError, SolverError
 from inakit.topo.fabric.up_down import is_up_down
@@ -43,7 +42,7 @@ def paper_cluster(aggregators: int, workers: int) -> Cluster:
 def test_the_papers_clusters_are_proven_by_counting(workers: int) -> None:
     for aggregators, flows in enumerate(PAPER[workers], start=1):
         cluster = paper_cluster(aggregators, workers)
-        wiring, outcome = optimum.optimise(cluster)
+        wiring, outcome = atro.optimise(cluster)
         check_wiring(cluster, wiring)
         assert (wiring.most_flows, outcome.status, outcome.solver) == (flows, "optimal", "counting")
 
@@ -91,7 +90,7 @@ def compare_with_literal(seed: int, draws: int) -> None:
 
 def flows_found(cluster: Cluster) -> int:
     try:
-        wiring, outcome = optimum.optimise(cluster, LIMIT)
+        wiring, outcome = atro.optimise(cluster, LIMIT)
     except SolverError:
         return CANNOT
     check_wiring(cluster, wiring)
@@ -146,27 +145,27 @@ def test_solvers_agree_on_the_literal_model() -> None:
 
 
 def test_what_the_construction_misses_the_compact_model_settles(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(optimum, "construct", lambda *_: None)
+    monkeypatch.setattr(atro, "construct", lambda *_: None)
     cluster = Cluster(2, 2, 4, 6)
-    wiring, outcome = optimum.optimise(cluster, LIMIT)
+    wiring, outcome = atro.optimise(cluster, LIMIT)
     check_wiring(cluster, wiring)
     assert (wiring.most_flows, outcome.status, outcome.solver) == (2, "optimal", "highs")
 
 
 def test_without_a_proof_nothing_is_called_optimal(monkeypatch: pytest.MonkeyPatch) -> None:
     """The solver gives up on 1 and 2 flows, so these are not excluded."""
-    monkeypatch.setattr(optimum, "most_workers_bound", lambda *_: 1000)
-    monkeypatch.setattr(optimum, "decide", lambda *_: compact.UNKNOWN)
-    _, outcome = optimum.optimise(Cluster(1, 2, 4, 6))
+    monkeypatch.setattr(atro, "most_workers_bound", lambda *_: 1000)
+    monkeypatch.setattr(atro, "decide", lambda *_: compact.UNKNOWN)
+    _, outcome = atro.optimise(Cluster(1, 2, 4, 6))
     assert outcome.status == "feasible"
     assert outcome.gap == pytest.approx(3 / 1 - 1)
 
 
 def test_not_to_find_is_not_to_exclude(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(optimum, "construct", lambda *_: None)
-    monkeypatch.setattr(optimum, "decide", lambda *_: compact.UNKNOWN)
+    monkeypatch.setattr(atro, "construct", lambda *_: None)
+    monkeypatch.setattr(atro, "decide", lambda *_: compact.UNKNOWN)
     with pytest.raises(SolverError, match="no proof that there is none"):
-        optimum.optimise(Cluster(2, 2, 4, 6))
+        atro.optimise(Cluster(2, 2, 4, 6))
 
 
 @pytest.mark.parametrize(("layers", "flows"), [(1, CANNOT), (2, 4), (3, 3), (4, 3)])
@@ -177,7 +176,7 @@ def test_fewer_layers_cost_rate(layers: int, flows: int) -> None:
 
 def test_a_cluster_that_cannot_be_wired_is_an_error() -> None:
     with pytest.raises(SolverError, match="cannot be wired"):
-        optimum.optimise(Cluster(0, 1, 4, 4))
+        atro.optimise(Cluster(0, 1, 4, 4))
     with pytest.raises(SolverError, match="more ports"):
         literal.optimise(Cluster(0, 1, 4, 4), LIMIT)
     with pytest.raises(InputError, match="switches = 0"):

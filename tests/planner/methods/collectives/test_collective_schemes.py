@@ -11,20 +11,24 @@ from tolerance import assert_within
 
 from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.files import load_plan, save_plan
-from inakit.planner.methods.collectives.double_tree import binary_tree, both_trees
-from inakit.planner.methods.collectives.halving_doubling import (
+from inakit.planner.methods.collective_schemes import (
+    Group,
+    Make,
+    Scheme,
+    binary_tree,
+    both_trees,
     halving_doubling,
+    hierarchical,
+    hierarchical_across,
     parts_of,
+    ps_sharded,
     recursive_doubling,
+    ring,
     skips_of,
 )
-from inakit.planner.methods.collectives.hierarchical import hierarchical, hierarchical_across
-from inakit.planner.methods.collectives.ps_sharded import ps_sharded
-from inakit.planner.methods.collectives.ring import ring
-from inakit.planner.methods.collectives.scheme import Group, Make, Scheme
 from inakit.planner.registry import METHODS
 from inakit.topo.errors import InputError
-from inakit.topo.fabric.clos import fat_tree, leaf_spine
+from inakit.topo.fabric.generators import fat_tree, leaf_spine
 
 WITHOUT_SEARCH = [name for name in COLLECTIVES if not name.endswith("-best")]
 

@@ -21,11 +21,11 @@ from inakit.experiments.papers.aro.setting import MJMT, SJMT, AroSetting
 from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
-from inakit.planner.methods.forest.method import ForestOptions
+from inakit.planner.methods.forest.forest import ForestOptions
 from inakit.planner.registry import METHODS
 from inakit.planner.trees.headroom import as_run
 from inakit.topo.errors import InputError
-from inakit.topo.fabric.clos import Cable, fat_tree, wire
+from inakit.topo.fabric.generators import Cable, fat_tree, wire
 from inakit.topo.fabric.variations import with_aggregators, with_ina, with_pipelines
 
 EXACT = 1e-6

@@ -10,15 +10,12 @@ import pytest
 from driven_network import count, driven_network, pass_on, send_from
 
 from inakit.experiments.worlds.virtual import LiveVirtualNetwork
-from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard
+from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard, SolverOutcome
 from inakit.planner.core.problem import Job, Problem
-from inakit.planner.core.solving import SolverOutcome
-from inakit.planner.methods.goat.arrival import Gradient, simulate
-from inakit.planner.methods.goat.shared_slots import PS, Sharing, SlotTree
+from inakit.planner.methods.goat.shared_slots import PS, Gradient, Sharing, SlotTree, simulate
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch
-from inakit.traffic.wire.frames import FRAGMENT, Frames, new_frames
-from inakit.traffic.wire.packet_format import Event, Flag, Kind
+from inakit.traffic.wire.packet_format import FRAGMENT, Event, Flag, Frames, Kind, new_frames
 
 SLOTS, FRAGMENTS = 3, 11
 WORKERS = {label: f"w{label}" for label in range(1, 7)}

@@ -12,14 +12,12 @@ from inakit.planner.core.fragment_ranges import fragment_ranges
 from inakit.planner.core.plan import ROOT_LABEL, Plan
 from inakit.planner.core.problem import Problem
 from inakit.planner.install.plan_entries import entries
-from inakit.planner.methods.goat.method import GoatOptions
-from inakit.planner.methods.goat.partition import partition
+from inakit.planner.methods.goat.goat import GoatOptions, partition
 from inakit.planner.registry import METHODS
 from inakit.topo.errors import InputError
-from inakit.topo.fabric.clos import fat_tree, leaf_spine
-from inakit.topo.fabric.generators import goat_testbed
+from inakit.topo.fabric.generators import fat_tree, goat_testbed, leaf_spine
 from inakit.topo.fabric.variations import with_aggregators, with_ina, with_pipelines
-from inakit.traffic.wire.frames import FRAGMENT
+from inakit.traffic.wire.packet_format import FRAGMENT
 
 FRAGMENTS = 96
 

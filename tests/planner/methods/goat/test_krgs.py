@@ -14,22 +14,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiers import long_unless
 
-from inakit.planner.core.solving import SolverOptions
+from inakit.planner.core.plan import SolverOptions
 from inakit.planner.methods.goat.gina import (
     OBJECTIVES,
     Costs,
     FloatArray,
     Fractions,
     Gina,
+    KrgsOptions,
+    build,
     fits,
+    knapsacks,
+    optimum,
+    relax,
+    repair,
+    round_off,
+    schedule,
     traffic,
     used_memory,
     value,
 )
-from inakit.planner.methods.goat.krgs import KrgsOptions, knapsacks, round_off, schedule
-from inakit.planner.methods.goat.model import build, optimum, relax
-from inakit.planner.methods.goat.repair import repair
-from inakit.planner.solvers.solve import PROVEN_GAP, solve
+from inakit.planner.solvers import PROVEN_GAP, solve
 from inakit.topo.errors import InputError
 
 SOLVER = SolverOptions()

@@ -10,17 +10,25 @@ from itertools import product
 import pytest
 from planner_cases import FRAGMENT, first_is_server, job
 
-from inakit.experiments.papers.inarouting.setting import PUBLISHED_GBPS, instance
+from inakit.experiments.papers.inarouting.instances import PUBLISHED_GBPS, instance
 from inakit.planner.core.evaluate import evaluate
+from inakit.planner.core.plan import FEASIBLE, OPTIMAL, SolverOptions
 from inakit.planner.core.problem import Problem
-from inakit.planner.core.solving import FEASIBLE, OPTIMAL, SolverOptions
-from inakit.planner.methods.inarouting.bound import total_bound_bps
-from inakit.planner.methods.inarouting.method import heuristic_routes, optimal_routes
-from inakit.planner.methods.inarouting.rerouting import total_rates
-from inakit.planner.methods.inarouting.rounding import relax_and_round
-from inakit.planner.methods.inarouting.routes import Network, NextHops, fair_rates, max_min_rates, network_of, usage
+from inakit.planner.methods.inarouting import (
+    Network,
+    NextHops,
+    fair_rates,
+    heuristic_routes,
+    max_min_rates,
+    network_of,
+    optimal_routes,
+    relax_and_round,
+    total_bound_bps,
+    total_rates,
+    usage,
+)
 from inakit.planner.registry import METHODS
-from inakit.topo.fabric.clos import fat_tree, leaf_spine
+from inakit.topo.fabric.generators import fat_tree, leaf_spine
 from inakit.topo.fabric.variations import with_aggregators, with_capacities, with_ina
 
 

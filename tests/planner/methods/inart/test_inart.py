@@ -16,24 +16,28 @@ from tiers import long_unless
 from inakit.planner.core.check import check
 from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.fragment_ranges import fragment_ranges
+from inakit.planner.core.loads import sending_rate_bps
 from inakit.planner.core.method import Options
-from inakit.planner.core.plan import ROOT_LABEL, Plan
+from inakit.planner.core.plan import ROOT_LABEL, Plan, SolverOptions
 from inakit.planner.core.problem import Problem
-from inakit.planner.core.rates.loads import sending_rate_bps
-from inakit.planner.core.solving import SolverOptions
 from inakit.planner.install.plan_entries import entries
-from inakit.planner.methods.inart.method import InartOptions
-from inakit.planner.methods.inart.relaxation import relax, relax_whole
-from inakit.planner.methods.inart.rounding import Rounding, round_apart, round_together
-from inakit.planner.methods.inart.several_trees import InartForestOptions
-from inakit.planner.methods.inart.split import split_model, split_routes
+from inakit.planner.methods.inart.inart import InartOptions
+from inakit.planner.methods.inart.inart_forest import InartForestOptions
+from inakit.planner.methods.inart.relaxation import (
+    Rounding,
+    relax,
+    relax_whole,
+    round_apart,
+    round_together,
+    split_model,
+    split_routes,
+)
 from inakit.planner.registry import METHODS
 from inakit.planner.trees.headroom import with_room_for_results
 from inakit.planner.trees.summed_once import SplitTask, Way, split_equally, tree_of
 from inakit.topo.errors import InputError
-from inakit.topo.fabric.clos import fat_tree, leaf_spine
 from inakit.topo.fabric.fabric import Fabric
-from inakit.topo.fabric.generators import inart_testbed
+from inakit.topo.fabric.generators import fat_tree, inart_testbed, leaf_spine
 from inakit.topo.fabric.variations import with_aggregators, with_capacities, with_ina, with_pipelines
 
 QUICK = InartOptions(moves=5000)

@@ -8,14 +8,11 @@ import pytest
 from p4inc_aoi_brute_force import brute_force
 from p4inc_aoi_cases import GIGA, center
 
-from inakit.planner.core.solving import SolverOptions
-from inakit.planner.methods.p4inc_aoi.milp import model as literal
-from inakit.planner.methods.p4inc_aoi.milp.deadline import decide
-from inakit.planner.methods.p4inc_aoi.milp.exact import optimise
-from inakit.planner.methods.p4inc_aoi.online.pack import earliest_s, pack
-from inakit.planner.methods.p4inc_aoi.problem.check_schedule import check
-from inakit.planner.methods.p4inc_aoi.problem.schedule import figures
-from inakit.planner.methods.p4inc_aoi.problem.system import DataCenter, PlacedJob, Scheduling
+from inakit.planner.core.plan import SolverOptions
+from inakit.planner.methods.p4inc_aoi.milp import decide, optimise, optimise_printed
+from inakit.planner.methods.p4inc_aoi.optical_system import DataCenter, PlacedJob, Scheduling
+from inakit.planner.methods.p4inc_aoi.pack import earliest_s, pack
+from inakit.planner.methods.p4inc_aoi.schedule import check, figures
 from inakit.planner.registry import find_scheduler
 from inakit.topo.errors import InputError, SolverError
 
@@ -47,7 +44,7 @@ CASES = {
 def test_known_optima(name: str) -> None:
     where, jobs, optimum = CASES[name]
     problem = Scheduling(where, jobs)
-    for schedule in (literal.optimise(problem, 3, OPTIONS), optimise(problem, OPTIONS)):
+    for schedule in (optimise_printed(problem, 3, OPTIONS), optimise(problem, OPTIONS)):
         check(problem, schedule)
         assert schedule.outcome.status == "optimal"
         assert figures(problem, schedule).ct_bti_s == pytest.approx(optimum)
@@ -58,7 +55,7 @@ def test_known_optima(name: str) -> None:
 def test_both_models_agree(seed: int) -> None:
     problem = Scheduling(*random_jobs(seed))
     packed = pack(problem)
-    asked = literal.optimise(problem, len(packed.slots), OPTIONS), find_scheduler("milp").schedule(problem, OPTIONS)
+    asked = optimise_printed(problem, len(packed.slots), OPTIONS), find_scheduler("milp").schedule(problem, OPTIONS)
     reference, found = (figures(problem, schedule).ct_bti_s for schedule in asked)
     check(problem, asked[0])
     assert found == pytest.approx(reference)
@@ -88,7 +85,7 @@ def test_a_horizon_too_short_is_refused(model: str) -> None:
     where, jobs, _ = CASES["data for a slot and a half"]
     problem = Scheduling(where, jobs, horizon=1)
     with pytest.raises(SolverError, match=r"completion \(10\)"):
-        literal.optimise(problem, 1, OPTIONS) if model == "literal" else optimise(problem, OPTIONS)
+        optimise_printed(problem, 1, OPTIONS) if model == "literal" else optimise(problem, OPTIONS)
 
 
 def test_a_shorter_horizon_may_cost_an_update() -> None:
@@ -104,4 +101,4 @@ def test_a_shorter_horizon_may_cost_an_update() -> None:
 def test_jobs_that_compute_in_between_are_refused() -> None:
     problem = Scheduling(center(), (replace(job(1, {"u0": 1}, "u1", 4), iterations=2, compute_s=0.1),))
     with pytest.raises(InputError, match="one iteration"):
-        literal.optimise(problem, 3, OPTIONS)
+        optimise_printed(problem, 3, OPTIONS)

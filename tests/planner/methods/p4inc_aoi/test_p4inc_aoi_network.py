@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from inakit.planner.core.check import check
-from inakit.planner.core.solving import SolverOutcome
-from inakit.planner.methods.p4inc_aoi.network import (
+from inakit.planner.core.plan import SolverOutcome
+from inakit.planner.methods.p4inc_aoi.optical_network import (
     fabric_of,
     interconnect_of,
     pairs_of,
@@ -17,10 +17,10 @@ from inakit.planner.methods.p4inc_aoi.network import (
     scaled,
     side_by_side,
 )
-from inakit.planner.methods.p4inc_aoi.problem.schedule import Circuit, Grant, Schedule, Slot, figures
-from inakit.planner.methods.p4inc_aoi.problem.system import DataCenter, PlacedJob, Scheduling, Unit
+from inakit.planner.methods.p4inc_aoi.optical_system import DataCenter, PlacedJob, Scheduling, Unit
+from inakit.planner.methods.p4inc_aoi.schedule import Circuit, Grant, Schedule, Slot, figures
 from inakit.topo.errors import InputError
-from inakit.traffic.wire.frames import FRAGMENT
+from inakit.traffic.wire.packet_format import FRAGMENT
 
 WIRE = FRAGMENT.wire_bytes
 

@@ -9,16 +9,21 @@ from typing import Any
 
 import pytest
 
-from inakit.planner.core.solving import SolverOutcome
-from inakit.planner.methods.p4inc_aoi.problem.check_schedule import check
-from inakit.planner.methods.p4inc_aoi.problem.schedule import Circuit, Grant, Schedule, Slot, figures, traffic_bps
-from inakit.planner.methods.p4inc_aoi.problem.schedule_files import (
+from inakit.planner.core.plan import SolverOutcome
+from inakit.planner.methods.p4inc_aoi.optical_system import DataCenter, PlacedJob, Scheduling, Unit
+from inakit.planner.methods.p4inc_aoi.schedule import (
+    Circuit,
+    Grant,
+    Schedule,
+    Slot,
+    check,
+    figures,
     load_schedule,
     load_scheduling,
     save_schedule,
     save_scheduling,
+    traffic_bps,
 )
-from inakit.planner.methods.p4inc_aoi.problem.system import DataCenter, PlacedJob, Scheduling, Unit
 from inakit.topo.errors import InputError, PlanError
 
 CENTER = DataCenter(

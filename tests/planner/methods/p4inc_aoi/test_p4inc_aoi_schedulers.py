@@ -13,16 +13,21 @@ from hypothesis import strategies as st
 from p4inc_aoi_cases import GIGA, center, problems
 from tiers import long_unless
 
-from inakit.planner.methods.p4inc_aoi.online.matching import assign_inc, match
-from inakit.planner.methods.p4inc_aoi.online.pack import earliest_s, pack
-from inakit.planner.methods.p4inc_aoi.online.slot_by_slot import Simulation
-from inakit.planner.methods.p4inc_aoi.online.tw_fcfs import FirstCome, TimeWindow
-from inakit.planner.methods.p4inc_aoi.online.windows import OPTICS, SERVERS, windows
-from inakit.planner.methods.p4inc_aoi.problem.check_schedule import check
-from inakit.planner.methods.p4inc_aoi.problem.resources import settle, uniform
-from inakit.planner.methods.p4inc_aoi.problem.schedule import figures
-from inakit.planner.methods.p4inc_aoi.problem.system import PlacedJob, Scheduling
-from inakit.planner.methods.p4inc_aoi.problem.traces import place, training
+from inakit.planner.methods.p4inc_aoi.online import (
+    OPTICS,
+    SERVERS,
+    FirstCome,
+    Simulation,
+    TimeWindow,
+    assign_inc,
+    match,
+    windows,
+)
+from inakit.planner.methods.p4inc_aoi.optical_system import PlacedJob, Scheduling
+from inakit.planner.methods.p4inc_aoi.pack import earliest_s, pack
+from inakit.planner.methods.p4inc_aoi.resources import settle, uniform
+from inakit.planner.methods.p4inc_aoi.schedule import check, figures
+from inakit.planner.methods.p4inc_aoi.traces import place, training
 from inakit.planner.registry import SCHEDULERS, find_scheduler
 from inakit.topo.errors import InputError, PlanError
 

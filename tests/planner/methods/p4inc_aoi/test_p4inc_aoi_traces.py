@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from p4inc_aoi_cases import center
 
-from inakit.planner.methods.p4inc_aoi.problem.system import MAPREDUCE, Scheduling
-from inakit.planner.methods.p4inc_aoi.problem.traces import (
+from inakit.planner.methods.p4inc_aoi.optical_system import MAPREDUCE, Scheduling
+from inakit.planner.methods.p4inc_aoi.traces import (
     FACEBOOK,
     MOST_UNITS,
     PHILLY_WORKERS,

@@ -7,12 +7,11 @@ from planner_cases import FRAGMENT, first_is_server, job
 
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
-from inakit.planner.methods.soar.method import SoarOptions, tree_of_paths
+from inakit.planner.methods.soar import SoarOptions, tree_of_paths
 from inakit.planner.registry import METHODS
-from inakit.planner.trees.static import static_paths
-from inakit.planner.trees.unfolding import unfold
+from inakit.planner.trees.unfolding import static_paths, unfold
 from inakit.topo.errors import InputError
-from inakit.topo.fabric.clos import fat_tree, leaf_spine
+from inakit.topo.fabric.generators import fat_tree, leaf_spine
 from inakit.topo.fabric.variations import with_ina, with_pipelines
 
 

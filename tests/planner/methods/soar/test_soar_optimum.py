@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from soar_cases import EXAMPLE, binary_tree, least_by_enumeration, least_by_program, trees
 from tiers import long_unless
 
-from inakit.planner.methods.soar.optimum import best_switches, gather
-from inakit.planner.methods.soar.reduction_tree import DESTINATION, ReductionTree, reduction_tree
+from inakit.planner.methods.soar import DESTINATION, ReductionTree, best_switches, gather, reduction_tree
 from inakit.topo.errors import InputError
 
 

@@ -18,10 +18,10 @@ from small_programs import ETHERNET, PARSED, PROGRAMS, control_entries, lists_en
 from inakit.switch.entries import KeyPart, Lpm, TableEntry, Ternary
 from inakit.switch.fast.compile.actions.actions import runs_of_one_index
 from inakit.switch.fast.load.in_process_switch import InProcessSwitch
-from inakit.switch.program.actions import Primitive
+from inakit.switch.program.program import Primitive
 from inakit.switch.program.expressions import Constant, HeaderReference, StackReference
-from inakit.switch.program.externs import Counter, Register
-from inakit.switch.program.headers import Field
+from inakit.switch.program.program import Counter, Register
+from inakit.switch.program.expressions import Field
 from inakit.switch.program.program import Program
 from inakit.switch.program.read import read_program
 from inakit.topo.errors import InputError

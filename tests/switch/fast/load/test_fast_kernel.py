@@ -26,7 +26,7 @@ from inakit.switch.targets import choose_target
 from inakit.topo.errors import InputError, MachineError, RunError
 from inakit.topo.fabric.generators import named_fabric
 from inakit.topo.live.network import Network
-from inakit.topo.live.processors import cpu_mask, switch_processors
+from inakit.topo.live.priority import cpu_mask, switch_processors
 
 FORK = multiprocessing.get_context("fork")
 

@@ -9,7 +9,7 @@ from random import Random
 from small_programs import ADDRESSES, KINDS, LIST_PORTS
 
 from inakit.switch.control.data_plane import DataPlane
-from inakit.switch.control.match_rules import identity_of
+from inakit.switch.control.entry_check import identity_of
 from inakit.switch.entries import (
     DefaultAction,
     Entry,
@@ -22,7 +22,7 @@ from inakit.switch.entries import (
     Ternary,
     ValueSetMember,
 )
-from inakit.switch.program.pipelines import MatchKey, Table
+from inakit.switch.program.program import MatchKey, Table
 from inakit.switch.program.program import Program
 
 VALUES: dict[int, tuple[int, ...]] = {

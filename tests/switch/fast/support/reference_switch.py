@@ -14,7 +14,7 @@ from small_programs import Packets
 
 from inakit.switch.bmv2.simple_switch_process import SimpleSwitchProcess, free_port
 from inakit.switch.control.data_plane import Rates
-from inakit.switch.control.match_rules import identity_of
+from inakit.switch.control.entry_check import identity_of
 from inakit.switch.entries import DefaultAction, Entry, ProfileEntry, TableEntry, ValueSetMember
 from inakit.switch.program.program import Program
 from inakit.switch.program.read import read_program

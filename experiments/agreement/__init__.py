@@ -1,1 +1,0 @@
-"""The same plans in two worlds, and how far their figures differ."""

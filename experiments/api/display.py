@@ -1,0 +1,63 @@
+"""What results look like in a notebook: tables as HTML, tables of pandas, and pictures."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from inakit.topo.errors import writing
+from inakit.topo.extras import lacking
+
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
+
+    from inakit.planner.prepared import Prepared
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]], title: str = "", notes: Iterable[str] = ()) -> str:
+    """A table with its title above and its notes below; every text is escaped."""
+    head = "".join(f"<th>{escape(each)}</th>" for each in headings)
+    body = "".join("<tr>" + "".join(f"<td>{escape(each)}</td>" for each in row) + "</tr>" for row in rows)
+    above = f"<caption>{escape(title)}</caption>" if title else ""
+    below = "".join(f"<p>{escape(note)}</p>" for note in notes)
+    return f"<table>{above}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}"
+
+
+def frame(rows: Sequence[dict[str, Any]]) -> pandas.DataFrame:
+    """Rows as a table of pandas. Raises `MachineError` where pandas is not installed."""
+    try:
+        import pandas as pd  # noqa: PLC0415, a package of an extra
+    except ImportError as error:
+        raise lacking("pandas", "a table of figures") from error
+    return pd.DataFrame(rows)
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture: a notebook shows it, `save` writes it, and `figure` is matplotlib's, to be changed."""
+
+    figure: Figure
+
+    def save(self, path: str | Path) -> Path:
+        """Write the picture as the ending of `path` says (.svg, .png, .pdf); its path. Raises `OutputError`."""
+        with writing(Path(path)):
+            self.figure.savefig(path, bbox_inches="tight")
+        return Path(path)
+
+    def _repr_svg_(self) -> str:
+        text = io.StringIO()
+        self.figure.savefig(text, format="svg", bbox_inches="tight")
+        return text.getvalue()
+
+
+def picture_of(prepared: Prepared, title: str) -> Picture:
+    """The fabric with a plan's trees and link loads."""
+    from inakit.experiments.run.planning import drawn_parts  # noqa: PLC0415, only pictures need matplotlib
+    from inakit.topo.picture import Picture as Drawing  # noqa: PLC0415
+
+    return Picture(Drawing(prepared.problem.fabric, **drawn_parts(prepared)).figure(title))

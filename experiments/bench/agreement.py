@@ -1,0 +1,551 @@
+"""The combinations of network, planner, slot policy and mode whose runs are compared between two worlds.
+
+How far two worlds differ in the figures of one plan, and how far they may.
+
+One combination in two worlds: the same plan at the same rates, and what came of both runs.
+
+The agreement of two worlds as a table, as rows of files, and in a few lines: medians, and what differs by more.
+
+`inakit agree`: the same plans in two worlds, an emulated one and virtual time, and how far their figures differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from fnmatch import fnmatchcase
+from itertools import product
+from math import inf
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from inakit.experiments.calibrate.rate_probe import fastest_bps
+from inakit.experiments.calibrate.trials import scaled
+from inakit.experiments.emulate.defaults import Free
+from inakit.experiments.emulate.emulate import Emulation, make_plans, measure, settled
+from inakit.experiments.run.console import NARROW, NamedTable
+from inakit.experiments.run.outcome import Outcome, collisions, ratio
+from inakit.experiments.run.pace import TooSlowError
+from inakit.experiments.run.printed_report import VERDICT_STYLES
+from inakit.experiments.run.record import RunFolder, check_results, machine, versions
+from inakit.experiments.run.run import Run, check_features
+from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from inakit.experiments.sweeps.run_trials import Row, measure_rows
+from inakit.experiments.worlds.world import World
+from inakit.planner.core.policies import POLICIES
+from inakit.topo.errors import InakitError, InputError, RunError
+from inakit.topo.kit import this_kit
+from inakit.traffic.measure.monitor import DirectedLink, link_bytes
+from inakit.traffic.measure.verdict import Verdict
+
+ONE_JOB = JobChoice()
+"""One parameter server, and all other hosts as workers, but no more than 16."""
+INART_JOB = JobChoice(workers=50, servers=4)
+"""The job of InArt's emulation (section 5.3)."""
+
+
+@dataclass(frozen=True)
+class Network:
+    """A fabric and its jobs. With `patch_panel` the optical links of the fabric go through one circuit switch."""
+
+    fabric: FabricChoice
+    jobs: JobChoice = ONE_JOB
+    patch_panel: bool = False
+
+
+NETWORKS = {
+    "fattree-4": Network(FabricChoice("fattree", k=4)),
+    "fattree-4-mixed": Network(FabricChoice("fattree", k=4, capacity="10M:20M")),
+    "fattree-6": Network(FabricChoice("fattree", k=6)),
+    "fattree-6-inart": Network(FabricChoice("fattree", k=6, aggregation_rate_bps=9e6), INART_JOB),
+    "leafspine-4x2": Network(FabricChoice("leafspine", leaves=4, spines=2)),
+    "leafspine-8x8": Network(FabricChoice("leafspine", leaves=8, spines=8)),
+    "aro-figure1": Network(FabricChoice("aro-figure1")),
+    "aro-figure3a": Network(FabricChoice("aro-figure3a")),
+    "pipelines": Network(FabricChoice("pipelines")),
+    "inart-testbed": Network(FabricChoice("inart-testbed"), JobChoice(servers=2)),
+    "goat-testbed": Network(FabricChoice("goat-testbed")),
+    "units": Network(FabricChoice("units")),
+    "units-panel": Network(FabricChoice("units"), patch_panel=True),
+}
+
+
+@dataclass(frozen=True)
+class Combination:
+    """A plan to be run: `network` is a name in `NETWORKS`; without a `policy` the plan keeps its method's."""
+
+    network: str
+    planner: str
+    policy: str = ""
+    mode: str = "reliable"
+
+    def __str__(self) -> str:
+        policy = f"+{self.policy}" if self.policy else ""
+        return f"{self.network} {self.planner}{policy}{' replay' if self.mode == 'replay' else ''}"
+
+    def emulation(self, switch: str) -> Emulation:
+        """The emulation on `switch`, whose link rates are made to fit this machine."""
+        network = NETWORKS[self.network]
+        return Emulation(
+            build_problem(network.fabric, network.jobs),
+            (self.planner,),
+            switch,
+            self.mode,
+            policies=(self.policy,) if self.policy else (),
+            patch_panel=network.patch_panel,
+            free=Free(rates=True),
+        )
+
+
+def on(
+    network: str, planners: str, policies: Sequence[str] = ("",), modes: Sequence[str] = ("reliable",)
+) -> Iterator[Combination]:
+    """Every combination of these on a network; `planners` are separated by spaces."""
+    for planner, policy, mode in product(planners.split(), policies, modes):
+        yield Combination(network, planner, policy, mode)
+
+
+COMBINATIONS = (
+    *on("fattree-4", "aro atp lbmm forest inart inart-forest goat grid-capped paring spar random aggtree geryon"),
+    *on("fattree-4", "aro", tuple(POLICIES)),
+    *on("fattree-4", "atp", ("goat", "atp", "switchml")),
+    *on("fattree-4", "aro atp lbmm", modes=("replay",)),
+    *on("fattree-4-mixed", "aro atp forest lbmm"),
+    *on("fattree-6", "aro atp aggtree-balanced"),
+    *on("fattree-6-inart", "inart atp-tor lbmm"),
+    *on("leafspine-4x2", "aro goat spar lbmm"),
+    *on("leafspine-4x2", "aro", modes=("replay",)),
+    *on("leafspine-8x8", "aro atp forest goat paring"),
+    *on("aro-figure1", "aro atp lbmm"),
+    *on("aro-figure1", "aro", ("esa", "p4inc-aoi")),
+    *on("aro-figure3a", "aro atp"),
+    *on("pipelines", "aro aro-unaware"),
+    *on("inart-testbed", "inart atp lbmm"),
+    *on("inart-testbed", "inart", modes=("replay",)),
+    *on("goat-testbed", "goat atp geryon"),
+    *on("units", "aro lbmm"),
+    *on("units-panel", "aro lbmm"),
+    *on("units-panel", "aro", modes=("replay",)),
+)
+"""The full list."""
+
+SHORT = (*on("aro-figure1", "aro lbmm"), *on("aro-figure1", "aro", modes=("replay",)), *on("units-panel", "aro"))
+"""A list for a first look, in some seconds for each."""
+
+
+def chosen(pattern: str, *, short: bool) -> tuple[Combination, ...]:
+    """The combinations of one of the two lists whose names contain `pattern`, in which `*` and `?` stand for any.
+
+    Raises `InputError` if there is none.
+    """
+    found = tuple(each for each in (SHORT if short else COMBINATIONS) if fnmatchcase(str(each), f"*{pattern}*"))
+    if not found:
+        names = "a part of a name is expected, such as 'fattree-4 aro', 'replay' or 'leafspine*forest'"
+        raise InputError(f"--only '{pattern}' fits no combination: {names}; networks are {', '.join(NETWORKS)}")
+    return found
+
+
+MEDIAN = 0.005
+"""The medians of all differences are to be below this."""
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A figure that is compared: how it is called in files, its value, and the relative difference that it may have."""
+
+    name: str
+    value: Callable[[Outcome], float | None]
+    limit: float
+
+
+def aggregation_ratio(outcome: Outcome) -> float | None:
+    """Bytes that workers send for each byte that reaches a PS; None when none does."""
+    return ratio(outcome.measured.sent_bytes, outcome.measured.ps_ingress_bytes)
+
+
+QUANTITIES = (
+    Quantity("sending_rate_bps", lambda outcome: outcome.measured.sending_rate_bps, 0.02),
+    Quantity("communication_time_s", lambda outcome: outcome.measured.communication_time_s, 0.03),
+    Quantity("ps_ingress_bytes", lambda outcome: outcome.measured.ps_ingress_bytes, 0.001),
+    Quantity("aggregation_ratio", aggregation_ratio, 0.001),
+)
+LINK_BYTES, LINK_LIMIT = "link_bytes", 0.01
+"""The bytes of each directed link, and the relative difference that they may have."""
+
+
+def difference(first: float | None, second: float | None) -> float:
+    """The second figure less the first, as a share of the first; infinite if only one of them is nothing."""
+    if first == second or not (first or second):
+        return 0.0
+    return inf if not first or second is None else second / first - 1
+
+
+@dataclass(frozen=True)
+class Differences:
+    """The differences between two runs of a plan, those of the second run relative to the first.
+
+    `figures`: by the name of a quantity. `links`: those in the bytes of each directed link that carried anything.
+    `collisions`: how many gradient packets of each run found their slot taken.
+    """
+
+    figures: Mapping[str, float]
+    links: Mapping[DirectedLink, float]
+    collisions: tuple[int, int] = (0, 0)
+
+    @staticmethod
+    def of(first: Outcome, second: Outcome) -> Differences:
+        """The differences between two runs of a plan."""
+        one, other = link_bytes(first.monitor), link_bytes(second.monitor)
+        used = {link for link in (*one, *other) if one.get(link) or other.get(link)}
+        return Differences(
+            {each.name: difference(each.value(first), each.value(second)) for each in QUANTITIES},
+            {link: difference(one.get(link), other.get(link)) for link in sorted(used)},
+            (collisions(first.monitor), collisions(second.monitor)),
+        )
+
+    @property
+    def worst_link(self) -> DirectedLink | None:
+        """The link whose bytes differ most; None without any."""
+        return max(self.links, key=lambda link: abs(self.links[link]), default=None)
+
+    @property
+    def worst_link_difference(self) -> float:
+        """The difference in the bytes of that link."""
+        return 0.0 if self.worst_link is None else self.links[self.worst_link]
+
+    @property
+    def median_link_difference(self) -> float:
+        """The median of the differences in the bytes of links, without their signs."""
+        return median(map(abs, self.links.values())) if self.links else 0.0
+
+    @property
+    def beyond(self) -> tuple[str, ...]:
+        """What differs by more than it may, in words."""
+        figures = {each.name: (self.figures[each.name], each.limit) for each in QUANTITIES}
+        if self.worst_link is not None:
+            figures[f"{LINK_BYTES} of {' → '.join(self.worst_link)}"] = self.worst_link_difference, LINK_LIMIT
+        return tuple(
+            f"{name} {found:+.2%} (at most {limit:.1%})"
+            for name, (found, limit) in figures.items()
+            if abs(found) > limit
+        )
+
+
+NOT_RUN = "not run"
+"""What stands in the place of a verdict where no run was made."""
+COUNTED = (Verdict.VALID, Verdict.DIFFERS)
+"""The verdicts of combinations whose first run is VALID, so that the second one has to agree with it."""
+SILENT = Console(quiet=True)
+"""Takes what planning and runs print about themselves."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A combination and what came of it.
+
+    `verdict`: VALID if both runs are and differ by no more than they may, DIFFERS if only the first is or they differ
+    by more; the first run's verdict if that is not VALID; `NOT_RUN` if a world cannot run the combination. `reasons`:
+    why it is not VALID. `outcomes`: those of the two runs that were made. `link_bps`: the rate of the fastest link.
+    """
+
+    combination: Combination
+    verdict: str
+    reasons: tuple[str, ...] = ()
+    outcomes: tuple[Outcome, ...] = ()
+    differences: Differences | None = None
+    link_bps: float | None = None
+
+    @property
+    def counts(self) -> bool:
+        """Whether the first run is VALID, so that the second one has to agree with it."""
+        return self.verdict in COUNTED
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A run that was made or that failed: its verdict, its reasons and, if it has ended, its outcome."""
+
+    verdict: str
+    reasons: tuple[str, ...]
+    outcome: Outcome | None = None
+
+    @property
+    def outcomes(self) -> tuple[Outcome, ...]:
+        """The outcome, if there is one."""
+        return () if self.outcome is None else (self.outcome,)
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How long a combination is run: `iteration_s`, the planned time of its one iteration.
+
+    `tries`: how often a run in real time is tried as long as it is OVERLOADED, as other work on the machine makes it.
+    """
+
+    iteration_s: float = 3.0
+    tries: int = 2
+
+
+def compare(combination: Combination, worlds: tuple[World, World], extent: Extent) -> Compared:
+    """Run a combination in both worlds, at rates that the first one carries on this machine."""
+    try:
+        emulation, run = prepare(combination, worlds, extent.iteration_s)
+    except InakitError as error:
+        return Compared(combination, NOT_RUN, (str(error),))
+    first, second = worlds
+    link_bps = fastest_bps(emulation.problem)
+
+    def attempt_in(world: World) -> Attempt:
+        return attempt(world, extent.tries, lambda: measure(emulation, str(combination), run, world, SILENT))
+
+    one = attempt_in(first)
+    if one.verdict != Verdict.VALID:
+        return Compared(combination, one.verdict, one.reasons, one.outcomes, link_bps=link_bps)
+    other = attempt_in(second)
+    outcomes = (*one.outcomes, *other.outcomes)
+    if second.real_time and other.verdict == Verdict.OVERLOADED:
+        return Compared(combination, other.verdict, other.reasons, outcomes, link_bps=link_bps)
+    differences = Differences.of(*outcomes) if len(outcomes) == 2 else None
+    reasons = (*(f"{second.name}: {reason}" for reason in other.reasons), *(differences.beyond if differences else ()))
+    verdict = Verdict.DIFFERS if reasons else Verdict.VALID
+    return Compared(combination, verdict, reasons, outcomes, differences, link_bps)
+
+
+def prepare(combination: Combination, worlds: tuple[World, World], iteration_s: float) -> tuple[Emulation, Run]:
+    """The combination's emulation at rates that the first world carries, and its run of one iteration.
+
+    The gradient is so large that the iteration takes `iteration_s` by the plan: the same share of every run is then the
+    latency of its last packets, whatever its rate.
+    Raises `InakitError` for what a world or this machine cannot run.
+    """
+    emulation = combination.emulation(worlds[0].name)
+    for world in worlds:
+        check_features(world, emulation.problem.fabric, emulation.mode, (), None, emulation.interconnect)
+    emulation, plans = settled(emulation, make_plans(emulation, SILENT), worlds[0], SILENT)
+    (prepared,) = plans.values()
+    problem, plan = scaled(emulation.problem, prepared.plan, 1.0, iteration_s)
+    emulation = replace(emulation, problem=problem)
+    return emulation, Run(replace(prepared, problem=problem, plan=plan), interconnect=emulation.interconnect)
+
+
+def attempt(world: World, tries: int, run: Callable[[], Outcome]) -> Attempt:
+    """The outcome of a run, or why there is none; a run that is OVERLOADED in real time is tried again."""
+    for _ in range(tries):
+        found = attempt_once(run)
+        if not (world.real_time and found.verdict == Verdict.OVERLOADED):
+            break
+    return found
+
+
+def attempt_once(run: Callable[[], Outcome]) -> Attempt:
+    """The outcome of a run, or why there is none."""
+    try:
+        outcome = run()
+    except TooSlowError as slow:
+        return Attempt(Verdict.OVERLOADED, (str(slow), *slow.causes))
+    except RunError as error:
+        return Attempt(Verdict.FAILED, (str(error),))
+    return Attempt(outcome.verdict, outcome.reasons, outcome)
+
+
+SHOWN = (("sending_rate_bps", "rate (Mbit/s)", 1e-6, 3), ("communication_time_s", "time (ms)", 1e3, 1))
+"""The quantities whose values in both worlds the table has: name, heading, factor to its unit, and digits."""
+
+
+def agreement_table(found: Sequence[Compared], names: tuple[str, str]) -> NamedTable:
+    """A row for each combination: rate and time in both worlds, and the differences in percent."""
+    first, second = names
+    table = Table(
+        title=f"{second} against {first}, differences in %",
+        **NARROW,
+    )
+    table.add_column("combination", no_wrap=True)
+    headings = [f"{heading}\n{first}" for _, heading, _, _ in SHOWN]
+    for heading in headings:
+        for each in (heading, f"\n{second}", "\n%"):
+            table.add_column(each, justify="right", no_wrap=True)
+    for each in ("ingress\n%", "INA\n%", "links\nworst", "\nmedian"):
+        table.add_column(each, justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    for one in found:
+        table.add_row(str(one.combination), *cells(one), styled(one.verdict))
+    return NamedTable(table)
+
+
+def cells(one: Compared) -> list[str]:
+    """The figures of a row; dashes where there are none."""
+    values = {each.name: [each.value(outcome) for outcome in one.outcomes] for each in QUANTITIES}
+    found: list[str] = []
+    for name, _, factor, digits in SHOWN:
+        shown = [f"{value * factor:.{digits}f}" for value in values[name] if value is not None]
+        found += [*shown, *["-"] * (2 - len(shown)), percent(one, name)]
+    links = [one.differences.worst_link_difference, one.differences.median_link_difference] if one.differences else []
+    shown = [f"{100 * each:.2f}" for each in links] or ["-", "-"]
+    return [*found, percent(one, "ps_ingress_bytes"), percent(one, "aggregation_ratio"), *shown]
+
+
+def percent(one: Compared, name: str) -> str:
+    """A difference in percent with its sign; a dash where there is none."""
+    return f"{100 * one.differences.figures[name]:+.2f}" if one.differences else "-"
+
+
+def styled(verdict: str) -> str:
+    """A verdict in colour."""
+    return f"[{VERDICT_STYLES.get(verdict, 'dim' if verdict == NOT_RUN else 'bold yellow')}]{verdict}[/]"
+
+
+FEW = 10
+"""A median of fewer combinations says little."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """All combinations together: how many count, how many of those agree, and the medians of their differences.
+
+    `failed`: how many broke in the first world, and so do not count.
+    """
+
+    counted: int
+    agreeing: int
+    medians: dict[str, float]
+    failed: int = 0
+
+    @staticmethod
+    def of(found: Sequence[Compared]) -> Summary:
+        """The summary of combinations that were tried."""
+        counted = [one for one in found if one.counts]
+        differences = [one.differences for one in counted if one.differences]
+        all_of = {each.name: [abs(one.figures[each.name]) for one in differences] for each in QUANTITIES}
+        all_of[LINK_BYTES] = [abs(off) for one in differences for off in one.links.values()]
+        medians = {name: median(values) for name, values in all_of.items() if values}
+        failed = sum(one.verdict == Verdict.FAILED for one in found)
+        return Summary(len(counted), sum(one.verdict == Verdict.VALID for one in counted), medians, failed)
+
+    @property
+    def agrees(self) -> bool:
+        """Whether some combination counts, all that count agree, none broke, and all medians are below `MEDIAN`.
+
+        Medians of fewer than `FEW` combinations are not judged.
+        """
+        judged = self.medians.values() if self.counted >= FEW else ()
+        return not self.failed and 0 < self.counted == self.agreeing and all(found < MEDIAN for found in judged)
+
+    def as_json(self) -> dict[str, Any]:
+        """The summary in `agreement.json`."""
+        return {
+            "counted": self.counted,
+            "agreeing": self.agreeing,
+            "failed": self.failed,
+            "medians": self.medians,
+            "agrees": self.agrees,
+        }
+
+
+def words_of(one: Compared) -> str:
+    """The verdict of a combination and its greatest differences, for who waits for the table."""
+    off = f" (rate {percent(one, 'sending_rate_bps')} %, time {percent(one, 'communication_time_s')} %)"
+    return f"{styled(one.verdict)}{off if one.differences else ''}"
+
+
+def print_summary(console: Console, found: Sequence[Compared]) -> None:
+    """Print the medians, how many combinations agree, and the reasons of all that do not."""
+    summary = Summary.of(found)
+    told = ", ".join(f"{name} {value:.3%}" for name, value in summary.medians.items())
+    if told:
+        limit = f" (each to be below {MEDIAN:.1%})" if summary.counted >= FEW else ""
+        console.print(f"medians{limit}: {told}", highlight=False, soft_wrap=True)
+    others = len(found) - summary.counted
+    rest = f"; {others} more have no VALID run to compare with" if others else ""
+    console.print(f"{summary.agreeing} of {summary.counted} agree{rest}", highlight=False, soft_wrap=True)
+    for one in found:
+        for line in exception_lines(one):
+            console.print(f"  {line}", highlight=False, markup=False, soft_wrap=True)
+
+
+def exception_lines(one: Compared) -> Iterator[str]:
+    """Why a combination does not agree or does not count, and how often its fragments collided."""
+    if one.verdict == Verdict.VALID:
+        return
+    more = f" (and {len(one.reasons) - 2} more)" if len(one.reasons) > 2 else ""
+    yield f"- {one.combination}: {one.verdict}: {'; '.join(one.reasons[:2])}{more}"
+    if one.differences and any(one.differences.collisions):
+        first, second = one.differences.collisions
+        yield f"  {first:,} and {second:,} packets found their slot taken: that depends on the timing of every packet"
+
+
+def row(one: Compared) -> dict[str, Any]:
+    """A row of `agreement.csv`: the figures of both worlds, None where there are none, and their differences."""
+    combination, differences = one.combination, one.differences
+    found: dict[str, Any] = {
+        "network": combination.network,
+        "planner": combination.planner,
+        "policy": combination.policy,
+        "mode": combination.mode,
+        "verdict": one.verdict,
+        "link_bps": one.link_bps,
+    }
+    for each in QUANTITIES:
+        values = [each.value(outcome) for outcome in one.outcomes]
+        first, second = (*values, None, None)[:2]
+        off = differences.figures[each.name] if differences else None
+        found |= {f"first_{each.name}": first, f"second_{each.name}": second, f"difference_{each.name}": off}
+    worst, middle = (differences.worst_link_difference, differences.median_link_difference) if differences else ("", "")
+    found |= {f"worst_{LINK_BYTES}": worst, f"median_{LINK_BYTES}": middle}
+    first_collisions, second_collisions = differences.collisions if differences else ("", "")
+    return found | {"first_collisions": first_collisions, "second_collisions": second_collisions}
+
+
+def link_rows(one: Compared) -> Iterator[tuple[str, str, str, float]]:
+    """The rows of `links.csv`: combination, the two ends of a directed link, and the difference in its bytes."""
+    for (node, peer), off in one.differences.links.items() if one.differences else ():
+        yield str(one.combination), node, peer, off
+
+
+def run_agreement(
+    combinations: Sequence[Combination],
+    worlds: tuple[World, World],
+    extent: Extent,
+    results: Path,
+    console: Console,
+) -> Summary:
+    """Run every combination in both worlds, print and write what was found, and return the summary.
+
+    The files are written after each combination; however it ends, what was compared is printed. Raises `InakitError`
+    where no folder can be made in `results`.
+    """
+    check_results(results)
+    folder, names = RunFolder(results, "agreement"), (worlds[0].name, worlds[1].name)
+    about = {"worlds": names, "extent": asdict(extent)}
+    about |= {"source": this_kit().source._asdict(), "versions": versions(), "machine": machine()}
+
+    def show(rows: Sequence[Row[Combination, Compared]]) -> Summary:
+        found = compared(rows)
+        if found:
+            console.print(agreement_table(found, names))
+            print_summary(console, found)
+            console.print(f"everything of these runs: {folder.path}", highlight=False)
+        return Summary.of(found)
+
+    def keep(rows: Sequence[Row[Combination, Compared]]) -> None:
+        write(folder, about, compared(rows))
+
+    return measure_rows(combinations, lambda each: compare(each, worlds, extent), words_of, show, console, keep)
+
+
+def compared(rows: Sequence[Row[Combination, Compared]]) -> list[Compared]:
+    """What was compared; a combination whose comparison broke has failed."""
+    return [row.found or Compared(row.asked, Verdict.FAILED, (row.error or "",)) for row in rows]
+
+
+def write(folder: RunFolder, about: dict[str, Any], found: Sequence[Compared]) -> None:
+    """Write `agreement.json`, `agreement.csv` with a row for each combination, and `links.csv`."""
+    rows = [row(one) for one in found]
+    entries = [entry | {"reasons": list(one.reasons)} for entry, one in zip(rows, found, strict=True)]
+    folder.write_json("agreement.json", about | {"summary": Summary.of(found).as_json(), "combinations": entries})
+    folder.write_rows("agreement.csv", list(rows[0]), [list(each.values()) for each in rows])
+    links = [each for one in found for each in link_rows(one)]
+    folder.write_rows("links.csv", ("combination", "node", "peer", "difference"), links)

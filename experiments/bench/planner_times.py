@@ -1,0 +1,362 @@
+"""Cases that are measured with several seeds each: a table with a row for each, of the seeds that it has so far.
+
+Times ARO with one task: planner `aro` and the paper's literal model `aro-raw`, on the same problems in one run.
+
+Times ARO with several tasks: the fast method with much time and with two seconds, and the paper's literal model.
+"""
+
+from __future__ import annotations
+
+import gc
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from statistics import mean, median
+from typing import Generic, Protocol, TypeVar
+
+from rich.console import Console
+from rich.table import Table
+
+from inakit.experiments.papers.aro.efficiency import large
+from inakit.experiments.papers.aro.setting import MJMT, SJMT, AroSetting
+from inakit.experiments.sweeps.run_trials import Row, measure_rows
+from inakit.planner.core.method import Options
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Job, Problem
+from inakit.planner.methods.aro.printed_model import MU
+from inakit.planner.registry import METHODS
+from inakit.topo.errors import SolverError
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.generators import fat_tree, leaf_spine
+from inakit.topo.fabric.variations import with_capacity, with_ina, with_pipelines
+from inakit.traffic.wire.packet_format import FRAGMENT
+
+
+class Named(Protocol):
+    """A case, which has a name."""
+
+    @property
+    def name(self) -> str:
+        """The name, with which its row begins."""
+        ...
+
+
+C = TypeVar("C", bound=Named)
+F = TypeVar("F")
+
+
+@dataclass(frozen=True)
+class Draw(Generic[C]):
+    """One seed of the case that has row `row` of the table."""
+
+    row: int
+    case: C
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.case.name}, seed {self.seed}"
+
+
+def measure_seeds(
+    cases: Sequence[C],
+    seeds: Callable[[C], int],
+    measure: Callable[[C, int], F],
+    words: Callable[[F], str],
+    cells: Callable[[C, Sequence[F]], Sequence[str]],
+    table: Table,
+    console: Console,
+) -> bool:
+    """Measure every case with its number of `seeds`, fill the `table` and print it; whether no seed failed.
+
+    However it ends, the table has the seeds that were measured.
+    """
+    draws = [Draw(row, case, seed) for row, case in enumerate(cases) for seed in range(seeds(case))]
+
+    def show(rows: Sequence[Row[Draw[C], F]]) -> bool:
+        for number, case in enumerate(cases):
+            if found := [row.found for row in rows if row.asked.row == number and row.found is not None]:
+                table.add_row(case.name, *cells(case, found))
+        console.print(table)
+        return not any(row.error for row in rows)
+
+    return measure_rows(draws, lambda draw: measure(draw.case, draw.seed), words, show, console)
+
+
+CAPACITY_BPS = 100e9
+PIPELINES = 4
+GRADIENT_BYTES = 100_000_000
+LITERAL_TIME_S = 60.0
+
+
+@dataclass(frozen=True)
+class OneTask:
+    """A leaf-spine or fat-tree in which a `share` of all switches are INA switches, the PS's ToR among them.
+
+    Workers are random hosts. Each of `seeds` seeds gives one problem; the literal model plans the first `literal` too.
+    """
+
+    name: str
+    fabric: Callable[[], Fabric]
+    workers: int
+    share: float
+    seeds: int
+    literal: int
+
+    def problem(self, seed: int) -> Problem:
+        """The problem of one seed: one job with random workers and INA switches. The PS's ToR always aggregates."""
+        draw = random.Random(seed)
+        fabric = with_pipelines(with_capacity(self.fabric(), CAPACITY_BPS), PIPELINES)
+        server, *others = (host.name for host in fabric.hosts)
+        tor = fabric.tor_of(server)
+        switches = [switch.name for switch in fabric.switches if switch.name != tor]
+        aggregating = int(self.share * (len(switches) + 1))
+        fabric = with_ina(fabric, (tor, *draw.sample(switches, aggregating - 1)))
+        job = Job(1, tuple(draw.sample(others, self.workers)), (server,), GRADIENT_BYTES)
+        return Problem(fabric, (job,), FRAGMENT)
+
+
+ONE_TASK = (
+    OneTask("24x24, 200 workers", lambda: leaf_spine(24, 24, 24), 200, 0.2, seeds=30, literal=5),
+    OneTask("k=16, 500 workers", lambda: fat_tree(16), 500, 0.2, seeds=5, literal=1),
+    OneTask("k=32, 8191 workers", lambda: fat_tree(32), 8191, 0.2, seeds=1, literal=0),
+)
+
+
+@dataclass(frozen=True)
+class Timing:
+    """One problem: the rate of `aro`'s plan, its proven gap, and how long planning took.
+
+    `search_s`: seconds of the search. `objects_s`: seconds to make the plan from its result, and to check it.
+    `literal`: the literal model's plan, if it was asked.
+    """
+
+    rate_bps: float
+    gap: float
+    search_s: float
+    objects_s: float
+    literal: Plan | None
+
+    @property
+    def ratio(self) -> float:
+        """The time of the literal model divided by that of the search; 0 if the literal model was not asked."""
+        return self.literal.outcome.seconds / self.search_s if self.literal else 0.0
+
+
+def timing(case: OneTask, seed: int) -> Timing:
+    """Plan one problem by `aro` and, for the first seeds of a case, by the literal model too."""
+    problem = case.problem(seed)
+    with no_collection():
+        started = time.perf_counter()
+        plan = METHODS["aro"].plan(problem)
+        took = time.perf_counter() - started
+    literal = None
+    if seed < case.literal:
+        literal = METHODS["aro-raw"].plan(problem, Options(time_limit_s=LITERAL_TIME_S))
+    outcome = plan.outcome
+    return Timing(plan.shards[0].rate_bps, outcome.gap or 0.0, outcome.seconds, took - outcome.seconds, literal)
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Pause Python's garbage collection, whose time depends on all objects in memory and not only on the planner's."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def bench_planners(console: Console, cases: Sequence[OneTask] = ONE_TASK, *, quick: bool = False) -> bool:
+    """Time every case with all its seeds, and print the table; `quick` takes only the first seed of each case.
+
+    Returns whether no seed failed.
+    """
+    table = Table(title="ARO with one task", caption=ONE_TASK_CAPTION, caption_justify="left")
+    table.add_column("case", no_wrap=True)
+    for heading in ("seeds", "mean Gbit/s", "worst gap", "search (ms)", "rest (ms)", "literal (s)", "ratio"):
+        table.add_column(heading, justify="right")
+    timing(cases[0], 0)  # so that nothing is loaded while the clock runs
+    return measure_seeds(
+        cases,
+        lambda case: 1 if quick else case.seeds,
+        timing,
+        lambda one: f"{one.rate_bps / 1e9:.2f} Gbit/s in {short(1e3 * one.search_s)} ms",
+        lambda _, timings: one_task_cells(timings),
+        table,
+        console,
+    )
+
+
+ONE_TASK_CAPTION = (
+    "Search: from the problem to a path for every worker, with the proof; median to worst. Rest: the plan made of "
+    f"them, and its check. Literal: the paper's model on the first seeds, median, {LITERAL_TIME_S:g} s at most. "
+    "Ratio: literal to search, least to median."
+)
+
+
+def one_task_cells(timings: Sequence[Timing]) -> list[str]:
+    """A case's row: runs, mean rate in Gbit/s, largest gap, and median and longest times."""
+    both = [timing for timing in timings if timing.literal]
+    searches = [1e3 * timing.search_s for timing in timings]
+    literal = [timing.literal.outcome.seconds for timing in both if timing.literal]
+    ratios = [timing.ratio for timing in both]
+    return [
+        str(len(timings)),
+        f"{mean(timing.rate_bps for timing in timings) / 1e9:.2f}",
+        f"{max(timing.gap for timing in timings):.1%}",
+        f"{short(median(searches))}-{short(max(searches))}",
+        short(median(1e3 * timing.objects_s for timing in timings)),
+        f"{median(literal):.2f}" if both else "-",
+        f"{min(ratios):.0f}-{median(ratios):.0f}" if both else "-",
+    ]
+
+
+def short(milliseconds: float) -> str:
+    """Milliseconds as text, with one decimal below 100."""
+    return f"{milliseconds:.1f}" if milliseconds < 100 else f"{milliseconds:.0f}"
+
+
+SOON_S = 2.0
+QUICK_LITERAL_TIME_S = 10.0
+QUICK_SEEDS = 2
+
+
+@dataclass(frozen=True)
+class SeveralTasks:
+    """A setting of the paper, planned to a proven gap of `gap` within `limit_s` seconds.
+
+    Each of `seeds` seeds gives one problem; the literal model plans the first `literal` of them too.
+    """
+
+    name: str
+    setting: AroSetting
+    seeds: int
+    limit_s: float = 30.0
+    gap: float = 0.0
+    literal: int = 0
+
+
+SEVERAL_TASKS = (
+    *(SeveralTasks(f"1 job, {n} tasks", replace(SJMT, tasks=n), seeds=10, literal=2) for n in (1, 2, 3, 4)),
+    SeveralTasks("4 jobs, 2 tasks", replace(MJMT, jobs=4), seeds=24, gap=0.001, literal=2),
+    SeveralTasks("5 jobs, 144 switches", large(3), seeds=10, limit_s=60.0, literal=1),
+    SeveralTasks("5 jobs, 192 switches", large(4), seeds=5),
+    SeveralTasks("5 jobs, 240 switches", large(5), seeds=5),
+)
+"""The paper's SJMT, MJMT, and Figure 11's lambda of 3, 4 and 5."""
+
+SEVERAL_TASKS_CAPTION = (
+    "Seconds: from the problem to the checked plan, median to worst. Proven: to the gap that was asked for. After "
+    f"{SOON_S:g} s: the worth, Eq. (2) or (3), of the plan with that time limit, as a share of the best, median to "
+    "worst; and its seconds. Literal: the paper's QSR model on the first seeds, median seconds, and the share of the "
+    "best that it has found then, 0 for nothing. Ratio: its seconds to ours."
+)
+
+
+@dataclass(frozen=True)
+class Timed:
+    """A plan, None if the solver found none in time, and the seconds that planning and checking took."""
+
+    plan: Plan | None
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One problem, planned by `aro` with the case's time limit and with `SOON_S`, and perhaps by the literal model."""
+
+    problem: Problem
+    full: Timed
+    soon: Timed
+    literal: Timed | None
+
+    @property
+    def gap(self) -> float:
+        """The gap that the fast method has proven within the case's time limit; 1 if it found no plan."""
+        return (self.full.plan.outcome.gap or 0.0) if self.full.plan else 1.0
+
+    def share(self, timed: Timed) -> float:
+        """The worth of a plan as a share of that of the fast method's plan with the case's time limit."""
+        return worth_bps(self.problem, timed.plan) / worth_bps(self.problem, self.full.plan)
+
+
+def worth_bps(problem: Problem, plan: Plan | None) -> float:
+    """ARO's objective value of a plan: Eq. (2) for one job, Eq. (3) for several jobs, 0 without a plan."""
+    if plan is None:
+        return 0.0
+    jobs = [
+        job.weight * sum(shard.rate_bps for shard in plan.shards if shard.job == job.number) for job in problem.jobs
+    ]
+    return jobs[0] if len(jobs) == 1 else min(jobs) + MU * sum(jobs)
+
+
+def trial(case: SeveralTasks, seed: int, literal_s: float) -> Trial:
+    """Plan one problem within the case's time, within `SOON_S` and, for the first seeds, by the literal model."""
+    problem = case.setting.problem(seed)
+    full = timed(lambda: METHODS["aro"].plan(problem, Options(time_limit_s=case.limit_s, gap=case.gap)))
+    soon = timed(lambda: METHODS["aro"].plan(problem, Options(time_limit_s=SOON_S, gap=case.gap)))
+    literal = None
+    if seed < case.literal:
+        literal = timed(lambda: METHODS["aro-qsr"].plan(problem, Options(time_limit_s=literal_s)))
+    return Trial(problem, full, soon, literal)
+
+
+def timed(plan: Callable[[], Plan]) -> Timed:
+    """The plan and the seconds that it took; no plan where the solver found none in time."""
+    started = time.perf_counter()
+    try:
+        made: Plan | None = plan()
+    except SolverError:
+        made = None
+    return Timed(made, time.perf_counter() - started)
+
+
+def bench_several(console: Console, *, quick: bool = False, cases: Sequence[SeveralTasks] = SEVERAL_TASKS) -> bool:
+    """Time every case, and print the table; `quick` takes two seeds of each and gives the literal model less time.
+
+    Returns whether no seed failed.
+    """
+    literal_s = QUICK_LITERAL_TIME_S if quick else LITERAL_TIME_S
+    table = Table(
+        title="ARO with several tasks",
+        caption=f"{SEVERAL_TASKS_CAPTION} At most {literal_s:g} s.",
+        caption_justify="left",
+    )
+    table.add_column("case", no_wrap=True)
+    for heading in ("seeds", "proven", "worst gap", "seconds", "after 2 s", "(s)", "literal (s)", "share", "ratio"):
+        table.add_column(heading, justify="right")
+    return measure_seeds(
+        cases,
+        lambda case: min(case.seeds, QUICK_SEEDS) if quick else case.seeds,
+        lambda case, seed: trial(case, seed, literal_s),
+        lambda one: f"gap {one.gap:.2%} in {one.full.seconds:.2f} s",
+        several_tasks_cells,
+        table,
+        console,
+    )
+
+
+def several_tasks_cells(case: SeveralTasks, trials: Sequence[Trial]) -> list[str]:
+    """A case's row: runs, proven ones, worst gap, times, shares after `SOON_S`, and the literal model's figures."""
+    soon = [trial.share(trial.soon) for trial in trials]
+    both = [(trial, trial.literal) for trial in trials if trial.literal]
+    proven = sum(trial.gap <= case.gap * (1 + 1e-6) for trial in trials)
+    return [
+        str(len(trials)),
+        str(proven),
+        f"{max(trial.gap for trial in trials):.2%}",
+        spread([trial.full.seconds for trial in trials]),
+        f"{median(soon):.0%}-{min(soon):.0%}",
+        f"{max(trial.soon.seconds for trial in trials):.1f}",
+        f"{median(literal.seconds for _, literal in both):.1f}" if both else "-",
+        f"{median(trial.share(literal) for trial, literal in both):.0%}" if both else "-",
+        f"{median(literal.seconds / trial.full.seconds for trial, literal in both):.0f}" if both else "-",
+    ]
+
+
+def spread(seconds: Sequence[float]) -> str:
+    """Median and longest of some times, in seconds."""
+    return f"{median(seconds):.2f}-{max(seconds):.2f}"

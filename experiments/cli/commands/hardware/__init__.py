@@ -1,1 +1,0 @@
-"""The subcommands of `inakit hardware`, a file each."""

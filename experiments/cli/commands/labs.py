@@ -1,0 +1,212 @@
+"""`inakit labs list`: the labs of the course.
+
+`inakit labs export`: what students get.
+
+`inakit labs class`: a whole class graded.
+
+`inakit labs throughput`: a program of lab 3 over the size of its pool.
+
+`inakit labs leaderboard`: the planners of lab 6, ranked.
+
+`inakit labs fabric`: the fabric of a student in lab 7.
+
+`inakit labs compile`: a lab's solutions and wrong solutions as compiled programs.
+
+`inakit labs mutants`: whether the grader finds what is wrong with a lab's wrong solutions.
+
+`inakit grade`: points for a submission of a lab, and for what failed the packets that show it.
+
+`inakit p4c`: compile a P4 program by whichever p4c there is.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from inakit.experiments.labs.compiler.p4c import compile_p4, needed_compiler
+from inakit.experiments.labs.emulated.grading import check_emulation, with_emulation
+from inakit.experiments.labs.export import export_labs
+from inakit.experiments.labs.grading.grade import Request
+from inakit.experiments.labs.grading.grade import grade as graded
+from inakit.experiments.labs.grading.item import Grade
+from inakit.experiments.labs.grading.submission import read_submission
+from inakit.experiments.labs.measure.own_fabric import write_own_fabric
+from inakit.experiments.labs.plan.leaderboard import Entry, board_of, ranked
+from inakit.experiments.labs.plan.leaderboard import leaderboard as measured
+from inakit.experiments.labs.pool.curve import curve_lines
+from inakit.experiments.labs.pool.star import Star
+from inakit.experiments.labs.registry import COURSE, LABS, find_lab, lab_named, teacher_folder
+from inakit.experiments.labs.report.classes import ClassRequest
+from inakit.experiments.labs.report.classes import grade_class as graded_class
+from inakit.experiments.labs.report.formats import FORMATS
+from inakit.experiments.labs.teacher.trial import compile_all, trials_of
+from inakit.experiments.sweeps.trial import tried
+from inakit.topo.errors import InputError, writing
+from inakit.topo.files.quantities import parse_duration, parse_rate
+
+
+def list_labs() -> None:
+    """The labs, what students write, hours and points."""
+    for lab in LABS.values():
+        points = sum(item.points for item in lab.items)
+        print(f"{lab.name:10} {lab.title:40} {lab.hours:>8} hours  {points} points  {', '.join(lab.files)}")
+
+
+def export(
+    folder: Annotated[Path, typer.Argument(help="a folder for what students get; labs that it has already stay")],
+    labs: Annotated[list[str] | None, typer.Option("--lab", help="only this lab (several times: these)")] = None,
+) -> None:
+    """Write what students get: tasks, figures, skeletons and the tests that they see; no solutions."""
+    for path in export_labs(folder, labs or ()):
+        print(f"wrote {path}")
+
+
+def grade_class(
+    lab: Annotated[Path, typer.Argument(help="the folder of a lab, such as labs/2-sum")],
+    folder: Annotated[Path, typer.Argument(help="a folder with a submission, a folder or file, for each student")],
+    seed: Annotated[str, typer.Option(help="what the tests are drawn from: any text")] = "0",
+    per_student: Annotated[bool, typer.Option("--per-student", help="other tests for each student")] = False,
+    table: Annotated[Path, typer.Option(help="one line for each student")] = Path("grades.csv"),
+    reports: Annotated[Path | None, typer.Option(help="a folder for each student's report, as text and JSON")] = None,
+    jobs: Annotated[int, typer.Option(min=0, help="how many at a time; 0: one for each processor")] = 0,
+) -> None:
+    """Grade a whole class, several at a time, into one table."""
+    for line in graded_class(ClassRequest(find_lab(lab), lab, folder, seed, per_student, table, reports, jobs)):
+        print(line, flush=True)
+
+
+def throughput(
+    program: Annotated[Path, typer.Argument(help="a compiled program of lab 3, such as pool.json")],
+    slots: Annotated[list[int] | None, typer.Option(help="a size of the pool (several times: these); 1 to 64")] = None,
+    workers: Annotated[int, typer.Option(help="1 to 8")] = 4,
+    rate: Annotated[str, typer.Option(help="of each link, in bit/s, such as 100M")] = "100M",
+    delay: Annotated[str, typer.Option(help="of each link in each direction, such as 25us")] = "25us",
+) -> None:
+    """Measure the throughput of a program over the size of its pool, in virtual time (lab 3)."""
+    star = Star(workers, parse_rate(rate), parse_duration(delay))
+    for line in curve_lines(program, star, slots or (1, 2, 4, 8, 16, 32, 64)):
+        print(line, flush=True)
+
+
+def leaderboard(
+    folder: Annotated[Path, typer.Argument(help="a folder with a submission of lab 6 for each student")],
+    seed: Annotated[str, typer.Option(help="what the networks are drawn from: any text")] = "0",
+    table: Annotated[Path, typer.Option(help="one line for each student, the best first")] = Path("leaderboard.csv"),
+) -> None:
+    """Rank the planners of lab 6 on larger networks: the mean part of a bound that no plan exceeds."""
+
+    def show(entries: list[Entry]) -> None:
+        for rank, entry in ranked(entries):
+            print(f"{rank:3} {entry.student:24} {entry.mean:6.1%}  {entry.problem}".rstrip())
+        with writing(table):
+            table.write_text(board_of(entries))
+        print(f"wrote {table}")
+
+    measured(folder, seed, Console(), show)
+
+
+def fabric(
+    student: Annotated[str, typer.Argument(help="your name, as it is in answers.yml")],
+    folder: Annotated[Path, typer.Argument(help="the folder of lab 7")] = Path(),
+) -> None:
+    """Write fabric.yml, the fabric of a student in lab 7: every name has another one."""
+    print(f"wrote {write_own_fabric(student, folder)}")
+
+
+def compile_lab(lab: Annotated[str, typer.Argument(help="a lab, such as 2-sum")]) -> None:
+    """Compile a lab's solutions and wrong solutions, for machines without p4c."""
+    print(f"{compile_all(teacher_folder(lab_named(lab).name))} programs")
+
+
+CAUGHT_NOT = 1
+
+
+def mutants(
+    lab: Annotated[str, typer.Argument(help="a lab, such as 2-sum")],
+    seed: Annotated[str, typer.Option(help="what the tests are drawn from")] = "0",
+) -> None:
+    """Grade a lab's solutions, and its wrong solutions: each has to lose its item and no other (exit code 1 if not)."""
+    failed = 0
+    known = lab_named(lab)
+    for name, trial in trials_of(known, COURSE, teacher_folder(known.name), seed):
+        found, error = tried(trial)
+        good = found is not None and found.as_expected
+        failed += not good
+        lost, cause = (", ".join(found.lost) or "-", found.cause) if found else ("?", f"not graded: {error}")
+        print(f"{'ok ' if good else 'BAD'} {name:40} loses {lost:12} {cause[:100]}", flush=True)
+    raise typer.Exit(CAUGHT_NOT if failed else 0)
+
+
+STDOUT = Path("-")
+MISSED = 1
+
+LabFolder = Annotated[Path, typer.Argument(help="the folder of a lab, such as labs/2-sum")]
+Handed = Annotated[Path, typer.Argument(help="what a student hands in: a folder, or a file")]
+LabSeed = Annotated[str, typer.Option(help="what the tests are drawn from: any text; keep yours from students")]
+Target = Annotated[
+    str,
+    typer.Option(help="what runs P4: sandbox; or, for programs that you trust, fast, virtual, kernel, bmv2"),
+]
+Emulate = Annotated[str | None, typer.Option(help="run it in Mininet, too, on fast or bmv2 (as root; labs 2 to 5)")]
+
+
+def grade(
+    lab: LabFolder,
+    submission: Handed,
+    seed: LabSeed = "0",
+    target: Target = "sandbox",
+    emulate: Emulate = None,
+    json: Annotated[Path | None, typer.Option(help="write all as JSON to this file (-: the terminal)")] = None,
+    gradescope: Annotated[Path | None, typer.Option(help="write Gradescope's results.json")] = None,
+    classroom: Annotated[Path | None, typer.Option(help="write what GitHub Classroom's reporter takes")] = None,
+    junit: Annotated[Path | None, typer.Option(help="write JUnit's XML")] = None,
+) -> None:
+    """Grade a submission of a lab: points for each item, and why some are missing (exit code 1 unless all are there).
+
+    What students hand in runs in a sandbox, without root and without a network; the same seed gives the same result.
+    """
+    found = grade_of(Request(find_lab(lab), lab, submission, seed, target), emulate)
+    wanted = {"json": json, "gradescope": gradescope, "classroom": classroom, "junit": junit}
+    for name, path in wanted.items():
+        if path is not None and path != STDOUT:
+            with writing(path):
+                path.write_text(FORMATS[name](found))
+    shown = next((name for name, path in wanted.items() if path == STDOUT), "text")
+    print(FORMATS[shown](found), end="")
+    raise typer.Exit(0 if found.complete else MISSED)
+
+
+def grade_of(request: Request, emulate: str | None) -> Grade:
+    """The grade, with the run in Mininet if switches of a target are to be emulated."""
+    if emulate is None:
+        return graded(request)
+    check_emulation(request.lab.name, emulate)
+    return with_emulation(request, graded(request), emulate)
+
+
+FAILED = 1
+
+
+def p4c(
+    source: Annotated[Path, typer.Argument(help="a P4 program")],
+    output: Annotated[Path | None, typer.Option("--out", "-o", help="the compiled program; default: beside it")] = None,
+) -> None:
+    """Compile a P4 program to BMv2 JSON, by the p4c that is installed, of Docker, or of the virtual machine.
+
+    Exit code 1: the program has errors, which are shown with their lines.
+    """
+    folder = read_submission(source if source.suffix != ".p4" or not source.exists() else source.parent)
+    compiler = needed_compiler()
+    try:
+        text = compile_p4(folder.sources, source.name, compiler)
+    except InputError as error:
+        print(error)
+        raise typer.Exit(FAILED) from None
+    path = output or source.with_suffix(".json")
+    with writing(path):
+        path.write_text(text)
+    print(f"wrote {path} ({compiler})")

@@ -1,1 +1,0 @@
-"""The subcommands of `inakit labs`, a file each."""

@@ -1,0 +1,76 @@
+"""`inakit top`: rates of links and switches, drops and processors of a running network.
+
+`inakit dump`: what a switch of a running network holds now.
+
+`inakit capture`: what arrives and leaves at a port of a running switch.
+
+`inakit dissector`: the packet format for Wireshark.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from inakit.experiments.cli.options import Network, SwitchName
+from inakit.experiments.inspect.capture import Limit, capture_to
+from inakit.experiments.inspect.dump import dump as show
+from inakit.experiments.inspect.top import top as watch
+from inakit.experiments.run.console import Screen
+from inakit.topo.live.ledger import find_network
+from inakit.traffic.wire.dissector import dissector as source
+
+Interval = Annotated[float, typer.Option(help="seconds between two looks")]
+Once = Annotated[bool, typer.Option("--once", help="print one interval and end")]
+
+
+def top(interval: Interval = 1.0, once: Once = False, run: Network = None) -> None:
+    """Watch a running network: rates of links and switches, drops, processors; the busiest first."""
+    watch(Screen(), run, interval, once=once)
+
+
+Table = Annotated[str | None, typer.Option(help="only this table, such as aggregation")]
+Register = Annotated[str | None, typer.Option(help="only this register, such as slot_bitmap")]
+Counter = Annotated[str | None, typer.Option(help="only this counter, such as events")]
+Json = Annotated[bool, typer.Option("--json", help="all of it, for programs")]
+
+
+def dump(
+    switch: SwitchName,
+    table: Table = None,
+    register: Register = None,
+    counter: Counter = None,
+    json: Json = False,
+    run: Network = None,
+) -> None:
+    """Show the tables, registers and counters of a switch while it works."""
+    asked = {"table": table, "register": register, "counter": counter}
+    show(Screen(), find_network(run), switch, asked, as_json=json)
+
+
+Port = Annotated[int, typer.Argument(help="the number of one of its ports")]
+Output = Annotated[Path | None, typer.Option(help="a .pcap file")]
+Print = Annotated[bool, typer.Option("--print", help="a line for each packet, by scapy's layers of the packet format")]
+Seconds = Annotated[float | None, typer.Option(help="end after so many seconds")]
+Packets = Annotated[int | None, typer.Option(help="end after so many packets")]
+
+
+def capture(
+    switch: SwitchName,
+    port: Port,
+    output: Output = None,
+    print_packets: Print = False,
+    seconds: Seconds = None,
+    packets: Packets = None,
+    run: Network = None,
+) -> None:
+    """Capture what arrives and leaves at a port of a switch, until Ctrl-C or the end of the network."""
+    limit = Limit(seconds, packets)
+    capture_to(Screen(), find_network(run), (switch, port), output, limit, decode=print_packets)
+
+
+def dissector() -> None:
+    """Print a dissector of the packet format, for Wireshark's plugin folder."""
+    print(source(), end="")

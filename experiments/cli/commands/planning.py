@@ -1,0 +1,313 @@
+"""`inakit plan`: plan without running, show the expected figures, write the table entries, or compare planners.
+
+`inakit check`: check a plan against a fabric and jobs.
+
+`inakit topo`: draw a fabric, and save it as YAML.
+
+`inakit jobs`: write a file of jobs that a user can start from.
+
+`inakit design`: ATRO's network for a cluster, as files that the other commands read, and as a picture.
+
+`inakit design`: design the network that gives a cluster of optical links the highest rate (ATRO).
+
+`inakit place`: place a queue of jobs on a fabric, by one policy or by several in comparison.
+
+`inakit planners`: the planners and schedulers by name; `inakit planners new`: a planner to begin with.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from inakit.experiments.cli.options import (
+    FabricOptions,
+    Gradient,
+    GradientOptions,
+    Headroom,
+    Iterations,
+    JobsOptions,
+    PlanMode,
+    Program,
+    Scale,
+    Seed,
+    ShapeOptions,
+    SizedJobsOptions,
+    one_planner,
+    some_planners,
+    split_names,
+)
+from inakit.experiments.run.chip_costs import print_chip_costs
+from inakit.experiments.run.console import Screen, working
+from inakit.experiments.run.placement import place_and_print
+from inakit.experiments.run.planning import (
+    check_files,
+    draw_fabric,
+    plan_to_run,
+    print_comparison,
+    print_headroom,
+    print_plan,
+    write_plan,
+)
+from inakit.experiments.run.scenario import DEFAULT_GRADIENT_BYTES, build_problem, jobs_text, parse_scale, write_jobs
+from inakit.planner.core.method import AFTERWARDS, Design, Method, Options, own_options
+from inakit.planner.core.problem import Job
+from inakit.planner.install.program import DataPlaneProgram, find_program
+from inakit.planner.methods.atro.atro import design as designed_network
+from inakit.planner.methods.atro.cluster import Cluster, most_workers_bound
+from inakit.planner.new_planner import write_package, write_planner
+from inakit.planner.placement.policies import InaOptions
+from inakit.planner.prepared import Prepared, prepare
+from inakit.planner.registry import KIT, METHODS, OWN, SCHEDULERS, by_name, find_method
+from inakit.topo.errors import InputError
+from inakit.topo.extras import lacking_import
+from inakit.topo.files.quantities import parse_duration, parse_rate
+from inakit.traffic.wire.packet_format import FRAGMENT
+
+Planner = Annotated[
+    str,
+    typer.Option(
+        help="by name, or a file such as ./mine.py; several, comma between, are compared", autocompletion=some_planners
+    ),
+]
+Output = Annotated[
+    Path | None, typer.Option(help="folder for plan.json and the table entries; one in it for each of several")
+]
+
+
+def plan(
+    fabric: FabricOptions,
+    job: SizedJobsOptions,
+    planner: Planner = "aro",
+    mode: PlanMode = "reliable",
+    headroom: Headroom = AFTERWARDS,
+    seed: Seed = 0,
+    output: Output = None,
+    program: Program = "ina",
+) -> None:
+    """Plan without running: what the method decides, what to expect, and the table entries; or compare planners."""
+    problem = build_problem(fabric.choice(seed), job.sized(seed, 1))
+    planners = by_name(split_names(planner) or (planner,))
+    for each in planners.values():
+        find_method(each)
+    plans = {name: plan_to_run(problem, each, seed, mode, headroom) for name, each in planners.items()}
+    if len(plans) == 1:
+        print_plan(Screen(), *plans.values())
+    else:
+        print_comparison(Screen(), plans)
+    print_chip_costs(Screen(), plans, planners, seed=seed, headroom=headroom)
+    if output is not None:
+        for name, made in plans.items():
+            write(output if len(plans) == 1 else output / name, made, name, find_program(program))
+
+
+def write(folder: Path, made: Prepared, name: str, program: DataPlaneProgram) -> None:
+    """Write a planner's plan with its entries and all that hardware takes, and print what could not be written."""
+    write_plan(folder, made.fitted(program))
+    try:
+        from inakit.experiments.hardware.handover import write_handover  # noqa: PLC0415, needs an extra's packages
+    except ImportError as error:
+        if (told := lacking_import(error, "what hardware takes of a plan")) is None:
+            raise
+        Screen().print(f"{name}: {told}", highlight=False, markup=False, soft_wrap=True)
+        return
+    for line in write_handover(folder, made.problem, made.plan, program=program):
+        Screen().print(f"{name}: {line}", highlight=False, markup=False, soft_wrap=True)
+
+
+PlanFile = Annotated[Path, typer.Argument(help="a plan.json")]
+FabricFile = Annotated[Path, typer.Argument(help="the fabric it is for: .yml or .graphml")]
+JobsFile = Annotated[Path, typer.Argument(help="the jobs it is for: .yml")]
+
+
+def check(plan: PlanFile, fabric: FabricFile, jobs: JobsFile) -> None:
+    """Check a plan against a fabric and jobs: every rule, with code that no planner shares."""
+    check_files(plan, fabric, jobs)
+    Screen().print(f"{plan}: valid", style="green", highlight=False)
+
+
+DrawnPlanner = Annotated[
+    str | None, typer.Option(help="draw this planner's trees and link loads too", autocompletion=one_planner)
+]
+PictureName = Annotated[Path, typer.Option(help="name of the files; .png, .svg and .yml are added")]
+FABRIC = Path("fabric")
+
+
+def topo(
+    fabric: FabricOptions,
+    job: JobsOptions,
+    planner: DrawnPlanner = None,
+    mode: PlanMode = "reliable",
+    seed: Seed = 0,
+    output: PictureName = FABRIC,
+) -> None:
+    """Draw a fabric as PNG and SVG and, given a planner, its trees and link loads; save it as YAML."""
+    choice = fabric.choice(seed)
+    made = None
+    if planner is not None:
+        made = plan_to_run(build_problem(choice, job.choice(seed)), planner, seed, mode)
+        print_headroom(Screen(), planner, made)
+    for path in draw_fabric(choice.build(), made, output):
+        Screen().print(f"wrote {path}", highlight=False)
+
+
+JobsFileToWrite = Annotated[Path | None, typer.Option(help="a new .yml file; printed without it")]
+
+
+def jobs(
+    fabric: ShapeOptions,
+    job: GradientOptions,
+    iterations: Iterations = 3,
+    seed: Seed = 0,
+    output: JobsFileToWrite = None,
+) -> None:
+    """Write a file of jobs to begin with: the single job that is run without --jobs, every key explained."""
+    problem = build_problem(fabric.choice(seed), job.sized(seed, iterations))
+    if output is None:
+        print(jobs_text(problem, fabric.topo), end="")
+        return
+    write_jobs(problem, fabric.topo, output)
+    Screen().print(f"wrote {output}", highlight=False)
+
+
+def run_design(cluster: Cluster, job: Job, options: Options, output: Path | None, console: Console) -> Design:
+    """Find the network, print what it is worth, and write it to the folder `output`."""
+    with working(console, "designing the network"):
+        designed = designed_network(cluster, FRAGMENT, options, job)
+    run = prepare(designed.problem, designed.plan)
+    print_plan(console, run)
+    console.print(why(cluster, designed), highlight=False)
+    spare = cluster.aggregators + cluster.common - len(designed.fabric.switches)
+    console.print(f"{len(designed.fabric.switches)} switches in use, {spare} spare", highlight=False)
+    if output is not None:
+        write_plan(output, run)
+        draw_fabric(designed.fabric, run, output / "fabric")
+        console.print(f"run it: inakit emulate --topo {output}/fabric.yml --jobs {output}/jobs.yml --planners aro")
+    return designed
+
+
+def why(cluster: Cluster, designed: Design) -> str:
+    """The reason why the rate is not higher, in words."""
+    flows = round(cluster.capacity_bps / designed.rate_bps)
+    if flows == 1:
+        return "no rate is higher: it is that of a worker's link"
+    rate, most = cluster.capacity_bps / (flows - 1), most_workers_bound(cluster, flows - 1)
+    proof = "" if most >= cluster.workers else f": such links carry {most:.0f} workers at most"
+    return f"{flows} flows share a link; the next higher rate is {rate / 1e6:.3f} Mbit/s{proof}"
+
+
+Aggregators = Annotated[int, typer.Option(help="switches that aggregate")]
+Common = Annotated[int, typer.Option(help="switches that do not")]
+Ports = Annotated[int, typer.Option(help="ports of every switch")]
+Workers = Annotated[int, typer.Option(help="workers, beside the one parameter server")]
+Capacity = Annotated[str, typer.Option(help="capacity of every link")]
+Layers = Annotated[int, typer.Option(help="the most switches on a way to the parameter server")]
+TimeLimit = Annotated[float, typer.Option(help="seconds for the solver, where only a solver can decide")]
+DesignFolder = Annotated[Path | None, typer.Option(help="folder for fabric, jobs, plan, entries, picture")]
+
+
+def design(
+    aggregators: Aggregators = 4,
+    common: Common = 16,
+    ports: Ports = 24,
+    workers: Workers = 89,
+    capacity: Capacity = "100G",
+    layers: Layers = 5,
+    scale: Scale = "1",
+    gradient_bytes: Gradient = None,
+    iterations: Iterations = 3,
+    time_limit_s: TimeLimit = 60.0,
+    output: DesignFolder = None,
+) -> None:
+    """Design a network: topology and routes with the highest rate for a cluster of optical links (ATRO)."""
+    cluster = Cluster(aggregators, common, ports, workers, parse_rate(capacity) * parse_scale(scale), layers)
+    job = Job(1, (), (), gradient_bytes or DEFAULT_GRADIENT_BYTES, iterations=iterations)
+    run_design(cluster, job, Options(time_limit_s=time_limit_s), output, Screen())
+
+
+Queue = Annotated[Path, typer.Option(help="a YAML file of queued jobs, whose workers and servers are numbers")]
+By = Annotated[str, typer.Option(help="netpack, mina, first; several, comma between, are compared")]
+Quota = Annotated[int, typer.Option(help="jobs that a switch serves at once where INA is exclusive (mina, first)")]
+RoundTrip = Annotated[str, typer.Option(help="how long a slot is held where INA is statistical (netpack)")]
+At = Annotated[str | None, typer.Option(help="the time whose running jobs are written; default: when most run")]
+PlacementFolder = Annotated[
+    Path | None,
+    typer.Option(help="folder for placement.csv and jobs.yml, which planners take; one for each of several"),
+]
+
+
+def place(
+    fabric: FabricOptions,
+    queue: Queue,
+    by: By = "netpack",
+    quota: Quota = 1,
+    round_trip: RoundTrip = "1ms",
+    at: At = None,
+    seed: Seed = 0,
+    output: PlacementFolder = None,
+) -> None:
+    """Place a queue of jobs that come and go: hosts for each, who has INA when, and completion times to expect."""
+    options = InaOptions(quota, parse_duration(round_trip))
+    moment = None if at is None else parse_duration(at)
+    place_and_print(Screen(), fabric.choice(seed), queue, split_names(by) or (by,), options, moment, output)
+
+
+Load = Annotated[
+    bool, typer.Option("--load", help="run the code of all: what their options are, and which cannot be used, and why")
+]
+
+
+def list_planners(load: Load = False) -> None:
+    """List the planners, and the schedulers of optical circuits."""
+    for name, line in KIT.items():
+        print(f"{name:16} {line.summary}{options_of(METHODS[name]) if load else ''}")
+    if OWN:
+        print("\nplanners of your own, which take part in every comparison:")
+    for name in OWN:
+        print(f"{name:16} {own_line(name, load=load)}")
+    print("\nschedulers of optical circuits (P4INC-AOI), for `inakit reproduce p4inc-aoi`:")
+    for name, line in SCHEDULERS.items():
+        print(f"{name:16} {line.summary}")
+    print("\n`inakit design` chooses the network itself, for a cluster of optical links (ATRO).")
+    if not load:
+        print("`inakit planners --load` shows options too, and whether planners of your own can be used.")
+    print("`inakit planners new mine.py` writes a planner of your own, for `--planner ./mine.py`.")
+
+
+def own_line(name: str, *, load: bool) -> str:
+    """What is said of a planner of one's own: where it comes from, and with its code run the summary or the error."""
+    own = OWN[name]
+    if not load and not own.clash:
+        return own.where
+    try:
+        return f"{own.method.summary}{options_of(own.method)} ({own.where})"
+    except InputError as error:
+        return f"CANNOT BE USED: {error}"
+
+
+def options_of(method: Method[Any]) -> str:
+    """The options that may follow a planner's name, as in `soar:switches=8`, with what they are otherwise."""
+    known = [f"{key}={getattr(method.options(), key)}" for key in own_options(method)]
+    return f" [:{', :'.join(known)}]" if known else ""
+
+
+def new(
+    file: Annotated[Path, typer.Argument(help="a new .py file")] = Path("mine.py"),
+    package: Annotated[
+        Path | None, typer.Option(help="a folder such as ina-mine: a package with pyproject.toml and a test instead")
+    ] = None,
+) -> None:
+    """Write a planner of your own to begin with: a file, or a package of its own."""
+    if package is not None:
+        name = write_package(package, KIT)
+        print(f"wrote {package}: install it with `pip install --editable {package}`, and try it:")
+        print(f"inakit plan --topo fattree --planner {name},aro")
+        return
+    write_planner(file, KIT)
+    path = file if file.parent != Path() else f"./{file}"
+    print(f"wrote {file}; try it:")
+    print(f"inakit plan --topo fattree --planner {path},aro")
+    print(f"inakit emulate --topo fattree --switch virtual --planners {path},aro")

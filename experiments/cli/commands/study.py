@@ -1,0 +1,57 @@
+"""`inakit study new`: a study file to begin with.
+
+`inakit study run`: the runs of a study that are not kept yet.
+
+`inakit study show`: the summaries and figures of a study.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from inakit.experiments.cli.options import RESULTS, Results, split_names
+from inakit.experiments.run.console import Screen
+from inakit.experiments.study.commands import run_file, show_file
+from inakit.experiments.study.setting import write_starter
+
+
+def new(file: Annotated[Path, typer.Argument(help="a new .yml file")] = Path("study.yml")) -> None:
+    """Write a study file to begin with, every key explained."""
+    write_starter(file)
+    Screen().print(f"wrote {file}; run it: inakit study run {file}", highlight=False, soft_wrap=True)
+
+
+On = Annotated[
+    str, typer.Option(help="loky: processes of this machine; dask:tcp://HOST:8786; submitit:slurm,timeout_min=60")
+]
+Processes = Annotated[int | None, typer.Option(min=1, help="runs at once; default: one for each processor")]
+Again = Annotated[
+    str, typer.Option(help="what is to be run again although it is kept: failed, all, or the first letters of runs")
+]
+
+INCOMPLETE = 1
+
+
+def run(
+    file: Annotated[Path, typer.Argument(help="a study file, which `inakit study new` writes")],
+    on: On = "loky",
+    processes: Processes = None,
+    again: Again = "",
+    results: Results = RESULTS,
+) -> None:
+    """Run what is not kept yet, and write the table. Exit code 1 where a run failed or is not VALID."""
+    raise typer.Exit(0 if run_file(file, on, processes, again, results, Screen()) else INCOMPLETE)
+
+
+def show(
+    file: Annotated[Path, typer.Argument(help="a study file, which `inakit study new` writes")],
+    by: Annotated[str, typer.Option(help="keys that make a group, comma between; default: those of the file")] = "",
+    of: Annotated[str, typer.Option(help="figures, comma between; default: those of the file")] = "",
+    against: Annotated[str, typer.Option(help="the planner with which others are compared; default: the first")] = "",
+    results: Results = RESULTS,
+) -> None:
+    """Print mean, median, 95 % interval and paired differences; write them as CSV and LaTeX, and the figures as PDF."""
+    show_file(file, split_names(by), split_names(of), against, results, Screen())

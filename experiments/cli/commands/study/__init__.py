@@ -1,1 +1,0 @@
-"""The subcommands of `inakit study`, a file each."""

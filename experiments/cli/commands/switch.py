@@ -1,0 +1,221 @@
+"""What several subcommands of `inakit switch` have: arguments, an exit code, and where they say what is no result.
+
+`inakit switch stf`: a test in p4c's Simple Test Framework format.
+
+`inakit switch compare`: random packets for two targets.
+
+`inakit switch ptf`: PTF's tests.
+
+`inakit switch replay`: packets of pcap files, given to a switch.
+
+`inakit switch network`: a course's network of hosts and P4 switches.
+
+`inakit shim`: the kit's switches under BMv2's names.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import Progress
+
+from inakit.experiments.run.console import Screen
+from inakit.switch.networks.course_files import read_network
+from inakit.switch.networks.running_network import Doors, RunningNetwork, check_mininet
+from inakit.switch.server.shim import make_shim
+from inakit.switch.standalone.pcaps import IN_REAL_TIME, parse_pcap
+from inakit.switch.standalone.pcaps import replay as replayed_by
+from inakit.switch.stf.play import StfVerdict, play
+from inakit.switch.stf.script import read_script
+from inakit.switch.testing.ptf.launch import run_ptf
+from inakit.switch.testing.ptf.platform import PtfOptions
+from inakit.switch.testing.target_comparison import WAYS_OUT, Comparison, Outcome
+from inakit.switch.testing.target_comparison import compare as compared
+from inakit.topo.errors import InputError
+
+Program = Annotated[Path, typer.Argument(help="a P4 program as BMv2 JSON, which p4c-bm2-ss writes")]
+Target = Annotated[str, typer.Option(help="fast (in this process, without root), kernel or bmv2 (both need root)")]
+
+FAILED = 1
+
+
+def say(line: str) -> None:
+    """Print a line that is no result."""
+    print(line, file=sys.stderr)
+
+
+UNSUPPORTED = 3
+
+
+def stf(
+    program: Program,
+    test: Annotated[Path, typer.Argument(help="a test in p4c's Simple Test Framework format")],
+    target: Target = "fast",
+    trace: Annotated[
+        bool, typer.Option("--trace", help="tell what happens to each packet: states, keys, hits, actions, fields")
+    ] = False,
+) -> None:
+    """Play a test: PASS (exit code 0), FAIL with the differences (1), or UNSUPPORTED with the reason (3)."""
+    if trace and target != "fast":
+        raise InputError(f"--trace with --target {target}: only the embedded switch in this process keeps a trace")
+    result = play(program, read_script(test), "traced" if trace else target)
+    console = Screen(soft_wrap=True, highlight=False, markup=False)
+    for line in (*result.shown, *result.reasons):
+        console.print(line)
+    console.print(result.verdict, style="green" if result.verdict is StfVerdict.PASS else "red")
+    raise typer.Exit({StfVerdict.PASS: 0, StfVerdict.FAIL: FAILED, StfVerdict.UNSUPPORTED: UNSUPPORTED}[result.verdict])
+
+
+UNDECIDED = 4
+
+
+def compare(
+    program: Program,
+    targets: Annotated[str, typer.Option(help="two of fast, interpreted, kernel and bmv2")] = "fast,bmv2",
+    packets: Annotated[int, typer.Option(min=1, help="how many")] = 1000,
+    commands: Annotated[
+        Path | None,
+        typer.Option(
+            help="a file of simple_switch_CLI's commands, or a s1-runtime.json; without it, entries are random"
+        ),
+    ] = None,
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(help="HEADER.FIELD=MOST or ACTION.PARAMETER=MOST, for indices of registers or counters"),
+    ] = None,
+    headers: Annotated[
+        str, typer.Option("--with", help="headers that every packet has, if the program reads them unchecked: tcp,ipv4")
+    ] = "",
+    seed: Annotated[int, typer.Option(help="decides packets and entries")] = 0,
+) -> None:
+    """Give random packets that the program's parser knows to two targets: do they send the same?
+
+    Exit code 1: DIFFERENT; 4: undecided, for packets were LOST, or one target is UNSTEADY (clocks, random numbers).
+    """
+    names = tuple(name.strip() for name in targets.split(","))
+    if len(names) != 2:
+        raise InputError(f"--targets {targets}: expected two, such as fast,bmv2")
+    shown = Screen(stderr=True)
+    with Progress(console=shown, transient=True, disable=not shown.is_terminal) as progress:
+        task = progress.add_task("packets", total=packets)
+        limits = dict(map(parse_limit, limit or ()))
+        needed = [name for name in headers.split(",") if name]
+        found = compared(
+            program, names, packets, seed, commands, limits, needed, lambda n: progress.update(task, completed=n), say
+        )
+    show(found)
+
+
+def show(found: Comparison) -> None:
+    """Print the outcome of a comparison; leave with an exit code unless it is `identical`."""
+    console = Screen(highlight=False, markup=False, soft_wrap=True)
+    if found.outcome is Outcome.IDENTICAL:
+        console.print(f"identical: {found.packets:,} packets in, {found.left:,} out, all registers", style="green")
+        return
+    console.print(f"{found.outcome} after {found.packets:,} packets: {found.difference}", style="red")
+    if found.outcome in WAYS_OUT:
+        console.print(WAYS_OUT[found.outcome])
+    raise typer.Exit(FAILED if found.outcome is Outcome.DIFFERENT else UNDECIDED)
+
+
+def parse_limit(text: str) -> tuple[str, int]:
+    """The field's name and its largest value in a text `HEADER.FIELD=MOST`. Raises `InputError`."""
+    name, _, most = text.partition("=")
+    if not most.isdecimal():
+        raise InputError(f"--limit {text}: expected HEADER.FIELD=MOST, such as --limit ina.slot=511")
+    return name, int(most)
+
+
+def ptf(
+    tests: Annotated[Path, typer.Argument(help="a folder of PTF's tests")],
+    more: Annotated[
+        list[str] | None, typer.Argument(help="arguments of PTF itself: names of tests, -t PARAMETERS")
+    ] = None,
+    program: Annotated[Path | None, typer.Option(help="a P4 program as BMv2 JSON, if no test loads one")] = None,
+    commands: Annotated[
+        Path | None, typer.Option(help="a file of simple_switch_CLI's commands, or a s1-runtime.json, for the start")
+    ] = None,
+    ports: Annotated[int, typer.Option(min=1, help="how many, counted from 0")] = 8,
+    cpu_port: Annotated[int | None, typer.Option(help="the port of packets from and to controllers")] = None,
+    grpc: Annotated[str | None, typer.Option(help="ADDRESS:PORT of P4Runtime, for tests that use it")] = None,
+    thrift_port: Annotated[int | None, typer.Option(help="of simple_switch's Thrift, for tests that use it")] = None,
+    kernel: Annotated[bool, typer.Option("--kernel", help="run the program in the kernel; needs root")] = False,
+) -> None:
+    """Run PTF's tests against a switch in PTF's own process, or in the kernel, without veths (exit code: PTF's)."""
+    program_file, commands_file = (None if path is None else str(path.resolve()) for path in (program, commands))
+    options = PtfOptions(program_file, commands_file, tuple(range(ports)), cpu_port, grpc, thrift_port, kernel)
+    raise typer.Exit(run_ptf(tests, options, more or ()))
+
+
+def replay(
+    program: Program,
+    given: Annotated[list[str], typer.Option("--in", help="PORT:FILE.pcap, as often as there are ports")],
+    output: Annotated[Path, typer.Option("--out", help="a new folder, for port0.pcap, port1.pcap, ...")],
+    commands: Annotated[
+        Path | None, typer.Option(help="a file of simple_switch_CLI's commands, or a s1-runtime.json")
+    ] = None,
+    target: Target = "fast",
+) -> None:
+    """Give a switch the packets of pcap files, in the order of their times; keep what leaves each port."""
+    pcaps = dict(map(parse_pcap, given))
+    if len(pcaps) < len(given):
+        raise InputError(f"--in {' --in '.join(given)}: one file per port; join those of one port with mergecap")
+    if target in IN_REAL_TIME:
+        say(f"--target {target} has the machine's time: for the program, packets come one right after the other")
+    replayed = replayed_by(program, commands, pcaps, output, target, skipped=say)
+    console = Screen(highlight=False)
+    for port in sorted({*replayed.arrived, *replayed.left}):
+        console.print(f"port {port:3}: {replayed.arrived[port]:8,} arrived, {replayed.left[port]:8,} left")
+    console.print(f"wrote {output}", soft_wrap=True)
+
+
+def network(
+    file: Annotated[Path, typer.Argument(help="topology.json of p4lang's tutorials, or p4app.json of p4-utils")],
+    program: Annotated[
+        Path | None, typer.Option(help="what all switches run: BMv2 JSON, or P4 source where p4c is installed")
+    ] = None,
+    thrift: Annotated[bool, typer.Option("--thrift", help="switches take Thrift at ports from 9090 on")] = False,
+    grpc: Annotated[bool, typer.Option("--p4runtime", help="switches take P4Runtime at ports from 9559 on")] = False,
+    run: Annotated[
+        list[str] | None, typer.Option(help="a line for the command line of the network, which then ends")
+    ] = None,
+    pingall: Annotated[
+        bool, typer.Option("--pingall", help="ping between all hosts, and end (exit code 1: lost)")
+    ] = False,
+) -> None:
+    """Start a course's network of hosts and P4 switches, filled as its files say, and open a command line."""
+    check_mininet()
+    plan = read_network(file, program)
+    with RunningNetwork(plan, Doors(thrift, grpc)) as started:
+        for line in (*plan.notes, *started.skipped):
+            say(line)
+        for switch in started.switches:
+            print(f"{switch.name}: {switch.runs}")
+        for script in plan.scripts:
+            say(f"to be run beside the network, in another terminal: {script}")
+        if pingall:
+            raise typer.Exit(FAILED if started.lost() else 0)
+        talk(started, run or ())
+
+
+def talk(started: RunningNetwork, lines: Sequence[str]) -> None:
+    """Give the network's command line these lines, or, without any, open it."""
+    from inakit.switch.networks.network_cli import NetworkCli  # noqa: PLC0415, needs Mininet
+
+    if not lines:
+        NetworkCli(started)
+        return
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as script:
+        script.write("\n".join(lines) + "\n")
+        script.flush()
+        NetworkCli(started, script=script.name)
+
+
+def shim() -> None:
+    """Print a folder with `simple_switch` and `simple_switch_grpc` that are the kit's: PATH=$(inakit shim):$PATH."""
+    print(make_shim())

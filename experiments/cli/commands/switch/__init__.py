@@ -1,1 +1,0 @@
-"""The subcommands of `inakit switch`, a file each."""

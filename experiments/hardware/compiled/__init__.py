@@ -1,1 +1,0 @@
-"""What the compiler of a chip says that a P4 program takes."""

@@ -1,0 +1,360 @@
+"""Single failures of links and switches, and what each leaves of a network and its jobs.
+
+New routes for the jobs that a failure touches, at the rates that they had, beside the jobs that keep their plans.
+
+What the trials of a validation share, in a folder: the network, its jobs, and the plan of every planner.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Container, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from itertools import pairwise
+from math import inf
+from pathlib import Path
+
+from inakit.experiments.hardware.site_file import Withstand
+from inakit.planner.core.check import check
+from inakit.planner.core.evaluate import Prediction, evaluate
+from inakit.planner.core.files import load_jobs, load_plan, save_jobs, save_plan
+from inakit.planner.core.method import Options
+from inakit.planner.core.plan import AggregationTree, Plan, trees_of
+from inakit.planner.core.problem import Job, Problem
+from inakit.planner.core.slots import assign_slots, resource_bps
+from inakit.planner.own_planners import name_of
+from inakit.planner.registry import find_method
+from inakit.planner.replan import SECOND_PHASES, replan
+from inakit.planner.trees.headroom import as_run
+from inakit.topo.errors import InakitError, writing
+from inakit.topo.fabric.fabric import Fabric, Link, Switch
+from inakit.topo.fabric.up_down import Move, hops_to
+from inakit.topo.files.fabric_records import document_of
+from inakit.topo.files.fabrics import load_yaml
+from inakit.traffic.wire.packet_format import FRAGMENT
+
+JobLinks = Mapping[int, frozenset[tuple[str, str]]]
+"""By the number of a job, the links that its part of a plan uses."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A switch that fails, or the link between two nodes."""
+
+    nodes: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The name of the switch, or both ends of the link."""
+        return "-".join(self.nodes)
+
+    @property
+    def kind(self) -> str:
+        """`switch` or `link`."""
+        return "switch" if len(self.nodes) == 1 else "link"
+
+    def takes(self, one: str, other: str) -> bool:
+        """Whether the link between two nodes is gone."""
+        return {one, other} == set(self.nodes) if self.kind == "link" else self.nodes[0] in (one, other)
+
+
+def single_failures(fabric: Fabric, withstand: Withstand) -> list[Failure]:
+    """The failures to withstand: switches, then links, in the order of the fabric or of the file."""
+    links = [(link.a, link.b) for link in fabric.links] if withstand.links is None else withstand.links
+    switches = fabric.switch_by_name if withstand.switches is None else withstand.switches
+    return [*(Failure((name,)) for name in switches), *(Failure(tuple(pair)) for pair in links)]
+
+
+@dataclass(frozen=True)
+class Remains:
+    """What a failure leaves. `problem`: the network with the jobs that can go on, None where none can.
+
+    `lost`: by the number of each other job, why it cannot. `touched`: the jobs that go on and whose plan led packets
+    over what has failed.
+    """
+
+    problem: Problem | None
+    lost: Mapping[int, str]
+    touched: frozenset[int]
+
+
+def after(problem: Problem, used: JobLinks, failure: Failure) -> Remains:
+    """What is left of a problem, whose plan uses these links. Hosts that have no link any more are gone with it."""
+    fabric = without(problem.fabric, failure)
+    touched = {job for job, links in used.items() if any(failure.takes(*link) for link in links)}
+    found = ((job.number, why_lost(problem.fabric, fabric, job, job.number in touched)) for job in problem.jobs)
+    lost = {number: why for number, why in found if why}
+    jobs = tuple(job for job in problem.jobs if job.number not in lost)
+    left = replace(problem, fabric=fabric, jobs=jobs) if jobs else None
+    return Remains(left, lost, frozenset(touched - lost.keys()))
+
+
+def without(fabric: Fabric, failure: Failure) -> Fabric:
+    """The fabric without what has failed, and without hosts that have no link any more."""
+    links = tuple(link for link in fabric.links if not failure.takes(link.a, link.b))
+    return linked(fabric, links, tuple(each for each in fabric.switches if (each.name,) != failure.nodes))
+
+
+def linked(fabric: Fabric, links: tuple[Link, ...], switches: tuple[Switch, ...]) -> Fabric:
+    """The fabric with these links and switches, and the hosts that have a link."""
+    nodes = {node for link in links for node in (link.a, link.b)}
+    return replace(fabric, hosts=tuple(h for h in fabric.hosts if h.name in nodes), switches=switches, links=links)
+
+
+def why_lost(whole: Fabric, fabric: Fabric, job: Job, touched: bool) -> str:
+    """Why a job cannot go on in what is left of a fabric: hosts that are cut off, or have no way; empty if it can.
+
+    A job whose plan is not touched still has the ways of its plan.
+    """
+    absent = [host for host in (*job.workers, *job.servers) if host not in fabric.host_names]
+    if absent:
+        return f"cut off: {', '.join(f'{host} ({whole.tor_of(host)})' for host in absent)}"
+    for server in job.servers if touched else ():
+        hops = hops_to(fabric, server)
+        away = [worker for worker in job.workers if (worker, Move.UP) not in hops]
+        if away:
+            return f"no up-down path to {server} from {', '.join(away)}"
+    return ""
+
+
+def links_of_jobs(plan: Plan) -> JobLinks:
+    """By job, every link that its trees lead packets over: gradients, sums, results, and answers by address.
+
+    Answers by address take links of the trees: `inakit.planner.install.plan_entries` makes their routes of these.
+    """
+    trees = [(shard.job, tree) for shard in plan.shards for tree in shard.trees]
+    trees += [(each.job, tree) for each in plan.collectives for tree in trees_of(each)]
+    found: dict[int, set[tuple[str, str]]] = {}
+    for job, tree in trees:
+        found.setdefault(job, set()).update(tree_links(tree))
+    return {job: frozenset(links) for job, links in found.items()}
+
+
+def tree_links(tree: AggregationTree) -> Iterator[tuple[str, str]]:
+    """The links of a tree's branches, of its results, and of the way to the PS that stands by."""
+    for branch in tree.branches:
+        yield from branch.links
+    yield from tree.result_parents.items()
+    yield from pairwise(tree.fallback)
+
+
+def for_jobs(plan: Plan, numbers: Container[int]) -> Plan:
+    """The part of a plan that is for the jobs with these numbers."""
+    shards = tuple(shard for shard in plan.shards if shard.job in numbers)
+    return replace(plan, shards=shards, collectives=tuple(each for each in plan.collectives if each.job in numbers))
+
+
+ROUNDING = 1e-9
+"""A rate so little below another counts as equal to it."""
+
+Anew = Callable[[Problem, Plan], Plan]
+"""Makes a plan of a problem anew, given the plan that its jobs had."""
+
+
+def plan_beside(problem: Problem, plan: Plan, touched: Collection[int], anew: Anew, mode: str) -> Plan | None:
+    """The plan with new routes for the touched jobs; None where not all jobs keep their rates that way.
+
+    The jobs are planned one after another, each in what the jobs before it leave. The others keep trees and rates;
+    segments of slots may move. `plan` is for the problem's jobs, and may lead touched ones over what is gone.
+    """
+    made = for_jobs(plan, {job.number for job in problem.jobs} - set(touched))
+    try:
+        for job in (job for job in problem.jobs if job.number in touched):
+            made = joined(made, new_routes(problem, job, for_jobs(plan, {job.number}), made, anew))
+        made = with_slots(problem.fabric, made)
+        check(problem, made)
+    except InakitError:
+        return None
+    slower = any(rate_bps(made, job) < rate_bps(plan, job) * (1 - ROUNDING) for job in problem.jobs)
+    return None if slower or as_run(problem, made, mode).factor < 1 else made
+
+
+def new_routes(problem: Problem, job: Job, had: Plan, others: Plan, anew: Anew) -> Plan:
+    """A job's plan in what the plan of others leaves, no faster than the plan that it had. Raises `InakitError`."""
+    numbers = {shard.job for shard in others.shards} | {each.job for each in others.collectives}
+    beside = replace(problem, jobs=tuple(each for each in problem.jobs if each.number in numbers)) if numbers else None
+    used = evaluate(beside, others) if beside else None
+    fabric = what_is_left(problem.fabric, used, least_flow_bps(had)) if used else problem.fabric
+    alone = replace(
+        problem, fabric=fabric if had.collectives else no_faster(fabric, job, rate_bps(had, job)), jobs=(job,)
+    )
+    made = anew(alone, had)
+    return made.with_rates_times(min(1.0, rate_bps(had, job) / rate_bps(made, job)))
+
+
+def no_faster(fabric: Fabric, job: Job, most_bps: float) -> Fabric:
+    """The fabric in which the job's workers send no faster than that: a planner then looks for no higher rate."""
+    workers = set(job.workers) - set(job.servers)
+    return replace(fabric, links=tuple(slower(link, workers, most_bps) for link in fabric.links))
+
+
+def slower(link: Link, workers: Collection[str], most_bps: float) -> Link:
+    """The link; if it is a worker's, with no more than a rate from the worker."""
+    ab_bps, ba_bps = link.capacity_ab_bps, link.capacity_ba_bps
+    if link.a in workers:
+        return replace(link, capacity_ab_bps=min(ab_bps, most_bps))
+    if link.b in workers:
+        return replace(link, capacity_ba_bps=min(ba_bps, most_bps))
+    return link
+
+
+def joined(plan: Plan, other: Plan) -> Plan:
+    """Two plans of different jobs as one. Its method and outcome are those of the second."""
+    return replace(other, shards=plan.shards + other.shards, collectives=plan.collectives + other.collectives)
+
+
+def with_slots(fabric: Fabric, plan: Plan) -> Plan:
+    """The plan with segments of slots that do not overlap. Raises `InputError` where slots are too few."""
+    trees = iter(assign_slots(fabric, [tree for shard in plan.shards for tree in shard.trees]))
+    shards = tuple(replace(shard, trees=tuple(next(trees) for _ in shard.trees)) for shard in plan.shards)
+    return replace(plan, shards=shards)
+
+
+def rate_bps(plan: Plan, job: Job) -> float:
+    """The sending rate of a job's workers. In a collective, the sum over its connections, which grows with them."""
+    shards = sum(shard.rate_bps for shard in plan.shards if shard.job == job.number)
+    connections = (c.rate_bps for each in plan.collectives if each.job == job.number for c in each.connections)
+    return shards + sum(connections)
+
+
+def least_flow_bps(plan: Plan) -> float:
+    """The rate of the slowest flow of a plan."""
+    flows = [shard.rate_bps / len(shard.trees) for shard in plan.shards]
+    return min([*flows, *(c.rate_bps for each in plan.collectives for c in each.connections)])
+
+
+def what_is_left(fabric: Fabric, used: Prediction, least_bps: float) -> Fabric:
+    """What the jobs of a prediction leave of a fabric: capacities, aggregation rates and recirculation.
+
+    A link that carries no further flow of `least_bps` in some direction is left out. A switch that sums none more sums
+    nothing.
+    """
+    loads, enough = used.loads_with_results_bps, least_bps * (1 - ROUNDING)
+    links = (link_left(link, loads) for link in fabric.links)
+    room = tuple(link for link in links if min(link.capacity_ab_bps, link.capacity_ba_bps) >= enough)
+    return linked(fabric, room, tuple(switch_left(fabric, each, used, enough) for each in fabric.switches))
+
+
+def link_left(link: Link, loads: Mapping[tuple[str, str], float]) -> Link:
+    """The link with the capacity that loads leave in each direction."""
+    there, back = loads.get((link.a, link.b), 0.0), loads.get((link.b, link.a), 0.0)
+    if not there and not back:
+        return link
+    left_ab, left_ba = max(0.0, link.capacity_ab_bps - there), max(0.0, link.capacity_ba_bps - back)
+    return replace(link, capacity_ab_bps=left_ab, capacity_ba_bps=left_ba)
+
+
+def switch_left(fabric: Fabric, switch: Switch, used: Prediction, enough_bps: float) -> Switch:
+    """The switch with what its aggregators leave; each of its pipelines has what the fullest one has left."""
+    loads = [load for (name, _), load in used.summed_bps.items() if name == switch.name]
+    if not loads or not switch.ina:
+        return switch
+    rate_left = resource_bps(fabric, switch.name) - sum(loads)
+    pipeline_left = switch.pipeline_summing_bps - max(loads)
+    if min(rate_left, pipeline_left) < enough_bps:
+        return replace(switch, ina=False)
+    left = switch if rate_left == inf else replace(switch, aggregation_rate_bps=rate_left)
+    if left.chip is None or pipeline_left == inf:
+        return left
+    rest = replace(left.chip, name=f"{left.chip.name} of {switch.name}")
+    return replace(left, chip=replace(rest, recirculation_bps=pipeline_left * (rest.passes - 1)))
+
+
+FABRIC, JOBS = "fabric.json", "jobs.json"
+"""Files as JSON, of which every worker reads a large network in no time."""
+AS_BEFORE, PARTLY_ANEW, ANEW = "as before", "partly anew", "planned anew"
+NO_PLAN, NOTHING = "no plan", "no job goes on"
+"""What becomes of a plan under a failure."""
+
+
+def save_problem(folder: Path, problem: Problem) -> None:
+    """Write the network and its jobs. Raises `OutputError`."""
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / FABRIC).write_text(json.dumps(document_of(problem.fabric)))
+    save_jobs(problem.jobs, folder / JOBS)
+
+
+def plan_file(folder: Path, planner: str) -> Path:
+    """Where the plan of a planner is."""
+    return folder / f"{name_of(planner)}.plan.json"
+
+
+def made_file(folder: Path, planner: str) -> Path:
+    """Where it stands what the plan of a planner was made from, and what was said of it."""
+    return folder / f"{name_of(planner)}.made.json"
+
+
+def keep_plan(folder: Path, planner: str, plan: Plan, key: str, said: str) -> None:
+    """Write the plan of a planner, then the key of all that it depends on, and what was said. Raises `OutputError`."""
+    made = made_file(folder, planner)
+    with writing(made):
+        made.unlink(missing_ok=True)
+        save_plan(plan, plan_file(folder, planner))
+        made.write_text(json.dumps({"key": key, "said": said}))
+
+
+def kept_plan(folder: Path, planner: str, key: str) -> tuple[Plan, str] | None:
+    """The plan that was made from the same, and what was said of it; None where there is none.
+
+    A plan that a time limit ended might be another one if it were made again, and trials belong to one plan.
+    """
+    try:
+        made = json.loads(made_file(folder, planner).read_text())
+    except (FileNotFoundError, ValueError):
+        return None
+    return (load_plan(plan_file(folder, planner)), str(made["said"])) if made.get("key") == key else None
+
+
+@lru_cache(maxsize=2)
+def load_problem(folder: Path) -> Problem:
+    """The network and its jobs."""
+    return Problem(load_yaml(folder / FABRIC), load_jobs(folder / JOBS), FRAGMENT)
+
+
+@lru_cache(maxsize=8)
+def load_planned(folder: Path, planner: str) -> Plan:
+    """The plan of a planner while nothing fails."""
+    return load_plan(plan_file(folder, planner))
+
+
+@lru_cache(maxsize=8)
+def load_remains(folder: Path, planner: str, failure: Failure) -> Remains:
+    """What a failure leaves of the network, the jobs and the plan."""
+    return after(load_problem(folder), load_links(folder, planner), failure)
+
+
+@lru_cache(maxsize=8)
+def load_links(folder: Path, planner: str) -> JobLinks:
+    """The links that the plan of a planner uses, by job."""
+    return links_of_jobs(load_planned(folder, planner))
+
+
+def plan_under(folder: Path, planner: str, failure: Failure, mode: str, seed: int) -> tuple[Problem, Plan, str] | None:
+    """What a failure leaves, its plan, and what became of the plan; None where no job goes on.
+
+    The plan's part for the jobs that go on stays as it is unless the failure touches it. Then the touched jobs get new
+    routes beside the others, at the rates that they had. Where that is not possible, all jobs are planned anew, with
+    room for results. Planners that split gradients over PSs keep the split, since PSs keep their parts. Raises
+    `InakitError` where there is no plan.
+    """
+    remains = load_remains(folder, planner, failure)
+    left = remains.problem
+    if left is None:
+        return None
+    kept = for_jobs(load_planned(folder, planner), {job.number for job in left.jobs})
+    if not remains.touched:
+        return left, kept, AS_BEFORE
+    again = partial(planned_anew, planner, Options(seed=seed))
+    beside = plan_beside(left, kept, remains.touched, again, mode)
+    if beside is not None:
+        return left, beside, PARTLY_ANEW
+    return left, as_run(left, again(left, kept), mode).plan, ANEW
+
+
+def planned_anew(planner: str, options: Options, problem: Problem, plan: Plan) -> Plan:
+    """A problem's plan, made anew by the planner of the plan that its jobs had. Raises `InakitError`."""
+    return (
+        replan(problem, plan, options) if plan.method in SECOND_PHASES else find_method(planner).plan(problem, options)
+    )

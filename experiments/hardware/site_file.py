@@ -1,0 +1,302 @@
+"""A site as data: a network with its jobs, the failures that it has to withstand, and what has to be left then.
+
+The file of a site, `site.yml`. Names of files in it count from its own folder.
+
+What `inakit validate --starter` writes: a site's file with every key explained, and the files that it names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import BeforeValidator, Field, StrictStr
+
+from inakit.experiments.faults import SHARE, share
+from inakit.experiments.run.run import MODES
+from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem, jobs_text, parse_scale
+from inakit.experiments.study.setting import Text
+from inakit.planner.core.problem import Problem
+from inakit.planner.install.program import INA, PROGRAMS, DataPlaneProgram, find_program, program_for
+from inakit.planner.own_planners import is_path
+from inakit.planner.registry import by_name, find_method
+from inakit.topo.errors import InputError, unknown_name, writing
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.files.fabric_records import FILE_SUFFIXES, PROFILES
+from inakit.topo.files.fabrics import FABRIC_SUFFIXES, save_fabric
+from inakit.topo.files.quantities import RATE, Rate, Whole
+from inakit.topo.files.reader import FileKind, ParsedFile, Place, Record, read_file, validate
+
+NONE = "none"
+
+
+@dataclass(frozen=True)
+class Withstand:
+    """The failures to withstand, one at a time. `links`: pairs of neighbours; `switches`: names; None of either: all.
+
+    `hosts_may_be_cut_off`: a job that loses a host, because the host's only way fails, may stop.
+    """
+
+    links: tuple[tuple[str, str], ...] | None = None
+    switches: tuple[str, ...] | None = None
+    hosts_may_be_cut_off: bool = False
+
+
+@dataclass(frozen=True)
+class Margins:
+    """What plans must leave.
+
+    - `keeps`: the share of its sending rate that every job keeps under each failure
+    - `least_rate_bps`: the sending rate that every job has in any case; None asks for nothing
+    - `free`: the share of every link's capacity that gradients and results leave free while nothing fails
+    - `within`: how far rates in virtual time may be from the planned ones, as a share of these
+    """
+
+    keeps: float = 0.5
+    least_rate_bps: float | None = None
+    free: float = 0.0
+    within: float = 0.05
+
+
+@dataclass(frozen=True)
+class Simulate:
+    """What runs in virtual time: the plans without failures, and those of the `worst` failures.
+
+    Of each job's gradient `fragments` are sent at most, once: rates do not depend on how long it takes.
+    """
+
+    worst: int = 3
+    fragments: int = 256
+
+
+@dataclass(frozen=True)
+class Site:
+    """All that `inakit validate` is told.
+
+    `emulate`: the factor of all rates in the emulation; None: no emulation. `program`: what the switches run.
+    """
+
+    name: str
+    problem: Problem
+    planners: tuple[str, ...]
+    withstand: Withstand = field(default_factory=Withstand)
+    margins: Margins = field(default_factory=Margins)
+    simulate: Simulate = field(default_factory=Simulate)
+    emulate: float | None = None
+    program: str = INA.name
+    mode: str = "reliable"
+    seed: int = 0
+
+
+FILE = FileKind("site", max_bytes=1 << 20, tells_lines=True)
+STARTED = "site"
+START = "`inakit validate --starter` writes one to begin with"
+
+Share = Annotated[float, BeforeValidator(share)]
+Pair = Annotated[list[StrictStr], Field(min_length=2, max_length=2)]
+Found = TypeVar("Found")
+LINKS = "all, none, or a list of pairs of neighbours such as [[leaf1, spine1]]"
+SWITCHES = "all, none, or a list of names such as [spine1, spine2]"
+CUT_OFF = "fails (a job that loses a host fails the site), or accepted (it may stop)"
+
+
+class WithstandRecord(Record):
+    """What the file says of failures."""
+
+    links: Literal["all", "none"] | list[Pair] = Field("all", description=LINKS)
+    switches: Literal["all", "none"] | list[StrictStr] = Field("all", description=SWITCHES)
+    hosts_cut_off: Literal["fails", "accepted"] = Field("fails", description=CUT_OFF)
+
+
+class MarginsRecord(Record):
+    """What the file says of margins."""
+
+    keeps: Share = Field(0.5, description=SHARE)
+    least_rate: Rate | None = Field(None, description=RATE)
+    free: Share = Field(0.0, description=SHARE)
+    within: Share = Field(0.05, description=SHARE)
+
+
+class SimulateRecord(Record):
+    """What the file says of virtual time."""
+
+    worst: Annotated[Whole, Field(ge=0)] = Field(3, description="a whole number that is not negative")
+    fragments: Annotated[Whole, Field(ge=1)] = Field(256, description="a whole number, at least 1")
+
+
+class SiteRecord(Record):
+    """All that a site's file says."""
+
+    version: Literal[1] = Field(description="1, the version of this format")
+    fabric: StrictStr = Field(description="a file (.yml, .graphml), or a fabric such as leafspine:leaves=4,spines=2")
+    jobs: StrictStr = Field(description="a file of jobs (.yml); `inakit jobs` writes one to begin with")
+    planners: Annotated[list[StrictStr], Field(min_length=1)] = Field(
+        description="a list of planners such as [aro, ./mine.py]"
+    )
+    withstand: WithstandRecord = Field(WithstandRecord(), description="the keys links, switches, hosts_cut_off")
+    margins: MarginsRecord = Field(MarginsRecord(), description="the keys keeps, least_rate, free, within")
+    simulate: SimulateRecord = Field(SimulateRecord(), description="the keys worst, fragments")
+    emulate: Text | None = Field(None, description="what rates are multiplied by in an emulation, such as 1/5000")
+    capacity: Text | None = Field(None, description="a rate of all links such as 100G")
+    ina: Text | None = Field(None, description="switches that aggregate: a share such as 0.5, or names")
+    chip: StrictStr | None = Field(
+        None, description=f"of every switch: {', '.join(PROFILES)}, or a profile in a .yml file"
+    )
+    program: StrictStr | None = Field(None, description=f"the data-plane program: {', '.join(PROGRAMS)}")
+    mode: StrictStr = Field("reliable", description=f"one of {', '.join(MODES)}")
+    seed: Annotated[Whole, Field(ge=0)] = Field(0, description="a whole number that is not negative")
+
+
+def load_site(path: Path) -> Site:
+    """The site of a file. Raises `InputError` with the line, the value, and what is expected."""
+    if not path.exists():
+        raise InputError(f"{path}: there is no such file; {START}")
+    file = read_file(path, FILE)
+    record = validate(file, SiteRecord)
+    choice = fabric_choice(file, record, path.parent)
+    problem = at(file, ("jobs",), lambda: build_problem(choice, JobChoice(path.parent / record.jobs)))
+    planners = [str(path.parent.absolute() / name) if is_path(name) else name for name in record.planners]
+    for place, name in enumerate(planners):
+        at(file, ("planners", place), lambda name=name: find_method(name))  # type: ignore[misc]
+    if len(at(file, ("planners",), lambda: by_name(planners))) < len(planners):
+        raise file.error(("planners",), "a planner is listed twice")
+    if record.mode not in MODES:
+        raise file.error(("mode",), str(unknown_name("mode", record.mode, MODES)))
+    return Site(
+        name=name_of(path.resolve()),
+        problem=problem,
+        planners=tuple(planners),
+        withstand=withstand_of(file, record.withstand, problem.fabric),
+        margins=margins_of(record.margins),
+        simulate=Simulate(record.simulate.worst, record.simulate.fragments),
+        emulate=None if record.emulate is None else scale_of(file, record.emulate),
+        program=at(file, ("program",), lambda: program_of(record.program, problem.fabric)).name,
+        mode=record.mode,
+        seed=record.seed,
+    )
+
+
+def name_of(path: Path) -> str:
+    """The name of a site: that of its file, or of its folder where the file is called as the starter calls it."""
+    return path.parent.name if path.stem == STARTED and path.parent.name else path.stem
+
+
+def program_of(name: str | None, fabric: Fabric) -> DataPlaneProgram:
+    """The program of that name, or without one the first that the fabric's chips can run. Raises `InputError`."""
+    if name is not None:
+        return find_program(name)
+    return program_for(switch.chip for switch in fabric.switches if switch.chip)
+
+
+def at(file: ParsedFile, place: Place, made: Callable[[], Found]) -> Found:
+    """What `made` gives; its error gets the file and the place."""
+    try:
+        return made()
+    except InputError as error:
+        raise file.error(place, str(error)) from error
+
+
+def fabric_choice(file: ParsedFile, record: SiteRecord, folder: Path) -> FabricChoice:
+    """The fabric that a record describes; its files are in `folder`. Raises `InputError` at the key that is wrong."""
+    topo, chip = (
+        str(folder / name) if name and name.endswith((*FABRIC_SUFFIXES, *FILE_SUFFIXES)) else name
+        for name in (record.fabric, record.chip)
+    )
+    choice = FabricChoice(topo or "", seed=record.seed)
+    at(file, ("fabric",), choice.build)
+    for key, value in (("capacity", record.capacity), ("ina", record.ina), ("chip", chip)):
+        if value is not None:
+            choice = replace(choice, **{key: value})  # type: ignore[arg-type]
+            at(file, (key,), choice.build)
+    return choice
+
+
+def margins_of(record: MarginsRecord) -> Margins:
+    """The margins of a record."""
+    return Margins(record.keeps, record.least_rate, record.free, record.within)
+
+
+def scale_of(file: ParsedFile, text: str) -> float:
+    """The factor of an emulation. Raises `InputError` for one that is not above 0."""
+    factor = at(file, ("emulate",), lambda: parse_scale(text))
+    if not 0 < factor <= 1:
+        raise file.error(("emulate",), f"{text}: expected a fraction above 0 and at most 1, such as 1/5000")
+    return factor
+
+
+def withstand_of(file: ParsedFile, record: WithstandRecord, fabric: Fabric) -> Withstand:
+    """The failures of a record. Raises `InputError` for links and switches that the fabric does not have."""
+    links, switches = listed(record.links), listed(record.switches)
+    pairs = None if links is None else tuple((one, other) for one, other in links)
+    for place, pair in enumerate(pairs or ()):
+        if pair not in fabric.capacities_bps:
+            message = f"{', '.join(pair)}: fabric '{fabric.name}' has no such link; expected two neighbours"
+            raise file.error(("withstand", "links", place), message)
+    if len(set(map(frozenset, pairs or ()))) < len(pairs or ()):
+        raise file.error(("withstand", "links"), "a link is listed twice")
+    if len(set(switches or ())) < len(switches or ()):
+        raise file.error(("withstand", "switches"), "a switch is listed twice")
+    for place, name in enumerate(switches or ()):
+        if name not in fabric.switch_by_name:
+            error = unknown_name(f"switch of fabric '{fabric.name}'", name, fabric.switch_by_name)
+            raise file.error(("withstand", "switches", place), str(error))
+    return Withstand(pairs, switches, record.hosts_cut_off == "accepted")
+
+
+def listed(value: str | list[Found]) -> tuple[Found, ...] | None:
+    """A list as it is; nothing for `none`, and None for `all`."""
+    if isinstance(value, str):
+        return () if value == NONE else None
+    return tuple(value)
+
+
+SITE = """\
+# A site. Validate it: inakit validate THIS_FILE. docs/hardware.md describes it.
+version: 1
+fabric: fabric.yml       # a file (from this file's folder), or a fabric such as leafspine:leaves=4,spines=2
+jobs: jobs.yml           # a file of jobs; inakit jobs writes others
+chip: tofino1            # of every switch: generic, tofino1, tofino2, or a profile in a .yml file
+program: ina_hw          # what switches run in virtual time: ina, or ina_hw, which does what a chip can
+planners: [aro, atp]     # the site holds if the plans of one of them meet everything below
+
+# Single failures to withstand, one at a time. After each, jobs that it touches are planned anew.
+withstand:
+  links: all             # all, none, or pairs of neighbours: [[leaf1, spine1]]
+  switches: all          # all, none, or names: [spine1]
+  hosts_cut_off: accepted  # a job may stop when the only way of one of its hosts fails; or: fails
+
+# What plans must leave.
+margins:
+  keeps: 50%             # of its sending rate every job keeps under each failure
+  # least_rate: 1G       # the sending rate that every job has in any case
+  free: 0%               # of every link's capacity, while nothing fails
+  within: 5%             # rates in virtual time are as near to the plan's
+
+# Virtual time, at true rates.
+simulate:
+  worst: 3               # so many of the worst failures, besides the network without one
+  fragments: 256         # of each job's gradient are sent at most
+
+# emulate: 1/5000        # also emulate, with all rates times this; needs root
+# seed: 0                # decides what is random
+"""
+
+
+def write_starter(folder: Path) -> list[Path]:
+    """Write `site.yml`, `fabric.yml` and `jobs.yml` into a folder. Raises `InputError` if one is there already."""
+    files = [folder / name for name in ("site.yml", "fabric.yml", "jobs.yml")]
+    for file in files:
+        if file.exists():
+            raise InputError(f"{file} is there already, and may be your work: choose another folder, or remove it")
+    problem = build_problem(
+        FabricChoice("leafspine", leaves=4, spines=3, hosts_per_leaf=3, capacity="25G"),
+        JobChoice(workers=8, gradient_bytes=1_000_000, iterations=1),
+    )
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        files[0].write_text(SITE)
+        save_fabric(problem.fabric, files[1])
+        files[2].write_text(jobs_text(problem, "fabric.yml"))
+    return files

@@ -1,0 +1,373 @@
+"""A plan as a short text, in which the result of a trial keeps it: the plan that was judged is the one that is run.
+
+A planner whose solver is short of time may find another plan when it is asked again.
+
+The trials of a validation: what each does with a failure, and what it returns in JSON's types.
+
+Carries a validation out: plans, every failure, the worst ones in virtual time, an emulation; and the verdict.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+from rich.console import Console
+
+from inakit.experiments.hardware.failures import (
+    AS_BEFORE,
+    FABRIC,
+    JOBS,
+    NO_PLAN,
+    NOTHING,
+    Failure,
+    for_jobs,
+    keep_plan,
+    kept_plan,
+    load_planned,
+    load_problem,
+    load_remains,
+    plan_file,
+    plan_under,
+    save_problem,
+    single_failures,
+)
+from inakit.experiments.hardware.fit import chips_fit
+from inakit.experiments.hardware.judge import DOES_NOT_HOLD, HOLDS, PlannerResult, Weathered, reasons_of, weathered_of
+from inakit.experiments.hardware.site_file import Site
+from inakit.experiments.run.outcome import Outcome
+from inakit.experiments.run.planning import plan_to_run
+from inakit.experiments.run.run import Run, run_plan
+from inakit.experiments.study.study import PLANNING, RUNNING, kept_in
+from inakit.experiments.sweeps.engines import Engine
+from inakit.experiments.sweeps.run_trials import run_trials
+from inakit.experiments.sweeps.trial import ROOT, Finished, Given, Row, Trial, code_version, key_of
+from inakit.experiments.worlds.emulated import EmulatedWorld
+from inakit.experiments.worlds.registry import find_world
+from inakit.planner.core.evaluate import evaluate
+from inakit.planner.core.plan import FEASIBLE, Plan
+from inakit.planner.core.problem import Problem
+from inakit.planner.install.program import find_program
+from inakit.planner.own_planners import name_of
+from inakit.planner.prepared import Prepared
+from inakit.planner.registry import find_own
+from inakit.topo.errors import InakitError, as_root
+from inakit.topo.fabric.variations import with_scale
+from inakit.traffic.measure.verdict import VALID
+
+PLAN: TypeAdapter[Plan] = TypeAdapter(Plan)
+
+
+def packed(plan: Plan) -> str:
+    """The plan as a text of some kilobytes."""
+    return base64.b64encode(zlib.compress(PLAN.dump_json(plan))).decode()
+
+
+def unpacked(text: str) -> Plan:
+    """The plan of such a text."""
+    return PLAN.validate_json(zlib.decompress(base64.b64decode(text)))
+
+
+def withstand(given: Given) -> Row:
+    """Plan under a failure: what becomes of the plan, which jobs are lost and why, and the rates of the others.
+
+    A plan that is not as before is in the row, as `packed` writes it, and whether its solver stopped before it was
+    proven the best.
+    """
+    folder, planner, failure = Path(given["folder"]), given["planner"], Failure(tuple(given["failure"]))
+    lost = {str(number): why for number, why in load_remains(folder, planner, failure).lost.items()}
+    try:
+        found = plan_under(folder, planner, failure, given["mode"], given["seed"])
+    except InakitError as error:
+        return {"state": NO_PLAN, "lost": lost, "rates_bps": {}, "error": str(error)}
+    if found is None:
+        return {"state": NOTHING, "lost": lost, "rates_bps": {}, "error": None}
+    left, made, state = found
+    row = {"state": state, "lost": lost, "rates_bps": rates_of(left, made), "error": None}
+    if state == AS_BEFORE:
+        return row
+    return row | {"plan": packed(made), "unproven": made.outcome.status == FEASIBLE}
+
+
+def rates_of(problem: Problem, plan: Plan) -> dict[str, float]:
+    """The sending rate of each job, by its number as a text."""
+    return {str(number): job.sending_rate_bps for number, job in evaluate(problem, plan).jobs.items()}
+
+
+def simulate(given: Given) -> Row:
+    """Run in virtual time, at true rates, a plan without a failure (`failure` None) or under one.
+
+    `plan` is the packed plan under the failure; None for one that is as before.
+    """
+    folder, planner = Path(given["folder"]), given["planner"]
+    problem, plan = load_problem(folder), load_planned(folder, planner)
+    if given["failure"] is not None:
+        left = load_remains(folder, planner, Failure(tuple(given["failure"]))).problem
+        assert left is not None, "only failures under which jobs go on are simulated"
+        problem, plan = left, for_jobs(plan, {job.number for job in left.jobs})
+    if given["plan"] is not None:
+        plan = unpacked(given["plan"])
+    return ran(cut_short(problem, given["fragments"]), plan, given, "virtual")
+
+
+def emulate(given: Given) -> Row:
+    """Run a plan without failures in the kernel's emulated network, every rate times `scale`."""
+    folder = Path(given["folder"])
+    problem, plan = load_problem(folder), load_planned(folder, given["planner"])
+    scaled = replace(problem, fabric=with_scale(problem.fabric, given["scale"]))
+    slower = plan.with_rates_times(given["scale"])
+    return ran(cut_short(scaled, given["fragments"]), slower, given, "fast")
+
+
+def cut_short(problem: Problem, fragments: int) -> Problem:
+    """The problem with gradients of at most so many fragments, that all jobs send at the same time, once."""
+    most = fragments * problem.fragment.values * 4
+    jobs = (
+        replace(job, gradient_bytes=min(job.gradient_bytes, most), iterations=1, arrival_s=0.0, compute_s=0.0)
+        for job in problem.jobs
+    )
+    return replace(problem, jobs=tuple(jobs))
+
+
+def ran(problem: Problem, plan: Plan, given: Given, world: str) -> Row:
+    """What running a plan in a world gives: the verdict, its reasons, and rates by job."""
+    return run_row(
+        run_plan(Run(Prepared(problem, plan, given["mode"])), find_world(world, find_program(given["program"])))
+    )
+
+
+def run_row(outcome: Outcome) -> Row:
+    """An outcome in JSON's types: planned and measured rates by job, its number as a text."""
+    jobs = [pair for pair in outcome.pairs if pair.job is not None]
+    return {
+        "verdict": str(outcome.verdict),
+        "reasons": list(outcome.reasons),
+        "exact": outcome.measured.exact,
+        "planned_bps": {pair.name: pair.planned.sending_rate_bps for pair in jobs},
+        "measured_bps": {pair.name: pair.measured.sending_rate_bps for pair in jobs},
+    }
+
+
+FOLDER = "sites"
+OWN = "experiments/hardware/validate"
+
+
+@dataclass(frozen=True)
+class Validation:
+    """What was found of a site. `left_out`: what was not done, and why."""
+
+    site: Site
+    results: tuple[PlannerResult, ...]
+    left_out: tuple[str, ...]
+
+    @cached_property
+    def reasons(self) -> dict[str, list[str]]:
+        """By planner, why the site does not hold with its plans."""
+        return {result.name: reasons_of(self.site, result) for result in self.results}
+
+    @property
+    def holding(self) -> list[str]:
+        """The planners with whose plans the site holds."""
+        return [planner for planner, reasons in self.reasons.items() if not reasons]
+
+    @property
+    def verdict(self) -> str:
+        """HOLDS where the plans of one planner meet every requirement."""
+        return HOLDS if self.holding else DOES_NOT_HOLD
+
+
+@dataclass(frozen=True)
+class Work:
+    """The trials of a site: where their files are, what runs them, and the versions of what they depend on.
+
+    `known`: by planner, the `hashes` that were read.
+    """
+
+    site: Site
+    folder: Path
+    results: Path
+    engine: Engine
+    console: Console
+    known: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def trial(self, function: Any, planner: str, failure: Failure | None, kind: str, **more: object) -> Trial:
+        """A trial of a planner under a failure. Its key is made of the site's content, not of where files are."""
+        failed = None if failure is None else list(failure.nodes)
+        given: dict[str, Any] = {**self.asked(planner), "failure": failed, **more}
+        key = self.key(planner, function=function.__name__, given=given, files=self.hashes(planner))
+        return Trial(key, function, {**given, "folder": str(self.folder)}, kind, kind == "emulation")
+
+    def hashes(self, planner: str) -> dict[str, str]:
+        """The SHA-256 of the files of the network, its jobs, and the planner's plan, by their names.
+
+        They are written before the first trial, and read once for thousands of them.
+        """
+        if planner not in self.known:
+            self.known[planner] = hashes_of(*self.problem_files, plan_file(self.folder, planner))
+        return self.known[planner]
+
+    @property
+    def problem_files(self) -> tuple[Path, Path]:
+        """The network and its jobs."""
+        return self.folder / FABRIC, self.folder / JOBS
+
+    def asked(self, planner: str) -> dict[str, Any]:
+        """What is asked of a planner, besides the network and its jobs."""
+        return {"planner": planner, "mode": self.site.mode, "program": self.site.program, "seed": self.site.seed}
+
+    def plan_key(self, planner: str) -> str:
+        """The key of all that a planner's plan depends on."""
+        return self.key(planner, given=self.asked(planner), files=hashes_of(*self.problem_files))
+
+    def key(self, planner: str, given: Mapping[str, Any], **parts: object) -> str:
+        """The key of what is `given` to a planner, in which its code counts, and not the path where that is."""
+        own = find_own(planner)
+        code = [self.code] if own is None else [self.code, own.sha256]
+        return key_of(given={**given, "planner": name_of(planner)}, code=code, **parts)
+
+    @cached_property
+    def code(self) -> str:
+        """The version of the code on which trials depend."""
+        parts = (ROOT / part for part in (*PLANNING, *RUNNING, OWN))
+        return code_version(*parts, without=(ROOT / "planner" / "own",))
+
+    def run(self, trials: Sequence[Trial], title: str) -> dict[str, Finished]:
+        """What came of the trials, by key; what is kept is not run again, unless it tells of the machine."""
+        kept = kept_in(self.results)
+        for trial in trials:
+            if (finished := kept.get(trial.key)) is not None and is_of_machine(trial, finished):
+                kept.forget(trial.key)
+        return run_trials(trials, kept, self.engine, self.console, title)
+
+
+def is_of_machine(trial: Trial, finished: Finished) -> bool:
+    """Whether a result may be another one next time: a trial that broke, or an emulation that is not VALID."""
+    return finished.row is None or (trial.alone and finished.row["verdict"] != VALID)
+
+
+def hashes_of(*files: Path) -> dict[str, str]:
+    """The SHA-256 of files by their names."""
+    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+
+
+def folder_of(site: Site, results: Path) -> Path:
+    """Where a site's plans, verdict and page are."""
+    return results / FOLDER / site.name
+
+
+def validate_site(site: Site, results: Path, engine: Engine, console: Console) -> Validation:
+    """Validate a site. What is done is kept: after an interruption the same call goes on. Raises `InakitError`."""
+    folder = folder_of(site, results)
+    save_problem(folder, site.problem)
+    work = Work(site, folder, results, engine, console)
+    planned = [plan_of(work, planner) for planner in site.planners]
+    left_out: list[str] = []
+    try:
+        found = [result if result.failed else all_of(work, result, left_out) for result in planned]
+    except (KeyboardInterrupt, SystemExit) as interrupt:
+        interrupt.add_note(f"what is done of site {site.name} is kept: the same command goes on")
+        raise
+    return Validation(site, tuple(found), tuple(dict.fromkeys(left_out)))
+
+
+def plan_of(work: Work, planner: str) -> PlannerResult:
+    """The plan of a planner while nothing fails, kept in the folder; or why there is none."""
+    site = work.site
+    try:
+        plan, said = kept_plan(work.folder, planner, work.plan_key(planner)) or made_plan(work, planner)
+    except InakitError as error:
+        return PlannerResult(planner, failed=str(error))
+    prediction = evaluate(site.problem, plan)
+    rates = {number: job.sending_rate_bps for number, job in prediction.jobs.items()}
+    installed = find_program(site.program).fitted(plan)
+    fits = chips_fit(site.problem, installed) if any(each.chip for each in site.problem.fabric.switches) else []
+    unproven = plan.outcome.status == FEASIBLE
+    return PlannerResult(planner, rates, prediction, said, tuple(fits), unproven=unproven)
+
+
+def made_plan(work: Work, planner: str) -> tuple[Plan, str]:
+    """A planner's plan as it runs, and what is said of it, written into the folder. Raises `InakitError`."""
+    site = work.site
+    run = plan_to_run(site.problem, planner, site.seed, site.mode)
+    assert run.fitted(find_program(site.program)).entries  # which the program takes
+    said = "".join(run.notes)
+    keep_plan(work.folder, planner, run.plan, work.plan_key(planner), said)
+    return run.plan, said
+
+
+def all_of(work: Work, result: PlannerResult, left_out: list[str]) -> PlannerResult:
+    """The planner's result with every failure, the runs in virtual time, and the emulation."""
+    result = replace(result, weathered=all_failures(work, result.planner))
+    left_out += unproven(result)
+    result = replace(result, virtual=simulated(work, result))
+    return replace(result, emulated=emulated(work, result.planner, left_out))
+
+
+def unproven(result: PlannerResult) -> list[str]:
+    """A line where solvers stopped before plans were proven the best: the time limit depends on the machine."""
+    under = sum(each.unproven for each in result.weathered)
+    plans = ["the plan without failures"] * result.unproven
+    plans += [f"those under {under} of {len(result.weathered)} failures"] * (under > 0)
+    if not plans:
+        return []
+    told = "the solver's time limit may have ended the search, and a faster machine may find better ones"
+    return [f"{result.name}: not proven to be the best: {', '.join(plans)}; {told}"]
+
+
+def all_failures(work: Work, planner: str) -> tuple[Weathered, ...]:
+    """What every single failure does to a planner's plan."""
+    failures = single_failures(work.site.problem.fabric, work.site.withstand)
+    trials = [work.trial(withstand, planner, failure, failure.kind) for failure in failures]
+    found = work.run(trials, f"{name_of(planner)}: single failures") if trials else {}
+    pairs = zip(failures, (found[trial.key] for trial in trials), strict=True)
+    return tuple(weathered_of(failure, finished.row, finished.error) for failure, finished in pairs)
+
+
+def simulated(work: Work, result: PlannerResult) -> dict[str, Mapping[str, Any]]:
+    """The runs in virtual time: of the plan without a failure, under "", and of the worst failures, by their names."""
+    going_on = [each for each in result.worst if each.state not in (NO_PLAN, NOTHING)]
+    worst = {each.failure.name: each for each in going_on[: work.site.simulate.worst]}
+    more: dict[str, Any] = {"kind": "virtual time", "fragments": work.site.simulate.fragments}
+    trials = {"": work.trial(simulate, result.planner, None, plan=None, **more)} | {
+        name: work.trial(simulate, result.planner, each.failure, plan=each.plan, **more) for name, each in worst.items()
+    }
+    found = work.run([*trials.values()], f"{result.name}: virtual time")
+    return {name: row_of(found[trial.key]) for name, trial in trials.items()}
+
+
+def emulated(work: Work, planner: str, left_out: list[str]) -> Mapping[str, Any] | None:
+    """The emulation with scaled rates; None, and a line in `left_out`, where none is asked for or possible."""
+    why = why_not_emulated(work.site)
+    if why is not None:
+        left_out.append(f"no emulation: {why}")
+        return None
+    given: Given = {"scale": work.site.emulate, "fragments": work.site.simulate.fragments}
+    trial = work.trial(emulate, planner, None, "emulation", **given)
+    row = row_of(work.run([trial], f"{name_of(planner)}: emulation")[trial.key])
+    if row.get("error") or row["verdict"] != VALID:
+        why = row.get("error") or f"{row['verdict']}: {'; '.join(row['reasons'][:2])}"
+        remedy = "the same command tries it again; or choose a smaller scale, such as emulate: 1/100000"
+        left_out.append(f"{name_of(planner)}: the emulation gave no result ({why}); {remedy}")
+    return row
+
+
+def why_not_emulated(site: Site) -> str | None:
+    """Why a site is not emulated; None where it is."""
+    if site.emulate is None:
+        return "the site's file has no key `emulate`"
+    if os.geteuid() != 0:
+        return f"it needs root: {as_root()}"
+    return EmulatedWorld("fast").missing()
+
+
+def row_of(finished: Finished) -> Mapping[str, Any]:
+    """What a run returned, or its error."""
+    return finished.row if finished.row is not None else {"error": finished.error}

@@ -1,0 +1,212 @@
+"""What a terminal shows of a run: tables that stay readable at any width, and progress that a person can follow.
+
+The names in the first columns of a table stay whole. Without a terminal there are 80 columns; what does not fit a
+narrower one is printed row by row, a line for each cell. Progress is a bar or a spinner on a terminal, and elsewhere a
+line in words every ten seconds.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+NARROW: dict[str, Any] = {"box": SIMPLE_HEAD, "pad_edge": False, "padding": (0, 1, 0, 0)}
+"""How Rich is to make a table of many columns: a line below the headings, and one space between columns."""
+USUAL_WIDTH = 80
+"""The columns of a terminal. Tables are made for at least these."""
+UNLIMITED = 10_000
+CUT = "…"
+"""What Rich puts where it cuts a cell."""
+
+
+@dataclass(frozen=True)
+class NamedTable:
+    """A table whose first columns are names. Where it is too wide each name has a line of its own above its figures.
+
+    A row without names belongs to the row before it. All cells are strings.
+    """
+
+    table: Table
+    names: int = 1
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        if self.fits(console, options):
+            yield self.table
+            return
+        heading = self.part([], show_header=True)
+        wide = console.measure(heading, options=options.update(max_width=UNLIMITED)).maximum > options.max_width
+        if options.max_width < USUAL_WIDTH and (wide or not self.names):
+            yield from rows_of(self.table)
+            return
+        yield heading
+        for name, rows in self.groups():
+            yield Text(name, style="bold", overflow="fold")
+            yield self.part(rows, show_header=False)
+            yield Text()
+        if self.table.caption:
+            yield self.table.caption
+
+    def fits(self, console: Console, options: ConsoleOptions) -> bool:
+        """Whether the table fits the console: no cell is cut, no name is broken, and in a narrow one no word."""
+        lines = console.render_lines(self.table, options, pad=False)
+        text = "\n".join("".join(segment.text for segment in line) for line in lines)
+        names = [plain(str(cell)) for column in self.table.columns[: self.names] for cell in column.cells]
+        if options.max_width < USUAL_WIDTH:
+            cells = (plain(str(cell)) for column in self.table.columns for cell in (column.header, *column.cells))
+            names += (word for cell in cells for word in cell.split())
+        return CUT not in text and all(name in text for name in names)
+
+    def groups(self) -> list[tuple[str, list[int]]]:
+        """Every name with the numbers of the rows that belong to it, in order."""
+        found: list[tuple[str, list[int]]] = []
+        for number, cells in enumerate(
+            zip(*(column.cells for column in self.table.columns[: self.names]), strict=True)
+        ):
+            name = "  ".join(plain(str(cell)) for cell in cells if cell)
+            if name or not found:
+                found.append((name, []))
+            found[-1][1].append(number)
+        return found
+
+    def part(self, rows: list[int], *, show_header: bool) -> Table:
+        """A table of some rows without their names, whose columns are as wide as those of the whole table."""
+        whole = self.table
+        part = Table(
+            title=whole.title if show_header else None, box=whole.box, show_header=show_header,
+            show_edge=False, pad_edge=whole.pad_edge, padding=whole.padding,
+        )  # fmt: skip
+        figures = whole.columns[self.names :]
+        for column in figures:
+            width = max(width_of(str(cell)) for cell in (column.header, *column.cells))
+            part.add_column(column.header, justify=column.justify, no_wrap=column.no_wrap, min_width=width)
+        cells = [list(column.cells) for column in figures]
+        for row in rows:
+            part.add_row(*(column[row] for column in cells))
+        return part
+
+
+class Screen(Console):
+    """A console whose tables stay readable on a terminal that is narrower than usual."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print as Rich does, and tables that would be cut row by row."""
+        super().print(*(NamedTable(each, names=0) if self.cuts(each) else each for each in objects), **options)
+
+    def cuts(self, each: Any) -> bool:
+        """Whether `each` is a table that does not fit a terminal that is narrower than usual."""
+        narrow = self.width < USUAL_WIDTH and isinstance(each, Table)
+        return narrow and not NamedTable(each, names=0).fits(self, self.options)
+
+
+def rows_of(table: Table) -> Iterator[RenderableType]:
+    """A table as lines: for each row its cells, each after the heading of its column, and an empty line."""
+    if table.title:
+        yield table.title
+    for cells in zip(*(column.cells for column in table.columns), strict=True):
+        for column, cell in zip(table.columns, cells, strict=True):
+            heading = " ".join(plain(str(column.header)).split())
+            if text := plain(str(cell)):
+                yield Text(f"{heading}: {text}" if heading else text, overflow="fold")
+        yield Text()
+    if table.caption:
+        yield table.caption
+
+
+def plain(cell: str) -> str:
+    """A cell without its markup."""
+    return Text.from_markup(cell).plain
+
+
+def width_of(cell: str) -> int:
+    """How many columns of the terminal a cell takes without being wrapped."""
+    return max((cell_len(line) for line in plain(cell).splitlines()), default=0)
+
+
+LINE_EVERY_S = 10.0
+"""Seconds between two lines where there is no terminal."""
+
+Report = Callable[[float], None]
+"""Takes the fraction of the work that is done, from 0 to 1."""
+
+
+Stage = Callable[[str], AbstractContextManager[Report]]
+"""Shows the progress of a part of some work; the part is named in a few words."""
+
+
+def unseen(part: str) -> AbstractContextManager[Report]:  # noqa: ARG001, it shows nothing
+    """A stage that shows nothing."""
+    return nullcontext(lambda _: None)
+
+
+@contextmanager
+def bar(console: Console, title: str) -> Iterator[Report]:
+    """Show the progress of the work in the block; yields the function that takes the fraction done."""
+    if not console.is_terminal:
+        with Lines(console, title) as lines:
+            yield lines.report
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task(title, total=1.0)
+        yield lambda fraction: progress.update(task, completed=fraction)
+
+
+@contextmanager
+def working(console: Console, title: str) -> Iterator[None]:
+    """Show that the work in the block goes on, if its duration is not known."""
+    if console.is_terminal:
+        with console.status(title):
+            yield
+    else:
+        with Lines(console, title):
+            yield
+
+
+class Lines:
+    """Prints a line every `LINE_EVERY_S` seconds until the block ends; work that is over sooner prints nothing."""
+
+    def __init__(self, console: Console, title: str) -> None:
+        self.console, self.title = console, title
+        self.fraction: float | None = None
+        self.more = ""
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._tell, name="progress", daemon=True)
+
+    def __enter__(self) -> Self:
+        self.began_s = time.monotonic()
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def report(self, fraction: float, more: str = "") -> None:
+        """Note the fraction done, and what `more` there is to say, for the next line."""
+        self.fraction, self.more = fraction, more
+
+    def _tell(self) -> None:
+        while not self._over.wait(LINE_EVERY_S):
+            done = "" if self.fraction is None else f" {self.fraction:.0%} done"
+            more = self.more and f", {self.more}"
+            line = f"{self.title}:{done} after {time.monotonic() - self.began_s:.0f} s{more}"
+            self.console.print(line, highlight=False, markup=False, soft_wrap=True)

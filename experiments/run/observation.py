@@ -1,0 +1,173 @@
+"""What a run in virtual time shows beside its figures: links and workers over time, and where fragments spent it.
+
+Here also is how finely a run is observed: the interval of series, and which fragments are followed.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from inakit.experiments.run.pace import planned_progress
+from inakit.experiments.run.record import RunFolder
+from inakit.experiments.worlds.world import Feature, Noted, Observation, World
+from inakit.planner.core.fragment_ranges import fragment_ranges
+from inakit.planner.core.plan import AggregationTree, Plan
+from inakit.planner.core.policies import policy_of
+from inakit.planner.core.problem import Problem
+from inakit.planner.prepared import Prepared
+from inakit.topo.errors import InputError
+from inakit.topo.files.quantities import duration
+from inakit.topo.virtual.engine import PS_PER_S
+from inakit.traffic.measure.over_time import (
+    FRAGMENT_COLUMNS,
+    LINK_COLUMNS,
+    NO_TIMES,
+    FollowedFragments,
+    FragmentTimes,
+    LinkSeries,
+    SlotSeries,
+    no_slots,
+    slot_series,
+    times_of,
+)
+
+TIME_UNITS = ((1e-6, "ns", 1e9), (1e-3, "µs", 1e6), (1.0, "ms", 1e3))
+"""Units of times below so many seconds, and how many of the unit a second has."""
+
+
+@dataclass(frozen=True)
+class Observed:
+    """Series of all links and of slots, and times of fragments: one of `every` was followed.
+
+    `workers`: the hosts that work.
+    """
+
+    links: LinkSeries
+    slots: SlotSeries
+    fragments: FragmentTimes
+    every: int
+    workers: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """The part of this planner's entry in `run.json`."""
+        return {"links_over_time": self.links.as_json(), "fragments": {"every": self.every} | self.fragments.as_json()}
+
+    def write(self, folder: RunFolder, planner: str) -> None:
+        """Write the series of links, workers and slots, and the times of every followed fragment."""
+        folder.write_rows(f"{planner}/link_series.csv.gz", LINK_COLUMNS, self.links.rows())
+        names = [f"{worker}_bps" for worker in self.workers]
+        folder.write_rows(f"{planner}/worker_rates.csv", ("at_s", *names), self.links.worker_rows(self.workers))
+        folder.write_rows(f"{planner}/slot_series.csv", self.slots.columns, self.slots.rows())
+        folder.write_rows(f"{planner}/fragments.csv.gz", FRAGMENT_COLUMNS, self.fragments.rows())
+
+
+def observed(noted: Noted, problem: Problem, plan: Plan, ended_s: float) -> Observed:
+    """What was noted of a run of a plan, which ended at `ended_s` of the network's time."""
+    ended_ps, every = round(ended_s * PS_PER_S), noted.hops.following.every
+    links = LinkSeries(noted.links, noted.rates_bps, noted.series.until(ended_ps))
+    slots, fragments = no_slots(links.starts_s), NO_TIMES
+    if plan.shards:  # fragments of collectives are summed by hosts: they wait in no switch, and no result comes back
+        followed = FollowedFragments(noted.hops.found, noted.links, plan, ended_ps)
+        slots = slot_series(followed, noted.links, links.starts_s, ended_ps, every)
+        fragments = times_of(followed, noted.links)
+    workers = dict.fromkeys(worker for job in problem.jobs for worker in job.workers)
+    return Observed(links, slots, fragments, every, tuple(workers))
+
+
+def time_unit(longest_s: float) -> tuple[str, float]:
+    """The unit that suits times up to so many seconds, and how many of it a second has."""
+    return next(((unit, factor) for below, unit, factor in TIME_UNITS if longest_s < below), ("s", 1.0))
+
+
+POINTS = 400
+"""About how many intervals a run has that takes as long as planned."""
+MOST_SAMPLES, LEAST_POINTS = 1 << 21, 64
+"""How many intervals all links together have at most, unless each would have fewer than `LEAST_POINTS`."""
+SPARE = 2
+"""Room is for a run that takes so many times as long, and sends so many times as many packets, as planned."""
+MOST_HOPS = 500_000
+"""About how many hops of packets a run notes. Where fragments take more, only some of them are followed."""
+ROUND = (1, 2, 5, 10)
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """What the user says of observing a run: `asked` for, or `off`; by default, wherever the world can do it.
+
+    `interval_s` is None where the kit is to choose it.
+    """
+
+    asked: bool = False
+    off: bool = False
+    interval_s: float | None = None
+
+    def of(self, world: World, prepared: Prepared) -> Observation | None:
+        """What is noted of a run of a plan; None for nothing."""
+        if self.off or Feature.OBSERVATION not in world.features:
+            return None
+        return observation(prepared, self.interval_s)
+
+
+AUTO = Sampling()
+
+
+def parse_sampling(text: str) -> Sampling:
+    """'on', 'off', an interval such as '100us', or '' for the default. Raises `InputError`."""
+    known = {"": AUTO, "off": Sampling(off=True), "on": Sampling(asked=True)}
+    if text in known:
+        return known[text]
+    try:
+        interval_s = duration(text)
+    except ValueError:
+        interval_s = 0.0
+    if interval_s < 1e-9:
+        raise InputError(f"series '{text}': expected on, off, or an interval of at least 1ns, such as 100us")
+    return Sampling(asked=True, interval_s=interval_s)
+
+
+def check_observation(world: World, *, asked: bool) -> None:
+    """Raise `InputError` for a world whose links cannot be observed."""
+    if asked and Feature.OBSERVATION not in world.features:
+        raise InputError(f"switch '{world.name}' has no {Feature.OBSERVATION}: choose virtual")
+
+
+def observation(prepared: Prepared, interval_s: float | None = None) -> Observation:
+    """What is noted of a run, so that its size does not depend on the run's length."""
+    problem = prepared.problem
+    links = 2 * len(problem.fabric.links)
+    points = max(LEAST_POINTS, min(SPARE * POINTS, MOST_SAMPLES // links))
+    planned_s = max(job.arrival_s + job.duration_s for job in planned_progress(problem, prepared.prediction))
+    every, hops = followed(problem, prepared.plan)
+    return Observation(interval_s or round_up(planned_s * SPARE / points), points // 2 * 2, every, hops)
+
+
+def round_up(seconds: float) -> float:
+    """The next 1, 2 or 5 times a power of ten seconds, of at least a nanosecond."""
+    power: float = 10.0 ** math.floor(math.log10(max(seconds, 1e-9)))
+    return next(step * power for step in ROUND if step * power >= seconds)
+
+
+def followed(problem: Problem, plan: Plan) -> tuple[int, int]:
+    """Of how many fragments one is followed, and how many hops their packets may take.
+
+    The first is odd, so that it is not in step with slots and windows, which are powers of two.
+    """
+    fragments, iterations = fragment_ranges(problem, plan), {job.number: job.iterations for job in problem.jobs}
+    planned = sum(
+        len(fragments[shard.job, tree.number]) * iterations[shard.job] * hops_of(tree)
+        for shard in plan.shards
+        for tree in shard.trees
+    )
+    every = -(-planned // MOST_HOPS) | 1
+    return every, SPARE * (planned // every + MOST_HOPS // 100)
+
+
+def hops_of(tree: AggregationTree) -> int:
+    """How many links the packets of a fragment take, with its results; in shared slots, if none are aggregated."""
+    if policy_of(tree.policy).shared:
+        gradients = sum(len(tree.way(label)) - 1 for label in tree.workers)
+    else:
+        gradients = sum(len(branch.links) for branch in tree.branches)
+    return gradients + len(tree.result_parents)

@@ -1,1 +1,0 @@
-"""Names, colours and markers that plots and pages share."""

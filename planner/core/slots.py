@@ -1,0 +1,130 @@
+"""Which aggregator slots each tree owns: exclusive segments in every pipeline, within its chip's limits."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from math import inf
+from typing import TypeGuard
+
+from inakit.planner.core.plan import MOST_BITS, AggregationTree, Aggregator
+from inakit.planner.core.policies import policy_of
+from inakit.topo.errors import InputError
+from inakit.topo.fabric.fabric import Fabric
+
+Inp = tuple[str, int]
+"""An input pipeline: the switch and the pipeline's number."""
+
+DirectedLink = tuple[str, str]
+Resource = DirectedLink | str | Inp
+"""What flows share: a link, the aggregators of a switch, or those of one of its pipelines."""
+
+
+def is_link(resource: Resource) -> TypeGuard[DirectedLink]:
+    """Whether a resource is a link."""
+    return isinstance(resource, tuple) and isinstance(resource[1], str)
+
+
+def resource_bps(fabric: Fabric, resource: Resource) -> float:
+    """The capacity of a link, or what a switch or a pipeline sums, infinite where that is not limited."""
+    if is_link(resource):
+        return fabric.capacities_bps[resource]
+    if isinstance(resource, str):
+        return fabric.switch_by_name[resource].aggregation_rate_bps or inf
+    return fabric.switch_by_name[resource[0]].pipeline_summing_bps
+
+
+def most_children(fabric: Fabric, switch: str) -> int:
+    """The most flows that an aggregator of the switch sums: the bits of a slot's bitmap."""
+    chip = fabric.switch_by_name[switch].chip
+    return MOST_BITS if chip is None else min(MOST_BITS, chip.children_per_slot)
+
+
+def limited_pipelines(fabric: Fabric) -> dict[str, float]:
+    """By INA switch, the bit/s that each of its pipelines sums, where recirculation limits them."""
+    rates = {name: fabric.switch_by_name[name].pipeline_summing_bps for name in fabric.ina_names}
+    return {name: rates[name] for name in sorted(rates) if rates[name] < inf}
+
+
+def limits_summing(fabric: Fabric) -> bool:
+    """Whether some INA switch has an aggregation rate, or pipelines whose recirculation limits what they sum."""
+    return any(s.aggregation_rate_bps is not None or s.pipeline_summing_bps < inf for s in fabric.switches if s.ina)
+
+
+DEFAULT_WINDOW = 256
+"""Fragments on their way at once. At 20 Mbit/s and 326 B a packet these are 33 ms of data, more than any round trip of
+an emulated network."""
+
+Pipeline = tuple[str, int]
+"""A switch's name, and the number of one of its pipelines."""
+
+
+def assign_slots(
+    fabric: Fabric, trees: Sequence[AggregationTree], window: int = DEFAULT_WINDOW
+) -> tuple[AggregationTree, ...]:
+    """The trees with segments of slots that do not overlap: in each pipeline one after another.
+
+    All aggregators of a tree get the same number of slots, since the tree can use no more than the fewest that one of
+    them has: the least of its equal shares of the pipelines that it passes, and at most `window` for each version.
+    Trees whose policy shares slots all have every slot that the segments leave. Raises `InputError` when a pipeline has
+    fewer slots than its trees need.
+    """
+    exclusive = [tree for tree in trees if not policy_of(tree.policy).shared]
+    sharing = {pipeline_of(a) for tree in trees if policy_of(tree.policy).shared for a in tree.aggregators}
+    users = Counter(pipeline_of(aggregator) for tree in exclusive for aggregator in tree.aggregators)
+    shares = {
+        pipeline: fair_share(fabric, pipeline, count + (pipeline in sharing)) for pipeline, count in users.items()
+    }
+    taken: Counter[Pipeline] = Counter()
+    segments = {}
+    for tree in exclusive:
+        versions = policy_of(tree.policy).versions
+        share = min((shares[pipeline_of(aggregator)] for aggregator in tree.aggregators), default=0)
+        slots = min(share, window * versions) // versions * versions
+        if tree.aggregators and not slots:
+            raise too_few(fabric, tree, versions)
+        segments[id(tree)] = tuple(take(taken, aggregator, slots) for aggregator in tree.aggregators)
+    for tree in trees:
+        segments.setdefault(id(tree), tuple(rest(fabric, taken, aggregator) for aggregator in tree.aggregators))
+    return tuple(replace(tree, aggregators=segments[id(tree)]) for tree in trees)
+
+
+def take(taken: Counter[Pipeline], aggregator: Aggregator, slots: int) -> Aggregator:
+    """The aggregator with the next slots of its pipeline, which are taken from then on."""
+    first = taken[pipeline_of(aggregator)]
+    taken[pipeline_of(aggregator)] += slots
+    return replace(aggregator, first_slot=first, slots=slots)
+
+
+def rest(fabric: Fabric, taken: Counter[Pipeline], aggregator: Aggregator) -> Aggregator:
+    """The aggregator with all slots of its pipeline that no segment takes."""
+    first = taken[pipeline_of(aggregator)]
+    available = fabric.switch_by_name[aggregator.switch].slots_per_pipeline
+    return replace(aggregator, first_slot=first, slots=available - first)
+
+
+def too_few(fabric: Fabric, tree: AggregationTree, versions: int) -> InputError:
+    """The error for a tree whose share of a pipeline has no slot for each version that its policy needs."""
+    available = {a.switch: fabric.switch_by_name[a.switch].slots_per_pipeline for a in tree.aggregators}
+    switch = min(available, key=lambda name: available[name])
+    return InputError(
+        f"switch '{switch}': its {available[switch]} aggregator slots leave tree {tree.number} none, and slot policy "
+        f"'{tree.policy}' needs {versions}; raise aggregator_slots"
+    )
+
+
+def pipeline_of(aggregator: Aggregator) -> Pipeline:
+    """The pipeline in which an aggregator sums."""
+    return aggregator.switch, aggregator.pipeline
+
+
+def fair_share(fabric: Fabric, pipeline: Pipeline, users: int) -> int:
+    """The slots of each of so many users of a pipeline. Raises `InputError` where there are more users than slots."""
+    available = fabric.switch_by_name[pipeline[0]].slots_per_pipeline
+    if available < users:
+        raise InputError(
+            f"switch '{pipeline[0]}': {users} trees aggregate in pipeline {pipeline[1]}, which has {available} "
+            "aggregator slots; raise aggregator_slots to at least one per tree"
+        )
+    return available // users

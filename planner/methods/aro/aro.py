@@ -1,0 +1,225 @@
+"""SRO and APP before the fast search: what ARO-ACC, ARO-SRO and ARO-APP lose, without the printed model's minutes.
+
+Rates are continuous, so that the two prunings alone lose anything. One task on a leaf-spine is solved in closed form
+and, like in the paper, with any number of flows at an aggregator. SRO's first stage may have several optima, and the
+solver decides which of them is found, and so which aggregators stay unused.
+
+ARO, the default method: the routes with the highest rates, exact, by the fastest way for the number of tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from itertools import chain
+from time import monotonic
+
+from inakit.planner.core.closed_loop import in_closed_loop
+from inakit.planner.core.method import AFTERWARDS, ROUTED, Options
+from inakit.planner.core.plan import Plan, SolverOptions
+from inakit.planner.core.problem import Problem
+from inakit.planner.core.slots import limits_summing
+from inakit.planner.methods.aro.leaf_spine import leaf_spine
+from inakit.planner.methods.aro.one_task import best_choice, best_routing
+from inakit.planner.methods.aro.printed_model import task_graphs
+from inakit.planner.methods.aro.several_tasks import searched, several, with_least_loss
+from inakit.planner.methods.aro.tasks import Task, tasks_of
+from inakit.planner.methods.aro.variants import LiteralOptions, aggregators, locations, plan_variant, pre_pruned
+from inakit.planner.methods.aro.worth import Rates
+from inakit.planner.trees.from_paths import plan_from_paths
+from inakit.planner.trees.unfolding import Path
+from inakit.topo.errors import SolverError
+from inakit.topo.fabric.fabric import Fabric
+
+FIRST_STAGE_S = 3.0
+"""The most seconds for SRO's first stage, which only estimates: what it has found by then decides."""
+
+Excluded = list[set[str]]
+"""By task, the switches that it leaves out."""
+
+
+@dataclass(frozen=True)
+class BestRates:
+    """The best rates of all tasks in bit/s, their worth, a bound of the worth, and by task the nodes that its flows
+    pass.
+
+    The worth equals its bound where it is proven to be the best. A single task that has a closed form has `paths`.
+    """
+
+    rates: Rates
+    value: float
+    bound: float
+    used: tuple[set[str], ...]
+    paths: tuple[Path, ...] = ()
+
+
+def accelerated(problem: Problem, options: SolverOptions, *, sro: bool, alpha: float = 1.0) -> BestRates:
+    """The optimum with APP at `alpha`, where 1 switches APP off, and with SRO or without."""
+    started = monotonic()
+    excluded = pre_pruning(problem, alpha)
+    if sro:
+        limit = replace(options, time_limit_s=min(FIRST_STAGE_S, options.time_limit_s / 2))
+        excluded = staged(problem, excluded, limit)
+    left = max(1.0, options.time_limit_s - (monotonic() - started))
+    return best(problem, excluded, replace(options, time_limit_s=left))
+
+
+def pre_pruning(problem: Problem, alpha: float) -> Excluded:
+    """By task, the switches that APP leaves out."""
+    graphs = task_graphs(problem)
+    pruned = pre_pruned(graphs, alpha) if alpha < 1 else graphs
+    return [{*graph.into} - {*kept.into} for graph, kept in zip(graphs, pruned, strict=True)]
+
+
+def staged(problem: Problem, excluded: Excluded, options: SolverOptions) -> Excluded:
+    """By task, what APP and SRO leave out. A first stage without a solution leaves out nothing more."""
+    try:
+        first = best(problem, with_first_stage(problem, excluded), options)
+    except SolverError:
+        return excluded
+    return with_second_stage(problem, excluded, first)
+
+
+def with_first_stage(problem: Problem, excluded: Sequence[Collection[str]]) -> Excluded:
+    """By task, what SRO's first stage leaves out: also the common switches of every location with aggregators."""
+    found = []
+    for graph, names in zip(task_graphs(problem), excluded, strict=True):
+        more = graph.without(names) or graph
+        for location in locations(problem.fabric):
+            present = [name for name in location if name in more.into]
+            common = [name for name in present if not problem.fabric.switch_by_name[name].ina]
+            if len(common) < len(present):
+                more = more.without(common) or more
+        found.append({*graph.into} - {*more.into})
+    return found
+
+
+def with_second_stage(problem: Problem, excluded: Sequence[set[str]], first: BestRates) -> Excluded:
+    """By task, what is left out in SRO's second stage: also aggregators above the ToRs that the first stage does not
+    use.
+    """
+    above = {name for names in locations(problem.fabric) for name in aggregators(problem.fabric, names)}
+    return [names | (above - used) for names, used in zip(excluded, first.used, strict=True)]
+
+
+def best(problem: Problem, excluded: Excluded, options: SolverOptions) -> BestRates:
+    """The optimum without what each task excludes. One task on a leaf-spine has a closed form."""
+    task, *others = tasks_of(problem)
+    closed = None if others else leaf_spine(reduced_fabric(problem.fabric, excluded[0]), task)
+    if closed is None:
+        return searched_best(problem, excluded, options)
+    closed = replace(closed, most_children=closed.workers)
+    choice = best_choice(closed, options)
+    assert choice is not None
+    paths = tuple(closed.paths(choice.solution))
+    return BestRates((1 / choice.t,), 1 / choice.t, 1 / choice.bound, ({*chain.from_iterable(paths)},), paths)
+
+
+def reduced_fabric(fabric: Fabric, names: Collection[str]) -> Fabric:
+    """The fabric without some switches and their links."""
+    return replace(
+        fabric,
+        switches=tuple(switch for switch in fabric.switches if switch.name not in names),
+        links=tuple(link for link in fabric.links if not {link.a, link.b} & {*names}),
+    )
+
+
+def searched_best(problem: Problem, excluded: Excluded, options: SolverOptions) -> BestRates:
+    """The optimum of several tasks, or of one task without a closed form."""
+    pruned = zip(tasks_of(problem), excluded, strict=True)
+    tasks = tuple(replace(task, without=frozenset(names)) for task, names in pruned)
+    search = searched(problem.fabric, tasks, options, monotonic())
+    found = search.incumbent
+    used = tuple(
+        {node for paths in pieces.values() for path in paths for node in path} for pieces in found.routing.pieces
+    )
+    return BestRates(found.rates, found.value, search.bound, used)
+
+
+@dataclass(frozen=True)
+class AroOptions(Options):
+    """`pipeline_aware=False` plans as if every switch had one pipeline.
+
+    The switches of the plan then sum only what they really can, and its rate is what this leaves. The difference to the
+    aware plan is what awareness is worth.
+    """
+
+    pipeline_aware: bool = True
+
+
+def plan(problem: Problem, options: AroOptions) -> Plan:
+    """The plan with the highest throughput: Eq. (1) for one task, (2) for one job, (3) for several."""
+    if options.pipeline_aware:
+        return plan_aware(problem, options)
+    known = replace(problem, fabric=without_pipelines(problem.fabric))
+    return with_real_pipelines(problem, plan_aware(known, options), options)
+
+
+def plan_aware(problem: Problem, options: AroOptions) -> Plan:
+    """ARO's plan for the real pipelines: by the model as printed where the fast method for several tasks does not
+    apply.
+    """
+    if options.headroom == ROUTED:
+        plan = plan_aware(problem, replace(options, headroom=AFTERWARDS))
+        return plan if in_closed_loop(problem, plan) is plan else with_least_loss(problem, plan, options)
+    task, *others = tasks_of(problem)
+    if others and (options.solver != "highs" or limits_summing(problem.fabric)):
+        return plan_literally(problem, options)
+    if others:
+        return several(problem, options)
+    plan = plan_one_task(problem, task, options)
+    if options.with_results and in_closed_loop(problem, plan) is not plan:
+        return several(problem, options)
+    return plan
+
+
+def plan_one_task(problem: Problem, task: Task, options: Options) -> Plan:
+    """The plan with the highest rate of gradients of a single task. Where links are alike, its results cost nothing."""
+    routing = best_routing(problem.fabric, task, options.for_solver)
+    return plan_from_paths(
+        problem,
+        {task.job.number: routing.paths},
+        problem.fabric.ina_names,
+        method="aro",
+        outcome=routing.outcome,
+        window=options.window,
+    )
+
+
+def plan_literally(problem: Problem, options: Options) -> Plan:
+    """The plan of the model as printed, which knows aggregation rates and other solvers than HiGHS.
+
+    Its footnote 3 counts more results than are sent, so that nothing is proven where results count.
+    """
+    known = {field.name: getattr(options, field.name) for field in fields(Options)}
+    made = plan_variant("aro-raw", problem, LiteralOptions(**known, two_way=options.with_results))
+    outcome = replace(made.outcome, status="heuristic", gap=None) if options.with_results else made.outcome
+    return replace(made, method="aro", outcome=outcome)
+
+
+def plan_unaware(problem: Problem, options: Options) -> Plan:
+    """The plan of a method that takes every switch for a single pipeline, at the rate that the real pipelines leave."""
+    made = plan(problem, AroOptions(**asdict(options), pipeline_aware=False))
+    return replace(made, method="aro-unaware")
+
+
+def with_real_pipelines(problem: Problem, plan: Plan, options: Options) -> Plan:
+    """The routes of a plan that was made for other pipelines, at the rates that the real pipelines leave."""
+    paths: dict[int, list[Path]] = {job.number: [] for job in problem.jobs}
+    for shard in plan.shards:
+        for tree in shard.trees:
+            paths[shard.job] += [tree.way(label) for label in tree.workers]
+    return plan_from_paths(
+        problem,
+        paths,
+        problem.fabric.ina_names,
+        rates_bps={(shard.job, tree.root): shard.rate_bps for shard in plan.shards for tree in shard.trees},
+        method=plan.method,
+        outcome=replace(plan.outcome, status="heuristic", gap=None),
+        window=options.window,
+    )
+
+
+def without_pipelines(fabric: Fabric) -> Fabric:
+    """The fabric with all ports of each switch in one pipeline, which no chip limits."""
+    return replace(fabric, switches=tuple(replace(s, pipelines=(s.ports,), chip=None) for s in fabric.switches))

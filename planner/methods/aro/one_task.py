@@ -1,0 +1,404 @@
+"""Whether a task's flows fit at a given t = 1 / r, on any fabric: ARO's model, in which only x is integral.
+
+At a fixed t, constraint (10) is y <= floor(b t) for each link. At a fixed x, an INP in use takes in any number of flows
+and gives one away. What is left is a flow through a network of whole capacities, and if there is one, there is one in
+whole numbers. So y may be continuous, and the solver only has to decide which INPs are used.
+
+The paper's Algorithm 1: from the flows on the links of a task's graph to a path for every worker.
+
+ARO for one task (SJST): the routes with the highest rate, proven, by the fastest way that is exact for its fabric.
+
+A leaf-spine with equal links has a closed form (`leafspine`), as long as no INP has to make several sums; for all else
+a solver decides which INPs are used (`flow`). Both test whether the flows fit at a given t = 1 / r, and `search` finds
+the least t at which they do.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import ceil, inf
+from time import monotonic
+from typing import Any
+
+import pulp
+
+from inakit.planner.core.plan import FEASIBLE, INFEASIBLE, OPTIMAL, SolverOptions, SolverOutcome
+from inakit.planner.core.slots import Inp, limited_pipelines, most_children
+from inakit.planner.methods.aro.bisection import Least, Steps, flows_within, least_t
+from inakit.planner.methods.aro.leaf_spine import Choice, LeafSpine, leaf_spine
+from inakit.planner.methods.aro.tasks import Task, TaskGraph, task_graph
+from inakit.planner.solvers import PROVEN_GAP, run
+from inakit.planner.trees.from_paths import Summing
+from inakit.planner.trees.unfolding import DirectedLink, Path
+from inakit.topo.errors import SolverError
+from inakit.topo.fabric.fabric import Fabric
+
+ANY_GAP = 1e9
+"""A relative gap so wide that the first solution will do."""
+
+TIDY_GAP = 0.01
+"""How far, relatively, the sum of a task's flows over all links may lie above the least."""
+
+FEW_INPS = 100
+"""With more INPs than this in reach, the sum of flows over links is lowered step by step instead of minimised."""
+
+WHOLE = 1e-6
+"""How near to a whole number a flow counts as whole."""
+
+Counts = dict[DirectedLink, int]
+"""By link, a number of flows."""
+
+
+@dataclass(frozen=True)
+class Demand:
+    """A task's graph without its workers' own links, each of which has one flow.
+
+    `most_children` is how many flows an INP sums into one; without it, as many as its slots' bitmaps have bits. The
+    papers have no such limit.
+    """
+
+    graph: TaskGraph
+    most_children: int | None = None
+
+    def children(self, inp: Inp) -> int:
+        """How many flows an INP sums into one."""
+        return self.most_children or most_children(self.graph.fabric, inp[0])
+
+    @cached_property
+    def access(self) -> list[DirectedLink]:
+        """The workers' links."""
+        return [link for worker in self.graph.workers for link in self.graph.out_of[worker]]
+
+    @cached_property
+    def starting(self) -> Counter[str]:
+        """By common switch, the workers whose flows begin there."""
+        return Counter(link[1] for link in self.access if self.graph.inp(link) is None)
+
+    @cached_property
+    def local(self) -> Counter[Inp]:
+        """By INP, the workers that send to it directly."""
+        return Counter(inp for inp in map(self.graph.inp, self.access) if inp is not None)
+
+    @cached_property
+    def links(self) -> list[DirectedLink]:
+        """The links that are no worker's own."""
+        access = set(self.access)
+        return [link for link in self.graph.links if link not in access]
+
+    @cached_property
+    def capacities_bps(self) -> dict[DirectedLink, float]:
+        """The capacity of every link of the task."""
+        return {link: self.graph.fabric.capacities_bps[link] for link in self.graph.links}
+
+    @cached_property
+    def aggregation_rates_bps(self) -> dict[str, float]:
+        """The aggregation rate of every INA switch of the task that has one."""
+        rates = {z: self.graph.fabric.switch_by_name[z].aggregation_rate_bps for z in self.graph.aggregating}
+        return {z: rate for z, rate in rates.items() if rate is not None}
+
+    @cached_property
+    def pipeline_rates_bps(self) -> dict[str, float]:
+        """What each pipeline sums, of every INA switch of the task whose chip recirculates."""
+        rates = limited_pipelines(self.graph.fabric)
+        return {z: rates[z] for z in self.graph.aggregating if z in rates}
+
+    @cached_property
+    def lowest_t(self) -> float:
+        """A lower bound of t, from workers' own links and from all links out of a common switch with workers."""
+        b = self.capacities_bps
+        of_switches = (count / sum(b[link] for link in self.graph.out_of[z]) for z, count in self.starting.items())
+        return max((*(1 / b[link] for link in self.access), *of_switches))
+
+    def used(self, found: Counts) -> set[Inp]:
+        """The INPs that flows enter."""
+        return {inp for inp, entering in self.graph.inps.items() if any(found[link] for link in entering)}
+
+
+@dataclass(frozen=True)
+class FlowModel:
+    """The model at one t. `y[u, v]`: flows on a link; `x[inp]`: how many sums the INP may make, most often 0 or 1."""
+
+    model: pulp.LpProblem
+    y: dict[DirectedLink, Any]
+    x: dict[Inp, Any]
+
+
+def build(demand: Demand, t: float) -> FlowModel:
+    """The constraints (4) to (10) at `t`.
+
+    Of (7) one side is enough: an INP with x = 1 that no flow enters only adds a flow.
+    """
+    model = pulp.LpProblem("aro_flows", pulp.LpMinimize)
+    y = add_flows(model, demand, t)
+    flows = FlowModel(model, y, add_inps(model, demand, y))
+    sum_at_inps(demand, flows)
+    conserve_flows(demand, flows)
+    limit_aggregation(demand, flows, t)
+    return flows
+
+
+def add_flows(model: pulp.LpProblem, demand: Demand, t: float) -> dict[DirectedLink, Any]:
+    """The variables y (4), each at most what its link carries at t (10) and what can leave its sender."""
+    most = {
+        (u, v): min(flows_within(demand.capacities_bps[u, v], t), demand.graph.most_flows[u]) for u, v in demand.links
+    }
+    return {(u, v): model.add_variable(f"y_{u}_{v}", 0, most[u, v]) for u, v in demand.links}
+
+
+def add_inps(model: pulp.LpProblem, demand: Demand, y: Mapping[DirectedLink, Any]) -> dict[Inp, Any]:
+    """The variables x (6): how many sums an INP makes, at least those of the workers that send to it directly."""
+    return {
+        (v, p): model.add_variable(
+            f"x_{v}_{p}",
+            ceil(demand.local[v, p] / demand.children((v, p))),
+            ceil(most_arriving(demand, y, (v, p)) / demand.children((v, p))),
+            pulp.LpInteger,
+        )
+        for v, p in demand.graph.inps
+    }
+
+
+def most_arriving(demand: Demand, y: Mapping[DirectedLink, Any], inp: Inp) -> int:
+    """The most flows that can enter an INP, its own workers' among them."""
+    return demand.local[inp] + int(sum(y[link].upBound for link in demand.graph.inps[inp] if link in y))
+
+
+def sum_at_inps(demand: Demand, flows: FlowModel) -> None:
+    """Flows enter only INPs that make a sum (7), and no more of them than its sums have children."""
+    model = flows.model
+    for (v, p), x in flows.x.items():
+        children = demand.children((v, p))
+        entering = [link for link in demand.graph.inps[v, p] if link in flows.y]
+        for link in entering:
+            y = flows.y[link]
+            model += y <= min(y.upBound, children) * x, f"is_used_{link[0]}_{v}_{p}"  # (7)
+        if most_arriving(demand, flows.y, (v, p)) > children:
+            model += total(flows.y, entering) + demand.local[v, p] <= children * x, f"children_{v}_{p}"
+
+
+def conserve_flows(demand: Demand, flows: FlowModel) -> None:
+    """An INA switch sends the sums of its INPs (8), a common switch what it gets (9)."""
+    model, graph, y = flows.model, demand.graph, flows.y
+    for z in graph.aggregating:
+        handed = pulp.lpSum(flows.x[inp] for inp in graph.inps_of[z])  # (8)
+        model += handed == total(y, graph.out_of[z]), f"op_forwards_{z}"  # (9)
+    for z in graph.common:
+        received = total(y, graph.into[z]) + demand.starting[z]
+        model += received == total(y, graph.out_of[z]), f"cs_forwards_{z}"  # (9)
+
+
+def limit_aggregation(demand: Demand, flows: FlowModel, t: float) -> None:
+    """The flows that a switch sums fit its `aggregation_rate_bps`, and those of a pipeline what its chip recirculates.
+
+    A flow that enters an INP alone costs nothing.
+    """
+    model, switches, pipelines = flows.model, demand.aggregation_rates_bps, demand.pipeline_rates_bps
+    for z in dict.fromkeys([*switches, *pipelines]):
+        summed = {inp: add_summed(demand, flows, inp) for inp in demand.graph.inps_of[z]}
+        if z in switches:
+            model += pulp.lpSum(summed.values()) <= flows_within(switches[z], t), f"aggregation_rate_{z}"
+        if z in pipelines:
+            for (v, p), entering in summed.items():
+                model += entering <= flows_within(pipelines[z], t), f"recirculation_{v}_{p}"
+
+
+def add_summed(demand: Demand, flows: FlowModel, inp: Inp) -> Any:
+    """The flows that an INP sums: all that enter it, or none if only one enters."""
+    model, most, (v, p) = flows.model, len(demand.graph.workers), inp
+    entering = total(flows.y, demand.graph.inps[inp]) + demand.local[inp]
+    alone = model.add_variable(f"alone_{v}_{p}", cat=pulp.LpBinary)
+    model += entering >= alone, f"alone_is_used_{v}_{p}"
+    model += entering <= most - (most - 1) * alone, f"alone_is_one_{v}_{p}"
+    return entering - alone
+
+
+def total(y: dict[DirectedLink, Any], links: Iterable[DirectedLink]) -> Any:
+    """The sum of y over those of the links that have one."""
+    return pulp.lpSum(y[link] for link in links if link in y)
+
+
+@dataclass(frozen=True)
+class FlowTest:
+    """Tests whether flows fit at any t, until `deadline`, a time of the monotonic clock.
+
+    A test may take `share` of the time that is left, so that a t that is hard to decide leaves time for greater ones.
+    """
+
+    demand: Demand
+    options: SolverOptions
+    deadline: float = inf
+    share: float = 0.5
+
+    def fits(self, t: float) -> Counts | None:
+        """Flows on all links, in whole numbers; None where there are none. Raises `SolverError` when time is over."""
+        flows = build(self.demand, t)
+        flows.model.setObjective(self.guide(flows))
+        return self.solve(flows, replace(self.options, gap=ANY_GAP))
+
+    def guide(self, flows: FlowModel) -> Any:
+        """An objective that only helps to find flows, several times faster than without.
+
+        The more INPs are used, the more flows they take in. But where all flows that come to the PS's leaf go on to the
+        PS, too many INPs make too many flows: there it helps to keep flows away from switches that do not sum.
+        """
+        graph = self.demand.graph
+        if any(link[0] in graph.aggregating for link in graph.into[graph.server]):
+            return -pulp.lpSum(flows.x.values())
+        common = set(graph.common)
+        return pulp.lpSum(y for (_, v), y in flows.y.items() if v in common)
+
+    def tidy(self, t: float, found: Counts) -> Counts:
+        """Flows at the same t with a small sum over all links, so that none circulates that serves nothing."""
+        if len(self.demand.graph.inps) <= FEW_INPS:
+            return self.fewest(build(self.demand, t)) or found
+        used = self.demand.used(found)
+        while True:
+            flows = build(self.demand, t)
+            fix({x: 0 for inp, x in flows.x.items() if inp not in used})
+            found = self.fewest(flows) or found
+            left = self.demand.used(found)
+            if left == used:
+                return found
+            used = left
+
+    def fewest(self, flows: FlowModel) -> Counts | None:
+        """The flows with nearly the smallest sum over all links; None where no flows fit."""
+        flows.model.setObjective(pulp.lpSum(flows.y.values()))
+        return self.solve(flows, replace(self.options, gap=TIDY_GAP))
+
+    def solve(self, flows: FlowModel, options: SolverOptions) -> Counts | None:
+        """The solved model's flows on all links; None if it is infeasible. Raises `SolverError` when time is over."""
+        left = min(options.time_limit_s, self.share * (self.deadline - monotonic()))
+        if left <= 0:
+            raise out_of_time(options)
+        status = run(flows.model, replace(options, time_limit_s=left)).status
+        if status == INFEASIBLE:
+            return None
+        if status not in (OPTIMAL, FEASIBLE):
+            raise out_of_time(options)
+        self.make_whole(flows)
+        found = {link: round(y.varValue) for link, y in flows.y.items()}
+        return dict.fromkeys(self.demand.access, 1) | found
+
+    def make_whole(self, flows: FlowModel) -> None:
+        """Make the flows whole at the solution's x, should the solver have stopped between two vertices."""
+        if any(abs(y.varValue - round(y.varValue)) > WHOLE for y in flows.y.values()):
+            fix({v: v.varValue for v in flows.model.variables() if v.cat == pulp.LpInteger})
+            flows.model.setObjective(pulp.lpSum(flows.y.values()))
+            run(flows.model, self.options)
+
+
+def fix(values: Mapping[Any, float]) -> None:
+    """Give these variables their values, rounded."""
+    for variable, value in values.items():
+        variable.lowBound = variable.upBound = round(value)
+        variable.cat = pulp.LpContinuous
+
+
+def out_of_time(options: SolverOptions) -> SolverError:
+    """The error for a solver that found nothing in its time."""
+    return SolverError(
+        f"{options.solver} found no routes in {options.time_limit_s:g} s; "
+        "raise the time limit, or make the problem smaller"
+    )
+
+
+def generate_routes(graph: TaskGraph, flows: Mapping[DirectedLink, int]) -> list[Path]:
+    """A path for every worker of the task, from y: `flows[u, v]` counts the flows on a link, and each is taken once.
+
+    Two lines of the printed algorithm are corrected: line 11 takes one flow from y[i], the task's (not y[k]), and line
+    18 records an INP's path to the PS while it has none, R = nil (not R != nil). An INP that more flows enter than it
+    can sum has a path for each of its sums.
+    """
+    y = dict(flows)
+    rest: dict[Summing, Path] = {}  # R
+    arrived: Counter[Inp] = Counter()
+    found = []
+    for worker in graph.workers:
+        path: Path = (worker,)
+        begun: dict[Summing, int] = {}  # the sums that the path begins, and the position of their switch
+        while path[-1] != graph.server:
+            link = next(link for link in graph.out_of[path[-1]] if y[link] > 0)
+            y[link] -= 1
+            path = (*path, link[1])
+            inp = graph.inp(link)
+            if inp is None:
+                continue
+            summing = Summing(*inp, arrived[inp] // most_children(graph.fabric, inp[0]))
+            arrived[inp] += 1
+            if summing in rest:
+                path = path[:-1] + rest[summing]
+            else:
+                begun[summing] = len(path) - 1
+        rest |= {summing: path[position:] for summing, position in begun.items()}
+        found.append(path)
+    return found
+
+
+TIDYING_TIME_S = 5.0
+"""The most time for removing flows that serve nothing."""
+
+
+@dataclass(frozen=True)
+class ProvenPaths:
+    """A path for every worker, and how well their rate is proven to be the highest."""
+
+    paths: list[Path]
+    outcome: SolverOutcome
+
+
+def best_routing(fabric: Fabric, task: Task, options: SolverOptions) -> ProvenPaths:
+    """The routes with the highest rate. Raises `SolverError` when there are none, or the time limit is too short."""
+    started = monotonic()
+    lowest = 0.0
+    closed = leaf_spine(fabric, task)
+    if closed is not None:
+        choice = best_choice(closed, options)
+        bound = best_choice(replace(closed, most_children=closed.workers), options)
+        assert bound is not None
+        lowest = bound.bound
+        fits = choice is not None and closed.most_children_at_tor(choice.solution) <= closed.most_children
+        if choice is not None and fits and choice.t <= bound.t:
+            return ProvenPaths(closed.paths(choice.solution), outcome_of(choice, started))
+    graph = task_graph(fabric, task.job.workers, task.server)
+    test = FlowTest(Demand(graph), options, started + options.time_limit_s)
+    flows = best_flows(test, lowest)
+    return ProvenPaths(generate_routes(graph, tidied(test, flows)), outcome_of(flows, started, options.solver))
+
+
+def best_choice(closed: LeafSpine, options: SolverOptions) -> Least[Choice] | None:
+    """The least t in closed form; None if an INP has to take in more flows than it can at every t."""
+    capacities = closed.capacities_bps
+    highest = closed.workers / min(capacities)
+    return least_t(closed.fits, Steps(capacities), 1 / closed.worker_bps, highest, options.gap)
+
+
+def best_flows(test: FlowTest, lowest: float) -> Least[Counts]:
+    """The least t, found by the solver. Below `lowest` there is none."""
+    demand = test.demand
+    summing = {*demand.aggregation_rates_bps.values(), *demand.pipeline_rates_bps.values()}
+    capacities = {*demand.capacities_bps.values(), *summing}
+    steps, highest, gap = Steps(capacities), len(demand.graph.workers) / min(capacities), test.options.gap
+    least = least_t(test.fits, steps, max(lowest, demand.lowest_t), highest, gap)
+    if least is not None and least.gap > max(gap, PROVEN_GAP):  # now what is undecided may take all the time left
+        least = least_t(replace(test, share=1.0).fits, steps, least.bound, highest, gap, known=least)
+    assert least is not None  # at the highest t, every link carries all flows
+    return least
+
+
+def tidied(test: FlowTest, least: Least[Counts]) -> Counts:
+    """The flows without those that serve nothing, as far as they are found in `TIDYING_TIME_S`."""
+    deadline = min(test.deadline, monotonic() + TIDYING_TIME_S)
+    try:
+        return replace(test, deadline=deadline).tidy(least.t, least.solution)
+    except SolverError:  # no time for it
+        return least.solution
+
+
+def outcome_of(least: Least[Any], started: float, solver: str | None = None) -> SolverOutcome:
+    """How well t is proven: optimal, or feasible with its relative gap."""
+    proven = least.gap <= PROVEN_GAP
+    return SolverOutcome(OPTIMAL if proven else FEASIBLE, monotonic() - started, 0.0 if proven else least.gap, solver)

@@ -1,0 +1,331 @@
+"""The unfolded graphs of several tasks with what is interchangeable joined: the same routings, far fewer variables.
+
+Workers of a task under one switch (and, where it sums, one pipeline) differ in nothing but their names, so only their
+number counts. Common switches with the same neighbours, capacities and pipelines there are twins: one node stands for a
+class of them, and the flows of the class are dealt out to its members afterwards
+(`inakit.planner.methods.aro.several_routing`).
+
+How results come back, in the model of a routing: one copy on each link that they take, against the task's gradients.
+
+z[v, u] counts the copies from v to u. Results come to u only where gradients go from u to v; they go on from u only
+where they come to u; and they come to every ToR with workers. Gradients and results of one task never take a link in
+the same direction, for the unfolded graph has one direction on each link.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from math import ceil
+
+from inakit.planner.core.slots import Inp, most_children
+from inakit.planner.methods.aro.tasks import Task
+from inakit.planner.solvers import LinearProgram, Term
+from inakit.planner.trees.unfolding import DirectedLink, Path, unfold, unreachable
+from inakit.topo.fabric.fabric import Fabric
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """One task's graph. Its nodes are switches, classes of twins under the name of their first member, and the PS.
+
+    `links` are all that flows may use; `starting[z]` counts the workers' flows that begin in common switch z;
+    `entering[inp]` lists the links into an INP, and `local[inp]` counts the workers that send to it directly.
+    `both_roles` are the links of those workers that are PSs of other tasks, where results meet gradients.
+    """
+
+    task: Task
+    links: tuple[DirectedLink, ...]
+    starting: Counter[str]
+    local: Counter[Inp]
+    entering: dict[Inp, tuple[DirectedLink, ...]]
+    both_roles: tuple[DirectedLink, ...] = ()
+
+    @cached_property
+    def into(self) -> dict[str, list[DirectedLink]]:
+        """The links into every node, by the node's name."""
+        return grouped(self.links, 1)
+
+    @cached_property
+    def out_of(self) -> dict[str, list[DirectedLink]]:
+        """The links out of every node, by the node's name."""
+        return grouped(self.links, 0)
+
+    @cached_property
+    def aggregating(self) -> list[str]:
+        """The INA switches of the task, each once."""
+        return list(dict.fromkeys(switch for switch, _ in self.entering))
+
+    @cached_property
+    def sums(self) -> frozenset[str]:
+        """The INA switches of the task as a set."""
+        return frozenset(self.aggregating)
+
+    @cached_property
+    def common(self) -> list[str]:
+        """The common switches of the task."""
+        known = {*self.aggregating, self.task.server}
+        return [z for z in dict.fromkeys((*self.starting, *self.into)) if z not in known]
+
+    @cached_property
+    def begun(self) -> dict[str, int]:
+        """The most flows that can leave each node; a ToR sends only those of its own workers."""
+        local = Counter(switch for switch, _ in self.local)
+        workers = len(self.task.job.workers)
+        return {node: workers if node in self.into else self.starting[node] or local[node] for node in self.out_of}
+
+
+@dataclass(frozen=True)
+class Network:
+    """All tasks' graphs, and what they share.
+
+    `twins[z]` are the members that node z stands for, all of the class `class_of[z]`; `access` says which tasks share a
+    worker's own link, and the least capacity of such links. `detailed` is the same network where switches that sum have
+    no twins, None where none has any. With `results` links also carry the results that come back, and then no switch of
+    `detailed` has twins.
+    """
+
+    fabric: Fabric
+    graphs: tuple[Reduced, ...]
+    twins: Mapping[str, tuple[str, ...]]
+    class_of: dict[str, str]
+    access: dict[tuple[int, ...], float]
+    detailed: Network | None = None
+    results: bool = False
+
+    @property
+    def fine(self) -> Network:
+        """The network where switches that sum have no twins; with results, no switches."""
+        return self.detailed or self
+
+    @cached_property
+    def tasks_on(self) -> dict[DirectedLink, list[int]]:
+        """By link, the tasks that may use it."""
+        found: dict[DirectedLink, list[int]] = defaultdict(list)
+        for i, graph in enumerate(self.graphs):
+            for link in graph.links:
+                found[link].append(i)
+            for u, v in (*graph.links, *graph.both_roles) if self.results else ():
+                found[v, u].append(i)
+        return dict(found)
+
+    def only(self, tasks: Sequence[int]) -> Network:
+        """The network of these tasks alone, without `access`."""
+        detailed = self.detailed and self.detailed.only(tasks)
+        return replace(self, graphs=tuple(self.graphs[i] for i in tasks), access={}, detailed=detailed)
+
+    def width(self, link: DirectedLink) -> int:
+        """The number of links of the fabric that a link stands for."""
+        return len(self.members(link[0])) * len(self.members(link[1]))
+
+    def size(self, node: str) -> int:
+        """How many switches a node stands for."""
+        return len(self.members(node))
+
+    def members(self, node: str) -> tuple[str, ...]:
+        """The switches that a node stands for; itself, if it stands for no class."""
+        return self.twins.get(node, (node,))
+
+
+def network(
+    fabric: Fabric, tasks: Sequence[Task], parts: Mapping[str, int] | None = None, *, results: bool = False
+) -> Network:
+    """The graphs of the tasks. A class of twins is one node, or `parts[its name]` nodes. With `results` they are to be
+    routed as well.
+
+    Raises `InputError` when a worker cannot reach its PS.
+    """
+    hosts = {host for task in tasks for host in (*task.job.workers, task.server)}
+    classes = twin_classes(fabric, {fabric.tor_of(host) for host in hosts}, [task.without for task in tasks])
+    twins = {
+        part[0]: part
+        for z, members in classes.items()
+        for part in cut(members, 1 if parts is None else parts.get(z, 1))
+    }
+    class_of = {member: z for z, members in classes.items() for member in members}
+    access = access_links(fabric, tasks, results=results)
+    links = [task_links(fabric, task) for task in tasks]
+    servers = {task.server for task in tasks}
+
+    def joined(twins: Mapping[str, tuple[str, ...]], detailed: Network | None = None) -> Network:
+        first = {member: node for node, members in twins.items() for member in members}
+        graphs = tuple(reduce_task(fabric, task, own, first, servers) for task, own in zip(tasks, links, strict=True))
+        return Network(fabric, graphs, twins, class_of, access, detailed, results)
+
+    alone = apart(twins, fabric.switch_by_name if results else fabric.ina_names)
+    return joined(twins, joined(alone) if len(alone) > len(twins) else None)
+
+
+def apart(twins: Mapping[str, tuple[str, ...]], names: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """The classes of twins, except that each member of a class named in `names` is alone."""
+    found: dict[str, tuple[str, ...]] = {}
+    for node, members in twins.items():
+        found |= {member: (member,) for member in members} if node in names else {node: members}
+    return found
+
+
+def cut(members: tuple[str, ...], parts: int) -> Iterator[tuple[str, ...]]:
+    """The members in so many parts, as equal as can be, one after another."""
+    size = ceil(len(members) / parts)
+    return (members[start : start + size] for start in range(0, len(members), size))
+
+
+def twin_classes(
+    fabric: Fabric, with_hosts: set[str], without: Sequence[frozenset[str]] = ()
+) -> dict[str, tuple[str, ...]]:
+    """By first member, the classes of switches with equal surroundings that are in the same sets of `without`.
+
+    Switches with hosts in use are in no class.
+    """
+    found: dict[object, list[str]] = defaultdict(list)
+    for switch in fabric.switches:
+        if switch.name not in with_hosts:
+            left_out = tuple(switch.name in names for names in without)
+            found[surroundings(fabric, switch.name), left_out].append(switch.name)
+    return {members[0]: tuple(members) for members in found.values()}
+
+
+def surroundings(fabric: Fabric, switch: str) -> object:
+    """All that tells a switch from others: tier, INA, children, neighbours, its links with capacities and pipelines."""
+
+    def pipeline(one: str, other: str) -> int | None:
+        sums = one in fabric.switch_by_name and fabric.switch_by_name[one].ina
+        return fabric.ingress_pipeline(one, other) if sums else None
+
+    def link(peer: str) -> object:
+        capacities = fabric.capacities_bps[switch, peer], fabric.capacities_bps[peer, switch]
+        return peer, *capacities, pipeline(peer, switch), pipeline(switch, peer)
+
+    kind = fabric.switch_by_name[switch]
+    return (
+        kind.tier,
+        kind.ina,
+        kind.ina and most_children(fabric, switch),
+        frozenset(link(peer) for peer in fabric.neighbors[switch]),
+    )
+
+
+def task_links(fabric: Fabric, task: Task) -> list[DirectedLink]:
+    """The links between its workers' ToRs and the PS. Raises `InputError` for a worker that cannot reach the PS."""
+    unfolded = unfold(fabric, task.server)
+    for worker in task.job.workers:
+        if worker not in unfolded.next_hops:
+            raise unreachable(worker, task.server)
+    tors = dict.fromkeys(fabric.tor_of(worker) for worker in task.job.workers)
+    return [(u, v) for u, v in unfolded.links(tors) if not {u, v} & task.without]
+
+
+def reduce_task(
+    fabric: Fabric, task: Task, own: Iterable[DirectedLink], first: Mapping[str, str], servers: Collection[str]
+) -> Reduced:
+    """The task's graph of its `own` links, where `first[switch]` replaces a switch that is not alone.
+
+    `servers` are the PSs of all tasks.
+    """
+    tors = [fabric.tor_of(worker) for worker in task.job.workers]
+    links = {(first.get(u, u), first.get(v, v)): (u, v) for u, v in own}
+    sums = fabric.ina_names
+    entering: dict[Inp, list[DirectedLink]] = defaultdict(list)
+    for link, (u, v) in links.items():
+        if v in sums:
+            entering[link[1], fabric.ingress_pipeline(v, u)].append(link)
+    local: Counter[Inp] = Counter()
+    for tor, worker in zip(tors, task.job.workers, strict=True):
+        if tor in sums:
+            local[tor, fabric.ingress_pipeline(tor, worker)] += 1
+    inps = {inp: tuple(entering[inp]) for inp in dict.fromkeys((*local, *entering))}
+    both_roles = tuple((worker, tor) for worker, tor in zip(task.job.workers, tors, strict=True) if worker in servers)
+    return Reduced(task, tuple(links), Counter(tor for tor in tors if tor not in sums), local, inps, both_roles)
+
+
+def access_links(fabric: Fabric, tasks: Sequence[Task], *, results: bool = False) -> dict[tuple[int, ...], float]:
+    """By tasks that a host sends for, the least capacity in bit/s of the links of such hosts.
+
+    A worker sends a flow of each of its tasks. With `results` it also receives one of each, and a PS sends one.
+    """
+    sharing: dict[DirectedLink, list[int]] = defaultdict(list)
+    for i, task in enumerate(tasks):
+        for worker in task.job.workers:
+            sharing[worker, fabric.tor_of(worker)].append(i)
+            if results:
+                sharing[fabric.tor_of(worker), worker].append(i)
+        if results:
+            sharing[task.server, fabric.tor_of(task.server)].append(i)
+    found: dict[tuple[int, ...], float] = {}
+    for link, together in sharing.items():
+        capacity = fabric.capacities_bps[link]
+        found[tuple(together)] = min(capacity, found.get(tuple(together), capacity))
+    return found
+
+
+def grouped(links: Iterable[DirectedLink], end: int) -> dict[str, list[DirectedLink]]:
+    """The links by the node at one end: 0 is where they begin, 1 where they lead."""
+    found: dict[str, list[DirectedLink]] = defaultdict(list)
+    for link in links:
+        found[link[end]].append(link)
+    return found
+
+
+ONE = 1e-6
+"""A count of copies above it is one."""
+
+
+def result_columns(
+    program: LinearProgram,
+    net: Network,
+    graph: Reduced,
+    y: Mapping[DirectedLink, int],
+    most: Mapping[DirectedLink, int],
+) -> dict[DirectedLink, int]:
+    """Add a task's z to the program; returns their columns by link.
+
+    `y` are the columns of the task's gradients, and `most[v, u]` are the most copies that links carry.
+    """
+    z = {(v, u): program.variable(0, most[v, u]) for u, v in graph.links}
+    for (v, u), column in z.items():
+        program.at_most([(1, column), (-1, y[u, v])], 0)
+    limit_copies(program, net, graph, z)
+    return z | {(v, u): program.variable(1, 1) for u, v in graph.both_roles}
+
+
+def limit_copies(
+    program: LinearProgram, net: Network, graph: Reduced, z: Mapping[DirectedLink, int], rate: int | None = None
+) -> None:
+    """Results come to every ToR with workers, and go on only from nodes to which they come.
+
+    With the column of a `rate` z is multiplied by it.
+    """
+    for tor in dict.fromkeys((*graph.starting, *(switch for switch, _ in graph.local))):
+        came: list[Term] = [(1, z[v, tor]) for _, v in graph.out_of[tor]]
+        program.at_least(came if rate is None else [*came, (-1, rate)], 1 if rate is None else 0)
+    for (u, w), column in z.items():
+        if u != graph.task.server:
+            program.at_most([(1, column), *((-float(net.size(w)), z[v, u]) for _, v in graph.out_of[u])], 0)
+
+
+def result_parents(
+    fabric: Fabric, graph: Reduced, paths: Iterable[Path], copies: Collection[DirectedLink]
+) -> dict[str, str]:
+    """By node, workers included, the node that it gets results from: over `copies` where these follow gradients.
+
+    `paths` are the pieces by which the task's gradients go.
+    """
+    onward: dict[str, list[str]] = {}
+    for u, v in (link for path in paths for link in pairwise(path)):
+        onward.setdefault(u, []).append(v)
+    parents: dict[str, str] = {}
+    for worker in graph.task.job.workers:
+        node = worker
+        parents[worker] = above = fabric.tor_of(worker)
+        while above != graph.task.server and above not in parents:
+            node, above = above, chosen(above, onward[above], copies)
+            parents[node] = above
+    return parents
+
+
+def chosen(node: str, above: Sequence[str], copies: Collection[DirectedLink]) -> str:
+    """The node that sends results to `node`: the first by which the solution has a copy, else the first."""
+    return next((other for other in above if (other, node) in copies), above[0])

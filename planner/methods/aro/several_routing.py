@@ -1,0 +1,466 @@
+"""Deals the flows of a class of common switches out to its members, so that no link has more than it carries.
+
+The class as a whole carries them. But flows are whole and of several sizes, so dealing may be impossible. Then they are
+dealt by turns, some member is overloaded, the rates that the routing allows are lower, and the class is named.
+
+Is there a routing for given rates? The paper's constraints (4) to (10) with r fixed, hence linear, and the answer.
+
+Whether rates are feasible is decided much faster than which rates are best, so this is the only question that is asked
+of the whole network; `inakit.planner.methods.aro.several_tasks` chooses the rates to ask about.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import chain, cycle, islice, pairwise
+from math import floor, inf
+from time import monotonic
+
+from inakit.planner.core.plan import INFEASIBLE
+from inakit.planner.core.slots import Inp, most_children
+from inakit.planner.methods.aro.reduced_network import ONE, Network, Reduced, grouped, result_columns, result_parents
+from inakit.planner.methods.aro.worth import ROUNDING, Rates
+from inakit.planner.solvers import LinearProgram, Solution
+from inakit.planner.trees.from_paths import sums_of
+from inakit.planner.trees.unfolding import DirectedLink, Path
+from inakit.topo.fabric.fabric import Fabric
+
+Flows = Counter[DirectedLink]
+"""A task's y: the flows on every link that has some."""
+
+
+@dataclass(frozen=True)
+class Hand:
+    """The class's flows of one task: `into[u]` come from node u, and `out[v]` go to node v."""
+
+    task: int
+    into: Counter[str]
+    out: Counter[str]
+
+
+def deal(
+    net: Network, flows: Sequence[Flows], rates: Sequence[float], time_limit_s: float
+) -> tuple[list[Flows], tuple[str, ...]]:
+    """The flows with members in the place of every class, and the classes with an overloaded member.
+
+    Switches that sum have no twins here.
+    """
+    dealt = list(flows)
+    overloaded: list[str] = []
+    for z, members in net.twins.items():
+        hands = [hand for i, y in enumerate(dealt) if (hand := hand_of(i, z, y)).into]
+        if len(members) > 1 and hands:
+            dealer = Dealer(net, members, hands, rates)
+            shares = dealer.share(time_limit_s)
+            if not dealer.fits(shares):
+                overloaded.append(z)
+            for hand, share in zip(hands, shares, strict=True):
+                kept = {link: n for link, n in dealt[hand.task].items() if z not in link}
+                dealt[hand.task] = Counter(kept) + share
+    return dealt, tuple(overloaded)
+
+
+def hand_of(i: int, z: str, y: Flows) -> Hand:
+    """What class `z` has of task i."""
+    into = Counter({u: n for (u, v), n in y.items() if v == z})
+    out = Counter({v: n for (u, v), n in y.items() if u == z})
+    return Hand(i, into, out)
+
+
+@dataclass(frozen=True)
+class Dealer:
+    """The members of one class, and what they are to share."""
+
+    net: Network
+    members: Sequence[str]
+    hands: Sequence[Hand]
+    rates: Sequence[float]
+
+    def share(self, time_limit_s: float) -> list[Flows]:
+        """By hand, the flows on the members' links: dealt by turns, or by a program where that overloads a link."""
+        shares = [self.by_turns(hand) for hand in self.hands]
+        return shares if self.fits(shares) else self.solved(time_limit_s) or shares
+
+    def capacity(self, link: DirectedLink) -> float:
+        """The bit/s of a link with a member at one end and perhaps another class at the other."""
+        return self.net.fabric.capacities_bps[self.net.members(link[0])[0], self.net.members(link[1])[0]]
+
+    def most(self, link: DirectedLink, task: int) -> int:
+        """The most flows of a task that the link carries."""
+        flows = sum(next(hand for hand in self.hands if hand.task == task).into.values())
+        if self.rates[task] == 0:
+            return flows
+        return min(flows, floor(self.capacity(link) / self.rates[task] * (1 + ROUNDING)))
+
+    def by_turns(self, hand: Hand) -> Flows:
+        """One task's flows, each sender's to members that follow one another. For one task nothing is more even."""
+        share: Flows = Counter()
+        turn = islice(cycle(self.members), hand.task, None)
+        for u in sorted(hand.into):
+            for _ in range(hand.into[u]):
+                share[u, next(turn)] += 1
+        leaving = iter([v for v in sorted(hand.out) for _ in range(hand.out[v])])
+        for m in self.members:
+            for _ in range(sum(share[u, m] for u in hand.into)):
+                share[m, next(leaving)] += 1
+        return share
+
+    def fits(self, shares: Sequence[Flows]) -> bool:
+        """Whether no link has more than its capacity."""
+        loads: dict[DirectedLink, float] = defaultdict(float)
+        for hand, share in zip(self.hands, shares, strict=True):
+            for link, n in share.items():
+                loads[link] += n * self.rates[hand.task]
+        return all(load <= self.capacity(link) * (1 + ROUNDING) for link, load in loads.items())
+
+    def solved(self, time_limit_s: float) -> list[Flows] | None:
+        """The flows on the members' links by a program; None if it finds nothing in the given time."""
+        program = LinearProgram()
+        columns = [self.add(program, hand) for hand in self.hands]
+        for link in {link for column in columns for link in column}:
+            on_link = [
+                (self.rates[hand.task], column[link])
+                for hand, column in zip(self.hands, columns, strict=True)
+                if link in column
+            ]
+            fit(program, on_link, self.capacity(link))
+        solution = program.solve(time_limit_s)
+        if not solution.found:
+            return None
+        return [+Counter({link: round(solution.values[k]) for link, k in column.items()}) for column in columns]
+
+    def add(self, program: LinearProgram, hand: Hand) -> dict[DirectedLink, int]:
+        """Add one task's variables and constraints to the program; returns its columns by link."""
+        links = [(u, m) for u in hand.into for m in self.members] + [(m, v) for v in hand.out for m in self.members]
+        y = {link: program.variable(0, self.most(link, hand.task), integral=True) for link in links}
+        for u, n in hand.into.items():
+            program.equal([(1, y[u, m]) for m in self.members], n)
+        for v, n in hand.out.items():
+            program.at_most([(1, y[m, v]) for m in self.members], n)
+        for m in self.members:
+            program.equal([*((1, y[u, m]) for u in hand.into), *((-1, y[m, v]) for v in hand.out)], 0)
+        return y
+
+
+def fit(program: LinearProgram, terms: Iterable[tuple[float, int]], capacity: float) -> None:
+    """Add the row that flows of these rates fit a link.
+
+    Flows are whole, so that a second row may be divided by the least rate and rounded down.
+    """
+    terms = [term for term in terms if term[0] > 0]
+    if len(terms) > 1:
+        least = min(rate for rate, _ in terms)
+        whole = [(float(floor(rate / least * (1 + ROUNDING))), k) for rate, k in terms]
+        program.at_most(whole, floor(capacity / least * (1 + ROUNDING)))
+        program.at_most([(rate / capacity, k) for rate, k in terms], 1 + ROUNDING)
+
+
+WHOLE = 1e-6
+"""How near to a whole number a count of flows is taken for whole."""
+DEALING_TIME_S = 2.0
+"""The most seconds for dealing flows out to twins."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The variables of one task: y by link; x by INP, the number of its sums; z by link, the copies of results."""
+
+    y: dict[DirectedLink, int]
+    x: dict[Inp, int]
+    z: dict[DirectedLink, int] = field(default_factory=dict)
+
+    @cached_property
+    def flows(self) -> dict[DirectedLink, int]:
+        """y and z: all that loads links."""
+        return self.y | self.z
+
+
+@dataclass(frozen=True)
+class Routing:
+    """`pieces[i][start]`: what leaves a start of task i, as paths to the next INP or the PS.
+
+    A start is an INP, with a path for each of its sums, or a common switch with workers, with a path for each worker.
+    `results[i][node]` is the node that sends it the results of task i; it is empty where results are not routed. The
+    classes of twins in `overloaded` could not be dealt out at the rates that were asked for.
+    """
+
+    pieces: tuple[dict[Inp | str, list[Path]], ...]
+    results: tuple[dict[str, str], ...]
+    overloaded: tuple[str, ...] = ()
+
+    def loads(self) -> Iterator[tuple[DirectedLink, Counter[int]]]:
+        """Every link's flows of gradients and results, by task."""
+        found: dict[DirectedLink, Counter[int]] = defaultdict(Counter)
+        for i, pieces in enumerate(self.pieces):
+            for paths in pieces.values():
+                for path in paths:
+                    for link in pairwise(path):
+                        found[link][i] += 1
+        for i, above in enumerate(self.results):
+            for node, sender in above.items():
+                found[sender, node][i] += 1
+        return iter(found.items())
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """Rates that some tasks cannot all have as long as each uses no other than these INPs of certain switches."""
+
+    rates: dict[int, float]
+    used: dict[int, frozenset[Inp]]
+
+    def holds(self, rates: Rates) -> bool:
+        """Whether these rates are high enough for the conflict to apply."""
+        return all(rates[i] >= rate for i, rate in self.rates.items())
+
+
+@dataclass
+class Router:
+    """Asks whether there is a routing for given rates, and remembers conflicts."""
+
+    net: Network
+    seed: int = 0
+    conflicts: list[Conflict] = field(default_factory=list)
+
+    def route(self, rates: Rates, time_limit_s: float) -> tuple[str, Routing | None]:
+        """The answer's status, and a routing over the fabric's own links if there is one.
+
+        First comes an outline, with y continuous, and x too where a node stands for several switches. If the outline is
+        infeasible, so is all. Else it says which INPs to use of switches without twins, and the same question is asked
+        in detail with no other INPs. If that is infeasible, the outline has to use another INP.
+        """
+        deadline = monotonic() + time_limit_s
+        outline = Question.of(self.net, rates)
+        if self.net.fine is self.net:
+            outline.make_whole()
+        for conflict in self.conflicts:
+            if conflict.holds(rates):
+                outline.avoid(conflict)
+        while True:
+            solution = outline.solve(deadline, self.seed)
+            if not solution.found:
+                return solution.status, None
+            if self.net.fine is self.net:
+                return self.complete(outline, solution, rates, deadline)
+            detail = Question.of(self.net.fine, rates)
+            used = outline.used(solution)
+            detail.use_only(used)
+            detail.use_many_inps()
+            solution = detail.solve(deadline, self.seed)
+            if solution.status != INFEASIBLE:
+                return self.complete(detail, solution, rates, deadline)
+            self.conflicts.append(self.conflict(rates, used, deadline))
+            outline.avoid(self.conflicts[-1])
+
+    def conflict(self, rates: Rates, used: Mapping[int, frozenset[Inp]], deadline: float) -> Conflict:
+        """A conflict of as few tasks as possible: each task is left out for a try."""
+        tasks = list(used)
+        for i in sorted(used, key=lambda i: rates[i]):
+            others = [k for k in tasks if k != i]
+            question = Question.of(self.net.fine.only(others), tuple(rates[k] for k in others))
+            question.use_only({n: used[k] for n, k in enumerate(others)})
+            if others and question.solve(deadline, self.seed).status == INFEASIBLE:
+                tasks = others
+        return Conflict({i: rates[i] for i in tasks}, {i: used[i] for i in tasks})
+
+    def complete(
+        self, question: Question, solution: Solution, rates: Rates, deadline: float
+    ) -> tuple[str, Routing | None]:
+        """The routing with whole y: as solved, or with the same INPs in use, or else with any."""
+        if solution.found and not question.is_whole(solution):
+            question.use_only(question.used(solution))
+            question.make_whole()
+            solution = question.solve(deadline, self.seed)
+            if not solution.found:
+                question = Question.of(question.net, rates)
+                question.make_whole()
+                solution = question.solve(deadline, self.seed)
+        if not solution.found:
+            return solution.status, None
+        return solution.status, extract(question.net, question.columns, solution.values, rates)
+
+
+@dataclass(frozen=True)
+class Question:
+    """The model at fixed rates. y is continuous at first, and so is x where a node stands for several switches."""
+
+    net: Network
+    columns: list[Columns]
+    program: LinearProgram
+
+    @classmethod
+    def of(cls, net: Network, rates: Rates) -> Question:
+        """The model of these rates on this network: constraints (4) to (10), without an objective."""
+        program = LinearProgram()
+        columns = [task_columns(program, net, i, rates[i]) for i in range(len(net.graphs))]
+        share_capacity(program, net, columns, rates)
+        return cls(net, columns, program)
+
+    def used(self, solution: Solution) -> dict[int, frozenset[Inp]]:
+        """By task, the INPs in use of the switches without twins."""
+        return {
+            i: frozenset(
+                inp for inp, k in column.x.items() if self.net.size(inp[0]) == 1 and solution.values[k] > WHOLE
+            )
+            for i, column in enumerate(self.columns)
+        }
+
+    def use_only(self, used: Mapping[int, frozenset[Inp]]) -> None:
+        """Forbid all other INPs of the same switches to the same tasks."""
+        for k in self.others(used):
+            self.program.fix(k, 0)
+
+    def avoid(self, conflict: Conflict) -> None:
+        """Demand that one of the other INPs of the conflict's switches is used."""
+        self.program.at_least([(1, k) for k in self.others(conflict.used)], 1)
+
+    def others(self, used: Mapping[int, frozenset[Inp]]) -> list[int]:
+        """The columns x of all other INPs of these INPs' switches, of the same tasks."""
+        switches = {inp[0] for inps in used.values() for inp in inps}
+        return [
+            k
+            for i, inps in used.items()
+            for inp, k in self.columns[i].x.items()
+            if inp[0] in switches and inp not in inps
+        ]
+
+    def use_many_inps(self) -> None:
+        """Set an objective that only helps to find flows: the more INPs are used, the more flows they take in."""
+        self.program.maximise((1, k) for column in self.columns for k in column.x.values())
+
+    def is_whole(self, solution: Solution) -> bool:
+        """Whether all y and z of the solution are whole numbers."""
+        counts = (solution.values[k] for column in self.columns for k in column.flows.values())
+        return all(abs(count - round(count)) < WHOLE for count in counts)
+
+    def make_whole(self) -> None:
+        """Demand that all y, z and x are whole numbers."""
+        for column in self.columns:
+            for k in (*column.flows.values(), *column.x.values()):
+                self.program.integral[k] = True
+
+    def solve(self, deadline: float, seed: int) -> Solution:
+        """The first solution that the solver finds before the deadline, whatever its gap."""
+        return self.program.solve(deadline - monotonic(), seed, gap=inf)
+
+
+def task_columns(program: LinearProgram, net: Network, i: int, rate: float) -> Columns:
+    """Add the variables and the constraints (4) to (9) of task i to the program."""
+    graph = net.graphs[i]
+    y = {link: program.variable(0, most_flows(net, graph, link, rate)) for link in graph.links}
+    x: dict[Inp, int] = {}
+    for inp, entering in graph.entering.items():
+        local, size = graph.local[inp], net.size(inp[0])
+        arriving = local + sum(most_flows(net, graph, link, rate, into=inp[0]) for link in entering)
+        children = most_children(net.fabric, inp[0])
+        x[inp] = program.variable(sums_of(local, children), size * sums_of(arriving, children), integral=size == 1)
+        if arriving > children:
+            program.at_most([*((1.0, y[link]) for link in entering), (-children, x[inp])], -local)  # (7)
+        for link in entering:
+            most = program.upper[y[link]]
+            if net.size(inp[0]) > 1:
+                most = most_flows(net, graph, link, rate, into=inp[0])
+            program.at_most([(1, y[link]), (-most, x[inp])], 0)  # (7), link by link
+    for z in graph.aggregating:
+        out = [(-1.0, y[link]) for link in graph.out_of[z]]
+        program.equal([(1.0, column) for inp, column in x.items() if inp[0] == z] + out, 0)  # (8), (9)
+    for z in graph.common:
+        out = [(-1.0, y[link]) for link in graph.out_of[z]]
+        program.equal([(1.0, y[link]) for link in graph.into.get(z, ())] + out, -graph.starting[z])  # (5), (9)
+    if not net.results:
+        return Columns(y, x)
+    return Columns(y, x, result_columns(program, net, graph, y, {(v, u): most_copies(net, (v, u), rate) for u, v in y}))
+
+
+def most_flows(net: Network, graph: Reduced, link: DirectedLink, rate: float, into: str | None = None) -> int:
+    """The most flows of one task on a link, were it alone; with `into`, on the part that leads to one switch.
+
+    `into` names the class of which that switch is a member.
+    """
+    begun = graph.begun[link[0]]
+    if rate == 0:
+        return begun
+    width = net.width(link) // (1 if into is None else net.size(into))
+    return min(begun, width * whole(net.fabric.capacities_bps[link], rate))
+
+
+def most_copies(net: Network, link: DirectedLink, rate: float) -> int:
+    """The most copies of one task's results on a link: one for each link that it stands for, where the rate fits."""
+    fits = rate == 0 or whole(net.fabric.capacities_bps[link], rate) > 0
+    return net.width(link) if fits else 0
+
+
+def whole(capacity: float, rate: float) -> int:
+    """How many flows of a rate fit a capacity."""
+    return floor(capacity / rate * (1 + ROUNDING))
+
+
+def share_capacity(program: LinearProgram, net: Network, columns: Sequence[Columns], rates: Rates) -> None:
+    """Add (10) for every link that several tasks may use.
+
+    Flows are whole, so that the row may also be divided by a rate and rounded down.
+    """
+    for link, tasks in net.tasks_on.items():
+        counts = [(rates[i], columns[i].flows[link]) for i in tasks if rates[i] > 0]
+        if len(counts) < 2:
+            continue
+        capacity, width, least = net.fabric.capacities_bps[link], net.width(link), min(counts)[0]
+        equal = max(counts)[0] <= least * (1 + ROUNDING)
+        for part in (least,) if equal else (least, least / 2):
+            program.at_most([(whole(rate, part), y) for rate, y in counts], width * whole(capacity, part))
+        if not equal:
+            program.at_most([(rate / capacity, y) for rate, y in counts], width * (1 + ROUNDING))
+
+
+def extract(net: Network, columns: Sequence[Columns], values: Sequence[float], rates: Sequence[float]) -> Routing:
+    """The solved y as pieces of paths: the paper's Algorithm 1, up to the next INP."""
+    flows = [+Counter({link: round(values[k]) for link, k in column.y.items()}) for column in columns]
+    dealt, overloaded = deal(net, flows, rates, DEALING_TIME_S)
+    pieces = tuple(cut_up(net.fabric, graph, y) for graph, y in zip(net.graphs, dealt, strict=True))
+    return Routing(pieces, results_of(net, pieces, columns, values), overloaded)
+
+
+def results_of(
+    net: Network, pieces: Sequence[dict[Inp | str, list[Path]]], columns: Sequence[Columns], values: Sequence[float]
+) -> tuple[dict[str, str], ...]:
+    """By task, the way of results over the links that have a copy in the solution; nothing where they are ignored."""
+    if not net.results:
+        return tuple({} for _ in pieces)
+    return tuple(
+        result_parents(
+            net.fabric, graph, chain(*own.values()), {link for link, k in column.z.items() if values[k] > ONE}
+        )
+        for graph, own, column in zip(net.graphs, pieces, columns, strict=True)
+    )
+
+
+def with_results(net: Network, routing: Routing) -> Routing:
+    """The routing with results that come back by the first way that there is."""
+    pieces = zip(net.graphs, routing.pieces, strict=True)
+    ways = (result_parents(net.fabric, graph, chain(*own.values()), ()) for graph, own in pieces)
+    return replace(routing, results=tuple(ways), overloaded=())
+
+
+def cut_up(fabric: Fabric, graph: Reduced, y: Flows) -> dict[Inp | str, list[Path]]:
+    """All flows of a task as paths, by where they start. They use up y."""
+    sums = {node for link in y for node in link if node in fabric.switch_by_name and fabric.switch_by_name[node].ina}
+    arriving = graph.local.copy()
+    for (u, v), n in y.items():
+        if v in sums:
+            arriving[v, fabric.ingress_pipeline(v, u)] += n
+    sums_made = ((inp, sums_of(n, most_children(fabric, inp[0]))) for inp, n in arriving.items())
+    starts: list[tuple[Inp | str, int]] = [*sums_made, *graph.starting.items()]
+    out_of = grouped(y, 0)
+
+    def walk(path: Path) -> Path:
+        last = path[-1]
+        if last == graph.task.server or (len(path) > 1 and last in sums):
+            return path
+        link = next(link for link in out_of[last] if y[link] > 0)
+        y[link] -= 1
+        return walk((*path, link[1]))
+
+    return {start: [walk((start if isinstance(start, str) else start[0],)) for _ in range(n)] for start, n in starts}

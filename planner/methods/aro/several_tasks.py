@@ -1,0 +1,518 @@
+"""The best rates of one cell, exactly: in a cell only links that tasks share tell one rate from another.
+
+The rates are variables here. Eq. (10) of a shared link is left out until a solution breaks it, with n[i] flows of each
+task i. Then it is added for these numbers: either the link has fewer flows of some task, or the n[i] r[i] fit it.
+
+The best rates of several tasks: branch and bound on boxes of rates.
+
+Feasible rates are downward closed: whoever can have them can have less. So if the rates just above the lower end of a
+box are not feasible, the box is empty; and the objective at its upper end bounds all of it. A box's lower end first
+rises to what its rates need to be worth more than the incumbent. A box that is not proven empty then is split at a
+level; one that lies within a cell is solved.
+
+ARO for several tasks (SJMT, MJMT): the routes and rates that are best by Eqs. (2) and (3), proven, with real rates.
+
+First every task is planned as if it were alone: that bounds its rate, and all these routes together are a plan already.
+Then the best rates of all are searched (`boxes`).
+
+Of all routings that carry given rates of gradients, one on which results need least room.
+
+The constraints (4) to (10) hold with the rates fixed, for gradients alone. With results each link has t times its
+capacity, and the least t is what the rates lose to results in a closed loop: a linear program in whole numbers.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+from math import inf
+from time import monotonic
+
+from inakit.planner.core.method import Options
+from inakit.planner.core.plan import FEASIBLE, INFEASIBLE, OPTIMAL, Plan, SolverOptions, SolverOutcome
+from inakit.planner.core.problem import Problem
+from inakit.planner.core.slots import Inp, most_children
+from inakit.planner.methods.aro.bisection import Least, Steps, least_t
+from inakit.planner.methods.aro.reduced_network import Network, network
+from inakit.planner.methods.aro.several_routing import (
+    Columns,
+    Question,
+    Router,
+    Routing,
+    extract,
+    share_capacity,
+    task_columns,
+    with_results,
+)
+from inakit.planner.methods.aro.tasks import Task, tasks_of
+from inakit.planner.methods.aro.worth import ROUNDING, STRICT, Box, Rates, Worth, levels
+from inakit.planner.solvers import PROVEN_GAP, LinearProgram, Term
+from inakit.planner.trees.from_paths import Sender, Summing, plan_from_paths
+from inakit.planner.trees.unfolding import DirectedLink, Path
+from inakit.topo.errors import SolverError
+from inakit.topo.fabric.fabric import Fabric
+
+TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class BestOfCell:
+    """The best routing of a cell, None if it has none. Nothing in the cell is worth more than `bound`."""
+
+    routing: Routing | None
+    bound: float
+
+
+def best_of_cell(net: Network, worth: Worth, box: Box, deadline: float, seed: int = 0) -> BestOfCell:
+    """The cell's best routing, where its twins are not overloaded. At the deadline no routing and the bound so far."""
+    cell = Cell(net, worth, box)
+    while True:
+        solution = cell.program.solve(deadline - monotonic(), seed)
+        if solution.status == INFEASIBLE:
+            return BestOfCell(None, 0.0)
+        bound = solution.bound * cell.unit
+        if solution.status != OPTIMAL:
+            return BestOfCell(None, min(bound, worth.of(box.high)))
+        rates = [solution.values[column] * cell.unit for column in cell.r]
+        broken = cell.broken(solution.values, rates)
+        if not broken:
+            whole = net.fine is net
+            return BestOfCell(extract(net, cell.columns, solution.values, rates) if whole else None, bound)
+        for link, flows in broken:
+            cell.fit(link, flows)
+
+
+class Cell:
+    """The model of a cell: rates in units of the highest, constraints (4) to (9), and what is known so far of (10)."""
+
+    def __init__(self, net: Network, worth: Worth, box: Box) -> None:
+        self.net, self.box = net, box
+        self.unit = max(box.high)
+        question = Question.of(net, box.low)
+        question.make_whole()
+        self.columns: list[Columns] = question.columns
+        self.program = program = question.program
+        self.r = [
+            program.variable(low / self.unit, high / self.unit) for low, high in zip(box.low, box.high, strict=True)
+        ]
+        worth.add_objective(program, self.r, self.unit)
+
+    def capacity(self, link: DirectedLink) -> float:
+        """The bit/s of all links of the fabric together that a link of the reduced network stands for."""
+        return self.net.fabric.capacities_bps[link] * self.net.width(link)
+
+    def broken(self, values: Sequence[float], rates: Rates | list[float]) -> list[tuple[DirectedLink, Counter[int]]]:
+        """The links that carry more than they can, with the flows of each task on them."""
+        found = []
+        for link, tasks in self.net.tasks_on.items():
+            flows = Counter({i: round(values[self.columns[i].flows[link]]) for i in tasks})
+            load = sum(rates[i] * n for i, n in flows.items())
+            if load > self.capacity(link) * (1 + TOLERANCE):
+                found.append((link, +flows))
+        return found
+
+    def fit(self, link: DirectedLink, flows: Counter[int]) -> None:
+        """Add (10) for so many flows or more on the link: `at_least[i]` is 1 if task i has its number."""
+        capacity = self.capacity(link) / self.unit
+        excess = sum(n * self.box.high[i] for i, n in flows.items()) / self.unit - capacity
+        terms: list[Term] = []
+        for i, n in flows.items():
+            y = self.columns[i].flows[link]
+            at_least = self.program.variable(0, 1, integral=True)
+            self.program.at_most([(1, y), (-(self.program.upper[y] - n + 1), at_least)], n - 1)
+            terms += [(n, self.r[i]), (excess, at_least)]
+        self.program.at_most(terms, capacity + excess * len(flows))
+
+
+IMPROVEMENT = 5e-7
+"""Relative; the search looks for nothing that is better by less than this."""
+CUT = 0.1
+"""In the first descent, each failed probe lowers its target by at least this part of its distance to the incumbent.
+With a tenth, the eight probes cover more than half of that distance."""
+QUICK, QUICK_S = 0.1, 0.2
+"""The time for asking whether a box is empty that could also be split: this part of the patience, but at least these
+seconds."""
+EASY, EASY_S = (1 / 2, 2 / 3), 2.0
+"""Before the search all tasks are asked for these parts of the rates that they have alone, to have a plan soon; and the
+seconds for each question."""
+PROBES = 8
+"""The most questions of the first descent."""
+
+
+@dataclass(frozen=True)
+class Incumbent:
+    """The best routing so far, with the best rates for it and their worth."""
+
+    routing: Routing
+    rates: Rates
+    value: float
+
+
+@dataclass
+class Search:
+    """The state of the search: incumbent, open boxes by their bound, and rates known to be possible or impossible.
+
+    `ceiling` is a worth that nothing exceeds, where one is known beforehand.
+    """
+
+    router: Router
+    worth: Worth
+    deadline: float
+    gap: float
+    incumbent: Incumbent
+    open: list[tuple[float, int, Box]] = field(default_factory=list)
+    bound: float = 0.0
+    ceiling: float = inf
+    possible: list[Rates] = field(default_factory=list)
+    impossible: list[Rates] = field(default_factory=list)
+    asked: Counter[str] = field(default_factory=Counter)
+    parts: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.levels = levels(self.net)
+        self.numbers = count()
+
+    def run(self, high: Rates) -> None:
+        """Search all rates up to `high`. Afterwards nothing is worth more than `bound`."""
+        if self.ceiling <= self.enough:
+            self.bound = self.ceiling
+            return
+        box = Box((0.0,) * len(high), high)
+        for share in EASY:
+            self.ask(tuple(share * rate for rate in high), EASY_S, exact=False)
+        self.descend(box)
+        self.push(box)
+        while self.open and min(self.ceiling, -self.open[0][0]) > self.enough and monotonic() < self.deadline:
+            self.process(heapq.heappop(self.open)[2])
+        self.bound = min(self.ceiling, max([self.bound, self.incumbent.value, *(-item[0] for item in self.open)]))
+
+    @property
+    def enough(self) -> float:
+        """The worth that a box must exceed to be looked at."""
+        return self.incumbent.value * (1 + max(self.gap, IMPROVEMENT))
+
+    @property
+    def base(self) -> float:
+        """A rate that all tasks have in some optimum; 0 where none is known."""
+        return self.levels.base(self.worth, self.worth.least(self.incumbent.rates))
+
+    @property
+    def net(self) -> Network:
+        """The network, with as many nodes for its twins as are in use now."""
+        return self.router.net
+
+    def push(self, box: Box) -> None:
+        """Add a box to the open ones, if it is not empty and may be worth more than enough."""
+        if all(low < high * (1 - ROUNDING) or low == 0 for low, high in zip(box.low, box.high, strict=True)):
+            _, value = self.worth.best(box.high)
+            if value > self.enough:
+                heapq.heappush(self.open, (-value, next(self.numbers), box))
+            else:
+                self.dismiss(value)
+
+    def dismiss(self, value: float) -> None:
+        """Raise `bound` for something that is not looked at: to its `value`, but not beyond what is enough."""
+        self.bound = max(self.bound, min(value, self.enough))
+
+    def descend(self, box: Box) -> None:
+        """Find a first good incumbent: lower the target of the least throughput until its rates have a routing."""
+        best, _ = self.worth.best(box.high)
+        least = self.worth.least(best)
+        for _ in range(PROBES):
+            rates = self.worth.trim(box, self.levels, least)
+            if self.worth.of(rates) <= self.enough:
+                return
+            if self.ask(rates, self.patience) in (OPTIMAL, FEASIBLE):
+                return
+            hope = least - self.worth.least(self.incumbent.rates)
+            least = min(self.same_cell(box, least), least - CUT * hope)
+
+    def same_cell(self, box: Box, least: float) -> float:
+        """The target of the least throughput at which some task's lower end first sinks to its next level."""
+        low = self.worth.tighten(box, least)
+        found = [0.0]
+        for job, tasks in self.worth.jobs.items():
+            total = sum(box.high[i] for i in tasks)
+            raised = [i for i in tasks if low[i] > box.low[i]]
+            found += [self.worth.weights[job] * (total - box.high[i] + self.levels.below(i, low[i])) for i in raised]
+        return max(found)
+
+    def process(self, box: Box) -> None:
+        """Drop the box if its part above the incumbent is empty, solve it if it is a cell, else split it."""
+        wanted = self.enough - self.worth.mu * self.worth.ceiling(box.high)
+        low = tuple(max(rate, self.base * (1 - STRICT)) for rate in self.worth.tighten(box, wanted))
+        cut = self.cut_at(low, box.high, wanted)
+        if cut is None:
+            self.solve_cell(Box(low, box.high))
+        elif self.is_empty(low, box.high, max(QUICK_S, QUICK * self.patience)):
+            self.dismiss(inf)
+        else:
+            self.push(box.below(*cut))
+            self.push(box.above(*cut))
+
+    def cut_at(self, low: Rates, high: Rates, least: float) -> tuple[int, float] | None:
+        """Where to split: at a level of the widest side of the job with the least to spare; None within a cell."""
+        spare = {
+            i: self.worth.weights[job] * sum(high[k] for k in tasks) - least
+            for job, tasks in self.worth.jobs.items()
+            for i in tasks
+        }
+        for i in sorted(spare, key=lambda i: (spare[i], low[i] - high[i])):
+            level = self.levels.between(i, low[i], high[i])
+            if level is not None:
+                return i, level
+        return None
+
+    def is_empty(self, low: Rates, high: Rates, time_limit_s: float) -> bool:
+        """Whether it is proven in the given time that no rates above `low` are feasible."""
+        if any(one >= other * (1 - ROUNDING) and one > 0 for one, other in zip(low, high, strict=True)):
+            return True
+        least = self.levels.raised(low, self.base)
+        if any(is_up_to(least, known) for known in self.possible):
+            return False
+        return self.known_impossible(least) or self.ask(least, time_limit_s, exact=False) == INFEASIBLE
+
+    def known_impossible(self, rates: Rates) -> bool:
+        """Whether rates no higher than these are known to be infeasible."""
+        return any(is_up_to(known, rates) for known in self.impossible)
+
+    def ask(self, rates: Rates, time_limit_s: float, *, exact: bool = True) -> str:
+        """Ask for a routing and remember the answer; returns its status.
+
+        If `exact`, classes whose flows cannot be dealt out are halved and the question is asked again.
+        """
+        while True:
+            status, routing = self.router.route(rates, min(time_limit_s, self.deadline - monotonic()))
+            self.asked[status] += 1
+            if status == INFEASIBLE:
+                self.impossible.append(rates)
+            if routing is None:
+                return status
+            self.consider(routing)
+            if not routing.overloaded:
+                self.possible.append(rates)
+            if not (routing.overloaded and exact):
+                return status
+            self.halve(routing.overloaded)
+
+    def halve(self, nodes: Iterable[str]) -> None:
+        """Double the number of nodes for the classes of `nodes`.
+
+        Once a class has a node for each member, nothing of it is left to deal out.
+        """
+        for z in {self.net.class_of[node] for node in nodes}:
+            self.parts[z] = 2 * self.parts.get(z, 1)
+        self.router.net = network(self.net.fabric, self.worth.tasks, self.parts, results=self.net.results)
+
+    @property
+    def patience(self) -> float:
+        """The seconds for one question: half of what is left."""
+        return (self.deadline - monotonic()) / 2
+
+    def consider(self, routing: Routing) -> None:
+        """Make a routing the incumbent if its best rates are worth more."""
+        found = with_best_rates(self.net, self.worth, routing)
+        if found.value > self.incumbent.value:
+            self.incumbent = found
+
+    def solve_cell(self, cell: Box) -> None:
+        """Drop the cell if it is empty, or if its best corner is feasible; else find the best rates in it."""
+        self.dismiss(inf)
+        if self.is_empty(cell.low, cell.high, self.patience):
+            return
+        best, _ = self.worth.best(cell.high)
+        if not self.known_impossible(best):
+            self.ask(best, self.patience)
+        if self.worth.of(best) <= self.enough:
+            return
+        found = best_of_cell(self.net, self.worth, cell, self.deadline, self.router.seed)
+        self.asked["cells"] += 1
+        if self.net.fine is not self.net and found.bound > self.enough:
+            found = best_of_cell(self.net.fine, self.worth, cell, self.deadline, self.router.seed)
+            self.asked["fine cells"] += 1
+        if found.routing is not None:
+            self.consider(found.routing)
+            if found.routing.overloaded and self.incumbent.value < found.bound:
+                self.halve(found.routing.overloaded)
+                self.solve_cell(cell)
+                return
+        self.bound = max(self.bound, found.bound)
+
+
+def is_up_to(rates: Rates, others: Rates) -> bool:
+    """Whether no rate is higher than its counterpart."""
+    return all(less <= more * (1 + ROUNDING) for less, more in zip(rates, others, strict=True))
+
+
+def with_best_rates(net: Network, worth: Worth, routing: Routing) -> Incumbent:
+    """The routing with the best rates that its loads allow."""
+    loads = {
+        tuple((i, n / net.fabric.capacities_bps[link]) for i, n in sorted(flows.items()))
+        for link, flows in routing.loads()
+    }
+    high = [inf] * len(worth.tasks)
+    for load in loads:
+        for i, share in load:
+            high[i] = min(high[i], 1 / share)
+    rates, value = worth.best(tuple(high), map(Counter, map(dict, shared(loads))))
+    return Incumbent(routing, rates, value)
+
+
+def shared(loads: Iterable[tuple[tuple[int, float], ...]]) -> list[tuple[tuple[int, float], ...]]:
+    """The loads of those links that several tasks use."""
+    return [load for load in loads if len(load) > 1]
+
+
+PATIENCE = 4
+"""The time that is left, divided by the time for one question about a single task."""
+
+
+def several(problem: Problem, options: Options) -> Plan:
+    """The plan that is best by Eq. (3), or by (2) for one job: optimal only if proven, else with its gap.
+
+    Raises `InputError` for a worker that cannot reach its PS, `SolverError` if no routes are found in time.
+    """
+    started = monotonic()
+    search = searched(problem.fabric, tasks_of(problem), options.for_solver, started, results=options.with_results)
+    found = search.incumbent
+    gap = max(0.0, search.bound / found.value - 1)
+    status, gap = (OPTIMAL, 0.0) if gap <= PROVEN_GAP else (FEASIBLE, gap)
+    outcome = SolverOutcome(status, monotonic() - started, gap, "highs")
+    return plan_of(problem, search.net, found.routing, found.rates, outcome, options.window)
+
+
+def plan_of(
+    problem: Problem, net: Network, routing: Routing, rates: Rates, outcome: SolverOutcome, window: int
+) -> Plan:
+    """The plan of a routing with these rates of its tasks."""
+    tasks = [graph.task for graph in net.graphs]
+    paths: dict[int, list[Path]] = {job.number: [] for job in problem.jobs}
+    for task, pieces in zip(tasks, routing.pieces, strict=True):
+        paths[task.job.number] += worker_paths(net, task, pieces)
+    return plan_from_paths(
+        problem,
+        paths,
+        problem.fabric.ina_names,
+        rates_bps={task.key: rate for task, rate in zip(tasks, rates, strict=True)},
+        method="aro",
+        outcome=outcome,
+        window=window,
+        results={task.key: above for task, above in zip(tasks, routing.results, strict=True)},
+    )
+
+
+def searched(
+    fabric: Fabric, tasks: tuple[Task, ...], options: SolverOptions, started: float, *, results: bool = False
+) -> Search:
+    """The finished search for the best rates of all tasks; with `results`, which come back at the same rates.
+
+    The best rates of gradients alone come first. They bound those with results, their routing is one to begin with, and
+    most often there is another one where results cost nothing.
+    """
+    deadline = started + options.time_limit_s
+    net = network(fabric, tasks)
+    alone = [fastest(net.only([i]), deadline, options.seed) for i in range(len(tasks))]
+    high = tuple(1 / least.bound for least in alone)
+    together = Routing(tuple(least.solution.pieces[0] for least in alone), tuple({} for _ in alone))
+    first_deadline = started + options.time_limit_s / 2 if results else deadline
+    search = search_from(net, tasks, together, first_deadline, options)
+    search.run(high)
+    if not results:
+        return search
+    both = network(fabric, tasks, results=True)
+    again = search_from(both, tasks, with_results(both, search.incumbent.routing), deadline, options)
+    again.ceiling = search.bound
+    if again.ceiling > again.enough:
+        again.ask(search.incumbent.rates, again.patience)
+    again.run(high)
+    return again
+
+
+def search_from(
+    net: Network, tasks: tuple[Task, ...], routing: Routing, deadline: float, options: SolverOptions
+) -> Search:
+    """A search that begins with a known routing."""
+    worth = Worth(tasks, net.access)
+    return Search(Router(net, options.seed), worth, deadline, options.gap, with_best_rates(net, worth, routing))
+
+
+def fastest(net: Network, deadline: float, seed: int) -> Least[Routing]:
+    """The routing of a single task with the highest rate, 1 / t, or any routing where time is short."""
+    graph = net.graphs[0]
+    b = net.fabric.capacities_bps
+    access = min(b[worker, net.fabric.tor_of(worker)] for worker in graph.task.job.workers)
+    capacities = {access, *(b[link] for link in graph.links)}
+
+    router = Router(net, seed)
+
+    def fits(t: float) -> Routing | None:
+        status, routing = router.route((1 / t,), (deadline - monotonic()) / PATIENCE)
+        if routing is None and status != INFEASIBLE:
+            raise SolverError("no routes were found in time: raise the time limit, or make the problem smaller")
+        return routing
+
+    leaving = (n / sum(b[link] * net.width(link) for link in graph.out_of[z]) for z, n in graph.starting.items())
+    lowest = max([1 / access, *leaving])
+    highest = len(graph.task.job.workers) / min(capacities)
+    try:
+        least = least_t(fits, Steps(capacities), lowest, highest)
+    except SolverError:  # too hard for the time that is left: any routing, then
+        routing = fits(highest)
+        least = Least(routing, highest, lowest) if routing else None
+    assert least is not None  # at the highest t a link carries all flows
+    return least
+
+
+def worker_paths(net: Network, task: Task, pieces: dict[Inp | str, list[Path]]) -> Iterator[Path]:
+    """A path for every worker: the pieces from its switch on, joined. Those of a common switch are used up."""
+    left = {start: list(paths) for start, paths in pieces.items()}
+    part_of: dict[tuple[Sender, Inp], Summing] = {}
+    arrived: Counter[Inp] = Counter()
+    fabric = net.fabric
+    for worker in task.job.workers:
+        tor = fabric.tor_of(worker)
+        path: Path = (worker, tor)
+        if not fabric.switch_by_name[tor].ina:
+            path = (worker, *left[tor].pop())
+        sender: Sender = worker
+        while path[-1] != task.server:
+            inp = path[-1], fabric.ingress_pipeline(path[-1], path[-2])
+            if (sender, inp) not in part_of:
+                part_of[sender, inp] = Summing(*inp, arrived[inp] // most_children(fabric, inp[0]))
+                arrived[inp] += 1
+            sender = part_of[sender, inp]
+            path += pieces[inp][sender.part][1:]
+        yield path
+
+
+def with_least_loss(problem: Problem, plan: Plan, options: Options) -> Plan:
+    """The plan of the same rates that loses least to results; the plan itself if none is found in time."""
+    tasks = tasks_of(problem)
+    known = {(shard.job, tree.root): shard.rate_bps for shard in plan.shards for tree in shard.trees}
+    rates = tuple(known.get(task.key, 0.0) for task in tasks)
+    net = network(problem.fabric, tasks, results=True).fine
+    question = least_room(net, rates)
+    solution = question.program.solve(options.time_limit_s, options.seed, options.gap)
+    if not solution.found:
+        return plan
+    routing = extract(net, question.columns, solution.values, rates)
+    return plan_of(problem, net, routing, rates, plan.outcome, options.window)
+
+
+def least_room(net: Network, rates: Rates) -> Question:
+    """The program: gradients keep to the capacities, gradients and results to t times these; t is to be least."""
+    program = LinearProgram()
+    columns = [task_columns(program, net, i, rate) for i, rate in enumerate(rates)]
+    gradients = [Columns(column.y, column.x) for column in columns]
+    share_capacity(program, replace(net, results=False), gradients, rates)
+    t = program.variable(1, len(rates) + 1)
+    for link, tasks in net.tasks_on.items():
+        loads = [(rates[i] / net.fabric.capacities_bps[link], columns[i].flows[link]) for i in tasks]
+        program.at_most([*loads, (-net.width(link), t)], 0)
+    question = Question(net, columns, program)
+    question.make_whole()
+    program.maximise([(-1, t)])
+    return question

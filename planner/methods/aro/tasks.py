@@ -1,0 +1,168 @@
+"""An aggregation task: the workers of a job, and one of its parameter servers (PSs).
+
+One aggregation task's graph as ARO models it: unfolded, and every INA switch decoupled into INPs and an OP.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from inakit.planner.core.problem import Job, Problem
+from inakit.planner.core.slots import Inp, most_children
+from inakit.planner.trees.from_paths import sums_of
+from inakit.planner.trees.unfolding import DirectedLink, unfold, unreachable
+from inakit.topo.fabric.fabric import Fabric
+
+TaskKey = tuple[int, str]
+"""The number of the job, and the PS: how `plan_from_paths` names a task."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """Task i of the paper: D[i] is `server`, and N[i]_w are the job's workers.
+
+    Its graph leaves out the switches `without`, by which SRO and APP prune it.
+    """
+
+    job: Job
+    server: str
+    without: frozenset[str] = frozenset()
+
+    @property
+    def key(self) -> TaskKey:
+        """The job's number and the PS."""
+        return self.job.number, self.server
+
+
+def tasks_of(problem: Problem) -> tuple[Task, ...]:
+    """All tasks, job by job: the union of T_s over the jobs s in S."""
+    return tuple(Task(job, server) for job in problem.jobs for server in job.servers)
+
+
+@dataclass(frozen=True)
+class TaskGraph:
+    """The links that the task may use (a = 1), and the kinds of its nodes.
+
+    A link into an INA switch enters the INP of its ingress pipeline, a link out of one leaves its OP. The virtual links
+    from INPs to their OP, which carry x, are implicit.
+    """
+
+    fabric: Fabric
+    workers: tuple[str, ...]
+    server: str
+    links: tuple[DirectedLink, ...]
+
+    @cached_property
+    def into(self) -> dict[str, list[DirectedLink]]:
+        """The links into every node, by the node's name."""
+        return grouped(self.links, end=1)
+
+    @cached_property
+    def out_of(self) -> dict[str, list[DirectedLink]]:
+        """The links out of every node, by the node's name."""
+        return grouped(self.links, end=0)
+
+    @cached_property
+    def inps(self) -> dict[Inp, list[DirectedLink]]:
+        """The INPs of the task (N_inp), and the links into each."""
+        found: dict[Inp, list[DirectedLink]] = {}
+        for switch in self.aggregating:
+            for link in self.into[switch]:
+                found.setdefault((switch, self.fabric.ingress_pipeline(switch, link[0])), []).append(link)
+        return found
+
+    @cached_property
+    def aggregating(self) -> list[str]:
+        """The INA switches; each has one OP (N_op)."""
+        return [node for node in self.into if node != self.server and self.fabric.switch_by_name[node].ina]
+
+    @cached_property
+    def inps_of(self) -> dict[str, list[Inp]]:
+        """The INPs of each INA switch."""
+        found: dict[str, list[Inp]] = {}
+        for inp in self.inps:
+            found.setdefault(inp[0], []).append(inp)
+        return found
+
+    @cached_property
+    def common(self) -> list[str]:
+        """The common switches (N_cs), which forward and do not sum."""
+        known = {self.server, *self.aggregating}
+        return [node for node in self.into if node not in known]
+
+    @cached_property
+    def most_flows(self) -> dict[str, int]:
+        """The most flows that can leave each worker and switch: its INPs' sums, or all that enter a common switch."""
+        most = dict.fromkeys(self.workers, 1)
+
+        def arriving(links: Iterable[DirectedLink]) -> int:
+            return min(len(self.workers), sum(count(u) for u, _ in links))
+
+        def count(node: str) -> int:
+            if node not in most:
+                sums = (self.sums_of(inp, arriving(self.inps[inp])) for inp in self.inps_of.get(node, ()))
+                most[node] = sum(sums) or arriving(self.into[node])
+            return most[node]
+
+        return {node: count(node) for node in self.out_of}
+
+    @cached_property
+    def most_sums(self) -> dict[Inp, int]:
+        """The most flows that leave each INP: one, unless so many may enter that they need several sums."""
+        workers = len(self.workers)
+        return {
+            inp: self.sums_of(inp, min(workers, sum(self.most_flows[u] for u, _ in links)))
+            for inp, links in self.inps.items()
+        }
+
+    def sums_of(self, inp: Inp, flows: int) -> int:
+        """How many flows leave an INP that so many flows enter."""
+        return sums_of(flows, most_children(self.fabric, inp[0]))
+
+    def without(self, switches: Collection[str]) -> TaskGraph | None:
+        """The graph without these switches and what only leads to them; None where a worker then misses the PS."""
+        left = [link for link in self.links if not {*link} & {*switches}]
+        ending = reached(self.server, [(v, u) for u, v in left])
+        if not ending.issuperset(self.workers):
+            return None
+        begun = set[str]().union(*(reached(worker, left) for worker in self.workers))
+        links = tuple((u, v) for u, v in left if u in begun and v in ending)
+        return TaskGraph(self.fabric, self.workers, self.server, links)
+
+    def inp(self, link: DirectedLink) -> Inp | None:
+        """The INP that a link enters; None at a common switch or the PS."""
+        if link[1] == self.server or not self.fabric.switch_by_name[link[1]].ina:
+            return None
+        return link[1], self.fabric.ingress_pipeline(link[1], link[0])
+
+
+def reached(start: str, links: Iterable[DirectedLink]) -> set[str]:
+    """`start`, and the nodes to which `links` lead from it."""
+    peers: dict[str, list[str]] = {}
+    for u, v in links:
+        peers.setdefault(u, []).append(v)
+    found, left = {start}, [start]
+    while left:
+        new = [peer for peer in peers.get(left.pop(), ()) if peer not in found]
+        found.update(new)
+        left += new
+    return found
+
+
+def grouped(links: Iterable[DirectedLink], end: int) -> dict[str, list[DirectedLink]]:
+    """The links by the node at one end: 0 is where they begin, 1 where they lead."""
+    found: dict[str, list[DirectedLink]] = {}
+    for link in links:
+        found.setdefault(link[end], []).append(link)
+    return found
+
+
+def task_graph(fabric: Fabric, workers: Sequence[str], server: str) -> TaskGraph:
+    """The graph of the task. Raises `InputError` when a worker cannot reach the PS."""
+    unfolded = unfold(fabric, server)
+    for worker in workers:
+        if worker not in unfolded.next_hops:
+            raise unreachable(worker, server)
+    return TaskGraph(fabric, tuple(workers), server, unfolded.links(workers))

@@ -1,0 +1,401 @@
+"""Column generation: the best forest of any number of trees, and what no forest exceeds.
+
+The master packs the trees found so far. Its duals are prices w(e) of the links, and sigma_i of a unit of task i's rate.
+A tree is worth adding if its links cost less than sigma_i; finding the cheapest is a MILP of one task (pricing). If
+none is worth it, the packing is optimal. If the cheapest costs 1/f of sigma_i, prices f w are dual feasible, which
+bounds every forest.
+
+All this is on the reduced network, where a node stands for a class of twins and a link for all links of the class. A
+tree that is dealt out to the members in every rotation loads them evenly, so nothing is lost.
+
+A few trees in the place of many: whole trees for given rates, all tasks' at once.
+
+The best packing of any number of trees says which rates the tasks could have. Divided over a few trees each, these
+rates may be too high for whole trees; then lower ones are tried, in proportion. Several trees of one task are routed
+like several tasks (`inakit.planner.methods.aro.several_routing`).
+
+The best forest for a problem: ARO's trees first, then more, packed anew each time; and a bound of all forests.
+
+Several aggregation trees for each task, each with a share of the gradient: beyond ARO's one tree.
+
+Every task of every job may have several trees, with one PS or many: a job's gradient is split over all its trees in
+proportion to their rates. Trees that sum in one pipeline divide its slots as those of several jobs do, so each has a
+smaller window. With few slots, rates beyond window x fragment / round-trip time are planned but not reached.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import chain
+from math import inf
+from time import monotonic
+
+from inakit.planner.core.closed_loop import in_closed_loop
+from inakit.planner.core.method import AFTERWARDS, Options
+from inakit.planner.core.plan import FEASIBLE, OPTIMAL, Plan, Shard, SolverOutcome
+from inakit.planner.core.problem import Problem
+from inakit.planner.core.slots import assign_slots, is_link
+from inakit.planner.methods.aro.leaf_spine import LeafSpine, leaf_spine
+from inakit.planner.methods.aro.one_task import best_routing
+from inakit.planner.methods.aro.reduced_network import Network, network, result_parents
+from inakit.planner.methods.aro.several_routing import Question, Router, cut_up, deal
+from inakit.planner.methods.aro.several_tasks import several, worker_paths
+from inakit.planner.methods.aro.tasks import tasks_of
+from inakit.planner.methods.forest.packing import (
+    MOST_TREES,
+    Column,
+    Forest,
+    Ground,
+    pack,
+    rate_bound,
+    relax,
+    spread,
+    task_rates,
+)
+from inakit.planner.solvers import LinearProgram, Term
+from inakit.planner.trees.unfolding import DirectedLink
+from inakit.topo.errors import InputError, SolverError
+
+TIGHT = 1e-7
+"""Relative; what is proven to this precision counts as optimal."""
+
+SHORTER = 1e-12
+"""Added to every price, so that a tree has no flows that serve nothing."""
+
+ANY_RATE = (0.0,)
+"""The rate of a question that asks for a tree at any rate."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A tree of a task as flows on the links of the reduced network, and as results where these count."""
+
+    task: int
+    flows: Counter[DirectedLink]
+
+
+@dataclass(frozen=True)
+class Prices:
+    """The master's optimum.
+
+    `links` and `tasks` are its duals; `of_links` is the part of its `value` that links account for; `rates` are those
+    of the shapes.
+    """
+
+    value: float
+    links: dict[DirectedLink, float]
+    tasks: tuple[float, ...]
+    of_links: float
+    rates: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Generated:
+    """All shapes found so far, and a worth that no forest exceeds."""
+
+    shapes: tuple[Shape, ...]
+    bound: float
+
+
+def shape_of(net: Network, column: Column) -> Shape:
+    """A tree's shape, which does not say which member of a class the tree uses."""
+    first = {member: node for node, members in net.twins.items() for member in members}
+    flows: Counter[DirectedLink] = Counter()
+    for resource, n in column.flows.items():
+        u, v = resource if is_link(resource) else ("", "")
+        link = first.get(u, u), first.get(v, v)
+        if column.task in net.tasks_on.get(link, ()):
+            flows[link] += n
+    return Shape(column.task, flows)
+
+
+def trees_of(ground: Ground, net: Network, shape: Shape) -> Iterator[Column]:
+    """The shape's trees in the fabric: one for each rotation of the members of all classes."""
+    for k in range(max(net.size(node) for link in shape.flows for node in link)):
+        turned = {z: (*members[k % len(members) :], *members[: k % len(members)]) for z, members in net.twins.items()}
+        alone = replace(net.only([shape.task]), twins=turned)
+        graph = alone.graphs[0]
+        gradients = Counter({link: shape.flows[link] for link in graph.links if shape.flows[link]})
+        dealt, _ = deal(alone, [gradients], ANY_RATE, 0)  # which `cut_up` uses up
+        pieces = cut_up(net.fabric, graph, dealt[0])
+        results = result_parents(net.fabric, graph, chain(*pieces.values()), shape.flows) if net.results else None
+        yield ground.column(shape.task, list(worker_paths(alone, graph.task, pieces)), results)
+
+
+def generate(ground: Ground, net: Network, start: Generated, deadline: float, gap: float = 0.0) -> Generated:
+    """Add shapes to those of `start` until none is missing, the gap is small enough, or the time is over.
+
+    `start` has a shape for every task.
+    """
+    shapes, bound = list(start.shapes), start.bound
+    while monotonic() < deadline:
+        prices = master(ground, net, shapes)
+        if bound <= prices.value * (1 + max(gap, TIGHT)):
+            break
+        factor = 1.0
+        for task in range(len(net.graphs)):
+            if prices.tasks[task] > TIGHT:
+                shape, cost = price(net, task, prices, deadline)
+                factor = max(factor, prices.tasks[task] / cost if cost > 0 else inf)
+                if shape is not None:
+                    shapes.append(shape)
+        bound = min(bound, prices.value + (factor - 1) * prices.of_links)
+        if factor <= 1 + TIGHT:
+            break
+    return Generated(tuple(shapes), bound)
+
+
+def used(ground: Ground, net: Network, generated: Generated) -> list[Shape]:
+    """The shapes of the best packing of all that were generated."""
+    rates = master(ground, net, generated.shapes).rates
+    return [shape for shape, rate in zip(generated.shapes, rates, strict=True) if rate > TIGHT]
+
+
+def master(ground: Ground, net: Network, shapes: Sequence[Shape]) -> Prices:
+    """Pack the trees, without regard to limits of aggregators. Raises `SolverError` where there are no best rates."""
+    program = LinearProgram()
+    unit = ground.unit
+    r = [program.variable(0, inf) for _ in shapes]
+    loads: dict[DirectedLink, list[Term]] = defaultdict(list)
+    for shape, rate in zip(shapes, r, strict=True):
+        for link, n in shape.flows.items():
+            loads[link].append((n, rate))
+    capacities = {link: net.width(link) * ground.capacity_bps(link) for link in loads}
+    for link, terms in loads.items():
+        program.at_most(terms, capacities[link] / unit)
+    rates = [program.variable(0, inf) for _ in ground.tasks]
+    for task, rate in enumerate(rates):
+        own: list[Term] = [(-1, r[k]) for k, shape in enumerate(shapes) if shape.task == task]
+        program.at_most([(1, rate), *own], 0)
+    ground.worth.add_objective(program, rates, unit)
+    solution = program.solve()
+    if solution.status != OPTIMAL:
+        raise SolverError(f"{len(shapes)} trees have no best rates: the solver says {solution.status}")
+    duals = [max(0.0, dual) for dual in solution.duals]
+    links = dict(zip(loads, duals, strict=False))
+    of_links = sum(dual * capacities[link] for link, dual in links.items())
+    sigma = tuple(duals[len(loads) : len(loads) + len(rates)])
+    return Prices(solution.objective * unit, links, sigma, of_links, tuple(solution.values[k] for k in r))
+
+
+def price(net: Network, task: int, prices: Prices, deadline: float) -> tuple[Shape | None, float]:
+    """The cheapest tree of a task, None if the time is over; and a price below which no tree is."""
+    question = Question.of(net.only([task]), ANY_RATE)
+    question.make_whole()
+    program, (columns,) = question.program, question.columns
+    program.maximise([(-prices.links.get(link, 0.0) - SHORTER, k) for link, k in columns.flows.items()])
+    solution = program.solve(deadline - monotonic())
+    if not solution.found:
+        return None, 0.0
+    flows = +Counter({link: round(solution.values[k]) for link, k in columns.flows.items()})
+    return Shape(task, flows), -solution.bound
+
+
+PRECISION = 0.01
+"""The search ends within this part of the highest rates that have whole trees."""
+
+PATIENCE_S = 5.0
+"""The seconds for a question that can be asked again for lower rates."""
+
+MOST_ASKED = 4
+"""More trees are not asked for: the question gets harder, and a few trees are nearly as good as many."""
+
+
+def rounded(best: Forest, every: Forest, ground: Ground, most: float, deadline: float) -> Forest:
+    """At most `most` trees for each task, with rates near those of `every`; or `best`, if that is worth more."""
+    rates = task_rates(ground, every.columns, every.rates_bps)
+    for split in splits(most):
+        low, high, part = best.value / every.value, 1.0, 1.0
+        while low < high * (1 - PRECISION) and monotonic() < deadline:
+            wanted = [rate * part for rate in rates]
+            trees = whole_trees(ground, wanted, split, min(PATIENCE_S, deadline - monotonic()))
+            if trees:
+                best = max(best, pack(ground, trees), key=lambda forest: forest.value)
+                low = max(part, best.value / every.value)
+            else:
+                high = part
+            part = (low + high) / 2
+    return best
+
+
+def splits(most: float) -> Iterator[tuple[float, ...]]:
+    """The ways to divide a task's rate over its trees."""
+    yield from ((1 / 2, 1 / 2), (3 / 5, 2 / 5))
+    if most > 2:
+        count = int(min(most, MOST_ASKED))
+        yield (1 / count,) * count
+
+
+def whole_trees(
+    ground: Ground, rates_bps: Sequence[float], split: Sequence[float], time_limit_s: float
+) -> list[Column]:
+    """For each task that has a rate, one tree for each part of it. The list is empty where no routing is found."""
+    wanted = [(task, rate * part) for task, rate in enumerate(rates_bps) if rate > 0 for part in split]
+    net = network(ground.fabric, [ground.tasks[task] for task, _ in wanted], results=ground.results)
+    _, routing = Router(net).route(tuple(rate for _, rate in wanted), time_limit_s)
+    if routing is None:
+        return []
+    return [
+        ground.column(task, list(worker_paths(net, ground.tasks[task], pieces)), results)
+        for (task, _), pieces, results in zip(wanted, routing.pieces, routing.results, strict=True)
+    ]
+
+
+NEAR = 0.01
+"""A packing of many trees with this relative gap is good enough to be rounded to a few."""
+
+
+@dataclass(frozen=True)
+class BestForest:
+    """The best forest found so far, and a worth that no forest exceeds."""
+
+    ground: Ground
+    forest: Forest
+    bound: float
+
+    @property
+    def gap(self) -> float:
+        """The relative gap of the forest's worth to the bound."""
+        return max(0.0, self.bound / self.forest.value - 1)
+
+    def with_better(self, forest: Forest) -> BestForest:
+        """The same with this forest, if it is worth more."""
+        return replace(self, forest=forest) if forest.value > self.forest.value * (1 + TIGHT) else self
+
+    def outcome(self, started: float) -> SolverOutcome:
+        """How well the forest is proven, for a search that began at `started` on the monotonic clock."""
+        proven = self.gap <= 2 * TIGHT
+        return SolverOutcome(
+            OPTIMAL if proven else FEASIBLE, monotonic() - started, 0.0 if proven else self.gap, "highs"
+        )
+
+
+def best_forest(problem: Problem, most: float, options: Options) -> BestForest:
+    """The best forest with at most `most` trees for each task. Raises `SolverError` where not even one is found."""
+    deadline = monotonic() + options.time_limit_s
+    ground = Ground(problem.fabric, tasks_of(problem), options.with_results)
+    columns = aro_trees(ground, problem, options)
+    closed = [leaf_spine(ground.fabric, task) for task in ground.tasks]
+    best = BestForest(ground, pack(ground, columns), counting_bound(closed))
+    if most > 1 and None not in closed:
+        spread_out = spread_trees(ground, closed, most)
+        best = best.with_better(pack(ground, spread_out)) if spread_out else best
+        columns += spread_out
+    if best.gap <= max(options.gap, TIGHT):
+        return best
+    net = network(ground.fabric, ground.tasks, results=ground.results)
+    best = replace(best, bound=min(best.bound, relax(ground, net)))
+    if most == 1 or (most < inf and len(closed) == 1 and closed[0] is not None):
+        return best  # one tree is ARO's; a few trees for one task are the closed form's
+    return searched(best, net.fine, columns, most, options, deadline)
+
+
+def least_bound(problem: Problem) -> float:
+    """A rate in bit/s that no forest gives to all jobs, with results: what the worst served job has, by its weight."""
+    ground = Ground(problem.fabric, tasks_of(problem), results=True)
+    worth, jobs = ground.worth, len(ground.worth.jobs)
+    return relax(ground, network(ground.fabric, ground.tasks, results=True)) / (1 + worth.mu * jobs)
+
+
+def searched(
+    best: BestForest, net: Network, columns: Sequence[Column], most: float, options: Options, deadline: float
+) -> BestForest:
+    """The best forest of the trees that column generation adds; with few trees allowed, one rounded from it."""
+    ground, few = best.ground, most < inf
+    enough = max(options.gap, NEAR if few else 0.0)
+    stop = monotonic() + (deadline - monotonic()) / 2 if few else deadline
+    start = Generated(tuple(shape_of(net, column) for column in columns), best.bound)
+    generated = generate(ground, net, start, stop, enough)
+    trees = [tree for shape in used(ground, net, generated) for tree in trees_of(ground, net, shape)]
+    every = pack(ground, [*columns, *trees])
+    best = replace(best, bound=generated.bound)
+    if every.fits(most):
+        return best.with_better(every)
+    return best.with_better(rounded(best.forest, every, ground, most, deadline))
+
+
+def aro_trees(ground: Ground, problem: Problem, options: Options) -> list[Column]:
+    """The best single tree of each task."""
+    if len(ground.tasks) == 1:
+        return [ground.column(0, best_routing(ground.fabric, ground.tasks[0], options.for_solver).paths)]
+    plan = several(problem, replace(options, time_limit_s=options.time_limit_s / 2))
+    keys = [task.key for task in ground.tasks]
+    return [ground.column_of(keys.index((shard.job, tree.root)), tree) for shard in plan.shards for tree in shard.trees]
+
+
+def spread_trees(ground: Ground, closed: Sequence[LeafSpine | None], most: float) -> list[Column]:
+    """A few trees for each task on a leaf-spine, in closed form."""
+    few = int(min(most, MOST_TREES))
+    return [
+        ground.column(task, tree.paths)
+        for task, shape in enumerate(closed)
+        for tree in (spread(shape, few) if shape is not None else ())
+    ]
+
+
+def counting_bound(closed: Sequence[LeafSpine | None]) -> float:
+    """A bound of the rate of a single task that has a closed form; infinite for all else."""
+    return rate_bound(closed[0]) if len(closed) == 1 and closed[0] is not None else inf
+
+
+@dataclass(frozen=True)
+class ForestOptions(Options):
+    """`trees`: the most for each task; 0 for any number, 1 for ARO's tree. The gap is always to the best of any number.
+
+    With any number of trees the search ends with a proof or at the time limit. Only ARO's part of it uses `solver`.
+    """
+
+    trees: int = 2
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.trees < 0:
+            raise InputError(f"trees {self.trees}: at least 1 is expected, or 0 for any number")
+
+
+def plan(problem: Problem, options: ForestOptions) -> Plan:
+    """The plan whose tasks' rates are worth most; a task's rate is the sum of its trees'.
+
+    Where the best plan for gradients alone loses nothing to results, it is the best with them.
+    """
+    if not options.with_results:
+        return packed(problem, options)
+    alone = packed(problem, replace(options, headroom=AFTERWARDS, time_limit_s=options.time_limit_s / 2))
+    lossless = in_closed_loop(problem, alone) is alone
+    return alone if lossless else packed(problem, replace(options, time_limit_s=options.time_limit_s / 2))
+
+
+def plan_any(problem: Problem, options: Options) -> Plan:
+    """The plan of any number of trees for each task."""
+    known = {field.name: getattr(options, field.name) for field in fields(Options)}
+    return replace(plan(problem, ForestOptions(**known, trees=0)), method="forest-any")
+
+
+def packed(problem: Problem, options: ForestOptions) -> Plan:
+    """The plan of the best forest for gradients alone, or for gradients and results."""
+    started = monotonic()
+    best = best_forest(problem, options.trees or inf, options)
+    return plan_of(best.ground, best.forest, best.outcome(started), options.window)
+
+
+def plan_of(ground: Ground, forest: Forest, outcome: SolverOutcome, window: int) -> Plan:
+    """The plan of a forest: a shard for each of its trees, which has that part of its job's rate as share.
+
+    A job's trees are numbered in the forest's order; those in one pipeline divide its slots.
+    """
+    jobs = [ground.tasks[column.task].job.number for column in forest.columns]
+    totals: Counter[int] = Counter()
+    numbers: Counter[int] = Counter()
+    for job, rate in zip(jobs, forest.rates_bps, strict=True):
+        totals[job] += rate  # type: ignore[assignment]
+    trees = []
+    for job, column in zip(jobs, forest.columns, strict=True):
+        numbers[job] += 1
+        trees.append(replace(column.tree, number=numbers[job]))
+    shards = tuple(
+        Shard(job, tree.number, rate / totals[job], rate, (tree,))
+        for job, rate, tree in zip(jobs, forest.rates_bps, assign_slots(ground.fabric, trees, window), strict=True)
+    )
+    return Plan("forest", ground.fabric.name, shards, outcome)

@@ -1,0 +1,230 @@
+"""Sub-models: a gradient cut between the layers of its model (GOAT, section II-D), in whole fragments.
+
+GOAT: the gradient in sub-models, each summed exclusively at the switches that have memory for all of it (KRGS).
+
+A switch's memory is its aggregator slots, and a sub-model takes one for each of its fragments. Every gradient is summed
+at most once, as in `inakit.planner.trees.summed_once`. To a switch that is on none of their shortest paths, gradients
+make a detour, if up-down routing lets them go on from there. What no switch has memory for goes to the PS unaggregated,
+as Eq. (1) allows.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+
+from inakit.planner.core.fragment_ranges import split
+from inakit.planner.core.loads import sending_rate_bps
+from inakit.planner.core.method import Options
+from inakit.planner.core.models import find_model
+from inakit.planner.core.plan import AggregationTree, Aggregator, Plan, Shard, SolverOutcome
+from inakit.planner.core.problem import Problem
+from inakit.planner.core.slots import Inp, most_children
+from inakit.planner.methods.goat.gina import OBJECTIVES, Gina, KrgsOptions, Schedule, schedule
+from inakit.planner.trees.from_paths import sums_of
+from inakit.planner.trees.summed_once import SplitTask, Way, entrance, split_equally, tree_of, ways
+from inakit.planner.trees.unfolding import Path
+from inakit.topo.errors import InputError, unknown_name
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.up_down import is_up_down, up_down_paths
+
+
+def partition(model: str, fragments: int, most: int) -> list[int]:
+    """The fragments of each sub-model, at most `most` of them: consecutive layers, the largest as small as can be.
+
+    A gradient without a model is cut into equal parts. A layer that is less than a fragment may count with its
+    neighbour.
+    """
+    sizes = [layer.parameters for layer in find_model(model).layers] if model else [1] * min(most, fragments)
+    parts = split(fragments, [size / sum(sizes) for size in grouped(sizes, most)])
+    return [len(part) for part in parts if part]
+
+
+def grouped(sizes: Sequence[int], most: int) -> list[int]:
+    """The sums of consecutive sizes in at most `most` groups, of which the largest is as small as can be."""
+    limits = range(max(sizes), sum(sizes) + 1)
+    return filled(sizes, limits[bisect_left(limits, True, key=lambda limit: len(filled(sizes, limit)) <= most)])
+
+
+def filled(sizes: Sequence[int], limit: int) -> list[int]:
+    """The sums of consecutive sizes in groups that are each filled as far as `limit` allows."""
+    groups = [0]
+    for size in sizes:
+        if groups[-1] + size > limit:
+            groups.append(0)
+        groups[-1] += size
+    return groups
+
+
+@dataclass(frozen=True)
+class GoatOptions(Options):
+    """The gradient is cut into at most `sub_models`, each a tree: between layers of the model, or into equal parts.
+
+    `objective` is `traffic`, Eq. (1), or `saved`, Eq. (4). `roundings` are drawn.
+    """
+
+    sub_models: int = 8
+    roundings: int = 10
+    objective: str = "traffic"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("sub_models", "roundings"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} = {getattr(self, name)}: at least 1 is expected")
+        if self.objective not in OBJECTIVES:
+            raise unknown_name("objective", self.objective, OBJECTIVES)
+
+
+class Part(NamedTuple):
+    """A sub-model of a task: its fragments, and its share of the job's gradient."""
+
+    task: SplitTask
+    fragments: int
+    share: float
+
+
+def plan(problem: Problem, options: GoatOptions) -> Plan:
+    """GOAT's plan. Jobs are planned one after another, each with the slots that are left."""
+    started = time.monotonic()
+    taken: Counter[Inp] = Counter()
+    parts, trees = [], []
+    for task in split_equally(problem):
+        own = sub_models(problem, task, options.sub_models)
+        gina, reached = instance(problem.fabric, own, taken)
+        found, _ = schedule(gina, KrgsOptions(options.seed, options.roundings, options.objective, options.for_solver))
+        parts += own
+        trees += [
+            with_memory(sub_tree(problem.fabric, part, reached, found, g, options.seed), part.fragments, taken)
+            for g, part in enumerate(own)
+        ]
+    return Plan("goat", problem.fabric.name, shards(problem.fabric, parts, trees), outcome(started))
+
+
+def outcome(started: float) -> SolverOutcome:
+    """The outcome of a heuristic that began at this time of the monotonic clock."""
+    return SolverOutcome("heuristic", time.monotonic() - started)
+
+
+def sub_models(problem: Problem, task: SplitTask, most: int) -> list[Part]:
+    """The task's share of every sub-model of its job."""
+    fragments = problem.fragment.count(max(4, round(task.job.gradient_bytes * task.share)))
+    counts = partition(task.job.model, fragments, most)
+    return [Part(task, count, task.share * count / fragments) for count in counts]
+
+
+Reached = dict[str, list[Way]]
+"""By switch, every way of a worker to an INP of it."""
+
+
+def instance(fabric: Fabric, parts: Sequence[Part], taken: Counter[Inp]) -> tuple[Gina, dict[str, Reached]]:
+    """GINA of one task, with a group for each worker; and by worker and node, in the order of GINA's nodes, the ways.
+
+    Slots belong to pipelines, and where a task has more workers than a sum has bits, it may need several sums. So a
+    switch has the room of its fullest pipeline, divided by the sums that the task may need.
+    """
+    task = parts[0].task
+    entrances = {worker: entrance(fabric, worker) for worker in task.job.workers}
+    known = {inp: reach(fabric, task, worker) for worker, inp in entrances.items()}
+    switches = list(dict.fromkeys(switch for found in known.values() for switch in found))
+    reached = {worker: {s: known[inp].get(s, []) for s in switches} for worker, inp in entrances.items()}
+    segments = {switch: sums_of(len(task.job.workers), most_children(fabric, switch)) for switch in switches}
+    room = [least_room(fabric, switch, taken) / segments[switch] for switch in switches]
+    distance = [
+        [*(len(ways[0].path) if ways else inf for ways in found.values()), hops(task, worker)]
+        for worker, found in reached.items()
+    ]
+    onward = [*(hops(task, switch) for switch in switches), 0]
+    sizes = np.array([part.fragments for part in parts], float)
+    groups = np.ones(len(reached), int)
+    gina = Gina(sizes, np.array([*room, inf]), groups, np.array(distance, float), np.array(onward, float))
+    return gina, reached
+
+
+def reach(fabric: Fabric, task: SplitTask, worker: str) -> Reached:
+    """What a worker reaches, and every other one that enters the network where it does."""
+    found: Reached = {}
+    for way in ways(fabric, task, worker):
+        if way.inp:
+            found.setdefault(way.inp[0], []).append(way)
+    for switch in [switch.name for switch in fabric.switches if switch.ina and switch.name not in found]:
+        if detours := list(detours_to(fabric, task, worker, switch)):
+            found[switch] = detours
+    return found
+
+
+def detours_to(fabric: Fabric, task: SplitTask, worker: str, switch: str) -> Iterator[Way]:
+    """Ways to a switch from which the PS can be reached, however the sum or its parts go on."""
+    onward = list(task.unfolded.paths(switch)) if switch in task.unfolded.next_hops else []
+    for path in up_down_paths(fabric, worker, switch) if onward else []:
+        if all(is_up_down(fabric, path + rest[1:]) for rest in onward):
+            yield Way((switch, fabric.ingress_pipeline(switch, path[-2])), path[1:])
+
+
+def least_room(fabric: Fabric, switch: str, taken: Counter[Inp]) -> int:
+    """The free slots of the switch's fullest pipeline."""
+    known = fabric.switch_by_name[switch]
+    return known.slots_per_pipeline - max(taken[switch, pipeline] for pipeline in range(len(known.pipelines)))
+
+
+def hops(task: SplitTask, node: str) -> int:
+    """The links on a way from a node to the PS. All shortest up-down paths have as many."""
+    return len(onward_path(task, node, random.Random(0))) - 1
+
+
+def onward_path(task: SplitTask, node: str, draw: random.Random) -> Path:
+    """One of the paths to the PS, drawn hop by hop."""
+    path = [node]
+    while path[-1] != task.server:
+        path.append(draw.choice(task.unfolded.next_hops[path[-1]]))
+    return tuple(path)
+
+
+def sub_tree(
+    fabric: Fabric, part: Part, reached: dict[str, Reached], found: Schedule, g: int, seed: int
+) -> AggregationTree:
+    """The tree of sub-model g, without slots yet. Ways are drawn by a hash of the seed and who takes them."""
+    task = part.task
+    switches = [*next(iter(reached.values())), None]
+    chosen, onward = [], {}
+    for worker, node in zip(task.job.workers, found.y[:, g].tolist(), strict=True):
+        switch = switches[node]
+        if switch is None:
+            chosen.append(Way(None, onward_path(task, worker, random.Random(f"{seed} {g} {worker}"))[1:]))
+        else:
+            draw = random.Random(f"{seed} {g} {task.unfolded.next_hops[worker]} {switch}")
+            way = draw.choice(reached[worker][switch])
+            chosen.append(way)
+            assert way.inp is not None
+            onward[way.inp] = onward_path(task, switch, random.Random(f"{seed} {g} {switch}"))
+    return replace(tree_of(fabric, task, 0, chosen, onward), policy="goat")
+
+
+def with_memory(tree: AggregationTree, fragments: int, taken: Counter[Inp]) -> AggregationTree:
+    """The tree, whose aggregators each own a slot for every fragment. `taken` counts them by pipeline."""
+    owned: list[Aggregator] = []
+    for aggregator in tree.aggregators:
+        inp = aggregator.switch, aggregator.pipeline
+        owned.append(replace(aggregator, first_slot=taken[inp], slots=fragments))
+        taken[inp] += fragments
+    return replace(tree, aggregators=tuple(owned))
+
+
+def shards(fabric: Fabric, parts: Sequence[Part], trees: Sequence[AggregationTree]) -> tuple[Shard, ...]:
+    """A shard for each sub-model, in which every worker sends its share of the rate that all loads allow."""
+    rate = sending_rate_bps(fabric, ((tree, part.share) for part, tree in zip(parts, trees, strict=True)))
+    numbers: Counter[int] = Counter()
+    made = []
+    for part, tree in zip(parts, trees, strict=True):
+        numbers[part.task.job.number] += 1
+        number = numbers[part.task.job.number]
+        made.append(Shard(part.task.job.number, number, part.share, part.share * rate, (replace(tree, number=number),)))
+    return tuple(made)

@@ -1,0 +1,570 @@
+"""Routes of tasks as next hops, what they use of links and switches, and the rates that fair shares give them.
+
+A task (a job with one of its parameter servers, PSs) has one next hop at every switch, so its routes form a tree, and
+every INA switch where two of its flows meet sums them: INARouting's hierarchical aggregation. `usage` counts flows on
+links, and 1 for a switch that sums.
+
+What no routes exceed, by counting the flows that are in the same place whatever is chosen.
+
+A task enters the switches of its racks, is summed there if several of its workers are, and ends at its parameter server
+(PS). A switch with one next hop leads all on. The fair shares of these flows alone bound the rate of each task, and
+their sum the total. It takes milliseconds where the integer program's proof takes seconds to minutes.
+
+INARouting's mixed-integer program, with the names of its published code, and its linear relaxation.
+
+For task j: x[j, l] = 1 if it uses link l, y[j, v] = 1 if it passes switch v, a[j, v] = 1 if switch v sums it, lambda[j]
+is its rate. Rates are in units of the largest capacity.
+
+    maximise sum of lambda[j]
+    out flow        sum of x[j, l] over links l out of v = y[j, v]
+    in flow         x[j, l] <= y[j, v] for links l into v; y[j, v] <= in flow of v
+    aggregation     2 a[j, v] <= in flow of v <= 1 + M a[j, v]
+    fair shares     lambda[j] n[r] <= C[r] where j uses r; n[r] = number of flows on link r, of tasks that r sums
+
+The published code gives the products of the last line to Gurobi. Here a count n[r] of at most N is written in binaries
+u[r, 1] >= u[r, 2] >= ... that sum to n[r], and 1 / n = 1 - sum of u[r, i] / (i (i - 1)) over i >= 2 is linear in them.
+In the relaxation that sum is its chord (n - 1) / N. A switch that cannot sum, which INARouting does not have, passes on
+as many flows as enter: variables f[j, l] count them.
+
+INARouting-Relax: the linear relaxation, rounded by scores, as the published code does.
+
+Tasks go one after another, the highest rate of the relaxation first. A link scores its capacity times x, halved for
+each task that already takes it, and a switch the same with a, or no limit where a is 0. A flow takes the path whose
+lowest score is highest. Here flows that meet stay together, so that routes are trees; in the published code they may
+part again.
+
+Re-routing, beyond the paper: one rack's flow of one task takes another path as long as all together gain.
+
+All flows that the path meets follow it, so routes stay trees. A path is better if the total of the fair rates rises, or
+stays and loads are more even. The search begins again some times with one task's routes drawn at random.
+
+INARouting's planners: `inarouting-opt`, its integer program, and `inarouting`, rounded from the relaxation.
+
+Nie et al., INARouting: Efficient Multi-Job Routing Optimization for Hierarchical In-Network Aggregation; its models are
+those of the public code. A job with several parameter servers (PSs) is several tasks here. The rates of a plan are
+max-min fair, as the paper's evaluation has them, and a job's gradient is split in proportion to its tasks' rates.
+
+The model counts what a switch sums by the rate of its sum, and switches with one pipeline. The kit counts what
+aggregators take in, pipeline by pipeline. Rates follow from the trees as the kit counts, so plans keep every capacity.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from math import inf
+from typing import Any
+
+import numpy as np
+import pulp
+from numpy.typing import NDArray
+
+from inakit.planner.core.loads import aggregated_flows, flow_counts
+from inakit.planner.core.method import Options
+from inakit.planner.core.plan import FEASIBLE, OPTIMAL, Plan, SolverOptions, SolverOutcome
+from inakit.planner.core.problem import Problem
+from inakit.planner.solvers import PROVEN_GAP, solve
+from inakit.planner.trees.from_paths import plan_from_paths, tree_from_paths
+from inakit.planner.trees.summed_once import SplitTask, split_equally
+from inakit.planner.trees.unfolding import DirectedLink, Path
+from inakit.topo.fabric.fabric import Fabric
+
+Resource = str | DirectedLink
+"""A switch that sums, by its name, or a directed link."""
+NextHops = dict[str, str]
+"""The next hop of each switch that a task passes."""
+Usage = Mapping[Resource, float]
+
+
+@dataclass(frozen=True)
+class Network:
+    """A fabric and the tasks that share it."""
+
+    fabric: Fabric
+    tasks: tuple[SplitTask, ...]
+
+    @cached_property
+    def capacities_bps(self) -> dict[Resource, float]:
+        """Every directed link's capacity, and the rate at which every INA switch sums, infinite where it has none."""
+        found: dict[Resource, float] = {s.name: s.aggregation_rate_bps or inf for s in self.fabric.switches}
+        for link, capacity in self.fabric.capacities_bps.items():
+            found[link] = capacity
+        return found
+
+    def entering(self, task: SplitTask) -> Counter[str]:
+        """By switch, the task's workers that hang from it."""
+        return Counter(self.fabric.tor_of(worker) for worker in task.job.workers)
+
+    def sums(self, node: str) -> bool:
+        """Whether a node is an INA switch."""
+        return node in self.fabric.ina_names
+
+
+def network_of(problem: Problem) -> Network:
+    """The problem's fabric and tasks. Raises `InputError` for a worker that cannot reach a PS."""
+    return Network(problem.fabric, tuple(split_equally(problem)))
+
+
+def path_from(task: SplitTask, hops: NextHops, node: str) -> Path:
+    """The way of the next hops from a node to the task's PS."""
+    path = [node]
+    while path[-1] != task.server:
+        path.append(hops[path[-1]])
+    return tuple(path)
+
+
+def worker_paths(network: Network, task: SplitTask, hops: NextHops) -> list[Path]:
+    """The path of every worker of the task, hosts included."""
+    return [(worker, *path_from(task, hops, network.fabric.tor_of(worker))) for worker in task.job.workers]
+
+
+def usage(network: Network, task: SplitTask, hops: NextHops) -> Counter[Resource]:
+    """What a task uses: its flows on every link, and 1 for every switch where it is summed."""
+    flows = network.entering(task)
+    found: Counter[Resource] = Counter({(worker, network.fabric.tor_of(worker)): 1 for worker in task.job.workers})
+    for node in farthest_first(task, hops, flows):
+        leaving = flows[node]
+        if leaving > 1 and network.sums(node):
+            found[node] += 1
+            leaving = 1
+        found[node, hops[node]] += leaving
+        flows[hops[node]] += leaving
+    return found
+
+
+def farthest_first(task: SplitTask, hops: NextHops, tors: Iterable[str]) -> list[str]:
+    """The switches that the task passes, each before its next hop."""
+    passed: set[str] = set()
+    for tor in tors:
+        node = tor
+        while node != task.server and node not in passed:
+            passed.add(node)
+            node = hops[node]
+    return sorted(passed, key=lambda node: -task.unfolded.rank[node])
+
+
+def fair_rates(usages: Sequence[Usage], capacities: Mapping[Resource, float]) -> list[float]:
+    """Each task's rate in bit/s when all flows on a resource have equal shares: INARouting's lambda of given routes."""
+    total = totals(usages)
+    return [min(capacities[r] / total[r] for r in used) for used in usages]
+
+
+def totals(usages: Iterable[Usage]) -> Counter[Resource]:
+    """What all tasks use together."""
+    found: Counter[Resource] = Counter()
+    for used in usages:
+        found.update(used)
+    return found
+
+
+def max_min_rates(usages: Sequence[Usage], capacities: Mapping[Resource, float]) -> list[float]:
+    """The max-min fair rates in bit/s: what a task leaves unused goes to others (INARouting's water-filling)."""
+    rates = [0.0] * len(usages)
+    left, growing = dict(capacities), set(range(len(usages)))
+    while growing:
+        total = totals(usages[task] for task in growing)
+        rate = min(left[r] / count for r, count in total.items())
+        full = {r for r, count in total.items() if left[r] <= rate * count * (1 + 1e-12)}
+        ended = {task for task in growing if not full.isdisjoint(usages[task])}
+        for task in ended:
+            rates[task] = rate
+            for r, count in usages[task].items():
+                left[r] = max(0.0, left[r] - rate * count)
+        growing -= ended
+    return rates
+
+
+def total_bound_bps(network: Network) -> float:
+    """A total of fair rates, in bit/s, that no routes of the tasks exceed."""
+    usages = [certain_usage(network, task) for task in network.tasks]
+    return sum(fair_rates(usages, network.capacities_bps))
+
+
+def certain_usage(network: Network, task: SplitTask) -> Usage:
+    """The least that a task uses of each resource, counted as `usage` does, for every choice of routes."""
+    found: Counter[Resource] = Counter({(worker, network.fabric.tor_of(worker)): 1 for worker in task.job.workers})
+    flows, last = network.entering(task), network.fabric.tor_of(task.server)
+    own, racks = flows[last], len(+flows)
+    for node in sorted(task.unfolded.next_hops, key=lambda node: -task.unfolded.rank[node])[:-1]:
+        if node == last and flows[last] == own and racks > bool(own):
+            flows[last] += 1  # from the other racks, by a link that is not known
+        summed = flows[node] > 1 and network.sums(node)
+        found[node] += summed
+        if len(hops := task.unfolded.next_hops[node]) == 1:
+            leaving = 1 if summed else flows[node]
+            found[node, hops[0]] += leaving
+            flows[hops[0]] += leaving
+    return +found
+
+
+Key = tuple[int, Any]
+"""A task's place, and a link or a switch."""
+
+
+ROUNDING = 1e-6
+"""By this share a total rate that is known to be possible is lowered."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """The program and its variables by task and link or switch. `unit_bps` is the rate of lambda = 1."""
+
+    program: pulp.LpProblem
+    x: dict[Key, Any]
+    y: dict[Key, Any]
+    a: dict[Key, Any]
+    rate: list[Any]
+    unit_bps: float
+
+
+def build(network: Network, *, relaxed: bool = False, at_least_bps: float = 0.0) -> Model:
+    """The program of a network. `at_least_bps` is a total rate that is known to be possible."""
+    builder = Builder(network, relaxed)
+    for place, task in enumerate(network.tasks):
+        builder.add_routes(place, task)
+    builder.add_fair_shares()
+    total = pulp.lpSum(builder.rate)
+    builder.program += total, "total_rate"
+    builder.program += total >= at_least_bps / builder.unit_bps * (1 - ROUNDING), "known_total"
+    return Model(builder.program, builder.x, builder.y, builder.a, builder.rate, builder.unit_bps)
+
+
+class Builder:
+    """Adds the variables and constraints of tasks to a program, and remembers who uses which resource."""
+
+    def __init__(self, network: Network, relaxed: bool) -> None:
+        self.network, self.relaxed = network, relaxed
+        self.unit_bps = max(network.fabric.capacities_bps.values())
+        self.program = pulp.LpProblem("inarouting", pulp.LpMaximize)
+        self.x: dict[Key, Any] = {}
+        self.y: dict[Key, Any] = {}
+        self.a: dict[Key, Any] = {}
+        self.rate: list[Any] = []
+        self.users: dict[Resource, list[tuple[int, Any, Any, int]]] = defaultdict(list)
+        """By resource: the task, whether it uses it, how many flows it has there, and the most that it can have."""
+
+    def binary(self, name: str) -> Any:
+        """A variable of 0 or 1, or between them in the relaxation."""
+        return self.program.add_variable(name, 0, 1, pulp.LpContinuous if self.relaxed else pulp.LpInteger)
+
+    def add_routes(self, place: int, task: SplitTask) -> None:
+        """Add the tree of one task: out flow, in flow and aggregation of every switch that it may pass."""
+        entering = self.network.entering(task)
+        links = list(task.unfolded.links(entering))
+        most = self.most_flows(task, links)
+        self.rate.append(self.program.add_variable(f"lambda_{place}", 0, self.access_rate(task)))
+        for number, link in enumerate(links):
+            self.x[place, link] = self.binary(f"x_{place}_{number}")
+        flows = {link: self.flow_variable(place, link, number, most[link]) for number, link in enumerate(links)}
+        for number, node in enumerate(dict.fromkeys(tail for tail, _ in links)):
+            self.add_switch(place, node, number, entering[node], links, flows, most)
+        for worker in task.job.workers:
+            self.users[worker, self.network.fabric.tor_of(worker)].append((place, 1, 1, 1))
+        for link in links:
+            self.users[link].append((place, self.x[place, link], flows[link], most[link]))
+
+    def access_rate(self, task: SplitTask) -> float:
+        """The rate that the narrowest link of a worker allows."""
+        fabric = self.network.fabric
+        return min(fabric.capacities_bps[w, fabric.tor_of(w)] for w in task.job.workers) / self.unit_bps
+
+    def most_flows(self, task: SplitTask, links: list[DirectedLink]) -> dict[DirectedLink, int]:
+        """The most flows that a task can have on a link: 1 behind a switch that sums, else all its workers."""
+        entering = self.network.entering(task)
+        inner = {head for _, head in links}
+        return {
+            link: 1 if self.network.sums(link[0]) else len(task.job.workers) if link[0] in inner else entering[link[0]]
+            for link in links
+        }
+
+    def flow_variable(self, place: int, link: DirectedLink, number: int, most: int) -> Any:
+        """The flows of a task on a link: x itself where there can only be one."""
+        if most == 1:
+            return self.x[place, link]
+        flow = self.program.add_variable(f"f_{place}_{number}", 0, most)
+        self.program += flow <= most * self.x[place, link], f"flows_{place}_{number}"
+        self.program += flow >= self.x[place, link], f"flow_{place}_{number}"
+        return flow
+
+    def add_switch(
+        self,
+        place: int,
+        node: str,
+        number: int,
+        workers: int,
+        links: list[DirectedLink],
+        flows: dict[DirectedLink, Any],
+        most: dict[DirectedLink, int],
+    ) -> None:
+        """Add one switch of a task, below which `workers` of its workers hang directly."""
+        name = f"{place}_{number}"
+        into = [link for link in links if link[1] == node]
+        out = [link for link in links if link[0] == node]
+        entered = pulp.lpSum(flows[link] for link in into) + workers
+        self.y[place, node] = y = 1 if workers else self.binary(f"y_{name}")
+        self.program += pulp.lpSum(self.x[place, link] for link in out) == y, f"out_flow_{name}"
+        for position, link in enumerate(into):
+            self.program += self.x[place, link] <= y, f"in_flow_{name}_{position}"
+        self.program += pulp.lpSum(self.x[place, link] for link in into) + workers >= y, f"active_{name}"
+        if not self.network.sums(node):
+            self.program += pulp.lpSum(flows[link] for link in out) == entered, f"passes_on_{name}"
+        elif self.network.capacities_bps[node] < inf:
+            self.a[place, node] = a = self.binary(f"a_{name}")
+            limit = workers + sum(most[link] for link in into)
+            self.program += entered >= 2 * a, f"aggregation_needs_two_{name}"
+            self.program += entered <= 1 + limit * a, f"aggregation_of_two_{name}"
+            self.users[node].append((place, a, a, 1))
+
+    def add_fair_shares(self) -> None:
+        """Add, for every resource, that no task has more than the fair share of each of its flows there."""
+        for number, (resource, users) in enumerate(self.users.items()):
+            most = sum(limit for _, _, _, limit in users)
+            capacity = self.network.capacities_bps[resource] / self.unit_bps
+            if capacity == inf or (most == 1 and capacity >= 1):
+                continue
+            count = pulp.lpSum(flows for _, _, flows, _ in users)
+            lost = (count - 1) * (1 / most) if self.relaxed else self.lost_share(number, count, most)
+            for place, uses, _, _ in users:
+                limit = self.rate[place].upBound
+                self.program += (
+                    self.rate[place] <= capacity * (1 - lost) + limit * (1 - uses),
+                    f"fair_{number}_{place}",
+                )
+
+    def lost_share(self, number: int, count: Any, most: int) -> Any:
+        """1 - 1 / n of a count n that is at least 1 and at most `most`; 0 where it is 0."""
+        u = [self.program.add_variable(f"u_{number}_{n}", 0, 1, pulp.LpInteger) for n in range(1, most + 1)]
+        self.program += pulp.lpSum(u) == count, f"count_{number}"
+        for n in range(1, most):
+            self.program += u[n] <= u[n - 1], f"order_{number}_{n}"
+        return pulp.lpSum(u[n - 1] * (1 / (n * (n - 1))) for n in range(2, most + 1))
+
+
+def extract(network: Network, model: Model) -> list[NextHops]:
+    """The next hops of every task in a solution of the integer program."""
+    hops: list[NextHops] = [{} for _ in network.tasks]
+    for (place, (tail, head)), x in model.x.items():
+        if x.varValue > 0.5:
+            hops[place][tail] = head
+    return hops
+
+
+Scores = Mapping[Resource, float]
+
+
+def relax_and_round(network: Network, options: SolverOptions) -> tuple[list[NextHops], SolverOutcome]:
+    """The routes of the rounded relaxation, and the relaxation's outcome."""
+    model = build(network, relaxed=True)
+    outcome = solve(model.program, options)
+    return round_by_scores(network, model), outcome
+
+
+def round_by_scores(network: Network, model: Model) -> list[NextHops]:
+    """A tree for every task, one after another, by the scores of the relaxation's solution."""
+    taken: Counter[Resource] = Counter()
+    chosen: list[NextHops] = [{} for _ in network.tasks]
+    order = sorted(range(len(network.tasks)), key=lambda place: -(model.rate[place].varValue or 0))
+    for place in order:
+        task = network.tasks[place]
+        chosen[place] = widest_tree(network, task, scores_of(network, model, place, taken))
+        taken.update(set(usage(network, task, chosen[place])))
+    return chosen
+
+
+def scores_of(network: Network, model: Model, place: int, taken: Counter[Resource]) -> dict[Resource, float]:
+    """The scores of the links that a task may use and of the switches that may sum it."""
+    found: dict[Resource, float] = {}
+    for variables in (model.x, model.a):
+        for (owner, resource), variable in variables.items():
+            part = variable.varValue or 0.0
+            if owner == place and (part > 0 or variables is model.x):
+                found[resource] = network.capacities_bps[resource] * part / 2 ** taken[resource]
+    return found
+
+
+def widest_tree(network: Network, task: SplitTask, scores: Scores) -> NextHops:
+    """Next hops whose way to the PS has the highest least score, for all switches that the task may pass."""
+    width: dict[str, float] = {task.server: inf}
+    best: NextHops = {}
+    for node in nearest_first(network, task):
+        options = {
+            peer: min(scores.get((node, peer), 0.0), scores.get(peer, inf), width[peer])
+            for peer in task.unfolded.next_hops[node]
+        }
+        best[node] = max(options, key=lambda peer: options[peer])
+        width[node] = options[best[node]]
+    return best
+
+
+def nearest_first(network: Network, task: SplitTask) -> list[str]:
+    """The switches that the task may pass, each behind its next hops."""
+    links = task.unfolded.links(network.entering(task))
+    usable = {tail for tail, _ in links}
+    return [node for node in task.unfolded.next_hops if node in usable]
+
+
+Worth = tuple[float, float]
+"""The total rate of all tasks, and minus the squares of loads: the higher, the better."""
+
+RESTARTS = 3
+"""How often the search begins again, unless its total is the bound, as on INARouting's published leaf-spine."""
+PRECISION = 9
+"""Digits of a total rate, in units of the largest capacity, that count."""
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Says what routes are worth. Usages are rows of numbers, one for each resource that has a finite capacity."""
+
+    network: Network
+
+    @cached_property
+    def places(self) -> dict[Resource, int]:
+        """The place of each resource in a row."""
+        capacities = self.network.capacities_bps
+        return {r: place for place, r in enumerate(r for r in capacities if np.isfinite(capacities[r]))}
+
+    @cached_property
+    def capacities(self) -> NDArray[np.float64]:
+        """Their capacities in units of the largest link's."""
+        found = np.array([self.network.capacities_bps[r] for r in self.places])
+        return found / max(self.network.fabric.capacities_bps.values())
+
+    @cached_property
+    def bound(self) -> float:
+        """What no total rate exceeds, in units of the largest link's capacity."""
+        return round(total_bound_bps(self.network) / max(self.network.fabric.capacities_bps.values()), PRECISION)
+
+    def row(self, task: SplitTask, hops: NextHops) -> NDArray[np.float64]:
+        """What a task uses of every resource, of the shape (resources,)."""
+        found = np.zeros(len(self.places))
+        for resource, count in usage(self.network, task, hops).items():
+            if resource in self.places:
+                found[self.places[resource]] = count
+        return found
+
+    def rows(self, hops: Sequence[NextHops]) -> NDArray[np.float64]:
+        """What all tasks use, of the shape (tasks, resources)."""
+        return np.array([self.row(task, own) for task, own in zip(self.network.tasks, hops, strict=True)])
+
+    def worth(self, rows: NDArray[np.float64]) -> Worth:
+        """What the usages of all tasks are worth, of the shape (tasks, resources)."""
+        total = rows.sum(axis=0)
+        shares = self.capacities / np.maximum(total, 1)
+        rates = np.where(rows > 0, shares, np.inf).min(axis=1)
+        return round(float(rates.sum()), PRECISION), -round(float((total**2 / self.capacities).sum()), PRECISION)
+
+
+def rerouted(network: Network, hops: Sequence[NextHops], seed: int, restarts: int = RESTARTS) -> list[NextHops]:
+    """The routes after re-routing, the best of all restarts: by the total fair rate, then by the max-min one."""
+    draw, judge = random.Random(seed), Judge(network)
+    best = climb(judge, list(hops))
+    for _ in range(restarts):
+        if judge.worth(judge.rows(best))[0] >= judge.bound:
+            break
+        start = list(best)
+        place = draw.randrange(len(start))
+        next_hops = network.tasks[place].unfolded.next_hops
+        start[place] = {node: draw.choice(next_hops[node]) for node in start[place]}
+        best = max(best, climb(judge, start), key=lambda found: total_rates(network, found))
+    return best
+
+
+def total_rates(network: Network, hops: Sequence[NextHops]) -> tuple[float, float]:
+    """The total of the fair rates and that of the max-min rates, in whole bit/s."""
+    usages = [usage(network, task, own) for task, own in zip(network.tasks, hops, strict=True)]
+    capacities = network.capacities_bps
+    return round(sum(fair_rates(usages, capacities))), round(sum(max_min_rates(usages, capacities)))
+
+
+def climb(judge: Judge, hops: list[NextHops]) -> list[NextHops]:
+    """The routes when no rack's other path is better. A better path is taken at once."""
+    tasks = judge.network.tasks
+    rows = judge.rows(hops)
+    now, moved = judge.worth(rows), True
+    while moved and now[0] < judge.bound:
+        moved = False
+        for place, task in enumerate(tasks):
+            for other in neighbours(judge.network, task, hops[place]):
+                kept, rows[place] = rows[place].copy(), judge.row(task, other)
+                if (value := judge.worth(rows)) > now:
+                    hops[place], now, moved = other, value, True
+                else:
+                    rows[place] = kept
+    return hops
+
+
+def neighbours(network: Network, task: SplitTask, hops: NextHops) -> Iterator[NextHops]:
+    """The routes in which one rack takes another path."""
+    for tor in network.entering(task):
+        known = path_from(task, hops, tor)
+        for path in task.unfolded.paths(tor):
+            if path != known:
+                yield hops | dict(pairwise(path))
+
+
+def plan(problem: Problem, options: Options) -> Plan:
+    """INARouting-Relax, rounded and re-routed, with its gap. Raises `InputError` for a PS that a worker misses."""
+    started = time.monotonic()
+    network = network_of(problem)
+    hops = heuristic_routes(network, options.for_solver)
+    outcome = judged(network, hops, time.monotonic() - started)
+    return plan_of(problem, network, hops, "inarouting", outcome, options)
+
+
+def plan_optimum(problem: Problem, options: Options) -> Plan:
+    """INARouting-Opt: the integer program, whose total rate has to be at least that of the heuristic.
+
+    Raises `SolverError` if the solver finds no routes in its time.
+    """
+    network = network_of(problem)
+    hops, outcome = optimal_routes(network, options.for_solver)
+    return plan_of(problem, network, hops, "inarouting-opt", outcome, options)
+
+
+def judged(network: Network, hops: Sequence[NextHops], seconds: float) -> SolverOutcome:
+    """What is proven of routes: their total of fair rates beside what no routes exceed."""
+    gap = total_bound_bps(network) / total_rates(network, hops)[0] - 1
+    proven = gap < PROVEN_GAP
+    return SolverOutcome(OPTIMAL if proven else FEASIBLE, seconds, 0.0 if proven else gap)
+
+
+def heuristic_routes(network: Network, options: SolverOptions) -> list[NextHops]:
+    """The rounded relaxation, re-routed."""
+    rounded, _ = relax_and_round(network, options)
+    return rerouted(network, rounded, options.seed)
+
+
+def optimal_routes(network: Network, options: SolverOptions) -> tuple[list[NextHops], SolverOutcome]:
+    """The best routes of the integer program, and how good they are proven to be."""
+    known = heuristic_routes(network, options)
+    model = build(network, at_least_bps=total_rates(network, known)[0])
+    outcome = solve(model.program, options)
+    return extract(network, model), outcome
+
+
+def plan_of(
+    problem: Problem, network: Network, hops: Sequence[NextHops], method: str, outcome: SolverOutcome, options: Options
+) -> Plan:
+    """The plan of every task's next hops, with max-min fair rates."""
+    ina = problem.fabric.ina_names
+    paths = [worker_paths(network, task, own) for task, own in zip(network.tasks, hops, strict=True)]
+    usages = []
+    for own in paths:
+        tree = tree_from_paths(problem.fabric, 1, own, ina)
+        used: Counter[Resource] = Counter(flow_counts([tree]))
+        used.update(aggregated_flows([tree]))
+        usages.append(used)
+    rates = max_min_rates(usages, network.capacities_bps)
+    by_task = {(task.job.number, task.server): rate for task, rate in zip(network.tasks, rates, strict=True)}
+    by_job: dict[int, list[Path]] = {job.number: [] for job in problem.jobs}
+    for task, own in zip(network.tasks, paths, strict=True):
+        by_job[task.job.number] += own
+    return plan_from_paths(
+        problem, by_job, ina, rates_bps=by_task, method=method, outcome=outcome, window=options.window
+    )

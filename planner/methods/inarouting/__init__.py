@@ -1,1 +1,0 @@
-"""INARouting (2025): routes of several jobs together, under fair shares of links and of what switches process."""

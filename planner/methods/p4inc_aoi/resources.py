@@ -1,0 +1,169 @@
+"""What is in use while a slot is planned: bandwidth of switches, optical ports, and jobs that use INC."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from math import ceil
+
+from inakit.planner.methods.p4inc_aoi.optical_system import DataCenter, PlacedJob
+from inakit.planner.methods.p4inc_aoi.schedule import Circuit, Pair, pair
+
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a job takes at a worker's rate of 1, if unit `inc` sums for it, or none does."""
+
+    job: PlacedJob
+    inc: str | None
+
+    @cached_property
+    def flows(self) -> tuple[tuple[Pair, int], ...]:
+        """By pair of units, the job's flow between them."""
+        return tuple((pair(unit, self.job.server), weight) for unit, weight in self.job.flows(self.inc))
+
+    @cached_property
+    def loads(self) -> tuple[tuple[str, int], ...]:
+        """By unit, the load of its switch."""
+        return tuple(self.job.switch_loads(self.inc).items())
+
+
+class Resources:
+    """Rates in use, added and taken off by job. `fixed` are circuits that nobody may change.
+
+    `ports`, `switch_bps` and `inc_jobs` are what is left of each unit's; `traffic_bps` is in use between two units.
+    """
+
+    def __init__(self, center: DataCenter, fixed: Mapping[Pair, int] | None = None) -> None:
+        self.center, self.fixed = center, fixed
+        self.ports = {unit.name: unit.optical_ports for unit in center.units}
+        self.switch_bps = {unit.name: unit.switch_bps * (1 + ROUNDING) for unit in center.units}
+        self.inc_jobs = {unit.name: unit.inc_jobs for unit in center.units}
+        self.traffic_bps: dict[Pair, float] = {}
+
+    def ports_for(self, bps: float) -> int:
+        """The ports that this traffic takes."""
+        return max(1, ceil(bps / self.center.port_bps - ROUNDING)) if bps > 0 else 0
+
+    def fits(self, shape: Shape, rate_bps: float) -> bool:
+        """Whether every worker of a job can have so much more (Eqs. 5 and 6)."""
+        if any(self.switch_bps[unit] < weight * rate_bps for unit, weight in shape.loads):
+            return False
+        return self.has_ports(shape, rate_bps)
+
+    def has_ports(self, shape: Shape, rate_bps: float) -> bool:
+        """Whether there are the optical ports that so much more takes; or room on the circuits, if these are fixed."""
+        if self.fixed is not None:
+            return all(
+                self.traffic_bps.get(units, 0.0) + weight * rate_bps
+                <= self.fixed.get(units, 0) * self.center.port_bps * (1 + ROUNDING)
+                for units, weight in shape.flows
+            )
+        return all(self.ports[unit] >= count for unit, count in self.more_ports(shape, rate_bps).items())
+
+    def more_ports(self, shape: Shape, rate_bps: float) -> Counter[str]:
+        """By unit, the ports that a rate takes in addition to those in use."""
+        found: Counter[str] = Counter()
+        for units, weight in shape.flows:
+            used = self.traffic_bps.get(units, 0.0)
+            more = self.ports_for(used + weight * rate_bps) - self.ports_for(used)
+            if more:
+                for unit in units:
+                    found[unit] += more
+        return found
+
+    def add(self, shape: Shape, rate_bps: float) -> None:
+        """Give so much more to every worker of a job, or less where it is negative."""
+        for unit, count in self.more_ports(shape, rate_bps).items():
+            self.ports[unit] -= count
+        for unit, weight in shape.loads:
+            self.switch_bps[unit] -= weight * rate_bps
+        for units, weight in shape.flows:
+            self.traffic_bps[units] = self.traffic_bps.get(units, 0.0) + weight * rate_bps
+
+    def steps(self, shape: Shape, step_bps: float, most: float) -> int:
+        """How many steps of bandwidth fit, up to `most`, found by bisection."""
+        bound = min(self.switch_bps[unit] / weight / step_bps for unit, weight in shape.loads)
+        low, high = 0, max(0, int(min(bound, most)))
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self.fits(shape, middle * step_bps):
+                low = middle
+            else:
+                high = middle - 1
+        return low
+
+    def most_bps(self, shape: Shape, wanted_bps: float) -> float:
+        """The highest rate of a worker that fits, up to the one that is wanted; 0 where nothing is left.
+
+        The rate is exact, so that a job has no data left over when its slots end.
+        """
+        bound = min(self.switch_bps[unit] / weight for unit, weight in shape.loads)
+        most = max(0.0, min(bound, wanted_bps))
+        if self.has_ports(shape, most):
+            return most
+        rates = sorted({0.0, *(rate for rate in self.filling_bps(shape) if rate < most)})
+        return rates[bisect_left(rates, True, key=lambda rate: not self.has_ports(shape, rate)) - 1]
+
+    def filling_bps(self, shape: Shape) -> Iterator[float]:
+        """The rates of a worker at which the ports between two units are full: with more, a flow takes another port."""
+        for units, weight in shape.flows:
+            used = self.traffic_bps.get(units, 0.0)
+            first = self.ports_for(used)
+            last = first + min(self.ports[unit] for unit in units)
+            for count in range(first, last + 1) if self.fixed is None else (self.fixed.get(units, 0),):
+                yield max(0.0, count * self.center.port_bps - used) / weight
+
+    def needed(self) -> dict[Pair, int]:
+        """The connections that the traffic takes, by pair of units."""
+        found = {units: self.ports_for(bps) for units, bps in self.traffic_bps.items()}
+        return {units: count for units, count in found.items() if count > 0}
+
+
+def settle(
+    center: DataCenter, needed: Mapping[Pair, int], before: Mapping[Pair, int], last_used: Mapping[Pair, int]
+) -> dict[Pair, int]:
+    """The circuits of a slot: those that are needed, and as many of those before as the remaining ports allow.
+
+    A connection is cut only where its port is needed elsewhere, those used longest ago first.
+    """
+    found = dict(needed)
+    free = {unit.name: unit.optical_ports for unit in center.units}
+    for (a, b), count in needed.items():
+        free[a] -= count
+        free[b] -= count
+    for units in sorted(before, key=lambda units: (-last_used.get(units, -1), units)):
+        a, b = units
+        kept = min(before[units] - found.get(units, 0), free[a], free[b])
+        if kept > 0:
+            found[units] = found.get(units, 0) + kept
+            free[a] -= kept
+            free[b] -= kept
+    return found
+
+
+def uniform(center: DataCenter) -> dict[Pair, int]:
+    """The same number of connections between any two units; ports left over are dealt out in turn."""
+    free = {unit.name: unit.optical_ports for unit in center.units}
+    found: Counter[Pair] = Counter()
+    distances = sorted(combinations(range(len(center.units)), 2), key=lambda ends: (ends[1] - ends[0], ends))
+    dealt = True
+    while dealt:
+        dealt = False
+        for low, high in distances:
+            a, b = center.units[low].name, center.units[high].name
+            if free[a] and free[b]:
+                free[a], free[b], dealt = free[a] - 1, free[b] - 1, True
+                found[pair(a, b)] += 1
+    return dict(found)
+
+
+def circuits_of(ports: Mapping[Pair, int]) -> tuple[Circuit, ...]:
+    """The connections by pair of units as circuits, in the order of the units' names."""
+    return tuple(Circuit(a, b, count) for (a, b), count in sorted(ports.items()) if count)

@@ -1,0 +1,349 @@
+"""What a scheduler of P4INC-AOI decides, slot by slot, and what follows from it: completion times, reconfigurations.
+
+The circuits of the first slot are set before it begins, since Eq. (7) starts at slot 1. Whatever is newly connected
+between two units in a later slot is dark for the time of a reconfiguration, and rates that rise there lose what they
+would have carried meanwhile (Eq. 10).
+
+Checks a schedule of P4INC-AOI against its problem from the schedule alone: every constraint of Eqs. (1) to (11).
+
+| constraint | says |
+|---|---|
+| placement (2) | a job uses INC in one unit, where workers of it are |
+| INC capacity (3) | no switch sums for more jobs at a time than it can |
+| switch bandwidth (5) | what a unit's servers send and get stays within the switch's bandwidth |
+| circuits (6) | a circuit joins two units of the data centre, once, by at least one connection |
+| ports (6) | no unit has more connections than optical ports |
+| port rate (6) | what two units exchange stays within the rate of their connections |
+| completion (8), (10) | every job has sent all its data by the last slot, reconfigurations counted |
+| duration (11) | a job transfers in one run of slots, none of them before it arrives |
+
+Problems and schedules of P4INC-AOI in files: YAML or JSON in, JSON out.
+
+    version: 1
+    center:
+      units: [{name: unit1, servers: 4, optical_ports: 8, switch_bps: 2.56e11, inc_jobs: 4}]
+      port_bps: 4.0e10           # also: reconfiguration_s, slot_s, step_bps
+    jobs:
+      - {number: 1, workers: {unit1: 2}, server: unit1, gradient_bytes: 102000000}
+
+The keys are the fields of `DataCenter`, `PlacedJob` and `Schedule`; mistakes are told as in files of jobs and plans.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from math import isfinite
+from pathlib import Path
+from typing import Literal
+
+from inakit.planner.core.files import FILE, to_json
+from inakit.planner.core.plan import SolverOutcome
+from inakit.planner.methods.p4inc_aoi.optical_system import DataCenter, PlacedJob, Scheduling
+from inakit.topo.errors import PlanError, writing
+from inakit.topo.files.reader import read_file, validate
+
+Pair = tuple[str, str]
+"""Two units, in the order of their names."""
+
+DUST = 1e-9
+"""A smaller part of a job's data that is left of a transfer is rounding."""
+
+
+@dataclass(frozen=True)
+class Circuit:
+    """The connections between two units, `ports` of them (P of Eq. 6)."""
+
+    a: str
+    b: str
+    ports: int
+
+
+@dataclass(frozen=True)
+class Grant:
+    """What each worker of a job may send (B_j, bit/s)."""
+
+    job: int
+    rate_bps: float
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One slot: the circuits that are set, also those that idle, and the jobs that transfer."""
+
+    circuits: tuple[Circuit, ...]
+    grants: tuple[Grant, ...]
+
+    @cached_property
+    def ports(self) -> dict[Pair, int]:
+        """The connections of each pair of units."""
+        return {pair(circuit.a, circuit.b): circuit.ports for circuit in self.circuits}
+
+    @cached_property
+    def rates_bps(self) -> dict[int, float]:
+        """The rate of each job's workers."""
+        return {grant.job: grant.rate_bps for grant in self.grants}
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Slots from 0 on; `inc[job]` is the unit whose switch sums for it (k = 1), for jobs that use INC."""
+
+    method: str
+    inc: dict[int, str]
+    slots: tuple[Slot, ...]
+    outcome: SolverOutcome
+
+    @cached_property
+    def spans(self) -> dict[int, tuple[int, int]]:
+        """The first and the last slot in which each job transfers."""
+        found: dict[int, tuple[int, int]] = {}
+        for number, slot in enumerate(self.slots):
+            for grant in slot.grants:
+                found[grant.job] = found.get(grant.job, (number, number))[0], number
+        return found
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What follows from a schedule. Times are in seconds, by job.
+
+    `iteration_s` is t of Eq. (11), to the end of the last slot; `jct_s` goes from the job's arrival to its very end,
+    waiting included. `reconfigured` counts the connections that each slot sets up anew.
+    """
+
+    iteration_s: dict[int, float]
+    jct_s: dict[int, float]
+    reconfigured: tuple[int, ...]
+
+    @property
+    def ct_bti_s(self) -> float:
+        """Completion time of a batch training iteration, Eq. (1)."""
+        return max(self.iteration_s.values())
+
+    @property
+    def connections(self) -> int:
+        """The reconfigured connections of all slots."""
+        return sum(self.reconfigured)
+
+    @property
+    def reconfigurations(self) -> int:
+        """How many slots reconfigure anything."""
+        return sum(map(bool, self.reconfigured))
+
+
+def pair(a: str, b: str) -> Pair:
+    """Two units in the order of their names."""
+    return (a, b) if a < b else (b, a)
+
+
+def traffic_bps(problem: Scheduling, schedule: Schedule, slot: Slot) -> dict[tuple[int, str, str], float]:
+    """What each job sends from unit to unit in a slot: B[job, v, u] of Eq. (4) for v other than u, in bit/s."""
+    return {
+        (grant.job, unit, problem.job_of[grant.job].server): weight * grant.rate_bps
+        for grant in slot.grants
+        for unit, weight in problem.job_of[grant.job].flows(schedule.inc.get(grant.job))
+    }
+
+
+def increases(schedule: Schedule) -> Iterator[dict[Pair, int]]:
+    """For each slot the pairs that get more connections (alpha = 1), and how many more (Eq. 7)."""
+    if schedule.slots:
+        yield {}
+    for before, after in pairwise(schedule.slots):
+        more = {units: ports - before.ports.get(units, 0) for units, ports in after.ports.items()}
+        yield {units: count for units, count in more.items() if count > 0}
+
+
+def figures(problem: Scheduling, schedule: Schedule) -> Figures:
+    """The figures of a schedule that `inakit.planner.methods.p4inc_aoi.problem.check_schedule` has passed."""
+    slot_s, spans = problem.center.slot_s, schedule.spans
+    iterations, completions = {}, {}
+    ends = transfer_ends(problem, schedule)
+    for job in problem.jobs:
+        update = job.update_time(schedule.inc.get(job.number))
+        iterations[job.number] = (spans[job.number][1] + 1) * slot_s + update
+        completions[job.number] = ends[job.number] + update - job.arrival * slot_s
+    return Figures(iterations, completions, tuple(sum(more.values()) for more in increases(schedule)))
+
+
+def transfer_ends(problem: Scheduling, schedule: Schedule) -> dict[int, float]:
+    """When each job's last transfer ends, in seconds from slot 0. A job that is not done has no entry."""
+    runs = {job.number: Run(problem.center, job, schedule.inc.get(job.number)) for job in problem.jobs}
+    ends: dict[int, float] = {}
+    for number, (slot, more) in enumerate(zip(schedule.slots, increases(schedule), strict=True)):
+        for grant in slot.grants:
+            used = runs[grant.job].advance(grant.rate_bps, more)
+            if used is not None:
+                ends.setdefault(grant.job, number * problem.center.slot_s + used)
+    return ends
+
+
+class Run:
+    """A job in progress: what is left of each of its flows, as a worker's bits (D of Eqs. 8 and 10)."""
+
+    def __init__(self, center: DataCenter, job: PlacedJob, inc: str | None) -> None:
+        self.center, self.job = center, job
+        self.pause = job.pause(inc) / job.bits
+        self.pairs = [pair(unit, job.server) for unit, _ in job.flows(inc)] or [("", "")]
+        self.left = [job.bits] * len(self.pairs)
+        self.speed = 0.0
+
+    def advance(self, rate_bps: float, dark: Mapping[Pair, int]) -> float | None:
+        """Transfer for a slot; returns the seconds after which all was sent, or None if something is left."""
+        speed = rate_bps / (1 + rate_bps * self.pause)
+        lost = max(0.0, speed - self.speed) * self.center.reconfiguration_s
+        owed = [left + (lost if units in dark else 0.0) for left, units in zip(self.left, self.pairs, strict=True)]
+        self.speed = speed
+        self.left = [max(0.0, bits - speed * self.center.slot_s) for bits in owed]
+        if max(self.left) > DUST * self.job.bits:
+            return None
+        return min(max(owed) / speed, self.center.slot_s)
+
+
+TOLERANCE = 1e-6
+
+
+def check(problem: Scheduling, schedule: Schedule) -> None:
+    """Raise `PlanError`, with the constraint, the slot and the unit or job, unless the schedule keeps them all."""
+    check_inc(problem, schedule)
+    for number, slot in enumerate(schedule.slots):
+        check_grants(problem, number, slot)
+        check_circuits(problem, number, slot)
+        check_capacities(problem, schedule, number, slot)
+    check_durations(problem, schedule)
+    check_completion(problem, schedule)
+
+
+def check_inc(problem: Scheduling, schedule: Schedule) -> None:
+    """Check placement (2)."""
+    for number, unit in schedule.inc.items():
+        if number not in problem.job_of:
+            raise broken("placement (2)", f"job {number}, which uses INC, is none of the problem's")
+        if unit not in problem.job_of[number].workers:
+            raise broken("placement (2)", f"job {number} uses INC in unit '{unit}', where it has no worker")
+
+
+def check_grants(problem: Scheduling, number: int, slot: Slot) -> None:
+    """Check that a slot serves jobs of the problem, each once, at finite rates above 0."""
+    for grant in slot.grants:
+        if grant.job not in problem.job_of:
+            raise broken("duration (11)", f"slot {number} serves job {grant.job}, which is none of the problem's")
+        if not (isfinite(grant.rate_bps) and grant.rate_bps > 0):
+            raise broken(
+                "duration (11)", f"slot {number} grants job {grant.job} {grant.rate_bps} bit/s; more than 0 is expected"
+            )
+    if len(slot.rates_bps) < len(slot.grants):
+        raise broken("duration (11)", f"slot {number} serves a job twice")
+
+
+def check_circuits(problem: Scheduling, number: int, slot: Slot) -> None:
+    """Check circuits (6) and ports (6) in a slot."""
+    used: Counter[str] = Counter()
+    for circuit in slot.circuits:
+        if circuit.a == circuit.b or circuit.ports < 1 or not {circuit.a, circuit.b} <= set(problem.center.index):
+            raise broken("circuits (6)", f"slot {number}: {circuit} joins no two units")
+        used[circuit.a] += circuit.ports
+        used[circuit.b] += circuit.ports
+    if len(slot.ports) < len(slot.circuits):
+        raise broken("circuits (6)", f"slot {number} joins two units twice: give one circuit with all its ports")
+    for unit in problem.center.units:
+        within("ports (6)", f"connections of unit '{unit.name}' in slot {number}", used[unit.name], unit.optical_ports)
+
+
+def check_capacities(problem: Scheduling, schedule: Schedule, number: int, slot: Slot) -> None:
+    """Check INC capacity (3), switch bandwidth (5) and port rate (6) in a slot."""
+    sums: Counter[str] = Counter()
+    carried: defaultdict[str, float] = defaultdict(float)
+    exchanged: defaultdict[Pair, float] = defaultdict(float)
+    for grant in slot.grants:
+        job, inc = problem.job_of[grant.job], schedule.inc.get(grant.job)
+        if inc is not None:
+            sums[inc] += 1
+        for name, weight in job.switch_loads(inc).items():
+            carried[name] += weight * grant.rate_bps
+        for name, weight in job.flows(inc):
+            exchanged[pair(name, job.server)] += weight * grant.rate_bps
+    for unit in problem.center.units:
+        where = f"of unit '{unit.name}' in slot {number}"
+        within("INC capacity (3)", f"jobs that use INC {where}", sums[unit.name], unit.inc_jobs)
+        within("switch bandwidth (5)", f"bit/s {where}", carried[unit.name], unit.switch_bps)
+    for units, load in exchanged.items():
+        limit = slot.ports.get(units, 0) * problem.center.port_bps
+        within("port rate (6)", f"bit/s between '{units[0]}' and '{units[1]}' in slot {number}", load, limit)
+
+
+def check_durations(problem: Scheduling, schedule: Schedule) -> None:
+    """Check duration (11)."""
+    served = Counter(grant.job for slot in schedule.slots for grant in slot.grants)
+    for number, (first, last) in schedule.spans.items():
+        if first < problem.job_of[number].arrival:
+            raise broken("duration (11)", f"job {number} transfers in slot {first}, before it arrives")
+        if served[number] < last + 1 - first:
+            raise broken(
+                "duration (11)", f"job {number} pauses between slots {first} and {last}; one run of slots is expected"
+            )
+
+
+def check_completion(problem: Scheduling, schedule: Schedule) -> None:
+    """Check completion (8), (10), and that the schedule ends within T."""
+    if problem.horizon is not None and len(schedule.slots) > problem.horizon:
+        raise broken("completion (10)", f"{len(schedule.slots)} slots, but the horizon is T = {problem.horizon}")
+    late = sorted(set(problem.job_of) - set(transfer_ends(problem, schedule)))
+    if late:
+        raise broken("completion (10)", f"job {late[0]} has data left after the last slot, {len(schedule.slots) - 1}")
+
+
+def within(constraint: str, what: str, value: float, limit: float) -> None:
+    """Raise the error for this constraint if the value exceeds the limit by more than rounding."""
+    if value > limit * (1 + TOLERANCE):
+        raise broken(constraint, f"{value:g} {what}, but at most {limit:g} are possible")
+
+
+def broken(constraint: str, what: str) -> PlanError:
+    """The error that names the broken constraint, and what breaks it."""
+    return PlanError(f"schedule breaks constraint '{constraint}': {what}")
+
+
+@dataclass(frozen=True)
+class SchedulingFile:
+    """The document of a file with a problem."""
+
+    version: Literal[1]
+    center: DataCenter
+    jobs: tuple[PlacedJob, ...]
+    horizon: int | None = None
+
+
+@dataclass(frozen=True)
+class ScheduleFile:
+    """The document of a file with a schedule."""
+
+    version: Literal[1]
+    schedule: Schedule
+
+
+def load_scheduling(path: Path) -> Scheduling:
+    """The problem of a file. Raises `InputError`."""
+    found = validate(read_file(path, FILE), SchedulingFile)
+    return Scheduling(found.center, found.jobs, found.horizon)
+
+
+def save_scheduling(problem: Scheduling, path: Path) -> None:
+    """Write JSON that `load_scheduling` reads back as an equal problem."""
+    with writing(path):
+        path.write_text(to_json(SchedulingFile(1, problem.center, problem.jobs, problem.horizon)))
+
+
+def load_schedule(path: Path) -> Schedule:
+    """A schedule, not yet checked against any problem. Raises `InputError`."""
+    return validate(read_file(path, FILE), ScheduleFile).schedule
+
+
+def save_schedule(schedule: Schedule, path: Path) -> None:
+    """Write JSON that `load_schedule` reads back as an equal schedule."""
+    with writing(path):
+        path.write_text(to_json(ScheduleFile(1, schedule)))

@@ -1,0 +1,386 @@
+"""SOAR's network: switches in a tree, the messages that enter at each, and how long links are busy with them.
+
+The best k switches of a tree, by SOAR's dynamic program: SOAR-Gather upwards, SOAR-Color downwards.
+
+X_v(l, i) is the least time that links are busy with the messages of the subtree of v, on its own links and on the l
+links above v, on which nothing sums them, when at most i switches of the subtree aggregate. A switch that does not
+aggregate ("red") passes all on, so its children have l + 1 links without sums above them; behind one that does ("blue")
+they have one:
+
+    X_v(l, i) = min( L_v rho(v, l) + min over i_1 + ... = i     of sum of X_c(l + 1, i_c),
+                     s_v rho(v, l) + min over i_1 + ... = i - 1 of sum of X_c(1, i_c) )
+
+rho(v, l) is the cost of the l links above v, s_v the messages that leave v when it aggregates (1 in SOAR). Children are
+added one by one (SOAR's Y and mCost). Here all switches of one depth go together, and a table ends at as many switches
+as a subtree has. The optimum takes O(n h k^2) steps for n switches and height h.
+
+SOAR on a fabric: a static tree for each task, and the best k switches of it.
+
+SOAR is given a tree. In a fabric with several ways it takes, of the static trees towards the parameter server (PS), the
+one whose optimum is the least; tasks take turns among trees that are as good. Link rates are the fabric's. SOAR
+minimises the time that links are busy in sum, not the time of the busiest link, which gives the rate: a small k serves
+it best. A switch that several tasks choose serves all of them (SOAR's bound on workloads of a switch is the planner's
+option `workloads`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inakit.planner.core.method import Options
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Job, Problem
+from inakit.planner.solvers import min_plus
+from inakit.planner.trees.from_paths import plan_at_equal_rate, tree_from_paths
+from inakit.planner.trees.unfolding import Path, static_paths, turns, unfold
+from inakit.topo.errors import InputError
+from inakit.topo.fabric.fabric import Fabric
+
+DESTINATION = -1
+"""The parent of the tree's root switch: SOAR's node d, the host that all messages go to."""
+
+Numbers = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class ReductionTree:
+    """A tree of n switches. All arrays have the shape (n,).
+
+    - `parent`: the index of the next switch towards the destination; `DESTINATION` for the root
+    - `cost`: the seconds that a switch's link to its parent takes for a message, SOAR's rho = 1 / rate
+    - `load`: the messages that enter at a switch from its own hosts, SOAR's L
+    - `sums`: the messages that leave a switch that aggregates. SOAR has 1; a switch of several pipelines sends one for
+      each that is entered
+    - `available`: whether a switch may aggregate, SOAR's set Lambda
+
+    Raises `InputError` for arrays of other shapes, for none or several roots, and for a cycle.
+    """
+
+    parent: Indices
+    cost: Numbers
+    load: Indices
+    sums: Indices
+    available: NDArray[np.bool_]
+
+    def __post_init__(self) -> None:
+        for name in ("cost", "load", "sums", "available"):
+            if getattr(self, name).shape != self.parent.shape:
+                raise InputError(f"{name} has shape {getattr(self, name).shape}, parent has {self.parent.shape}")
+        roots = int(np.count_nonzero(self.parent == DESTINATION))
+        if roots != 1:
+            raise InputError(f"{roots} switches have the parent {DESTINATION}; a tree has one root")
+        if len(self.order) < self.switches:
+            raise InputError("some switches do not come to the root: their parents form a cycle")
+
+    @property
+    def switches(self) -> int:
+        """The number n of switches."""
+        return len(self.parent)
+
+    @cached_property
+    def children(self) -> list[list[int]]:
+        """By switch, the switches whose parent it is, in rising order."""
+        found: list[list[int]] = [[] for _ in range(self.switches)]
+        for switch, parent in enumerate(self.parent.tolist()):
+            if parent != DESTINATION:
+                found[parent].append(switch)
+        return found
+
+    @cached_property
+    def order(self) -> list[int]:
+        """All switches, each behind its parent."""
+        found = np.flatnonzero(self.parent == DESTINATION).tolist()
+        for switch in found:  # grows while it is walked
+            found += self.children[switch]
+        return found
+
+    @cached_property
+    def depth(self) -> Indices:
+        """By switch, the links from it to the destination; 1 for the root."""
+        depth = np.ones(self.switches, np.int64)
+        for switch in self.order[1:]:
+            depth[switch] = depth[self.parent[switch]] + 1
+        return depth
+
+    @cached_property
+    def sending(self) -> NDArray[np.bool_]:
+        """Whether any message enters at a switch or below it."""
+        below = self.load.copy()
+        for switch in reversed(self.order[1:]):
+            below[self.parent[switch]] += below[switch]
+        return below > 0
+
+    def messages(self, aggregating: Collection[int]) -> Indices:
+        """By switch, the messages on its link to its parent, when the switches `aggregating` sum what they receive."""
+        leaving = self.load.copy()
+        chosen = set(aggregating)
+        for switch in reversed(self.order):
+            if switch in chosen and self.sending[switch]:
+                leaving[switch] = self.sums[switch]
+            if self.parent[switch] != DESTINATION:
+                leaving[self.parent[switch]] += leaving[switch]
+        return leaving
+
+    def utilisation_s(self, aggregating: Collection[int] = ()) -> float:
+        """The seconds that all links together are busy, SOAR's utilisation phi = sum of messages x rho over links."""
+        return float(self.messages(aggregating) @ self.cost)
+
+
+def reduction_tree(
+    parent: Sequence[int],
+    load: Sequence[int],
+    cost: Sequence[float] | None = None,
+    sums: Sequence[int] | None = None,
+    available: Sequence[bool] | None = None,
+) -> ReductionTree:
+    """The tree of plain lists of n numbers. By default links cost 1, sums are 1, and all switches are available."""
+    n = len(parent)
+    return ReductionTree(
+        np.asarray(parent, np.int64),
+        np.ones(n) if cost is None else np.asarray(cost, np.float64),
+        np.asarray(load, np.int64),
+        np.ones(n, np.int64) if sums is None else np.asarray(sums, np.int64),
+        np.ones(n, np.bool_) if available is None else np.asarray(available, np.bool_),
+    )
+
+
+ROUNDING = 1e-12
+"""The relative gain below which a switch is not worth to aggregate."""
+
+
+@dataclass(frozen=True, eq=False)
+class Gathered:
+    """The tables of all switches.
+
+    `tables[depth - 1]` has the shape (switches of that depth, depth, i + 1): [v, l - 1, i] is X_v(l, i). `row[v]` is a
+    switch's place in its table. `above[v, l]` is rho(v, l), of the shape (n, height + 1).
+    """
+
+    tree: ReductionTree
+    tables: list[Numbers]
+    row: Indices
+    above: Numbers
+
+    def table(self, switch: int) -> Numbers:
+        """X of one switch, of the shape (depth, i + 1)."""
+        found: Numbers = self.tables[self.tree.depth[switch] - 1][self.row[switch]]
+        return found
+
+    def utilisations_s(self) -> Numbers:
+        """By number of switches, from 0 on, the least utilisation in seconds that so many can give."""
+        found: Numbers = self.tables[0][0, 0]
+        return found
+
+
+def best_switches(tree: ReductionTree, k: int) -> tuple[int, ...]:
+    """The at most `k` switches whose aggregation makes the utilisation the least, in rising order.
+
+    Switches that save nothing are left out. Raises `InputError` for a negative number.
+    """
+    return color(gather(tree, k), k)
+
+
+def gather(tree: ReductionTree, k: int) -> Gathered:
+    """SOAR-Gather: the tables of all switches, for at most `k` that aggregate. Raises `InputError` for a negative k."""
+    if k < 0:
+        raise InputError(f"{k} switches that aggregate: a number of at least 0 is expected")
+    height = int(tree.depth.max())
+    levels = [np.flatnonzero(tree.depth == depth) for depth in range(1, height + 1)]
+    row = np.zeros(tree.switches, np.int64)
+    for level in levels:
+        row[level] = np.arange(len(level))
+    gathered = Gathered(tree, [np.empty(0)] * height, row, costs_above(tree, height))
+    for depth in range(height, 0, -1):
+        gathered.tables[depth - 1] = level_table(gathered, levels[depth - 1], depth, k)
+    return gathered
+
+
+def costs_above(tree: ReductionTree, height: int) -> Numbers:
+    """rho(v, l) of every switch v for l links, in the shape (n, height + 1). No link follows the root's."""
+    above = np.zeros((tree.switches, height + 1))
+    for switch in tree.order:
+        parent = tree.parent[switch]
+        rest = above[parent, :-1] if parent != DESTINATION else 0.0
+        above[switch, 1:] = tree.cost[switch] + rest
+    return above
+
+
+def level_table(gathered: Gathered, level: Indices, depth: int, k: int) -> Numbers:
+    """X of all switches of one depth, given those below."""
+    tree = gathered.tree
+    above = gathered.above[level, 1 : depth + 1]
+    red = (tree.load[level][:, None] * above)[:, :, None]
+    blue = np.zeros((len(level), 1, 1))
+    for rows, children in rounds(tree, level):
+        below = gathered.tables[depth][gathered.row[children]]
+        red = added(red, rows, below[:, 1:], k)
+        blue = added(blue, rows, below[:, :1], k)
+    width = min(k, blue.shape[2]) + 1  # one more, which may be the switch itself
+    aggregated = np.full((len(level), depth, width), inf)
+    usable = tree.available[level] & tree.sending[level]
+    leaving = (tree.sums[level][:, None] * above)[:, :, None]
+    aggregated[usable, :, 1:] = (leaving + blue[:, :, : width - 1])[usable]
+    found: Numbers = np.minimum(padded(red, width), aggregated)
+    return found
+
+
+def rounds(tree: ReductionTree, level: Indices) -> Iterator[tuple[Indices, Indices]]:
+    """The first child of each switch of a level, then the second, and so on: (rows of the level, their children)."""
+    children = [tree.children[switch] for switch in level.tolist()]
+    for turn in range(max(map(len, children), default=0)):
+        rows = [row for row, own in enumerate(children) if len(own) > turn]
+        yield np.asarray(rows), np.asarray([children[row][turn] for row in rows])
+
+
+def added(sums: Numbers, rows: Indices, below: Numbers, k: int) -> Numbers:
+    """`sums` with one more child in `rows`: the least over all ways to divide i switches between it and the others."""
+    width = min(k + 1, sums.shape[2] + below.shape[2] - 1)
+    wider = padded(sums, width)
+    wider[rows] = min_plus(wider[rows], below)
+    return wider
+
+
+def padded(table: Numbers, width: int) -> Numbers:
+    """The table with as many columns: more switches than a subtree has are as good as all that it has."""
+    missing = width - table.shape[2]
+    return np.pad(table, ((0, 0), (0, 0), (0, max(missing, 0))), mode="edge")[:, :, :width]
+
+
+def color(gathered: Gathered, k: int) -> tuple[int, ...]:
+    """SOAR-Color: the switches that aggregate in the optimum, in rising order."""
+    tree, chosen = gathered.tree, []
+    waiting = [(tree.order[0], 1, k)]  # switch, links above it without sums, switches that may aggregate in its subtree
+    while waiting:
+        switch, links, number = waiting.pop()
+        if number == 0 or not tree.sending[switch]:
+            continue
+        if is_blue(gathered, switch, links, number):
+            chosen.append(switch)
+            links, number = 0, number - 1
+        for child, own in zip(tree.children[switch], divided(gathered, switch, links, number), strict=True):
+            waiting.append((child, links + 1, own))
+    return tuple(sorted(chosen))
+
+
+def is_blue(gathered: Gathered, switch: int, links: int, number: int) -> bool:
+    """Whether it saves time that this switch aggregates."""
+    tree = gathered.tree
+    if not tree.available[switch]:
+        return False
+    rho = gathered.above[switch, links]
+    red = tree.load[switch] * rho + prefixes(gathered, switch, links, number)[-1][number]
+    blue = tree.sums[switch] * rho + prefixes(gathered, switch, 0, number - 1)[-1][number - 1]
+    return bool(blue < red * (1 - ROUNDING))
+
+
+def prefixes(gathered: Gathered, switch: int, links: int, number: int) -> list[Numbers]:
+    """For none, one, two, ... of a switch's children: the least time by number of switches, of the shape (number + 1,).
+
+    `links` are those above the switch without sums.
+    """
+    found = [np.zeros(number + 1)]
+    for child in gathered.tree.children[switch]:
+        found.append(min_plus(found[-1], gathered.table(child)[links]))
+    return found
+
+
+def divided(gathered: Gathered, switch: int, links: int, number: int) -> list[int]:
+    """How many of `number` switches each child's subtree gets in the optimum (SOAR's mSplit)."""
+    before = prefixes(gathered, switch, links, number)
+    shares = []
+    for child, rest in zip(reversed(gathered.tree.children[switch]), reversed(before[:-1]), strict=True):
+        table = gathered.table(child)[links]
+        most = min(number, len(table) - 1)
+        own = int(np.argmin(rest[number - np.arange(most + 1)] + table[: most + 1]))
+        shares.append(own)
+        number -= own
+    return shares[::-1]
+
+
+@dataclass(frozen=True)
+class SoarOptions(Options):
+    """`switches`: the most that aggregate for a task, SOAR's k. `workloads`: the most tasks that a switch serves."""
+
+    switches: int = 4
+    workloads: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.switches < 0:
+            raise InputError(f"switches {self.switches}: at least 0 that aggregate are expected")
+        if self.workloads is not None and self.workloads < 1:
+            raise InputError(f"workloads {self.workloads}: a switch serves at least 1, or any number without it")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A static tree of a task: its workers' paths, the switches that aggregate, the utilisation in seconds per bit."""
+
+    paths: Sequence[Path]
+    aggregating: frozenset[str]
+    utilisation_s: float
+
+
+def plan(problem: Problem, options: SoarOptions) -> Plan:
+    """SOAR's plan: one tree for each task, one after another, all flows at the best equal rate."""
+    serving: Counter[str] = Counter()
+    trees = []
+    tasks = [(job, server) for job in problem.jobs for server in job.servers]
+    for turn, (job, server) in enumerate(tasks):
+        full = {name for name, tasks in serving.items() if tasks == options.workloads}
+        chosen = choose(problem.fabric, job, server, options, turn, full)
+        serving.update(chosen.aggregating)
+        tree = tree_from_paths(problem.fabric, job.servers.index(server) + 1, chosen.paths, chosen.aggregating)
+        trees.append((job.number, 1 / len(job.servers), tree))
+    return plan_at_equal_rate("soar", problem, trees, options.window)
+
+
+def choose(fabric: Fabric, job: Job, server: str, options: SoarOptions, turn: int, full: Collection[str]) -> Choice:
+    """The best static tree of a task, by the optimum of each, without the switches that are `full`.
+
+    Of several as good it is the first from number seed + `turn` on.
+    """
+    found = list(choices(fabric, job, server, options.switches, full))
+    first = (options.seed + turn) % len(found)
+    return min(found[first:] + found[:first], key=lambda choice: choice.utilisation_s)
+
+
+def choices(fabric: Fabric, job: Job, server: str, k: int, full: Collection[str]) -> Iterator[Choice]:
+    """Each static tree towards the PS, with its best switches. Raises `InputError` for a worker that misses the PS."""
+    unfolded = unfold(fabric, server)
+    for turn in range(turns(unfolded)):
+        paths = static_paths(unfolded, job.workers, turn)
+        names, tree = tree_of_paths(fabric, paths, full)
+        best = best_switches(tree, k)
+        yield Choice(paths, frozenset(names[switch] for switch in best), tree.utilisation_s(best))
+
+
+def tree_of_paths(fabric: Fabric, paths: Sequence[Path], full: Collection[str] = ()) -> tuple[list[str], ReductionTree]:
+    """The switches of the paths, which form a tree, and that tree for messages of one bit.
+
+    A switch that aggregates sends a message for each of its pipelines that it receives from. SOAR takes no account of
+    the 64 flows that one aggregator can sum.
+    """
+    parents = {node: following for path in paths for node, following in pairwise(path[1:])}
+    names, server = list(parents), paths[0][-1]
+    index = {name: number for number, name in enumerate(names)} | {server: DESTINATION}
+    entered = {(node, fabric.ingress_pipeline(node, before)) for path in paths for before, node in pairwise(path[:-1])}
+    load = Counter(path[1] for path in paths)
+    sums = Counter(node for node, _ in entered)
+    tree = reduction_tree(
+        parent=[index[parents[name]] for name in names],
+        load=[load[name] for name in names],
+        cost=[1 / fabric.capacities_bps[name, parents[name]] for name in names],
+        sums=[sums[name] for name in names],
+        available=[fabric.switch_by_name[name].ina and name not in full for name in names],
+    )
+    return names, tree

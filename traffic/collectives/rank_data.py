@@ -1,0 +1,488 @@
+"""A plan's collectives as arrays: a stream for each connection, a tree for each rank that receives.
+
+The arrays are those of `inakit.traffic.endpoints.streams`, so that whatever works on streams works on connections too.
+
+What a collective computes, as arrays: which values each rank makes of its gradient and of what comes to it.
+
+A *value* is what a rank holds of a chunk after some of the steps, if it is sent or is the result. Its terms are packets
+that come, and either the rank's own gradient or the value before it. A value never changes once all of its terms are
+there, so that it can be sent again, however far the rank has come. Fragments of values have rows in flat arrays.
+
+What the ranks of collectives hold: the values that they send and end with, and what of them is still missing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inakit.planner.core.plan import ACKNOWLEDGED_AT_ONCE, Collective, Connection, Plan, label_of, tree_number, trees_of
+from inakit.planner.core.problem import Job, Problem
+from inakit.traffic.endpoints.gradient import INT32, Gradients
+from inakit.traffic.endpoints.streams import (
+    Bounds,
+    StreamLayout,
+    Streams,
+    TreePart,
+    lay_out,
+    ports_of,
+    tree_arrays,
+    tree_key,
+)
+from inakit.traffic.endpoints.worker_memory import WHOLE, padded
+from inakit.traffic.endpoints.wrong_sums import Held, wrong_sums
+from inakit.traffic.sockets.ports import BoolArray, FloatArray, HostPort, IntArray, before, ragged
+
+LEAST_IN_FLIGHT = 4 * ACKNOWLEDGED_AT_ONCE
+"""A connection may have at least so many fragments on the way: what is acknowledged at once is a small part of them."""
+
+
+QUEUED_SHARE = 0.5
+"""A connection may have this part of what a stream to a PS may have in queues: connections of several steps may meet on
+a link.
+"""
+
+
+@dataclass(frozen=True)
+class Sender:
+    """A connection of a job's collective that has something to send: `count` fragments."""
+
+    job_index: int
+    connection: Connection
+    count: int
+
+
+@dataclass(frozen=True)
+class CollectiveLayout(StreamLayout):
+    """`collectives` are by job, `senders` by stream."""
+
+    collectives: tuple[Collective, ...]
+    senders: tuple[Sender, ...]
+
+    @cached_property
+    def totals(self) -> list[int]:
+        """How many fragments each job's gradient has."""
+        return [self.problem.fragment.count(job.gradient_bytes) for job in self.problem.jobs]
+
+    @cached_property
+    def acknowledged_after_s(self) -> FloatArray:
+        """How long each stream takes to send what is acknowledged at once, in seconds, (streams,)."""
+        at_once: FloatArray = np.minimum(self.streams.count, ACKNOWLEDGED_AT_ONCE) / self.streams.rate_fps
+        return at_once
+
+
+def lay_out_plan(problem: Problem, plan: Plan, hosts: Sequence[HostPort], bounds: Bounds | None = None) -> StreamLayout:
+    """The arrays of a plan, of trees or of collectives. Raises `PlanError` as `lay_out` does."""
+    return (
+        lay_out_collectives(problem, plan, hosts, bounds) if plan.collectives else lay_out(problem, plan, hosts, bounds)
+    )
+
+
+def lay_out_collectives(
+    problem: Problem, plan: Plan, hosts: Sequence[HostPort], bounds: Bounds | None = None
+) -> CollectiveLayout:
+    """The arrays of a plan in which every job has a collective. Raises `PlanError` for a host that `hosts` lacks."""
+    ports = ports_of(problem, hosts)
+    index = {host.name: number for number, host in enumerate(ports)}
+    by_job = {collective.job: collective for collective in plan.collectives}
+    collectives = tuple(by_job[job.number] for job in problem.jobs)
+    senders = [
+        sender for job_index in range(len(problem.jobs)) for sender in senders_of(problem, job_index, collectives)
+    ]
+    parts = sorted(tree_parts(problem, collectives, senders), key=lambda p: int(tree_key(p.job.number, p.tree.number)))
+    trees = {(part.job_index, part.tree.number): number for number, part in enumerate(parts)}
+
+    def place(sender: Sender) -> tuple[int, int, int]:
+        host = collectives[sender.job_index].ranks[sender.connection.source]
+        tree = trees[sender.job_index, tree_number(sender.connection.destination)]
+        return index[host], tree, label_of(sender.connection)
+
+    placed = sorted((place(sender), number) for number, sender in enumerate(senders))
+    ordered = tuple(senders[number] for _, number in placed)
+    streams = stream_arrays(problem, ordered, [at for at, _ in placed], bounds or Bounds())
+    return CollectiveLayout(problem, ports, tuple(parts), tree_arrays(parts, index), streams, collectives, ordered)
+
+
+def senders_of(problem: Problem, job_index: int, collectives: Sequence[Collective]) -> Iterator[Sender]:
+    """The connections of a job that have something to send."""
+    collective = collectives[job_index]
+    total = problem.fragment.count(problem.jobs[job_index].gradient_bytes)
+    ends = [0, *accumulate(len(part) for part in collective.chunk_fragments(total))]
+    for connection in collective.connections:
+        count = sum(ends[each.first + each.count] - ends[each.first] for each in connection.transfers)
+        if count:
+            yield Sender(job_index, connection, count)
+
+
+def tree_parts(problem: Problem, collectives: Sequence[Collective], senders: Sequence[Sender]) -> Iterator[TreePart]:
+    """Every tree by which something comes to a rank."""
+    counts: dict[tuple[int, int], int] = {}
+    for sender in senders:
+        at = sender.job_index, tree_number(sender.connection.destination)
+        counts[at] = counts.get(at, 0) + sender.count
+    for job_index, collective in enumerate(collectives):
+        for tree in trees_of(collective):
+            if (job_index, tree.number) in counts:
+                yield TreePart(problem.jobs[job_index], job_index, tree, 0, counts[job_index, tree.number], 0.0)
+
+
+def stream_arrays(
+    problem: Problem, senders: Sequence[Sender], places: Sequence[tuple[int, int, int]], bounds: Bounds
+) -> Streams:
+    """The arrays over all streams, whose hosts, trees and labels are `places`."""
+    host, tree, label = np.array(places, np.int64).reshape(-1, 3).T.copy()
+    count = np.array([sender.count for sender in senders], np.int64)
+    rate_fps = np.array([each.connection.rate_bps / (8 * problem.fragment.wire_bytes) for each in senders])
+    longest_s = bounds.round_trip_s + (bounds.in_flight_s - bounds.round_trip_s) * QUEUED_SHARE
+    at_once = [max(LEAST_IN_FLIGHT, math.ceil(rate * longest_s)) for rate in rate_fps]
+    workers = [{name: n for n, name in enumerate(job.workers)} for job in problem.jobs]
+    return Streams(
+        host=host,
+        tree=tree,
+        job=np.array([sender.job_index for sender in senders], np.int64),
+        worker=np.array([workers[each.job_index][each.connection.path[0]] for each in senders], np.int64),
+        label=label,
+        count=count,
+        piece=count,
+        room=count,
+        first_row=before(count),
+        rate_fps=rate_fps,
+        in_flight=np.array(at_once, np.int64),
+    )
+
+
+NONE = -1
+
+
+@dataclass(frozen=True)
+class Dataflow:
+    """Arrays over rows of streams, (rows,), and over rows of values, (value rows,).
+
+    By row of a stream: `source`, the value row that it sends; `target`, the value row to which it is added where it
+    arrives, -1 for none; `step`. By value row: `terms`, how many other terms it has beside the own gradient; `own`,
+    whether the own gradient is one of them; `following`, the value row of which it is a term, -1 for none; `final`,
+    whether it is a result; `job`; `rank` and `fragment`, what it is of. `results[job]` is (ranks, fragments), the value
+    rows of all results.
+    """
+
+    source: IntArray
+    target: IntArray
+    step: IntArray
+    terms: IntArray
+    own: BoolArray
+    following: IntArray
+    final: BoolArray
+    job: IntArray
+    rank: IntArray
+    fragment: IntArray
+    results: tuple[IntArray, ...]
+
+
+class Sent(NamedTuple):
+    """Chunks that a job's streams send, in the order of their rows: arrays (sent,). `first_row` is of streams."""
+
+    step: IntArray
+    source: IntArray
+    destination: IntArray
+    chunk: IntArray
+    adds: BoolArray
+    size: IntArray
+    first_row: IntArray
+
+
+class Values(NamedTuple):
+    """The values of a job, (values,), sorted by rank, chunk and how many arrivals they contain.
+
+    `code` is `(rank, chunk, arrivals)` as one number; `size` in fragments; `terms`, `own` and `following` as in
+    `Dataflow`, of values instead of rows.
+    """
+
+    code: IntArray
+    place: IntArray
+    size: IntArray
+    terms: IntArray
+    own: BoolArray
+    following: IntArray
+    final: BoolArray
+
+
+class JobRows(NamedTuple):
+    """The columns of `Dataflow` for one job: first those by row of a stream, then those by value row."""
+
+    rows: IntArray
+    source: IntArray
+    target: IntArray
+    step: IntArray
+    terms: IntArray
+    own: BoolArray
+    following: IntArray
+    final: BoolArray
+    rank: IntArray
+    fragment: IntArray
+
+
+def dataflow(layout: CollectiveLayout) -> Dataflow:
+    """The dataflow of all jobs of a layout."""
+    source, target, step = (np.full(int(layout.streams.count.sum()), NONE, np.int64) for _ in range(3))
+    jobs: list[JobRows] = []
+    results: list[IntArray] = []
+    begun = 0
+    for job_index, collective in enumerate(layout.collectives):
+        job = job_rows(layout, job_index, begun)
+        source[job.rows], target[job.rows], step[job.rows] = job.source, job.target, job.step
+        table = np.full((len(collective.ranks), layout.totals[job_index]), NONE, np.int64)
+        table[job.rank[job.final], job.fragment[job.final]] = begun + np.flatnonzero(job.final)
+        results.append(table)
+        jobs.append(job)
+        begun += len(job.terms)
+    numbers = np.repeat(np.arange(len(jobs)), [len(job.terms) for job in jobs])
+    terms, own, following, final, rank, fragment = (np.concatenate(each) for each in list(zip(*jobs, strict=True))[4:])
+    return Dataflow(source, target, step, terms, own, following, final, numbers, rank, fragment, tuple(results))
+
+
+def job_rows(layout: CollectiveLayout, job_index: int, begun: int) -> JobRows:
+    """The columns of a job, whose value rows are counted from `begun` on."""
+    collective = layout.collectives[job_index]
+    parts = collective.chunk_fragments(layout.totals[job_index])
+    starts, sizes = np.array([part.start for part in parts]), np.array([len(part) for part in parts])
+    sent = sent_by(layout, job_index, sizes)
+    values, of_sent, of_arrival = values_of(collective, sent, sizes)
+    first = begun + before(values.size)
+    place, rows = ragged(sent.first_row, sent.size)
+    within, came = rows - sent.first_row[place], of_arrival[place]
+    value, row = ragged(first, values.size)
+    rank, chunk = np.divmod(values.place, collective.chunks)
+    follows = values.following[value]
+    return JobRows(
+        rows=rows,
+        source=first[of_sent][place] + within,
+        target=np.where(came >= 0, first[came] + within, NONE),
+        step=sent.step[place],
+        terms=values.terms[value],
+        own=values.own[value],
+        following=np.where(follows >= 0, first[follows] + row - first[value], NONE),
+        final=values.final[value],
+        rank=rank[value],
+        fragment=starts[chunk][value] + row - first[value],
+    )
+
+
+def sent_by(layout: CollectiveLayout, job_index: int, sizes: IntArray) -> Sent:
+    """What the streams of a job send; chunks without fragments are left out."""
+    streams = layout.streams_of(job_index).tolist()
+    table = np.array(
+        [
+            (t.step, each.source, each.destination, chunk, t.adds, stream)
+            for stream, each in ((stream, layout.senders[stream].connection) for stream in streams)
+            for t in each.transfers
+            for chunk in t.chunks
+            if sizes[chunk]
+        ],
+        np.int64,
+    )
+    step, source, destination, chunk, adds, stream = table.T.copy()
+    size = sizes[chunk]
+    within = before(size) - np.repeat(before(layout.streams.count[streams]), np.bincount(stream)[streams])
+    return Sent(step, source, destination, chunk, adds == 1, size, layout.streams.first_row[stream] + within)
+
+
+def values_of(collective: Collective, sent: Sent, sizes: IntArray) -> tuple[Values, IntArray, IntArray]:
+    """The values of a job; by sent chunk the value that it is, and the value of which it is a term, -1 for none."""
+    chunks, steps = collective.chunks, int(sent.step.max()) + 2
+    arrival = sent.destination * chunks + sent.chunk
+    order = np.argsort(arrival * steps + sent.step, kind="stable")
+    when = (arrival * steps + sent.step)[order]
+    places = (np.arange(len(collective.ranks))[:, None] * chunks + np.flatnonzero(sizes)).ravel()
+    first = np.searchsorted(when, places * steps)
+    most = int((np.searchsorted(when, places * steps + steps - 1) - first).max()) + 1
+    held = sent.source * chunks + sent.chunk
+    known = np.searchsorted(when, held * steps + sent.step) - np.searchsorted(when, held * steps)
+    last = places * most + np.searchsorted(when, places * steps + steps - 1) - first
+    code = np.unique(np.concatenate((held * most + known, last)))
+    place = code // most
+    turn = np.arange(len(order)) - np.searchsorted(when, arrival[order] * steps)
+    segment = np.searchsorted(code, arrival[order] * most + turn + 1)
+    placed = np.full(len(code), NONE, np.int64)
+    np.maximum.at(placed, segment[~sent.adds[order]], turn[~sent.adds[order]])
+    counts = turn >= placed[segment]
+    of_arrival = np.empty(len(order), np.int64)
+    of_arrival[order] = np.where(counts, segment, NONE)
+    continues = np.concatenate(([False], place[1:] == place[:-1])) & (placed < 0)
+    following = np.full(len(code), NONE, np.int64)
+    following[np.flatnonzero(continues) - 1] = np.flatnonzero(continues)
+    terms = np.bincount(segment[counts], minlength=len(code)) + continues
+    begins = np.concatenate(([True], place[1:] != place[:-1]))
+    values = Values(code, place, sizes[place % chunks], terms, begins & (placed < 0), following, np.isin(code, last))
+    return values, np.searchsorted(code, held * most + known), of_arrival
+
+
+class CollectiveMemory:
+    """Arrays over value rows and over rows of streams (see `inakit.traffic.collectives.dataflow`).
+
+    By value row: `values` (value rows, values of a fragment), `missing`, how many terms have not come. They have 32
+    bits where no sum can need more, else 64. By row of a stream: `parts`, which parts of it the receiver has
+    acknowledged (`WHOLE`: all), and `came`, which have come to it. By job: `waiting`, how many rows of results are
+    missing; `complete_at`, when the last one came; `expected`, (fragments, values).
+    """
+
+    def __init__(self, layout: CollectiveLayout) -> None:
+        self.layout, self.flow = layout, dataflow(layout)
+        rows, jobs = len(self.flow.source), len(layout.problem.jobs)
+        width = layout.problem.fragment.values
+        self.values: NDArray[np.signedinteger] = np.zeros((len(self.flow.terms), width), np.int32)
+        self.missing = self.flow.terms.copy()
+        self.parts = np.full(rows, WHOLE, np.uint8)
+        self.came = np.full(rows, WHOLE, np.uint8)
+        self.waiting = np.zeros(jobs, np.int64)
+        self.complete_at = np.zeros(jobs)
+        self.expected: dict[int, NDArray[np.int64]] = {}
+
+    # -- gradients
+
+    def load(self, job_index: int, gradients: Gradients, iteration: int) -> None:
+        """Take in the gradients of a job's next iteration; the results of the last one are gone."""
+        job, ranks = self.layout.problem.jobs[job_index], self.layout.collectives[job_index].ranks
+        total, width = self.layout.totals[job_index], self.values.shape[1]
+        own = [gradients.of(job, job.workers.index(host), iteration) for host in ranks]
+        self.widen(own)
+        wholes = np.stack([padded(each, total, width) for each in own])
+        rows = np.flatnonzero(self.flow.job == job_index)
+        mine = rows[self.flow.own[rows]]
+        self.values[rows] = 0
+        self.values[mine] = wholes[self.flow.rank[mine], self.flow.fragment[mine]]
+        self.missing[rows] = self.flow.terms[rows]
+        self.waiting[job_index] = self.layout.totals[job_index] * len(ranks)
+        self.expected[job_index] = wholes.sum(axis=0, dtype=np.int64)
+        self.came[self.layout.held_rows(self.layout.streams_of(job_index))] = 0
+        self.settle(mine[self.missing[mine] == 0], 0.0)
+
+    def widen(self, gradients: list[NDArray[np.int32]]) -> None:
+        """Let values have 64 bits if a sum of some of the gradients may leave 32."""
+        most = sum(int(np.abs(each.astype(np.int64)).max(initial=0)) for each in gradients)
+        if most > INT32.max and self.values.dtype != np.int64:
+            self.values = self.values.astype(np.int64)
+
+    def begin(self, job_index: int) -> None:
+        """Let nothing of the job's iteration be acknowledged."""
+        self.parts[self.layout.held_rows(self.layout.streams_of(job_index))] = 0
+
+    # -- values
+
+    def is_wide(self, rows: IntArray) -> BoolArray:
+        """Which rows of streams send values that need more than 32 bits, (rows,)."""
+        if self.values.dtype == np.int32:
+            return np.zeros(len(rows), np.bool_)
+        sums = self.values[self.flow.source[rows]]
+        wide: BoolArray = (sums != sums.astype(np.int32)).any(axis=1)
+        return wide
+
+    def words(self, rows: IntArray, part: IntArray) -> NDArray[np.int32]:
+        """The low (`part` 0) or the high 32 bits of what rows of streams send, big-endian, (rows, values)."""
+        sums = self.values[self.flow.source[rows]]
+        if part.any():
+            sums = np.where(part[:, None] == 0, sums, sums >> 32)
+        words: NDArray[np.int32] = sums.astype(np.int32).astype(">i4")
+        return words
+
+    def is_known(self, rows: IntArray) -> BoolArray:
+        """Which rows of streams have a value to send: all of its terms are there."""
+        known: BoolArray = self.missing[self.flow.source[rows]] == 0
+        return known
+
+    def take(self, rows: IntArray, words: NDArray[np.int32], part: IntArray, wide: BoolArray, now: float) -> BoolArray:
+        """Take in what has come for rows of streams, and return which packets are new; all are (packets,).
+
+        Where a value is `wide`, its low and high words (`part` 0 and 1) come in two packets.
+        """
+        bits = np.where(wide, 1 << part, WHOLE).astype(np.uint8)
+        fresh: BoolArray = first_of_each(2 * rows + np.where(wide, part, 0)) & (self.came[rows] & bits == 0)
+        rows, words, part, wide, bits = rows[fresh], words[fresh], part[fresh], wide[fresh], bits[fresh]
+        np.bitwise_or.at(self.came, rows, bits)
+        target = self.flow.target[rows]
+        used = target >= 0
+        self.add(target[used], shifted(words[used], part[used], wide[used]))
+        whole = used & (self.came[rows] == WHOLE) & first_of_each(rows)
+        np.subtract.at(self.missing, target[whole], 1)
+        touched = np.unique(target[whole])
+        self.settle(touched[self.missing[touched] == 0], now)
+        return fresh
+
+    def add(self, target: IntArray, terms: NDArray[np.signedinteger]) -> None:
+        """Add terms, (terms, values), to the values of the rows `target`, of which some may be the same."""
+        if not target.size:
+            return
+        if terms.dtype == np.int64 and self.values.dtype != np.int64:
+            self.values = self.values.astype(np.int64)
+        order = np.argsort(target, kind="stable")
+        target, terms = target[order], terms[order]
+        starts = np.flatnonzero(np.concatenate(([True], target[1:] != target[:-1])))
+        if len(starts) < len(target):
+            terms = np.add.reduceat(terms, starts, axis=0, dtype=self.values.dtype)
+        self.values[target[starts]] += terms
+
+    def settle(self, rows: IntArray, now: float) -> None:
+        """Let values whose terms are all there go on to what they are terms of themselves."""
+        while rows.size:
+            results = np.bincount(self.flow.job[rows[self.flow.final[rows]]], minlength=len(self.waiting))
+            self.waiting -= results
+            self.complete_at[results > 0] = now
+            rows = rows[self.flow.following[rows] >= 0]
+            following = self.flow.following[rows]
+            self.values[following] += self.values[rows]
+            self.missing[following] -= 1
+            rows = following[self.missing[following] == 0]
+
+    # -- results
+
+    def sums(self, job_index: int, rank: int) -> NDArray[np.int64]:
+        """The sums that a rank of a job ends with, (fragments, values)."""
+        sums: NDArray[np.int64] = self.values[self.flow.results[job_index][rank]].astype(np.int64)
+        return sums
+
+    def result(self, job: Job, worker: int) -> NDArray[np.int64]:
+        """The summed gradient that a worker, counted from 0 within its job, holds: (values,)."""
+        job_index = self.layout.problem.jobs.index(job)
+        rank = self.layout.collectives[job_index].ranks.index(job.workers[worker])
+        return self.sums(job_index, rank).ravel()[: job.gradient_bytes // 4]
+
+    def wrong(self, job_index: int) -> str:
+        """Which sums that ranks of the job hold are not exact; empty where all are. All of them must have come."""
+        part = next(part for part in self.layout.parts if part.job_index == job_index)
+        return wrong_sums(self.held(job_index, part, rank) for rank in range(len(self.flow.results[job_index])))
+
+    def held(self, job_index: int, part: TreePart, rank: int) -> Held:
+        """What a rank of a job holds, and what it should hold."""
+        host = self.layout.collectives[job_index].ranks[rank]
+        return Held(host, part, self.sums(job_index, rank), self.expected[job_index])
+
+    def first_missing(self, job_index: int) -> tuple[str, int]:
+        """The first host without all results, and the first fragment that it lacks."""
+        lacking = self.missing[self.flow.results[job_index]] > 0
+        rank, fragment = np.argwhere(lacking)[0].tolist()
+        return self.layout.collectives[job_index].ranks[rank], fragment
+
+
+def first_of_each(keys: IntArray) -> BoolArray:
+    """Which elements are the first of their value, (keys,)."""
+    found = np.zeros(len(keys), np.bool_)
+    found[np.unique(keys, return_index=True)[1]] = True
+    return found
+
+
+def shifted(words: NDArray[np.int32], part: IntArray, wide: BoolArray) -> NDArray[np.signedinteger]:
+    """The numbers for which words stand, (packets, values): low words of wide values have no sign, high ones are 2**32
+    times as much.
+    """
+    if not wide.any():
+        return words
+    numbers = words.astype(np.int64)
+    numbers[wide & (part == 0)] &= 0xFFFFFFFF
+    numbers[wide & (part == 1)] <<= 32
+    return numbers

@@ -1,0 +1,461 @@
+"""Pcap files of gradients, written and read with NumPy: all records at once.
+
+How fast hosts send, as seen from outside: from samples of the counters of their interfaces.
+
+Who replays pcaps: tcpreplay in the namespaces of real hosts, or whatever else has the members of `Replayer`.
+
+Open-loop traffic, as InArt drives its emulation: each worker's pcap is sent at the planned rate.
+
+scapy builds one packet for each stream, a template, and NumPy fills in what differs between its fragments. Nothing is
+sent again and nothing comes back. The PSs sum what arrives, so that losses show as incomplete sums.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Job, Problem
+from inakit.topo.errors import PlanError, writing
+from inakit.topo.live.priority import ahead_of_others
+from inakit.topo.live.signals import raise_if_lost
+from inakit.traffic.closed_loop import Progress
+from inakit.traffic.endpoints.gradient import Gradients, RandomGradients
+from inakit.traffic.endpoints.server import Servers
+from inakit.traffic.endpoints.streams import StreamLayout, gradient_heads, lay_out, set_sequence
+from inakit.traffic.endpoints.worker_memory import WorkerMemory
+from inakit.traffic.endpoints.wrong_sums import Held, wrong_sums
+from inakit.traffic.measure.counters import interfaces
+from inakit.traffic.measure.measured import Iteration, Measured, Replayed
+from inakit.traffic.sockets.packet_sockets import SocketPorts
+from inakit.traffic.sockets.ports import FloatArray, HostPort, IntArray, Ports, ragged
+from inakit.traffic.sockets.tcpreplay import Senders as TcpreplaySenders
+from inakit.traffic.sockets.tcpreplay import check_tcpreplay
+from inakit.traffic.wire.packet_format import BARE_FRAME, FRAGMENT, Frames, Kind, pick
+
+PACKET = np.dtype([("head", BARE_FRAME), ("values", ">i4", (FRAGMENT.values,))])
+HEADER_BYTES = 24
+"""Of the file, before its records."""
+RECORD = np.dtype([("seconds", "<u4"), ("micros", "<u4"), ("kept", "<u4"), ("length", "<u4"), ("packet", PACKET)])
+
+
+def write_pcap(path: Path, packets: NDArray[np.void], due_s: FloatArray) -> None:
+    """Write packets (`PACKET`) with the times, in seconds, at which they are due; both are (packets,)."""
+    from scapy.utils import RawPcapWriter  # noqa: PLC0415, it takes long to import
+
+    records = np.empty(len(packets), RECORD)
+    records["seconds"], records["micros"] = due_s, due_s % 1 * 1e6
+    records["kept"] = records["length"] = packets.itemsize
+    records["packet"] = packets
+    with writing(path), RawPcapWriter(str(path), linktype=1, endianness="<") as writer:
+        writer.write_header(None)
+        writer.f.write(records.tobytes())
+
+
+def frames_of_pcap(path: Path) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
+    """The frames of a file that `write_pcap` has written, (packets, bytes), and their lengths in bytes, (packets,).
+
+    The file is mapped: its bytes are read where they are looked at.
+    """
+    records = np.memmap(path, RECORD, "r", HEADER_BYTES)
+    rows = records.view((np.uint8, RECORD.itemsize))[:, -PACKET.itemsize :]
+    return rows, np.full(len(records), PACKET.itemsize, np.uint32)
+
+
+@dataclass(frozen=True)
+class Sending:
+    """What left a host's interface: since when (seconds of the ports' clock), how many bytes, and at what rate."""
+
+    begun_at: float
+    sent_bytes: int
+    rate_bps: float
+
+
+@dataclass
+class Series:
+    """Samples of one counter of bytes: the time and the value of each that differs from the one before it.
+
+    `before`: the value at `since`, when the host was to begin.
+    """
+
+    before: int
+    since: float
+    samples: list[tuple[float, int]] = field(default_factory=list)
+
+
+class Egress:
+    """Samples the counters of hosts while they send: `sent_bytes` reads what one has sent so far."""
+
+    def __init__(self, hosts: Sequence[HostPort], sent_bytes: Callable[[HostPort], int], period_s: float) -> None:
+        self.hosts, self.sent_bytes, self.period_s = hosts, sent_bytes, period_s
+        self.series: dict[int, Series] = {}
+        self.due_at = 0.0
+
+    def begin(self, hosts: IntArray, now: float) -> None:
+        """Forget what these hosts have sent so far."""
+        for host in hosts.tolist():
+            self.series[host] = Series(self.sent(host), now)
+
+    def sent(self, host: int) -> int:
+        """Bytes that have left a host's interface so far."""
+        return self.sent_bytes(self.hosts[host])
+
+    def sample(self, now: float) -> None:
+        """Read all counters, at most once per period."""
+        if now < self.due_at:
+            return
+        self.due_at = now + self.period_s
+        for host, series in self.series.items():
+            sent = self.sent(host)
+            if sent != (series.samples[-1][1] if series.samples else series.before):
+                series.samples.append((now, sent))
+
+    def of(self, host: int) -> Sending:
+        """What a host has sent since `begin`."""
+        return sending(self.series[host])
+
+
+def sending(series: Series) -> Sending:
+    """A host's sending: its rate is the slope from the first sample to the last one that was taken while it sent."""
+    if not series.samples:
+        return Sending(series.since, 0, 0.0)
+    total = series.samples[-1][1] - series.before
+    # The last change may have happened long before it was seen; at the one before it the host was still sending.
+    steady = series.samples[:-1] if len(series.samples) > 2 else [(series.since, series.before), series.samples[-1]]
+    (first_at, first), (last_at, last) = steady[0], steady[-1]
+    slope = (last - first) / (last_at - first_at) if last_at > first_at else 0.0
+    begun_at = first_at - (first - series.before) / slope if slope else first_at
+    return Sending(begun_at, total, 8 * slope)
+
+
+Recording = tuple[HostPort, Path, float]
+"""A host, the pcap that it is to send once, and at how many frames a second."""
+
+
+class Senders(Protocol):
+    """Hosts that are about to send a pcap each."""
+
+    @property
+    def commands(self) -> Mapping[str, str]:
+        """The command that sends a host's pcap, by the host's name; none where no program does."""
+
+    def go(self) -> None:
+        """Let all hosts begin to send."""
+
+    def over(self) -> bool:
+        """Whether all have sent everything. Raises `RunError` where one failed."""
+
+    def end(self) -> None:
+        """Send nothing more, whether everything was sent or not."""
+
+
+class Replayer(Protocol):
+    """Hosts that send pcaps, and the ports at which packets arrive."""
+
+    @property
+    def ports(self) -> Ports:
+        """The ports of the hosts."""
+
+    def prepare(self, recordings: Sequence[Recording]) -> Senders:
+        """Let hosts wait for the moment at which they are to send."""
+
+    def sent_bytes(self, host: HostPort) -> int:
+        """How many bytes a host has sent so far."""
+
+
+Replaying = Callable[[Sequence[HostPort]], AbstractContextManager[Replayer]]
+"""Opens the ports of hosts for a replay."""
+
+
+@dataclass(frozen=True)
+class Tcpreplay:
+    """The `Replayer` of real hosts: a tcpreplay for each pcap."""
+
+    ports: Ports
+
+    def prepare(self, recordings: Sequence[Recording]) -> Senders:
+        """Start tcpreplay for each pcap; all wait at a barrier."""
+        return TcpreplaySenders(recordings)
+
+    def sent_bytes(self, host: HostPort) -> int:
+        """What the host's interface has sent."""
+        return interfaces(host.pid)[host.interface].sent_bytes
+
+
+@contextmanager
+def with_tcpreplay(hosts: Sequence[HostPort]) -> Iterator[Tcpreplay]:
+    """Packet sockets and tcpreplay of hosts that run on this machine. Raises `MachineError` without tcpreplay."""
+    check_tcpreplay()
+    with ahead_of_others(), SocketPorts(hosts) as ports:
+        yield Tcpreplay(ports)
+
+
+@dataclass(frozen=True)
+class ReplayOptions:
+    """`tick_s`: how often packets are taken in, and `sample_s`: how often workers' counters are read, in seconds.
+
+    An iteration whose sums are not complete is over `quiet_s` after its last packet.
+    """
+
+    quiet_s: float = 0.5
+    tick_s: float = 0.002
+    sample_s: float = 0.02
+
+
+def run_replay(
+    hosts: Sequence[HostPort],
+    problem: Problem,
+    plan: Plan,
+    *,
+    options: ReplayOptions | None = None,
+    gradients: Gradients | None = None,
+    progress: Progress | None = None,
+    replaying: Replaying = with_tcpreplay,
+) -> Measured:
+    """Replay all iterations of all jobs on a network in which the plan's entries are installed.
+
+    `replaying` opens the hosts' ports and sends the pcaps, by default with tcpreplay. Raises `MachineError` without
+    tcpreplay, `RunError` where it fails.
+    """
+    if plan.collectives:
+        raise PlanError(f"planner '{plan.method}' in mode replay: ranks wait for each other's chunks; choose reliable")
+    layout = lay_out(problem, plan, hosts)
+    with ExitStack() as stack:
+        replayer = stack.enter_context(replaying(layout.hosts))
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="inakit-")))
+        replay = Replay(layout, replayer, folder, gradients or RandomGradients(), options or ReplayOptions())
+        stack.callback(replay.end)
+        return replay.run(progress or (lambda _: None))
+
+
+@dataclass
+class ReplayedJob:
+    """Where a job is in its iterations: the `senders` of the next one wait until `start_at`, then it is `active`.
+
+    `sent_everything_at`: when all senders had ended, None before.
+    """
+
+    index: int
+    senders: Senders
+    start_at: float
+    iteration: int = 0
+    active: bool = False
+    sent_everything_at: float | None = None
+
+
+class Replay:
+    """One run: while the replayer sends, this thread counts and sums what arrives at the PSs."""
+
+    def __init__(
+        self, layout: StreamLayout, replayer: Replayer, folder: Path, gradients: Gradients, options: ReplayOptions
+    ) -> None:
+        self.layout, self.replayer, self.folder, self.options = layout, replayer, folder, options
+        self.ports, self.gradients = replayer.ports, gradients
+        self.memory = WorkerMemory(layout)
+        self.servers = Servers(layout)
+        self.heads = scapy_heads(layout)
+        self.egress = Egress(layout.hosts, replayer.sent_bytes, options.sample_s)
+        self.jobs: list[ReplayedJob] = []
+        self.iterations: list[Iteration] = []
+        self.missing: dict[str, int] = {}
+        self.replayed: list[Replayed] = []
+
+    def run(self, progress: Progress) -> Measured:
+        """Run until every job has done its iterations."""
+        self.jobs = [ReplayedJob(i, self.prepare(i, 0), 0.0) for i in range(len(self.layout.problem.jobs))]
+        self.started_at = self.ports.now()
+        for job in self.jobs:
+            job.start_at = self.started_at + self.problem_job(job).arrival_s
+        total = sum(job.iterations for job in self.layout.problem.jobs)
+        while self.jobs:
+            raise_if_lost()
+            now = self.ports.now()
+            self.take_in(now)
+            self.jobs = [job for job in self.jobs if not self.is_over(job, now)]
+            progress(len(self.iterations) / total)
+            self.ports.sleep(max(0.0, self.next_step(now) - self.ports.now()))
+        return self.measured()
+
+    def next_step(self, now: float) -> float:
+        """When there is something to do again: after a tick or, if nobody sends, when the next job begins."""
+        tick = now + self.options.tick_s
+        if any(job.active for job in self.jobs):
+            return tick
+        return max(tick, min((job.start_at for job in self.jobs), default=now))
+
+    def end(self) -> None:
+        """End all senders that still run."""
+        for job in self.jobs:
+            job.senders.end()
+
+    def problem_job(self, job: ReplayedJob) -> Job:
+        """The job of the problem."""
+        return self.layout.problem.jobs[job.index]
+
+    def take_in(self, now: float) -> None:
+        """Let the PSs sum what has arrived, and read the counters of the workers' interfaces."""
+        packets = self.ports.receive()
+        gradient = packets.heads["ina"]["kind"] == Kind.GRADIENT
+        if gradient.any():
+            self.servers.receive(packets.where(gradient), now)
+            self.servers.waiting.clear()
+        self.egress.sample(now)
+
+    # -- iterations
+
+    def prepare(self, job_index: int, iteration: int) -> Senders:
+        """Write the pcaps of an iteration, and start its senders, which wait."""
+        self.memory.load(job_index, self.gradients, iteration)
+        streams = self.layout.streams_of(job_index)
+        pcaps, frames = [], []
+        for host in np.unique(self.layout.streams.host[streams]).tolist():
+            mine = streams[self.layout.streams.host[streams] == host]
+            path = self.folder / f"job{job_index}-{self.layout.hosts[host].name}.pcap"
+            packets, due_s, rate_fps = self.schedule(mine, iteration)
+            write_pcap(path, packets, due_s)
+            pcaps.append((self.layout.hosts[host], path, rate_fps))
+            frames.append(len(packets))
+        senders = self.replayer.prepare(pcaps)
+        if not iteration:
+            job, commands = self.layout.problem.jobs[job_index].number, senders.commands
+            self.replayed += [
+                Replayed(job, host.name, count, rate_fps, commands.get(host.name))
+                for (host, _, rate_fps), count in zip(pcaps, frames, strict=True)
+            ]
+        return senders
+
+    def schedule(self, streams: IntArray, iteration: int) -> tuple[NDArray[np.void], FloatArray, float]:
+        """The packets of one worker, whose streams are spread evenly over the time of the longest.
+
+        Returns the packets (`PACKET`) and when each is due in seconds, both (packets,), and the rate in frames/s.
+        """
+        of = self.layout.streams
+        counts = of.count[streams]
+        duration_s = float((counts / of.rate_fps[streams]).max())
+        owner, fragment = ragged(np.zeros_like(counts), counts)
+        due_s = (fragment + 0.5) / counts[owner] * duration_s
+        order = np.argsort(due_s, kind="stable")
+        stream, fragment = streams[owner[order]], fragment[order]
+        packets = np.empty(len(stream), PACKET)
+        seq = iteration * of.count[stream] + fragment
+        heads = pick(self.heads, stream)
+        set_sequence(self.layout, heads, np.arange(len(heads)), stream, seq)
+        packets["head"] = heads
+        packets["values"] = self.memory.gradients[of.first_row[stream] + fragment]
+        return packets, due_s[order], len(packets) / duration_s
+
+    def is_over(self, job: ReplayedJob, now: float) -> bool:
+        """Take a job a step further if it is time, and return whether it has done all iterations."""
+        if not job.active:
+            if now >= job.start_at:
+                self.begin(job, now)
+            return False
+        if job.sent_everything_at is None and job.senders.over():
+            job.sent_everything_at = now
+        if not self.is_quiet(job, now):
+            return False
+        self.finish(job)
+        if job.iteration == self.problem_job(job).iterations:
+            return True
+        job.senders = self.prepare(job.index, job.iteration)
+        job.start_at = self.ports.now() + self.problem_job(job).compute_s
+        return False
+
+    def is_quiet(self, job: ReplayedJob, now: float) -> bool:
+        """Whether everything was sent, and has arrived or will not come any more."""
+        if job.sent_everything_at is None:
+            return False
+        trees = self.layout.trees_of(job.index).tolist()
+        whole = all(self.servers.done[self.servers.rows(tree)].all() for tree in trees)
+        last = max(job.sent_everything_at, float(self.servers.last_arrival_at[trees].max()))
+        # The counters of the interfaces are sampled once more before the iteration is measured.
+        return now > last + (self.egress.period_s * 2 if whole else self.options.quiet_s)
+
+    def begin(self, job: ReplayedJob, now: float) -> None:
+        """Let the senders of a job begin."""
+        self.servers.begin(job.index, job.iteration)
+        self.servers.ingress_frames[self.layout.trees_of(job.index)] = 0
+        self.egress.begin(self.workers_of(job.index), now)
+        job.active, job.sent_everything_at = True, None
+        job.senders.go()
+
+    def finish(self, job: ReplayedJob) -> None:
+        """Measure an iteration that is over."""
+        self.iterations.append(self.measure(job))
+        job.senders.end()
+        job.active = False
+        job.iteration += 1
+
+    # -- what is measured
+
+    def workers_of(self, job_index: int) -> IntArray:
+        """The hosts of a job's workers, in ascending order."""
+        return np.unique(self.layout.streams.host[self.layout.streams_of(job_index)])
+
+    def measure(self, job: ReplayedJob) -> Iteration:
+        """The iteration of a job that has just ended."""
+        hosts = self.workers_of(job.index).tolist()
+        sent = {self.layout.hosts[host].name: self.egress.of(host) for host in hosts}
+        trees = self.layout.trees_of(job.index)
+        begun = min(sending.begun_at for sending in sent.values())
+        wrong = tuple(filter(None, (wrong_sums(self.held(job.index)), self.servers.miscounts.take(job.index))))
+        return Iteration(
+            job=self.problem_job(job).number,
+            number=job.iteration,
+            started_s=begun - self.started_at,
+            communication_time_s=float(self.servers.last_arrival_at[trees].max()) - begun,
+            sending_rate_bps={name: sending.rate_bps for name, sending in sent.items()},
+            sent_bytes={name: sending.sent_bytes for name, sending in sent.items()},
+            ps_ingress_bytes=self.ingress(trees),
+            exact=self.is_complete(job.index) and not wrong,
+            wrong=wrong,
+        )
+
+    def ingress(self, trees: IntArray) -> dict[str, int]:
+        """Gradient bytes that the PS of each tree received in this iteration, by the PS's name."""
+        found: dict[str, int] = {}
+        for tree in trees.tolist():
+            name = self.layout.hosts[self.layout.trees.server[tree]].name
+            frames = int(self.servers.ingress_frames[tree])
+            found[name] = found.get(name, 0) + frames * self.layout.problem.fragment.wire_bytes
+        return found
+
+    def is_complete(self, job_index: int) -> bool:
+        """Whether the PSs have summed every fragment; how many are incomplete is noted by PS and tree."""
+        complete = True
+        for tree in self.layout.trees_of(job_index).tolist():
+            part = self.layout.parts[tree]
+            incomplete = int((~self.servers.done[self.servers.rows(tree)]).sum())
+            if incomplete:
+                what = f"PS {part.tree.server}, job {part.job.number}, tree {part.tree.number}: incomplete fragments"
+                self.missing[what] = self.missing.get(what, 0) + incomplete
+            complete &= not incomplete
+        return complete
+
+    def held(self, job_index: int) -> Iterator[Held]:
+        """What PSs hold of the job's trees; for incomplete fragments, which are not compared, what is expected."""
+        for tree in self.layout.trees_of(job_index).tolist():
+            part, rows, expected = self.layout.parts[tree], self.servers.rows(tree), self.memory.expected_of(tree)
+            sums = np.where(self.servers.done[rows][:, None], self.servers.sums[rows], expected)
+            yield Held(f"PS {part.tree.server}", part, sums, expected)
+
+    def measured(self) -> Measured:
+        """What the whole run measured."""
+        iterations = tuple(sorted(self.iterations, key=lambda i: (i.job, i.number)))
+        problems = dict(self.ports.problems()) | self.missing
+        return Measured("replay", iterations, problems=problems, replayed=tuple(self.replayed))
+
+
+def scapy_heads(layout: StreamLayout) -> Frames:
+    """The heads of all streams as scapy builds them."""
+    from inakit.traffic.wire.scapy_layers import template_frames  # noqa: PLC0415, scapy takes long to import
+
+    return gradient_heads(layout, template_frames)
