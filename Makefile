@@ -47,7 +47,7 @@ help:
 	@echo "sudo make calibrate TOPO=fattree [K=4] [SWITCH=auto|bmv2|fast]   the highest link rate that this machine carries"
 	@echo "sudo make curve     the same of fat-trees with k = 4, 6, 8, 10, 12: table, CSV and plot"
 	@echo "     make wheel     the kit as pip installs it, in an empty environment with the newest packages [PYTHON=python3.13]"
-	@echo "     make lint      ruff, mypy, and the size of the project"
+	@echo "     make lint      ruff, mypy, who imports whom, and the size of the project"
 	@echo "     make docs      the site into site/, from docs/; begin with site/index.html"
 	@echo "     make p4        compile p4/ina.p4 and p4/circuit.p4 again (needs p4c)"
 
@@ -85,6 +85,7 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
 	$(BIN)/python tests/size.py
 
 docs: setup

@@ -1,22 +1,7 @@
-"""Long calls of native code, made so that Ctrl-C is heard while they last.
-
-Python handles a signal between two of its own instructions, and a solver may take a minute for one of them. So the
-solver runs in a thread of its own, and the main thread waits where it can be interrupted. The solver itself cannot be
-interrupted: it runs on until it is done, or until the process ends.
-
-HiGHS as every model of the kit is solved with it: one thread, nothing printed, and Ctrl-C heard meanwhile.
-
-Solving a PuLP model: the solvers by name, and what their answers mean.
+"""One way to solve a mathematical program and to name its outcome: PuLP models, and programs of columns and rows.
 
 A model is solved to optimality, or to a feasible solution with a proven gap, or not at all. What a solver has found
 when its time is over is feasible, never optimal, whatever PuLP calls it.
-
-A mixed-integer linear program as columns and rows, handed to HiGHS in one piece.
-
-PuLP builds a model term by term, which for thousands of small models takes longer than solving them. Here a row is
-a list of (coefficient, column) pairs, so that a model still reads as its equations do.
-
-The (min, +) product of two tables: the least sum over all ways to divide a number between them.
 """
 
 from __future__ import annotations
@@ -39,6 +24,12 @@ from pulp.apis.coin_api import pulp_cbc_path
 from inakit.planner.core.plan import ERROR, FEASIBLE, INFEASIBLE, OPTIMAL, SolverOptions, SolverOutcome
 from inakit.topo.c_library import lasting_thread
 from inakit.topo.errors import MachineError, SolverError, unknown_name
+
+# -- Long calls of native code, made so that Ctrl-C is heard while they last.
+#
+# Python handles a signal between two of its own instructions, and a solver may take a minute for one of them. So the
+# solver runs in a thread of its own, and the main thread waits where it can be interrupted. The solver itself cannot
+# be interrupted: it runs on until it is done, or until the process ends.
 
 T = TypeVar("T")
 
@@ -107,6 +98,8 @@ class Highs(highspy.Highs):
             status = super().run()
         return status
 
+
+# -- PuLP models: the solvers by name, and what their answers mean.
 
 PROVEN_GAP = 1e-6
 """A relative gap below it is rounding: the solution is optimal."""
@@ -230,6 +223,11 @@ def relaxation_gap(model: pulp.LpProblem, options: SolverOptions) -> float:
         return inf
     return float(abs(found - bound) / max(abs(found), PROVEN_GAP))
 
+
+# -- A mixed-integer linear program as columns and rows, handed to HiGHS in one piece.
+#
+# PuLP builds a model term by term, which for thousands of small models takes longer than solving them. Here a row is
+# a list of (coefficient, column) pairs, so that a model still reads as its equations do.
 
 Term = tuple[float, int]
 """A coefficient, and the column of its variable."""

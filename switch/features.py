@@ -10,18 +10,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from inakit.switch.control.entry_check import KEY_TYPES
-from inakit.switch.fast.compile.actions.actions import PRIMITIVES as COMPILED_PRIMITIVES
-from inakit.switch.fast.compile.expressions.calculations import ALGORITHMS as COMPILED_ALGORITHMS
-from inakit.switch.fast.compile.expressions.header_expressions import REWRITTEN
-from inakit.switch.fast.compile.expressions.operators import OPERATORS as COMPILED_OPERATORS
-from inakit.switch.fast.compile.parser.parser import PARSER_OPERATIONS as COMPILED_PARSER_OPERATIONS
-from inakit.switch.interpret.actions.actions import HANDLERS, JUMPING
-from inakit.switch.interpret.expressions.expressions import ON_STACKS
-from inakit.switch.interpret.expressions.hash_functions import ALGORITHMS
-from inakit.switch.interpret.expressions.operators import OPERATORS
-from inakit.switch.interpret.parser.parser_operations import PARSER_OPERATIONS
-from inakit.switch.program.read import read_program
+from inakit.switch.fast.compile.actions import PRIMITIVES as COMPILED_PRIMITIVES
+from inakit.switch.fast.compile.calculations import ALGORITHMS as COMPILED_ALGORITHMS
+from inakit.switch.fast.compile.expressions import OPERATORS as COMPILED_OPERATORS
+from inakit.switch.fast.compile.expressions import REWRITTEN
+from inakit.switch.fast.compile.parser import PARSER_OPERATIONS as COMPILED_PARSER_OPERATIONS
+from inakit.switch.interpret.actions import HANDLERS, JUMPING
+from inakit.switch.interpret.calculations import ALGORITHMS
+from inakit.switch.interpret.expressions import ON_STACKS, OPERATORS
+from inakit.switch.interpret.parser import PARSER_OPERATIONS
 from inakit.switch.program.expressions import STANDARD_METADATA
+from inakit.switch.program.read import read_program
 from inakit.switch.running_switch import PROGRAM
 
 

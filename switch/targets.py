@@ -73,18 +73,18 @@ def missing_for_fast() -> str | None:
         return "root is needed to load programs into the kernel: run with sudo"
     if shutil.which("clang") is None:
         return "clang is not installed: apt install clang"
-    asked: Callable[[], str | None] = load("inakit.switch.fast.load.kernel.needs:missing_here")
+    asked: Callable[[], str | None] = load("inakit.switch.fast.load.kernel_needs:missing_here")
     return asked()
 
 
 TARGETS: dict[str, Target] = {
     "bmv2": Target(
-        "bmv2", "inakit.switch.bmv2.bmv2_switch:Bmv2Switch", "inakit.switch.bmv2.runtime:view", missing_for_bmv2
+        "bmv2", "inakit.switch.bmv2.bmv2_switch:Bmv2Switch", "inakit.switch.bmv2.simple_switch:view", missing_for_bmv2
     ),
     "fast": Target(
         "fast",
         "inakit.switch.fast.load.fast_switch:FastSwitch",
-        "inakit.switch.fast.load.kernel.kernel_view:KernelView",
+        "inakit.switch.fast.load.kernel_switch:KernelView",
         missing_for_fast,
     ),
 }

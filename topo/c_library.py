@@ -1,9 +1,7 @@
-"""Compiles C to a library for this process, or to an eBPF object; each text once per machine.
+"""Compiles C to a library for this process, or to an eBPF object, each text once per machine; a thread for long calls.
 
 Results are kept under the user's cache directory by the hash of everything that goes into them. They are put there by
 a rename, so that any number of processes may build at once.
-
-One thread for all calls of a kind, for as long as the process lasts.
 """
 
 from __future__ import annotations

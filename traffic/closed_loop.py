@@ -1,14 +1,8 @@
-"""What the closed loop asks of its endpoints: of those who work, of those who answer them, and of their memory.
-
-The iterations of a closed loop: gradients out, sums back, until all who work have the exact sum of every fragment.
+"""The closed loop: gradients out, sums back, iteration after iteration, until all who work have the exact sums.
 
 One thread drives all endpoints of all jobs: each tick it takes what has arrived anywhere, lets the endpoints act on it,
 and sends what they have to send. Workers are synchronous: an iteration of a job begins when all its workers have all
 results of the last one and have computed.
-
-The closed loop of collectives: ranks send each other chunks until all have all sums.
-
-The closed loop of a plan: who its endpoints are, and the ports that they send and receive at.
 """
 
 from __future__ import annotations
@@ -42,6 +36,8 @@ from inakit.traffic.measure.measured import Iteration, Measured, rate_bps
 from inakit.traffic.sockets.packet_sockets import SocketPorts
 from inakit.traffic.sockets.ports import FloatArray, HostPort, IntArray, Outgoing, Packets, Ports
 from inakit.traffic.wire.packet_format import Kind
+
+# -- What the closed loop asks of its endpoints: of those who work, of those who answer them, and of their memory.
 
 
 class Memory(Protocol):
@@ -130,6 +126,8 @@ class Working(Protocol):
     def late_s(self) -> FloatArray:
         """How many seconds' worth of its rate each host could have sent and did not, (hosts,)."""
 
+
+# -- The iterations.
 
 TICK_S = 0.004
 """How often workers and PSs act in real time, in seconds, unless a run has other options."""
@@ -475,6 +473,8 @@ class CollectiveLoop(ClosedLoop):
         host, fragment = self.memory.first_missing(job_index)
         return f"host {host} lacks a chunk of others for fragment {fragment}"
 
+
+# -- The loop of a plan: who its endpoints are, and the ports that they send and receive at.
 
 NAMED = 5
 """How many of the missing workers are named."""

@@ -1,10 +1,4 @@
-"""Pcap files of gradients, written and read with NumPy: all records at once.
-
-How fast hosts send, as seen from outside: from samples of the counters of their interfaces.
-
-Who replays pcaps: tcpreplay in the namespaces of real hosts, or whatever else has the members of `Replayer`.
-
-Open-loop traffic, as InArt drives its emulation: each worker's pcap is sent at the planned rate.
+"""Open-loop traffic, as InArt drives its emulation: each worker's pcap is sent at the planned rate.
 
 scapy builds one packet for each stream, a template, and NumPy fills in what differs between its fragments. Nothing is
 sent again and nothing comes back. The PSs sum what arrives, so that losses show as incomplete sums.
@@ -41,6 +35,8 @@ from inakit.traffic.sockets.tcpreplay import Senders as TcpreplaySenders
 from inakit.traffic.sockets.tcpreplay import check_tcpreplay
 from inakit.traffic.wire.packet_format import BARE_FRAME, FRAGMENT, Frames, Kind, pick
 
+# -- Pcap files of gradients, written and read with NumPy: all records at once.
+
 PACKET = np.dtype([("head", BARE_FRAME), ("values", ">i4", (FRAGMENT.values,))])
 HEADER_BYTES = 24
 """Of the file, before its records."""
@@ -68,6 +64,9 @@ def frames_of_pcap(path: Path) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
     records = np.memmap(path, RECORD, "r", HEADER_BYTES)
     rows = records.view((np.uint8, RECORD.itemsize))[:, -PACKET.itemsize :]
     return rows, np.full(len(records), PACKET.itemsize, np.uint32)
+
+
+# -- How fast hosts send, as seen from outside: from samples of the counters of their interfaces.
 
 
 @dataclass(frozen=True)
@@ -136,6 +135,8 @@ def sending(series: Series) -> Sending:
     return Sending(begun_at, total, 8 * slope)
 
 
+# -- Who replays pcaps: tcpreplay in the namespaces of real hosts, or whatever else has the members of `Replayer`.
+
 Recording = tuple[HostPort, Path, float]
 """A host, the pcap that it is to send once, and at how many frames a second."""
 
@@ -196,6 +197,9 @@ def with_tcpreplay(hosts: Sequence[HostPort]) -> Iterator[Tcpreplay]:
     check_tcpreplay()
     with ahead_of_others(), SocketPorts(hosts) as ports:
         yield Tcpreplay(ports)
+
+
+# -- The replay.
 
 
 @dataclass(frozen=True)

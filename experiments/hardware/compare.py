@@ -16,9 +16,8 @@ from inakit.planner.core.problem import Problem
 from inakit.planner.install.plan_entries import entries
 from inakit.planner.install.program import INA_HW, DataPlaneProgram
 from inakit.switch.entries import Entries, MulticastGroup, SwitchEntries, TableEntry
-from inakit.switch.handover.differences import Difference, differences
+from inakit.switch.handover.differences import Difference, Part, differences
 from inakit.switch.handover.dumps import is_of_bfrt, load_dump
-from inakit.switch.handover.parts import Part
 from inakit.switch.program.program import Program
 from inakit.switch.program.read import read_program
 from inakit.topo.errors import InputError, unknown_name
@@ -49,8 +48,7 @@ class Source:
                 f"{switch}: '{self.place}' is no file: expected a dump of the switch, or the address of its P4Runtime "
                 "server as HOST:PORT or HOST:PORT/DEVICE"
             )
-        from inakit.switch.handover.p4runtime_read import read_switch  # noqa: PLC0415, needs gRPC
-        from inakit.switch.handover.p4runtime_text import load_schema  # noqa: PLC0415
+        from inakit.switch.handover.p4runtime_text import load_schema, read_switch  # noqa: PLC0415, needs protobuf
 
         return read_switch(address, int(device or 0), load_schema(program), switch)
 

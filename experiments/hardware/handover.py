@@ -27,9 +27,15 @@ from inakit.planner.install.plan_entries import entries
 from inakit.planner.install.program import INA, INA_HW, PIPELINE, DataPlaneProgram
 from inakit.switch.entries import Entries
 from inakit.switch.handover import p4runtime_text as text
-from inakit.switch.handover.bfrt import documents
-from inakit.switch.handover.bfrt_schema import check_documents, load_schema
-from inakit.switch.handover.bfrt_scripts import add_script, dump_script, lines, remove_script
+from inakit.switch.handover.bfrt import (
+    add_script,
+    check_documents,
+    documents,
+    dump_script,
+    lines,
+    load_schema,
+    remove_script,
+)
 from inakit.switch.program.read import read_program
 from inakit.topo.errors import InputError, PlanError, writing
 from inakit.topo.fabric.fabric import Fabric, addresses

@@ -21,8 +21,7 @@ from rich.console import Console
 from inakit.planner.install.program import EVENTS, LOST, RECEIVED, REPLICATED, SENT, SLOT_BITMAP
 from inakit.switch.entries import MulticastGroup, TableEntry
 from inakit.switch.handle import program_of
-from inakit.switch.program.program import Table
-from inakit.switch.program.program import Program
+from inakit.switch.program.program import Program, Table
 from inakit.switch.running_switch import SwitchView
 from inakit.switch.targets import TARGETS
 from inakit.topo.errors import MachineError, as_root, unknown_name

@@ -99,10 +99,6 @@ class Setting(Record):
         named = (self.fabric, self.jobs, self.model, self.faults)
         return [Path(name) for name in named if name and Path(name).is_file()]
 
-    def differs_in(self, names: tuple[str, ...]) -> dict[str, Any]:
-        """The values of some of the keys."""
-        return {name: getattr(self, name) for name in names}
-
 
 KEYS = tuple(Setting.model_fields)
 """All that may vary, in the order of tables."""

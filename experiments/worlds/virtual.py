@@ -25,8 +25,7 @@ from inakit.planner.install.program import AGGREGATION, INA, DataPlaneProgram
 from inakit.switch.circuit_switch import CIRCUIT_PROGRAM, CircuitSwitch
 from inakit.switch.entries import Entries, TableEntry
 from inakit.switch.fast.load.in_process_switch import InProcessSwitch
-from inakit.switch.program.read import read_program
-from inakit.switch.program.read import check_sources
+from inakit.switch.program.read import check_sources, read_program
 from inakit.topo.c_library import LIBRARY, check_compiler
 from inakit.topo.errors import RunError
 from inakit.topo.fabric.circuits import INTERCONNECT

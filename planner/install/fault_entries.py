@@ -1,11 +1,4 @@
-"""Faults of links as table entries of `p4/faults.p4`, added to those of a plan.
-
-A fault belongs to one direction of a link. What a switch receives is lost or held back on arrival there, what a
-host receives is lost at the switch that sends it; what a switch sends is doubled there. What a host sends can be
-doubled only by the host itself.
-
-Plain traffic between hosts beside that of the jobs: which links it takes, and the entries that let it pass.
-"""
+"""Table entries that are added to those of a plan: faults of links (`p4/faults.p4`), and traffic beside the jobs'."""
 
 from __future__ import annotations
 
@@ -22,6 +15,12 @@ from inakit.switch.entries import Entries, MulticastGroup, RegisterPreset, Switc
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.fabric import Fabric
 from inakit.topo.fabric.up_down import up_down_paths
+
+# -- Faults of links.
+#
+# A fault belongs to one direction of a link. What a switch receives is lost or held back on arrival there, what a
+# host receives is lost at the switch that sends it; what a switch sends is doubled there. What a host sends can be
+# doubled only by the host itself.
 
 LARGEST = (1 << 32) - 1
 ORIGINAL, COPY = 0, 2
@@ -143,6 +142,9 @@ def doubled_by_hosts(fabric: Fabric, faults: Faults) -> dict[str, float]:
     return {
         node: found.duplicate for (node, _), found in faults.items() if node in fabric.host_names and found.duplicate
     }
+
+
+# -- Plain traffic between hosts beside that of the jobs: which links it takes, and the entries that let it pass.
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,4 @@
-"""Queues behind ports as table entries of `p4/marks.p4`: how fast each link sends, and when its queue is a long one.
-
-A plan as table entries of `p4/ina.p4`: what every switch admits, sums, forwards and multiplies.
+"""A plan as table entries of `p4/ina.p4`: what every switch admits, sums, forwards and multiplies.
 
 A packet keeps its label until an aggregator sums it, and packets that collide or are sent again may never be summed. So
 the entries of a label reach from its node to the root, past its aggregator and along that aggregator's way.
@@ -21,6 +19,9 @@ from inakit.switch.entries import Entries, MulticastGroup, SwitchEntries, TableE
 from inakit.topo.errors import PlanError
 from inakit.topo.fabric.fabric import QUEUE_PACKETS, Fabric, Switch, addresses
 
+# -- Queues behind ports as table entries of `p4/marks.p4`: how fast each link sends, and when its queue is a long
+# one.
+
 LONG_QUEUE = QUEUE_PACKETS // 4
 """The packets that wait in a long queue: more than the bursts of paced workers, and far from those that are dropped."""
 PARTS_PER_BYTE = 1 << 16
@@ -35,6 +36,8 @@ def mark_entries(problem: Problem, switch: str) -> Iterator[TableEntry]:
         rate = round(fabric.capacities_bps[switch, peer] / 8 / US_PER_S * PARTS_PER_BYTE)
         yield TableEntry(program.QUEUES, (fabric.port_numbers[switch, peer],), program.PHANTOM, (rate, limit))
 
+
+# -- The entries of trees and collectives.
 
 Row = tuple[str, TableEntry]
 """A switch's name and an entry of it."""

@@ -1,17 +1,9 @@
-"""What planners know of `p4/ina.p4`: its constants, and the full names of its tables, actions, registers and counters.
+"""What planners know of `p4/ina.p4`: its constants and the full names of its parts, and the programs that can take its
+place.
 
 Constants have the names that they have in the P4 source. The format of packets is not here:
 `inakit.traffic.wire.packet_format` reads it from the program itself. Whoever names a part of the program in Python
 takes the name from here.
-
-The data-plane programs that a plan can be installed on, as data: what each can do, and the plan that fits it.
-
-    program = find_program("ina_hw")
-    plan = program.fitted(plan)
-
-Both programs have the tables, actions and counters of `inakit.planner.install.program`, so that the same entries go
-into either. `ina` does all that the papers ask for. `ina_hw` does what a chip can: one access to each register per
-packet.
 """
 
 from __future__ import annotations
@@ -96,6 +88,14 @@ EVENTS = "InaIngress.events"
 RECEIVED, REJECTED = "InaIngress.received", "InaIngress.rejected"
 SENT, REPLICATED, LOST = "InaEgress.sent", "InaEgress.replicated", "InaEgress.lost"
 
+
+# -- The data-plane programs that a plan can be installed on, as data: what each can do, and the plan that fits it.
+#
+#     program = find_program("ina_hw")
+#     plan = program.fitted(plan)
+#
+# Both programs have the tables, actions and counters above, so that the same entries go into either. `ina` does all
+# that the papers ask for. `ina_hw` does what a chip can: one access to each register per packet.
 
 BUILD = Path(__file__).resolve().parents[2] / "p4" / "build"
 

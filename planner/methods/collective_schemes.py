@@ -1,46 +1,4 @@
-"""A collective's scheme: who sends which chunks to whom, and when; neither hosts, nor paths, nor rates.
-
-Which worker has which rank: drawn at random, or rack by rack.
-
-Ring all-reduce (Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms", JPDC 2009), as in NCCL and Horovod.
-
-In n - 1 steps every rank sends the next rank a chunk to be added, in n - 1 more the sums go round. Each rank sends
-2 (n - 1) / n of the gradient, which is the least that is possible, in 2 (n - 1) steps, which is the most.
-
-A ring in every group of ranks, rings among groups, and again the rings in groups (2D ring, as in NCCL and Horovod).
-
-A group sums its gradients by a reduce-scatter, the ranks at the same place of all groups sum these sums by a ring, and
-an all-gather brings them to their groups. All groups have the same size, so that all are done with a ring at the same
-time, and a group is a rack or a part of one if racks can be cut like that: into as many ranks as the greatest common
-divisor of their sizes. Per group, one gradient leaves it, and one enters it.
-
-Recursive halving and doubling (Thakur, Rabenseifner and Gropp, IJHPCA 2005), and recursive doubling.
-
-Ranks whose numbers differ in one bit exchange halves of what they are left with, the nearest ranks first, and then go
-the same way back: 2 log2 n steps in which each rank sends 2 (n - 1) / n of the gradient. Where n is no power of two,
-ranks send to the one that is a *skip* further on instead, in as many steps and no more bytes (Träff, "Optimal,
-non-pipelined reduce-scatter and allreduce algorithms", arXiv 2410.14234).
-
-Recursive doubling exchanges the whole gradient in log2 n steps, which is quicker for short ones. Where n is no power of
-two, the ranks beyond the last one first give all they have to a neighbour, and get the sums from it at the end (MPICH's
-way).
-
-Double binary trees, as NCCL has had them since 2.4 (Sanders, Speck and Traeff, "Two-tree algorithms for full
-bandwidth broadcast, reduction and scan", Parallel Computing 2009).
-
-Each of two binary trees sums half of the gradient up to its root and sends the sums down again, chunk after chunk. The
-second tree is the first one mirrored or, for an odd number of ranks, shifted by one: a rank that has children in one
-tree is a leaf of the other, so that every rank sends about as much as in a ring, in a number of steps that grows with
-log n.
-
-A parameter server in every worker, each for an equal share of the gradient, as BytePS places them without CPU
-machines (Jiang et al., OSDI 2020).
-
-Every rank sends each other rank that one's share, and later the sum of its own share: two steps, in which all
-connections send at the same time. Ranks begin with the next one, so that nobody is sent to by all at once.
-
-A gradient of fewer fragments than there are ranks has as many shares as fragments, at ranks spread over all.
-"""
+"""A collective's scheme: who sends which chunks to whom, and when; neither hosts, nor paths, nor rates."""
 
 from __future__ import annotations
 
@@ -108,6 +66,8 @@ class Builder:
         return Scheme(self.chunks, ordered, pipelined)
 
 
+# -- Which worker has which rank: drawn at random, or rack by rack.
+
 Order = Callable[[Fabric, Job, int], list[str]]
 """The hosts of a job's workers in the order of their ranks; the last argument is a seed."""
 
@@ -142,6 +102,13 @@ def racks_of(fabric: Fabric, ranks: Sequence[str]) -> tuple[tuple[int, ...], ...
     return tuple(tuple(members) for _, members in found)
 
 
+# -- Ring all-reduce (Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms", JPDC 2009), as in NCCL and
+# Horovod.
+#
+# In n - 1 steps every rank sends the next rank a chunk to be added, in n - 1 more the sums go round. Each rank sends
+# 2 (n - 1) / n of the gradient, which is the least that is possible, in 2 (n - 1) steps, which is the most.
+
+
 def ring(group: Group) -> Scheme:
     """The ring of all ranks, in their order."""
     builder = Builder(group.ranks)
@@ -171,6 +138,15 @@ def all_gather(builder: Builder, members: Sequence[int], step: int, first: int =
             builder.put(step + turn, (rank, members[(place + 1) % n]), first + block * count, count)
 
 
+# -- A ring in every group of ranks, rings among groups, and again the rings in groups (2D ring, as in NCCL and
+# Horovod).
+#
+# A group sums its gradients by a reduce-scatter, the ranks at the same place of all groups sum these sums by a ring,
+# and an all-gather brings them to their groups. All groups have the same size, so that all are done with a ring at
+# the same time, and a group is a rack or a part of one if racks can be cut like that: into as many ranks as the
+# greatest common divisor of their sizes. Per group, one gradient leaves it, and one enters it.
+
+
 def hierarchical(group: Group) -> Scheme:
     """Rings in racks, or in equal parts of them, and among these."""
     return rings_of(group, gcd(*map(len, group.racks)))
@@ -195,6 +171,18 @@ def rings_of(group: Group, size: int) -> Scheme:
         reduce_scatter(builder, peers, middle, first)
         all_gather(builder, peers, middle + among - 1, first)
     return builder.scheme()
+
+
+# -- Recursive halving and doubling (Thakur, Rabenseifner and Gropp, IJHPCA 2005), and recursive doubling.
+#
+# Ranks whose numbers differ in one bit exchange halves of what they are left with, the nearest ranks first, and then
+# go the same way back: 2 log2 n steps in which each rank sends 2 (n - 1) / n of the gradient. Where n is no power of
+# two, ranks send to the one that is a *skip* further on instead, in as many steps and no more bytes (Träff, "Optimal,
+# non-pipelined reduce-scatter and allreduce algorithms", arXiv 2410.14234).
+#
+# Recursive doubling exchanges the whole gradient in log2 n steps, which is quicker for short ones. Where n is no
+# power of two, the ranks beyond the last one first give all they have to a neighbour, and get the sums from it at the
+# end (MPICH's way).
 
 
 def halving_doubling(group: Group) -> Scheme:
@@ -289,6 +277,14 @@ def fold(builder: Builder, ranks: int, core: list[int], last: int) -> None:
         builder.put(last, (rank + 1, rank), 0)
 
 
+# -- Double binary trees, as NCCL has had them since 2.4 (Sanders, Speck and Traeff, "Two-tree algorithms for full
+# bandwidth broadcast, reduction and scan", Parallel Computing 2009).
+#
+# Each of two binary trees sums half of the gradient up to its root and sends the sums down again, chunk after chunk.
+# The second tree is the first one mirrored or, for an odd number of ranks, shifted by one: a rank that has children
+# in one tree is a leaf of the other, so that every rank sends about as much as in a ring, in a number of steps that
+# grows with log n.
+
 Parents = Mapping[int, int]
 """The parent of every rank but the root."""
 
@@ -352,6 +348,15 @@ def heights(tree: Parents) -> dict[int, int]:
     for rank in sorted(tree, key=depths(tree).__getitem__, reverse=True):
         found[tree[rank]] = max(found[tree[rank]], found[rank] + 1)
     return found
+
+
+# -- A parameter server in every worker, each for an equal share of the gradient, as BytePS places them without CPU
+# machines (Jiang et al., OSDI 2020).
+#
+# Every rank sends each other rank that one's share, and later the sum of its own share: two steps, in which all
+# connections send at the same time. Ranks begin with the next one, so that nobody is sent to by all at once.
+#
+# A gradient of fewer fragments than there are ranks has as many shares as fragments, at ranks spread over all.
 
 
 def ps_sharded(group: Group) -> Scheme:

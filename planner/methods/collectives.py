@@ -1,13 +1,4 @@
-"""A path for each connection: by a hash, or so that connections which send at the same time share links evenly.
-
-From a scheme to a plan: an order of ranks, a path for each connection, and rates that links carry together.
-
-The best order of ranks that a search finds: that of racks first, then orders that differ from the best one so far.
-
-A trial exchanges two ranks, or turns a part of the order round. It is kept if the plan that the schemes make with it
-takes less time. The seed decides what is tried, and the number of trials what it costs.
-
-The planners of end-host collectives: their schemes, with ranks in racks and routes that share links evenly.
+"""The planners of end-host collectives: their schemes, with ranks in racks and routes that share links evenly.
 
 `-random` stands for ranks that know nothing of racks and paths by ECMP's hash, `-ecmp` for ranks in racks and the hash,
 `-best` for the best order of ranks that a search finds.
@@ -49,6 +40,8 @@ from inakit.planner.methods.collective_schemes import (
 from inakit.planner.trees.unfolding import DirectedLink, Path, Unfolded, unfold, unreachable
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.fabric import Fabric
+
+# -- A path for each connection: by a hash, or so that connections which send at the same time share links evenly.
 
 Ends = tuple[str, str]
 """The hosts of a connection's source and destination."""
@@ -138,6 +131,9 @@ class Loads:
         links = list(pairwise(path))
         shares = [(self.counts[each, link] + 1) / self.capacities_bps[link] for each in sets for link in links]
         return max(shares), sum(shares)
+
+
+# -- From a scheme to a plan: an order of ranks, a path for each connection, and rates that links carry together.
 
 
 @dataclass(frozen=True)
@@ -243,6 +239,12 @@ def quickest(problem: Problem, plans: Sequence[Plan]) -> tuple[float, Plan]:
     return min(((evaluate(problem, plan).communication_time_s, plan) for plan in plans), key=itemgetter(0))
 
 
+# -- The best order of ranks that a search finds: that of racks first, then orders that differ from the best one so
+# far.
+#
+# A trial exchanges two ranks, or turns a part of the order round. It is kept if the plan that the schemes make with
+# it takes less time. The seed decides what is tried, and the number of trials what it costs.
+
 WORK = 800
 """A search makes so many trials divided by the number of ranks: each costs about as much as there are ranks."""
 LEAST, MOST = 10, 50
@@ -293,6 +295,8 @@ def changed(orders: Orders, draw: random.Random) -> Orders:
         ranks[low : high + 1] = ranks[low : high + 1][::-1]
     return orders | {job: ranks}
 
+
+# -- The planners.
 
 HALVING = halving_doubling, recursive_doubling
 

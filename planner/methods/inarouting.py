@@ -1,44 +1,4 @@
-"""Routes of tasks as next hops, what they use of links and switches, and the rates that fair shares give them.
-
-A task (a job with one of its parameter servers, PSs) has one next hop at every switch, so its routes form a tree, and
-every INA switch where two of its flows meet sums them: INARouting's hierarchical aggregation. `usage` counts flows on
-links, and 1 for a switch that sums.
-
-What no routes exceed, by counting the flows that are in the same place whatever is chosen.
-
-A task enters the switches of its racks, is summed there if several of its workers are, and ends at its parameter server
-(PS). A switch with one next hop leads all on. The fair shares of these flows alone bound the rate of each task, and
-their sum the total. It takes milliseconds where the integer program's proof takes seconds to minutes.
-
-INARouting's mixed-integer program, with the names of its published code, and its linear relaxation.
-
-For task j: x[j, l] = 1 if it uses link l, y[j, v] = 1 if it passes switch v, a[j, v] = 1 if switch v sums it, lambda[j]
-is its rate. Rates are in units of the largest capacity.
-
-    maximise sum of lambda[j]
-    out flow        sum of x[j, l] over links l out of v = y[j, v]
-    in flow         x[j, l] <= y[j, v] for links l into v; y[j, v] <= in flow of v
-    aggregation     2 a[j, v] <= in flow of v <= 1 + M a[j, v]
-    fair shares     lambda[j] n[r] <= C[r] where j uses r; n[r] = number of flows on link r, of tasks that r sums
-
-The published code gives the products of the last line to Gurobi. Here a count n[r] of at most N is written in binaries
-u[r, 1] >= u[r, 2] >= ... that sum to n[r], and 1 / n = 1 - sum of u[r, i] / (i (i - 1)) over i >= 2 is linear in them.
-In the relaxation that sum is its chord (n - 1) / N. A switch that cannot sum, which INARouting does not have, passes on
-as many flows as enter: variables f[j, l] count them.
-
-INARouting-Relax: the linear relaxation, rounded by scores, as the published code does.
-
-Tasks go one after another, the highest rate of the relaxation first. A link scores its capacity times x, halved for
-each task that already takes it, and a switch the same with a, or no limit where a is 0. A flow takes the path whose
-lowest score is highest. Here flows that meet stay together, so that routes are trees; in the published code they may
-part again.
-
-Re-routing, beyond the paper: one rack's flow of one task takes another path as long as all together gain.
-
-All flows that the path meets follow it, so routes stay trees. A path is better if the total of the fair rates rises, or
-stays and loads are more even. The search begins again some times with one task's routes drawn at random.
-
-INARouting's planners: `inarouting-opt`, its integer program, and `inarouting`, rounded from the relaxation.
+"""INARouting's planners: `inarouting-opt`, its integer program, and `inarouting`, rounded from the relaxation.
 
 Nie et al., INARouting: Efficient Multi-Job Routing Optimization for Hierarchical In-Network Aggregation; its models are
 those of the public code. A job with several parameter servers (PSs) is several tasks here. The rates of a plan are
@@ -73,6 +33,12 @@ from inakit.planner.trees.from_paths import plan_from_paths, tree_from_paths
 from inakit.planner.trees.summed_once import SplitTask, split_equally
 from inakit.planner.trees.unfolding import DirectedLink, Path
 from inakit.topo.fabric.fabric import Fabric
+
+# -- Routes of tasks as next hops, what they use of links and switches, and the rates that fair shares give them.
+#
+# A task (a job with one of its parameter servers, PSs) has one next hop at every switch, so its routes form a tree,
+# and every INA switch where two of its flows meet sums them: INARouting's hierarchical aggregation. `usage` counts
+# flows on links, and 1 for a switch that sums.
 
 Resource = str | DirectedLink
 """A switch that sums, by its name, or a directed link."""
@@ -179,6 +145,13 @@ def max_min_rates(usages: Sequence[Usage], capacities: Mapping[Resource, float])
     return rates
 
 
+# -- What no routes exceed, by counting the flows that are in the same place whatever is chosen.
+#
+# A task enters the switches of its racks, is summed there if several of its workers are, and ends at its parameter
+# server (PS). A switch with one next hop leads all on. The fair shares of these flows alone bound the rate of each
+# task, and their sum the total. It takes milliseconds where the integer program's proof takes seconds to minutes.
+
+
 def total_bound_bps(network: Network) -> float:
     """A total of fair rates, in bit/s, that no routes of the tasks exceed."""
     usages = [certain_usage(network, task) for task in network.tasks]
@@ -201,6 +174,22 @@ def certain_usage(network: Network, task: SplitTask) -> Usage:
             flows[hops[0]] += leaving
     return +found
 
+
+# -- INARouting's mixed-integer program, with the names of its published code, and its linear relaxation.
+#
+# For task j: x[j, l] = 1 if it uses link l, y[j, v] = 1 if it passes switch v, a[j, v] = 1 if switch v sums it,
+# lambda[j] is its rate. Rates are in units of the largest capacity.
+#
+#     maximise sum of lambda[j]
+#     out flow        sum of x[j, l] over links l out of v = y[j, v]
+#     in flow         x[j, l] <= y[j, v] for links l into v; y[j, v] <= in flow of v
+#     aggregation     2 a[j, v] <= in flow of v <= 1 + M a[j, v]
+#     fair shares     lambda[j] n[r] <= C[r] where j uses r; n[r] = number of flows on link r, of tasks that r sums
+#
+# The published code gives the products of the last line to Gurobi. Here a count n[r] of at most N is written in
+# binaries u[r, 1] >= u[r, 2] >= ... that sum to n[r], and 1 / n = 1 - sum of u[r, i] / (i (i - 1)) over i >= 2 is
+# linear in them. In the relaxation that sum is its chord (n - 1) / N. A switch that cannot sum, which INARouting does
+# not have, passes on as many flows as enter: variables f[j, l] count them.
 
 Key = tuple[int, Any]
 """A task's place, and a link or a switch."""
@@ -354,6 +343,13 @@ def extract(network: Network, model: Model) -> list[NextHops]:
     return hops
 
 
+# -- INARouting-Relax: the linear relaxation, rounded by scores, as the published code does.
+#
+# Tasks go one after another, the highest rate of the relaxation first. A link scores its capacity times x, halved for
+# each task that already takes it, and a switch the same with a, or no limit where a is 0. A flow takes the path whose
+# lowest score is highest. Here flows that meet stay together, so that routes are trees; in the published code they
+# may part again.
+
 Scores = Mapping[Resource, float]
 
 
@@ -407,6 +403,11 @@ def nearest_first(network: Network, task: SplitTask) -> list[str]:
     usable = {tail for tail, _ in links}
     return [node for node in task.unfolded.next_hops if node in usable]
 
+
+# -- Re-routing, beyond the paper: one rack's flow of one task takes another path as long as all together gain.
+#
+# All flows that the path meets follow it, so routes stay trees. A path is better if the total of the fair rates
+# rises, or stays and loads are more even. The search begins again some times with one task's routes drawn at random.
 
 Worth = tuple[float, float]
 """The total rate of all tasks, and minus the squares of loads: the higher, the better."""
@@ -506,6 +507,9 @@ def neighbours(network: Network, task: SplitTask, hops: NextHops) -> Iterator[Ne
         for path in task.unfolded.paths(tor):
             if path != known:
                 yield hops | dict(pairwise(path))
+
+
+# -- The planners.
 
 
 def plan(problem: Problem, options: Options) -> Plan:

@@ -1,20 +1,4 @@
-"""SOAR's network: switches in a tree, the messages that enter at each, and how long links are busy with them.
-
-The best k switches of a tree, by SOAR's dynamic program: SOAR-Gather upwards, SOAR-Color downwards.
-
-X_v(l, i) is the least time that links are busy with the messages of the subtree of v, on its own links and on the l
-links above v, on which nothing sums them, when at most i switches of the subtree aggregate. A switch that does not
-aggregate ("red") passes all on, so its children have l + 1 links without sums above them; behind one that does ("blue")
-they have one:
-
-    X_v(l, i) = min( L_v rho(v, l) + min over i_1 + ... = i     of sum of X_c(l + 1, i_c),
-                     s_v rho(v, l) + min over i_1 + ... = i - 1 of sum of X_c(1, i_c) )
-
-rho(v, l) is the cost of the l links above v, s_v the messages that leave v when it aggregates (1 in SOAR). Children are
-added one by one (SOAR's Y and mCost). Here all switches of one depth go together, and a table ends at as many switches
-as a subtree has. The optimum takes O(n h k^2) steps for n switches and height h.
-
-SOAR on a fabric: a static tree for each task, and the best k switches of it.
+"""SOAR on a fabric: a static tree for each task, and the best k switches of it.
 
 SOAR is given a tree. In a fabric with several ways it takes, of the static trees towards the parameter server (PS), the
 one whose optimum is the least; tasks take turns among trees that are as good. Link rates are the fabric's. SOAR
@@ -43,6 +27,8 @@ from inakit.planner.trees.from_paths import plan_at_equal_rate, tree_from_paths
 from inakit.planner.trees.unfolding import Path, static_paths, turns, unfold
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.fabric import Fabric
+
+# -- SOAR's network: switches in a tree, the messages that enter at each, and how long links are busy with them.
 
 DESTINATION = -1
 """The parent of the tree's root switch: SOAR's node d, the host that all messages go to."""
@@ -152,6 +138,20 @@ def reduction_tree(
         np.ones(n, np.bool_) if available is None else np.asarray(available, np.bool_),
     )
 
+
+# -- The best k switches of a tree, by SOAR's dynamic program: SOAR-Gather upwards, SOAR-Color downwards.
+#
+# X_v(l, i) is the least time that links are busy with the messages of the subtree of v, on its own links and on the l
+# links above v, on which nothing sums them, when at most i switches of the subtree aggregate. A switch that does not
+# aggregate ("red") passes all on, so its children have l + 1 links without sums above them; behind one that does
+# ("blue") they have one:
+#
+#     X_v(l, i) = min( L_v rho(v, l) + min over i_1 + ... = i     of sum of X_c(l + 1, i_c),
+#                      s_v rho(v, l) + min over i_1 + ... = i - 1 of sum of X_c(1, i_c) )
+#
+# rho(v, l) is the cost of the l links above v, s_v the messages that leave v when it aggregates (1 in SOAR). Children
+# are added one by one (SOAR's Y and mCost). Here all switches of one depth go together, and a table ends at as many
+# switches as a subtree has. The optimum takes O(n h k^2) steps for n switches and height h.
 
 ROUNDING = 1e-12
 """The relative gain below which a switch is not worth to aggregate."""
@@ -304,6 +304,9 @@ def divided(gathered: Gathered, switch: int, links: int, number: int) -> list[in
         shares.append(own)
         number -= own
     return shares[::-1]
+
+
+# -- The planner.
 
 
 @dataclass(frozen=True)

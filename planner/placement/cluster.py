@@ -1,12 +1,4 @@
-"""A cluster as placement sees it: blocks of hosts (racks, pods, all), which hosts are free, and static routes.
-
-The rates that running jobs settle at: max-min fair on links, with INA as far as switch memory goes.
-
-A job's tree sums at every INA switch where flows meet, of the part `summed` of its fragments: all of them where INA is
-exclusive, none without INA. Statistical INA sums what finds a free slot. A switch of S slots that are held for a round
-trip T sums S fragments in T; where jobs bring more, each loses the same part (NetPack's steady state, our reading).
-Fragments that are not summed go on as they came.
-"""
+"""A cluster as placement sees it: its hosts, static routes, and the rates that running jobs settle at."""
 
 from __future__ import annotations
 
@@ -25,6 +17,8 @@ from inakit.planner.placement.queue import QueuedJob
 from inakit.planner.trees.unfolding import Path, Unfolded, static_path, unfold
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.fabric import Fabric
+
+# -- Blocks of hosts (racks, pods, all), which hosts are free, and static routes.
 
 
 @dataclass(frozen=True)
@@ -164,6 +158,13 @@ def check_queue(fabric: Fabric, queue: Sequence[QueuedJob]) -> None:
                 f"queued job {job.number} needs {job.hosts} hosts, fabric '{fabric.name}' has {len(fabric.hosts)}"
             )
 
+
+# -- The rates that running jobs settle at: max-min fair on links, with INA as far as switch memory goes.
+#
+# A job's tree sums at every INA switch where flows meet, of the part `summed` of its fragments: all of them where INA
+# is exclusive, none without INA. Statistical INA sums what finds a free slot. A switch of S slots that are held for a
+# round trip T sums S fragments in T; where jobs bring more, each loses the same part (NetPack's steady state, our
+# reading). Fragments that are not summed go on as they came.
 
 ROUNDS = 2
 """How often rates and the summed parts of jobs are computed from one another."""

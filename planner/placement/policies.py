@@ -11,11 +11,6 @@ Machine Learning Service, INFOCOM 2025): a dynamic program over racks, pods and 
 fragments, where a block that is wholly free counts 0.5 and one that the job fills counts 1. INA is exclusive: a switch
 serves `quota` jobs. Jobs get it in the order of their hosts, by the first of five static trees that is free; MINA
 solves for a maximum weighted independent set, moves trees, and lets jobs share INA in turns within an iteration.
-
-A queue on a cluster over time: jobs come, are placed first come, first served, share links, and go.
-
-Rates change when a job comes or goes, and are steady in between. A job that finds too few free hosts keeps all behind
-it waiting.
 """
 
 from __future__ import annotations
@@ -168,6 +163,12 @@ def find_policy(name: str) -> Policy:
     if name not in POLICIES:
         raise unknown_name("placement", name, POLICIES)
     return POLICIES[name]
+
+
+# -- A queue on a cluster over time: jobs come, are placed first come, first served, share links, and go.
+#
+# Rates change when a job comes or goes, and are steady in between. A job that finds too few free hosts keeps all
+# behind it waiting.
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,6 @@
 
 What arrives in one input pipeline (INP) of an aggregating switch leaves it as one flow, so all paths through
 an INP go on as the first one does. An INP that only one flow enters sums nothing and becomes plain forwarding.
-
-A plan of trees that are chosen, one for each shard: slots, and one rate for all flows.
 """
 
 from __future__ import annotations

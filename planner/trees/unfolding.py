@@ -1,11 +1,9 @@
-"""The unfolded graph of ARO: every switch's next hops towards one root, by up-down routing.
+"""The unfolded graph of ARO: every switch's next hops towards one root, by up-down routing; and static trees.
 
 A switch that can descend to the root descends, one that cannot crosses to a switch of its tier that
 can, and only the rest climb. In a Clos network these are exactly the shortest paths. Each switch thus
 has one direction, so the graph has no cycle and flows that meet in a switch can share the rest of
 the way, from whichever side they came.
-
-Static trees: every switch has one next hop towards a root, whoever sends.
 """
 
 from __future__ import annotations
@@ -92,6 +90,9 @@ def unreachable(worker: str, server: str) -> InputError:
         f"parameter server '{server}' cannot be reached from worker '{worker}' by up-down routing: "
         "add the missing links to the fabric, or choose another host"
     )
+
+
+# -- Static trees: every switch has one next hop towards a root, whoever sends.
 
 
 def static_paths(unfolded: Unfolded, workers: Iterable[str], turn: int = 0) -> list[Path]:

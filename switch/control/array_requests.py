@@ -4,23 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
-from inakit.switch.control.data_plane import DataPlane
-from inakit.switch.control.data_plane import Rates
-from inakit.switch.control.refusals import RefusalKind
-from inakit.switch.control.refusals import Refused
-from inakit.switch.control.requests.handles import index_of
-from inakit.switch.control.table_requests import Held
-from inakit.switch.control.table_requests import HeldTable
-from inakit.switch.control.requests.request import locked
-from inakit.switch.control.table_requests import TableControl
-from inakit.switch.entries import MeterRates
-from inakit.switch.entries import ValueSetMember
-from inakit.switch.program.program import Counter
-from inakit.switch.program.program import Meter
-from inakit.switch.program.program import Register
-from inakit.switch.program.program import ValueSet
+
+from inakit.switch.control.data_plane import DataPlane, Rates
+from inakit.switch.control.requests import RefusalKind, Refused, index_of, locked
+from inakit.switch.control.table_requests import Held, HeldTable, TableControl
+from inakit.switch.entries import MeterRates, ValueSetMember
+from inakit.switch.program.program import Counter, Meter, Register, ValueSet
 
 
 class ArrayControl(TableControl):

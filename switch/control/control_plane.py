@@ -5,18 +5,13 @@ The control plane of one running switch, as BMv2's simple_switch has it, whateve
 
 from __future__ import annotations
 
-from inakit.switch.control.data_plane import DataPlane
-from inakit.switch.control.refusals import RefusalKind
-from inakit.switch.control.refusals import Refused
-from inakit.switch.control.requests.request import Control
-from inakit.switch.control.requests.request import locked
-from inakit.switch.program.expressions import CRC_CUSTOM
-from inakit.switch.program.expressions import CrcParameters
-from inakit.switch.control.notifications import AgeingControl
 from inakit.switch.control.array_requests import ArrayControl
-from inakit.switch.control.notifications import LearningControl
+from inakit.switch.control.data_plane import DataPlane
+from inakit.switch.control.notifications import AgeingControl, LearningControl
 from inakit.switch.control.profile_requests import profiles_of
 from inakit.switch.control.replication_requests import ReplicationControl
+from inakit.switch.control.requests import Control, RefusalKind, Refused, locked
+from inakit.switch.program.expressions import CRC_CUSTOM, CrcParameters
 
 
 class CalculationControl(Control):

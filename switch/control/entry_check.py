@@ -5,31 +5,27 @@ Checks entries against the program that they are for, before any of them is inst
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from inakit.switch.entries import KeyPart
-from inakit.switch.entries import Lpm
-from inakit.switch.entries import Range
-from inakit.switch.entries import Ternary
-from inakit.switch.program.program import MatchKey
-from inakit.switch.program.program import Table
-from collections.abc import Iterable
-from inakit.switch.entries import REPLICA
-from inakit.switch.entries import DefaultAction
-from inakit.switch.entries import MeterRates
-from inakit.switch.entries import MirrorSession
-from inakit.switch.entries import MulticastGroup
-from inakit.switch.entries import ProfileEntry
-from inakit.switch.entries import RegisterPreset
-from inakit.switch.entries import SwitchEntries
-from inakit.switch.entries import TableEntry
-from inakit.switch.entries import ValueSetMember
-from inakit.switch.program.program import Action
-from inakit.switch.program.program import ActionCall
-from inakit.switch.program.program import Program
-from inakit.switch.program.expressions import PORTS
-from inakit.topo.errors import InputError
-from inakit.topo.errors import unknown_name
+from collections.abc import Iterable, Sequence
 
+from inakit.switch.entries import (
+    REPLICA,
+    DefaultAction,
+    KeyPart,
+    Lpm,
+    MeterRates,
+    MirrorSession,
+    MulticastGroup,
+    ProfileEntry,
+    Range,
+    RegisterPreset,
+    SwitchEntries,
+    TableEntry,
+    Ternary,
+    ValueSetMember,
+)
+from inakit.switch.program.expressions import PORTS
+from inakit.switch.program.program import Action, ActionCall, MatchKey, Program, Table
+from inakit.topo.errors import InputError, unknown_name
 
 KEY_TYPES: dict[str, type] = {
     "exact": int,

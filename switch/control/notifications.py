@@ -5,16 +5,12 @@ Idle timeouts of table entries.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from inakit.switch.control.data_plane import DataPlane
-from inakit.switch.control.refusals import RefusalKind
-from inakit.switch.control.refusals import Refused
-from inakit.switch.control.requests.request import Control
-from inakit.switch.control.requests.request import locked
-from inakit.switch.control.table_requests import TableControl
 
+from inakit.switch.control.data_plane import DataPlane
+from inakit.switch.control.requests import Control, RefusalKind, Refused, locked
+from inakit.switch.control.table_requests import TableControl
 
 TIMEOUT_MS, MOST_SAMPLES = 1000, 16
 """A batch is reported after this time, or when it has so many samples, unless its list has others; as in BMv2."""
@@ -114,10 +110,6 @@ class LearningControl(Control):
         """Call `subscriber` with each batch, in the thread that calls `report_digests`."""
         self.subscribers.append(subscriber)
 
-    def unsubscribe_digests(self, subscriber: Callable[[DigestBatch], None]) -> None:
-        """Call `subscriber` no longer."""
-        self.subscribers.remove(subscriber)
-
     def report_digests(self) -> list[DigestBatch]:
         """Take what packets have left since the last call, and give subscribers the batches that are complete."""
         batches = self.complete_batches()
@@ -186,10 +178,6 @@ class AgeingControl(TableControl):
     def subscribe_expired(self, subscriber: Callable[[list[Expired]], None]) -> None:
         """Call `subscriber` with the entries that have expired, in the thread that calls `report_expired`."""
         self.expiry_subscribers.append(subscriber)
-
-    def unsubscribe_expired(self, subscriber: Callable[[list[Expired]], None]) -> None:
-        """Call `subscriber` no longer."""
-        self.expiry_subscribers.remove(subscriber)
 
     def report_expired(self) -> list[Expired]:
         """Tell subscribers of the entries whose timeouts have run out; to be called once a second, as BMv2 does."""

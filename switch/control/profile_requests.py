@@ -4,19 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import Counter
+
 from inakit.switch.control.data_plane import DataPlane
 from inakit.switch.control.entry_check import check_params
-from inakit.switch.control.held import HeldGroup
-from inakit.switch.control.held import HeldMember
-from inakit.switch.control.refusals import RefusalKind
-from inakit.switch.control.refusals import Refused
-from inakit.switch.control.requests.handles import Handles
-from inakit.switch.control.requests.request import Control
-from inakit.switch.control.requests.request import locked
-from inakit.switch.program.program import Action
-from inakit.switch.program.program import Program
+from inakit.switch.control.requests import Control, Handles, HeldGroup, HeldMember, RefusalKind, Refused, locked
+from inakit.switch.program.program import Action, Program
 from inakit.topo.errors import InputError
-
 
 Call = tuple[str, tuple[int, ...]]
 """An action's name and its parameters."""

@@ -1,4 +1,9 @@
-"""A data plane that no packet passes: it keeps what the control plane puts into it, as entries for any switch."""
+"""A data plane that no packet passes: it keeps what the control plane puts into it, as entries for any switch.
+
+Brings what a control plane has put into one data plane into another of the same program, with what packets left.
+
+Installs neutral entries in a running switch by its control plane, so that they have handles there.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +12,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from inakit.switch.control.data_plane import Digest, Rates
-from inakit.switch.control.entry_check import Identity, identity_of
+from inakit.switch.control.control_plane import ControlPlane
+from inakit.switch.control.data_plane import DataPlane, Digest, Rates
+from inakit.switch.control.entry_check import Identity, check_entries, identity_of
+from inakit.switch.control.table_requests import HeldTable
 from inakit.switch.entries import (
     DefaultAction,
     Entry,
@@ -230,3 +237,136 @@ class RecordedEntries:
         if not self.fresh:
             raise InputError("reset_state: packets may have passed; start anew")
         self.forget()
+
+
+def transfer(control: ControlPlane, to: DataPlane) -> None:
+    """Give `control` the data plane `to`, which is as just started, with all that its present one has.
+
+    Meters begin with full buckets, idle times anew. No packet may pass through either meanwhile.
+    """
+    with control.lock:
+        old, control.data_plane = control.data_plane, to
+        try:
+            bring_all(control, old)
+        except BaseException:
+            control.data_plane = old
+            raise
+
+
+def brought(prepared: ControlPlane | None, program_before: ControlPlane | None, to: DataPlane) -> ControlPlane:
+    """The control plane of a program that begins on the data plane `to`: the one that was `prepared`, or a new one.
+
+    Multicast groups and mirror sessions go on from the program before, as in BMv2, if that is given.
+    """
+    control = prepared or ControlPlane(to)
+    if program_before is not None:
+        control.inherit(program_before)
+    if prepared is None:
+        control.install_replication()
+    else:
+        transfer(control, to)
+    return control
+
+
+def bring_all(control: ControlPlane, old: DataPlane) -> None:
+    """Bring what is in the data plane `old` into the new one."""
+    for table in control.tables.values():
+        bring_table(control, table, old)
+    control.install_replication()
+    for name, values in control.value_sets.items():
+        for value in values:
+            control.data_plane.add_value(ValueSetMember(name, value))
+    for calculation, parameters in control.crcs.items():
+        control.data_plane.set_crc(calculation, parameters)
+    bring_arrays(control, old)
+
+
+def bring_table(control: ControlPlane, table: HeldTable, old: DataPlane) -> None:
+    """Bring a table's entries with what they have counted, and its default."""
+    to, entries = control.data_plane, [held.entry for _, held in table.items()]
+    if table.table.entries is None:
+        to.add(entries)
+    for entry in entries if table.table.counted else ():
+        to.write_entry_counts(entry, *old.entry_counts(entry))
+    for entry in entries if table.table.meter else ():
+        to.set_entry_rates(entry, old.entry_rates(entry))
+    default = table.default if table.default != table.programs_default() else None
+    if default is not None and default.action is not None:
+        to.set_default(DefaultAction(table.table.name, default.action, default.params))
+    elif default is not None:
+        to.set_default(control.profile_default(table, default))
+
+
+def bring_arrays(control: ControlPlane, old: DataPlane) -> None:
+    """Bring registers, counters and the rates of meters."""
+    to, program = control.data_plane, control.program
+    for name in program.registers:
+        for index, value in enumerate(old.read_register(name).tolist()):
+            if value:
+                to.write_register(name, index, value)
+    for name in program.counters:
+        packets, octets = old.read_counter(name)
+        for index in range(len(packets)):
+            if packets[index]:
+                to.write_counter(name, index, int(packets[index]), int(octets[index]))
+    for name, meter in program.meters.items():
+        for index in range(meter.size):
+            if rates := old.read_rates(name, index):
+                to.set_rates(MeterRates(name, index, rates))
+
+
+def install(control: ControlPlane, entries: SwitchEntries) -> None:
+    """Add everything in `entries`. What the program cannot take is an `InputError`, before anything is added."""
+    check_entries(control.program, entries)
+    control.add_entries(entries.tables)
+    for profiled in entries.profiled:
+        add_profiled(control, profiled)
+    for default in entries.defaults:
+        set_default(control, default)
+    for group in entries.groups:
+        add_group(control, group)
+    for mirror in entries.mirrors:
+        control.put_session(mirror)
+    for rates in entries.meters:
+        set_rates(control, rates)
+    for member in entries.value_sets:
+        control.add_value(member.value_set, member.value)
+    for preset in entries.registers:
+        control.write_register(preset.register, preset.index, preset.value)
+
+
+def add_profiled(control: ControlPlane, entry: ProfileEntry) -> int:
+    """Add an entry with members of its own, and a group of them if they are not one; return its handle."""
+    members = [control.add_member(entry.profile, action, params) for action, params in entry.actions]
+    if len(members) == 1:
+        return control.add_indirect(entry.table, entry.key, members[0], entry.priority)
+    group = control.create_group(entry.profile)
+    for member in members:
+        control.add_member_to_group(entry.profile, member, group)
+    return control.add_indirect_group(entry.table, entry.key, group, entry.priority)
+
+
+def set_default(control: ControlPlane, default: DefaultAction) -> None:
+    """Set what a table runs on a miss; in a table with an action profile it is a member of its own."""
+    profile = control.program.table(default.table).profile
+    if profile is None:
+        control.set_default(default)
+    else:
+        member = control.add_member(profile, default.action, default.params)
+        control.set_indirect_default(default.table, member)
+
+
+def add_group(control: ControlPlane, group: MulticastGroup) -> None:
+    """Add a multicast group with nodes of its own."""
+    control.create_mgrp(group.group)
+    for replica, ports in group.runs():
+        control.associate_node(group.group, control.create_node(replica, ports))
+
+
+def set_rates(control: ControlPlane, rates: MeterRates) -> None:
+    """Set the rates of a cell or of all; the cells of a direct meter are the entries of its table, in order."""
+    if rates.index is None or rates.meter in control.program.meters:
+        control.set_meter_rates(rates.meter, rates.index, rates.rates)
+    else:
+        table = next(table.name for table in control.program.tables.values() if table.meter == rates.meter)
+        control.set_entry_meter(table, control.entries(table)[rates.index].handle, rates.rates)

@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
 from inakit.switch.control.data_plane import DataPlane
-from inakit.switch.control.entry_check import MAX_SESSION
-from inakit.switch.control.entry_check import check_group
-from inakit.switch.control.entry_check import check_mirror
-from inakit.switch.control.refusals import RefusalKind
-from inakit.switch.control.refusals import Refused
-from inakit.switch.control.requests.handles import Handles
-from inakit.switch.control.requests.request import Control
-from inakit.switch.control.requests.request import locked
-from inakit.switch.entries import MirrorSession
-from inakit.switch.entries import MulticastGroup
+from inakit.switch.control.entry_check import MAX_SESSION, check_group, check_mirror
+from inakit.switch.control.requests import Control, Handles, RefusalKind, Refused, locked
+from inakit.switch.entries import MirrorSession, MulticastGroup
 from inakit.switch.program.expressions import PORTS
 from inakit.topo.errors import InputError
-
 
 MAX_LAG = 256
 LAG_HASH = 0xFF

@@ -24,35 +24,22 @@ skipped and said to be. What cannot be carried out is an `InputError`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from collections.abc import Sequence
-from inakit.topo.errors import InputError
-from inakit.topo.errors import unknown_name
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol
-from inakit.switch.control.control_plane import ControlPlane
-from inakit.switch.program.program import Action
-from inakit.switch.program.program import Table
-import re
-from ipaddress import ip_address
-from inakit.switch.control.entry_check import by_priority
-from inakit.switch.entries import KeyPart
-from inakit.switch.entries import Lpm
-from inakit.switch.entries import Range
-from inakit.switch.entries import Ternary
-from inakit.switch.program.program import MatchKey
-from inakit.switch.program.expressions import CrcParameters
-from inakit.switch.entries import MirrorSession
-from inakit.switch.entries import DefaultAction
-from inakit.switch.entries import TableEntry
 import difflib
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
+from typing import Protocol
+
+from inakit.switch.control.control_plane import ControlPlane
+from inakit.switch.control.entry_check import by_priority
 from inakit.switch.control.recorded_entries import RecordedEntries
-from inakit.switch.entries import SwitchEntries
-from inakit.switch.program.program import Program
-from inakit.topo.files.reader import FileKind
-from inakit.topo.files.reader import read_text
+from inakit.switch.entries import DefaultAction, KeyPart, Lpm, MirrorSession, Range, SwitchEntries, TableEntry, Ternary
+from inakit.switch.program.expressions import CrcParameters
+from inakit.switch.program.program import Action, MatchKey, Program, Table
+from inakit.topo.errors import InputError, unknown_name
+from inakit.topo.files.reader import FileKind, read_text
 
 
 def whole_name(what: str, name: str, known: Iterable[str]) -> str:
@@ -339,7 +326,9 @@ def counter_write(switch: CommandedSwitch, words: Words) -> None:
     if direct is None:
         switch.control.write_counter(counter, parse_number(index), parse_number(packets), parse_number(octets))
     else:
-        switch.control.write_entry_counter(direct.table, parse_number(index), parse_number(packets), parse_number(octets))
+        switch.control.write_entry_counter(
+            direct.table, parse_number(index), parse_number(packets), parse_number(octets)
+        )
 
 
 def counter_reset(switch: CommandedSwitch, words: Words) -> None:
@@ -578,7 +567,9 @@ def modify(switch: CommandedSwitch, words: Words) -> None:
     name, called, handle, *params = words
     table = switch.table(name)
     action = switch.action(table.actions, called)
-    switch.control.modify_entry(table.name, parse_number(handle), action.name, parse_params(action, behind_arrow(params)))
+    switch.control.modify_entry(
+        table.name, parse_number(handle), action.name, parse_params(action, behind_arrow(params))
+    )
 
 
 def delete(switch: CommandedSwitch, words: Words) -> None:

@@ -9,38 +9,27 @@ Requests for the entries of tables and for what tables run on a miss.
 
 from __future__ import annotations
 
-from inakit.switch.control.data_plane import Rates
-from collections.abc import Iterator
-from dataclasses import dataclass
-from inakit.switch.control.held import HeldDefault
-from inakit.switch.control.entry_check import Identity
-from inakit.switch.control.entry_check import by_priority
-from inakit.switch.control.entry_check import identity_of
-from inakit.switch.control.refusals import RefusalKind
-from inakit.switch.control.refusals import Refused
-from inakit.switch.control.requests.handles import Handles
-from inakit.switch.control.requests.handles import index_of
-from inakit.switch.control.requests.handles import version_of
-from inakit.switch.control.requests.handles import versioned
-from inakit.switch.entries import Entry
-from inakit.switch.entries import KeyPart
-from inakit.switch.entries import TableEntry
-from inakit.switch.program.program import Table
-from inakit.switch.control.entry_check import check_key
-from inakit.switch.control.entry_check import check_params
-from inakit.topo.errors import InputError
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from inakit.switch.control.data_plane import DataPlane
-from inakit.switch.control.held import HeldEntry
-from inakit.switch.control.profile_requests import Call
-from inakit.switch.control.profile_requests import HeldProfile
-from inakit.switch.control.profile_requests import ProfileControl
-from inakit.switch.control.requests.request import locked
-from inakit.switch.entries import DefaultAction
-from inakit.switch.entries import ProfileDefault
-from inakit.switch.entries import ProfileEntry
+from dataclasses import dataclass, replace
+
+from inakit.switch.control.data_plane import DataPlane, Rates
+from inakit.switch.control.entry_check import Identity, by_priority, check_key, check_params, identity_of
+from inakit.switch.control.profile_requests import Call, HeldProfile, ProfileControl
+from inakit.switch.control.requests import (
+    Handles,
+    HeldDefault,
+    HeldEntry,
+    RefusalKind,
+    Refused,
+    index_of,
+    locked,
+    version_of,
+    versioned,
+)
+from inakit.switch.entries import DefaultAction, Entry, KeyPart, ProfileDefault, ProfileEntry, TableEntry
+from inakit.switch.program.program import Table
+from inakit.topo.errors import InputError
 
 
 class DirectRates:

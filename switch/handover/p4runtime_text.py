@@ -2,27 +2,35 @@
 
 A file is one `p4.v1.WriteRequest`, whose updates have to be made in their order. Comments give the names behind the
 ids.
+
+Reads what a running P4Runtime server holds: its table entries and multicast groups.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
+import grpc
 from google.protobuf import text_format
 
 from inakit.switch.entries import MulticastGroup, SwitchEntries, TableEntry, group_of_nodes
-from inakit.switch.handover.parts import Part, in_order
+from inakit.switch.handover.differences import Part, in_order
 from inakit.switch.program.read import read_program
-from inakit.switch.server.p4runtime.entities.container import Kind
-from inakit.switch.server.p4runtime.entities.tables import inverted
-from inakit.switch.server.p4runtime.protocol.messages import Message, config, v1
-from inakit.switch.server.p4runtime.schema.calls import call_message, read_call
-from inakit.switch.server.p4runtime.schema.matches import matches_of, read_key
-from inakit.switch.server.p4runtime.schema.read import read_schema
-from inakit.switch.server.p4runtime.schema.schema import Schema, TableSchema
-from inakit.topo.errors import InputError
+from inakit.switch.server.p4runtime.container import Kind
+from inakit.switch.server.p4runtime.messages import Message, config, v1
+from inakit.switch.server.p4runtime.schema import (
+    Schema,
+    TableSchema,
+    call_message,
+    matches_of,
+    read_call,
+    read_key,
+    read_schema,
+)
+from inakit.switch.server.p4runtime.table_entities import inverted
+from inakit.topo.errors import InputError, MachineError
 
 P4INFO = ".p4info.txt"
 """What the name of a program's P4Info ends in, in place of `.json`."""
@@ -149,3 +157,35 @@ def entry_of(schema: Schema, message: Message) -> TableEntry:
     priority = inverted(table, message.priority) if table.prioritised else None
     action, params = read_call(table.actions, message.action.action, f"table '{table.name}'")
     return TableEntry(table.name, key, action, params, priority)
+
+
+TIMEOUT_S = 30.0
+LARGEST = 256 << 20
+"""The bytes that a response may have."""
+
+
+def read_switch(address: str, device_id: int, schema: Schema, switch: str) -> SwitchEntries:
+    """The entries and groups of the device that a server has at `HOST:PORT`. Raises `MachineError`, `InputError`."""
+    try:
+        with grpc.insecure_channel(address, [("grpc.max_receive_message_length", LARGEST)]) as channel:
+            return entries_of(schema, read_all(channel, device_id), switch)
+    except grpc.RpcError as error:
+        raise MachineError(
+            f"{address}, device {device_id}: {error.code().name}: {error.details()}; expected a P4Runtime server that "
+            "runs the plan's program"
+        ) from error
+
+
+def read_all(channel: grpc.Channel, device_id: int) -> Sequence[Message]:
+    """All table entries and groups of a device, as `Entity` messages."""
+    groups = v1.PacketReplicationEngineEntry(**{GROUP: v1.MulticastGroupEntry()})
+    wanted = [v1.Entity(table_entry=v1.TableEntry()), v1.Entity(packet_replication_engine_entry=groups)]
+    call = channel.unary_stream("/p4.v1.P4Runtime/Read", serialized, v1.ReadResponse.FromString)
+    request = v1.ReadRequest(device_id=device_id, entities=wanted)
+    return [entity for response in call(request, timeout=TIMEOUT_S) for entity in response.entities]
+
+
+def serialized(message: Message) -> bytes:
+    """A message as gRPC sends it."""
+    octets: bytes = message.SerializeToString()
+    return octets

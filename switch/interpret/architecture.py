@@ -9,15 +9,20 @@ from __future__ import annotations
 from collections import deque
 
 from inakit.switch.entries import MirrorSession, MulticastGroup
-from inakit.switch.interpret.parser.deparser import deparser_of
-from inakit.switch.interpret.parser.parser import parser_of
-from inakit.switch.interpret.pipelines.pipelines import pipeline_of
-from inakit.switch.interpret.state.context import Context
-from inakit.switch.interpret.state.packets.packet import NO_SESSION, Packet
-from inakit.switch.interpret.state.packets.standard_metadata import Standard
-from inakit.switch.program.expressions import Field
-from inakit.switch.program.malformed import MALFORMED
-from inakit.switch.program.expressions import EGRESS_CLONE, INGRESS_CLONE, NORMAL, RECIRCULATED, REPLICATED, RESUBMITTED
+from inakit.switch.interpret.packet import NO_SESSION, Packet, Standard
+from inakit.switch.interpret.parser import deparser_of, parser_of
+from inakit.switch.interpret.pipelines import pipeline_of
+from inakit.switch.interpret.switch_state import Context
+from inakit.switch.program.bmv2_json import MALFORMED
+from inakit.switch.program.expressions import (
+    EGRESS_CLONE,
+    INGRESS_CLONE,
+    NORMAL,
+    RECIRCULATED,
+    REPLICATED,
+    RESUBMITTED,
+    Field,
+)
 from inakit.topo.errors import RunError
 
 MAX_PASSES = 4096

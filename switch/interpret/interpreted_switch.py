@@ -13,14 +13,11 @@ from numpy.typing import NDArray
 from inakit.switch.control.data_plane import Digest
 from inakit.switch.entries import MulticastGroup, SwitchEntries, TableEntry, group_of_nodes
 from inakit.switch.interpret.architecture import SimpleSwitch
-from inakit.switch.interpret.state.context import Context
-from inakit.switch.interpret.state.live_state import LiveState
-from inakit.switch.interpret.state.packets.packet import PacketPlaces
-from inakit.switch.interpret.state.packets.trace import Trace, TraceLines
-from inakit.switch.interpret.state.switch_state import Clock
-from inakit.switch.interpret.state.tables.table_state import Installed
-from inakit.switch.interpret.state.target import Target
-from inakit.switch.program.malformed import MALFORMED, not_p4c
+from inakit.switch.interpret.live_state import LiveState
+from inakit.switch.interpret.packet import PacketPlaces, Trace, TraceLines
+from inakit.switch.interpret.switch_state import Clock, Context, Target
+from inakit.switch.interpret.table_state import Installed
+from inakit.switch.program.bmv2_json import MALFORMED, not_p4c
 from inakit.switch.program.program import Program
 
 Packets = list[tuple[int, bytes]]

@@ -1,14 +1,18 @@
-"""Reads the network files of courses: `topology.json` of p4lang's tutorials, `p4app.json` of p4-utils."""
+"""Reads the network files of courses: `topology.json` of p4lang's tutorials, `p4app.json` of p4-utils.
+
+The compiled form of a program that a network file names as P4 source.
+"""
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 from inakit.switch.networks import p4app, tutorials
-from inakit.switch.networks.network_plan import NetworkPlan
-from inakit.switch.networks.port_numbers import with_interfaces
-from inakit.topo.errors import InputError
+from inakit.switch.networks.network_plan import NetworkPlan, with_interfaces
+from inakit.topo.errors import InputError, MachineError
 from inakit.topo.files.reader import FileKind, read_file
 
 NETWORK = FileKind("network file", max_bytes=16 << 20)
@@ -45,3 +49,23 @@ def check_names(path: Path, plan: NetworkPlan) -> None:
         if (end.node, end.port) in used:
             raise InputError(f"{path}: two links end at port {end.port} of '{end.node}'")
         used.add((end.node, end.port))
+
+
+COMPILER = "p4c-bm2-ss"
+
+
+def compiled(program: Path, scratch: Path) -> Path:
+    """The BMv2 JSON of a program: itself, or what p4c makes of the source, in the folder `scratch`."""
+    if program.suffix == ".json":
+        return program
+    if shutil.which(COMPILER) is None:
+        raise MachineError(
+            f"{program} is source, and {COMPILER} is not installed: compile it elsewhere, and give it with --program"
+        )
+    result = scratch / f"{program.stem}.json"
+    done = subprocess.run(
+        [COMPILER, "--std", "p4-16", "-o", str(result), str(program)], check=False, capture_output=True, text=True
+    )
+    if done.returncode != 0:
+        raise InputError(f"{program}: {COMPILER} refuses it:\n{done.stderr.strip()}")
+    return result

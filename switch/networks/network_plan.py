@@ -1,9 +1,26 @@
-"""A network of hosts and P4 switches as a course describes it, whatever format its file has."""
+"""A network of hosts and P4 switches as a course describes it, whatever format its file has.
+
+Numbers of ports and names of interfaces, where a network file leaves them open.
+
+What network files of all formats say in the same words: amounts, delays, addresses.
+
+The addresses that p4-utils gives hosts: by the strategy of the file, from the names of hosts and switches.
+
+Finds the files that a network file names: courses name them from the folder in which they run, or from their own.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from ipaddress import ip_address, ip_interface
 from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+
+from inakit.topo.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -77,3 +94,235 @@ class NetworkPlan:
     know_each_other: bool = False
     bystanders: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+
+MOST_PORTS = 1 << 16
+TAKEN_BY_LINUX = re.compile(r"[A-Za-z0-9_.-]{1,15}")
+STEM_LENGTH = 6
+
+
+class PortNumbers:
+    """The ports of all nodes: as the file numbers them, else the lowest free number; hosts' begin at 0.
+
+    `given` are the nodes and numbers of all ends of links; None is for a number that the file does not say.
+    """
+
+    def __init__(self, hosts: Collection[str], given: Iterable[tuple[str, int | None]]) -> None:
+        self.hosts = hosts
+        self.used: dict[str, set[int]] = {}
+        for node, port in given:
+            self.used.setdefault(node, set()).update(() if port is None else (port,))
+
+    def take(self, node: str, given: int | None = None) -> int:
+        """The number of the node's next port, or the given one."""
+        if given is not None:
+            return given
+        used = self.used.setdefault(node, set())
+        port = next(number for number in range(node not in self.hosts, MOST_PORTS) if number not in used)
+        used.add(port)
+        return port
+
+
+def with_interfaces(plan: NetworkPlan) -> NetworkPlan:
+    """The plan with a name for each interface, which no other has; a note says where Mininet's own is too long."""
+    ends = [end for link in plan.links for end in (link.one, link.other)]
+    names = {(end.node, end.port): end.interface or f"{end.node}-eth{end.port}" for end in ends}
+    wrong = dict.fromkeys(node for (node, _), name in names.items() if not TAKEN_BY_LINUX.fullmatch(name))
+    kept = {name for (node, _), name in names.items() if node not in wrong}
+    notes = []
+    for number, node in enumerate(wrong, start=1):
+        stem = short_stem(node, number, kept)
+        names |= {(other, port): f"{stem}-eth{port}" for other, port in names if other == node}
+        notes.append(
+            f"the interfaces of '{node}' are {stem}-eth...: Linux takes 15 characters of letters, digits, _ . -"
+        )
+
+    def named(end: LinkEnd) -> LinkEnd:
+        return replace(end, interface=names[end.node, end.port])
+
+    links = tuple(replace(link, one=named(link.one), other=named(link.other)) for link in plan.links)
+    return replace(plan, links=links, notes=(*plan.notes, *notes))
+
+
+def short_stem(node: str, number: int, kept: Collection[str]) -> str:
+    """A short name for a node, which no interface in `kept` begins with; the number makes it the node's own."""
+    plain = re.sub(r"[^A-Za-z0-9_.]", "_", node)[:STEM_LENGTH]
+    stem = f"{plain}_{number}"
+    while any(name.startswith(f"{stem}-") for name in kept):
+        stem += "_"
+    return stem
+
+
+DELAY = re.compile(r"\d+(\.\d+)? ?(s|secs?|ms|msecs?|us|usecs?|ns|nsecs?)?")
+MAC = re.compile(r"([0-9A-Fa-f]{1,2}[:-]){5}[0-9A-Fa-f]{1,2}")
+
+
+def amount(value: Any) -> Any:
+    """The number in a text such as "0.5"; anything else is as it was."""
+    return float(value) if isinstance(value, str) else value
+
+
+def delay(value: Any) -> Any:
+    """A delay as `tc` takes it: a number is in milliseconds; a text has a unit, or `tc` takes it for microseconds."""
+    if isinstance(value, str) and DELAY.fullmatch(value):
+        return value
+    if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
+        return f"{value}ms"
+    raise ValueError(value)
+
+
+def address(value: Any) -> Any:
+    """The text of an IP address, which may have a prefix. Raises `ValueError` for any other text."""
+    if isinstance(value, str):
+        ip_interface(value)
+    return value
+
+
+def gateway(value: Any) -> Any:
+    """The IP address in a text such as "via 10.0.1.1", or alone."""
+    return str(ip_address(value.removeprefix("via ").strip())) if isinstance(value, str) else value
+
+
+def mac(value: Any) -> Any:
+    """The text of a MAC address. Raises `ValueError` for any other text."""
+    if isinstance(value, str) and not MAC.fullmatch(value):
+        raise ValueError(value)
+    return value
+
+
+Amount = Annotated[float, BeforeValidator(amount)]
+Delay = Annotated[str, BeforeValidator(delay)]
+Address = Annotated[str, BeforeValidator(address)]
+Gateway = Annotated[str, BeforeValidator(gateway)]
+Mac = Annotated[str, BeforeValidator(mac)]
+
+
+def with_prefix(given: str, bits: int) -> str:
+    """An address with its prefix, which has so many bits if the file does not say."""
+    return given if "/" in given else f"{given}/{bits}"
+
+
+PREFIX = 24
+"""The bits of a subnet that p4-utils takes for an address without a prefix."""
+ANYWHERE = 8
+"""The bits of the subnet of hosts for which the file has no strategy."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A host, its number in its name (h3: 3; None for other names), and the number of its first switch."""
+
+    host: str
+    number: int | None
+    switch_number: int
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """What a host gets: its address with the bits of its subnet, and the IP of its gateway."""
+
+    address: str
+    gateway: str | None = None
+
+    @property
+    def ip(self) -> str:
+        """The address without the bits of its subnet."""
+        return self.address.partition("/")[0]
+
+    def mac(self, side: int) -> str:
+        """The MAC of the host (0) or of the switch's port (1), which p4-utils makes of the host's IP."""
+        return mac_of(self.ip, side)
+
+
+def mac_of(ip: str, side: int) -> str:
+    """The MAC that p4-utils makes of an IP for the node that has it (0), or for its neighbour (1)."""
+    return ":".join(["00", f"{side:02x}", *(f"{part:02x}" for part in ip_interface(ip).packed[-4:])])
+
+
+def l2(_switch: int, host: int) -> Addresses:
+    """All hosts are in one subnet."""
+    return Addresses(f"10.0.{host >> 8}.{host & 0xFF}/16")
+
+
+def mixed(switch: int, host: int) -> Addresses:
+    """The hosts of a switch are in one subnet."""
+    subnet = f"10.{switch >> 8}.{switch & 0xFF}"
+    return Addresses(f"{subnet}.{host}/{PREFIX}", f"{subnet}.254")
+
+
+def l3(switch: int, host: int) -> Addresses:
+    """Each host has a subnet of its own."""
+    return Addresses(f"10.{switch}.{host}.2/{PREFIX}", f"10.{switch}.{host}.1")
+
+
+def anywhere(_switch: int, host: int) -> Addresses:
+    """All hosts are in 10.0.0.0/8, whatever their names."""
+    return Addresses(f"10.{host >> 16}.{host >> 8 & 0xFF}.{host & 0xFF}/{ANYWHERE}")
+
+
+MOST_HOSTS = 1 << 16
+STRATEGIES: dict[str, Callable[[int, int], Addresses]] = {"l2": l2, "mixed": mixed, "l3": l3}
+
+
+def natural(names: Iterable[str]) -> list[list[str | int]]:
+    """A key that sorts s2 before s10."""
+    return [[int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)] for name in names]
+
+
+def switch_numbers(names: Collection[str], own: Mapping[str, int]) -> dict[str, int]:
+    """The switches' numbers: their own, where they have any, else the lowest that are free, in the order of names."""
+    found = dict(own)
+    for name in sorted(names, key=lambda each: natural([each])):
+        if name not in found:
+            found[name] = next(number for number in range(1, len(names) + 1) if number not in found.values())
+    return found
+
+
+def places(hosts: Collection[str], numbers: Mapping[str, int], links: Sequence[tuple[str, str]]) -> list[Place]:
+    """Where each host is, in the order of the links; its first link counts."""
+    found: dict[str, Place] = {}
+    for one, other in links:
+        host, switch = (one, other) if one in hosts else (other, one)
+        if host in hosts and switch in numbers and host not in found:
+            number = re.fullmatch(r"h(\d+)", host)
+            found[host] = Place(host, int(number[1]) if number else None, numbers[switch])
+    return list(found.values())
+
+
+def addresses_of(strategy: str | None, given: Mapping[str, str], found: Sequence[Place]) -> dict[str, Addresses]:
+    """The addresses of hosts by their places; those that the file itself gives stay. `manual` adds no others."""
+    own = {host: Addresses(with_prefix(address, PREFIX)) for host, address in given.items()}
+    if strategy == "manual":
+        return own
+    for place in sorted(found, key=lambda each: strategy is not None and each.number is None):
+        if place.host not in own:
+            own[place.host] = next_address(strategy, place, {each.ip for each in own.values()})
+    return own
+
+
+def next_address(strategy: str | None, place: Place, taken: Collection[str]) -> Addresses:
+    """The address of a host at its place: that of its number, or the first that is not taken."""
+    give = anywhere if strategy is None else STRATEGIES[strategy]
+    fixed = None if strategy is None else place.number
+    for number in range(1, MOST_HOSTS) if fixed is None else (fixed,):
+        address = give(place.switch_number, number)
+        if max(map(int, address.ip.split("."))) < 256 and address.ip not in taken:
+            return address
+    raise InputError(f"host '{place.host}' at switch number {place.switch_number}: {strategy} has no address left")
+
+
+def find_file(name: str, beside: Path) -> Path:
+    """The file that `beside` names: in its own folder, in the one above, or in the working folder."""
+    folders = [beside.parent, beside.resolve().parent.parent, Path.cwd()]
+    for folder in folders:
+        if (folder / name).is_file():
+            return folder / name
+    raise InputError(f"{beside} names '{name}', which is in none of {', '.join(dict.fromkeys(map(str, folders)))}")
+
+
+def find_program(name: str, beside: Path) -> Path | None:
+    """The compiled program or source that `beside` names; None if it is not there, for it may be compiled later."""
+    try:
+        return find_file(name, beside)
+    except InputError:
+        return None

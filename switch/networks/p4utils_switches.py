@@ -7,7 +7,7 @@ from typing import Any
 from p4utils.mininetlib import node
 from p4utils.mininetlib.node import P4RuntimeSwitch, P4Switch
 
-from inakit.switch.server.shim import make_shim
+from inakit.switch.server.serve import make_shim
 
 START_TIMEOUT_S = 60
 """How long a switch may take to compile its program and to listen; p4-utils gives it 10 s, few for a busy machine."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from random import randbytes
 from typing import TYPE_CHECKING, Any
 
-from inakit.switch.networks.compiled_programs import compiled
+from inakit.switch.networks.course_files import compiled
 from inakit.switch.networks.network_plan import LinkEnd, NetworkPlan, PlannedHost, PlannedSwitch
 from inakit.topo.errors import InputError, MachineError
 from inakit.topo.live.ledger import Ledger, clean_dead_runs, interface_names

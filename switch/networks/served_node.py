@@ -9,12 +9,10 @@ from typing import Any
 from mininet.node import Node
 from mininet.node import Switch as MininetSwitch
 
-from inakit.switch.control.simple_switch_cli import CommandedSwitch
-from inakit.switch.control.entry_files.read_entries import fill_switch
-from inakit.switch.control.simple_switch_cli import run_command
+from inakit.switch.control.entry_files import fill_switch
+from inakit.switch.control.simple_switch_cli import CommandedSwitch, run_command
 from inakit.switch.networks.network_plan import PlannedSwitch
-from inakit.switch.server.journal import Journal
-from inakit.switch.server.options import LogOptions, Options
+from inakit.switch.server.options import Journal, LogOptions, Options
 from inakit.switch.server.serve import doors, text_of
 from inakit.switch.server.served_switch import ServedSwitch
 from inakit.topo.errors import RunError

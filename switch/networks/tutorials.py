@@ -13,12 +13,22 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, StrictStr
 
-from inakit.switch.control.entry_files.part import Number, Part, told, unread
-from inakit.switch.control.entry_files.runtime_json import program_named_by
-from inakit.switch.networks.found_files import find_file, find_program
-from inakit.switch.networks.network_plan import LinkEnd, NetworkPlan, PlannedHost, PlannedLink, PlannedSwitch
-from inakit.switch.networks.parts import Address, Mac, amount, delay, with_prefix
-from inakit.switch.networks.port_numbers import PortNumbers
+from inakit.switch.control.entry_files import Number, Part, program_named_by, told, unread
+from inakit.switch.networks.network_plan import (
+    Address,
+    LinkEnd,
+    Mac,
+    NetworkPlan,
+    PlannedHost,
+    PlannedLink,
+    PlannedSwitch,
+    PortNumbers,
+    amount,
+    delay,
+    find_file,
+    find_program,
+    with_prefix,
+)
 from inakit.topo.files.reader import ParsedFile, validate
 
 PORT = re.compile(r"(?P<switch>.+)-p(?P<port>\d+)")

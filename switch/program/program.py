@@ -15,26 +15,28 @@ target can refuse them by name, with the line of P4 that `source` gives.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from inakit.switch.program.expressions import Calculation
-from inakit.switch.program.expressions import Field
-from inakit.switch.program.expressions import Source
-from inakit.switch.program.expressions import Expression
-from inakit.switch.program.expressions import LastField
-from inakit.switch.program.expressions import Lookahead
-from inakit.switch.program.expressions import Unknown
-from inakit.switch.entries import KeyPart
-from inakit.switch.program.expressions import Validity
-from inakit.topo.errors import unknown_name
 from functools import cached_property
-from inakit.switch.program.expressions import Checksum
-from inakit.switch.program.expressions import FieldList
-from inakit.switch.program.expressions import Header
-from inakit.switch.program.expressions import Stack
-from inakit.switch.program.expressions import Union
-from inakit.switch.program.expressions import UnionStack
-from inakit.switch.program.expressions import INTRINSIC
-from inakit.switch.program.expressions import STANDARD_METADATA
-from inakit.topo.errors import InputError
+
+from inakit.switch.entries import KeyPart
+from inakit.switch.program.expressions import (
+    INTRINSIC,
+    STANDARD_METADATA,
+    Calculation,
+    Checksum,
+    Expression,
+    Field,
+    FieldList,
+    Header,
+    LastField,
+    Lookahead,
+    Source,
+    Stack,
+    Union,
+    UnionStack,
+    Unknown,
+    Validity,
+)
+from inakit.topo.errors import InputError, unknown_name
 
 
 @dataclass(frozen=True)

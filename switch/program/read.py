@@ -11,15 +11,12 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from pathlib import Path
-from inakit.topo.errors import InputError
 from functools import lru_cache
-from inakit.switch.program.bmv2_json.document import read_document
-from inakit.switch.program.bmv2_json.source_info import Json
-from inakit.switch.program.malformed import MALFORMED
-from inakit.switch.program.malformed import check_types
-from inakit.switch.program.program import Program
+from pathlib import Path
 
+from inakit.switch.program.bmv2_json import MALFORMED, Json, check_types, read_document
+from inakit.switch.program.program import Program
+from inakit.topo.errors import InputError
 
 COMPILER = "p4c-bm2-ss"
 WHERE_FROM = (

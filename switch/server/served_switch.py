@@ -9,22 +9,17 @@ from dataclasses import dataclass
 from threading import Event, RLock, Thread
 
 from inakit.switch.control.control_plane import ControlPlane
-from inakit.switch.control.refusals import RefusalKind, Refused
-from inakit.switch.control.notifications import Expired
-from inakit.switch.control.notifications import DigestBatch
-from inakit.switch.control.transfer import brought, transfer
+from inakit.switch.control.notifications import DigestBatch, Expired
+from inakit.switch.control.recorded_entries import brought, transfer
+from inakit.switch.control.requests import RefusalKind, Refused
 from inakit.switch.interpret.interpreted_switch import InterpretedSwitch, clock_from_now
-from inakit.switch.interpret.state.target import Target
+from inakit.switch.interpret.switch_state import Target
 from inakit.switch.program.program import Program
 from inakit.switch.program.read import parse_program
-from inakit.switch.server.engines.choice import choose
-from inakit.switch.server.engines.engine import Engine
-from inakit.switch.server.engines.interpreted_engine import InterpretedEngine
-from inakit.switch.server.journal import Journal
-from inakit.switch.server.options import Options
-from inakit.switch.server.ports.pcap_files import PcapFiles
-from inakit.switch.server.served_ports import ServedPorts
-from inakit.switch.server.served_queues import ServedQueues
+from inakit.switch.server.engines import Engine, InterpretedEngine, choose
+from inakit.switch.server.options import Journal, Options
+from inakit.switch.server.ports import PcapFiles
+from inakit.switch.server.served_ports import ServedPorts, ServedQueues
 from inakit.topo.errors import InakitError, UnsupportedError
 
 DIGESTS_EVERY_S = 0.01
@@ -165,7 +160,7 @@ class ServedSwitch:
         choice = choose(program, self.options)
         why = choice.why
         if choice.compiled is not None:
-            from inakit.switch.server.engines.kernel_engine import KernelEngine  # noqa: PLC0415, needs libbpf
+            from inakit.switch.server.kernel_engine import KernelEngine  # noqa: PLC0415, needs libbpf
 
             try:
                 engine = KernelEngine(choice.compiled, self.turn, self.options.cpu_port, self.ports.to_cpu, self.pcaps)
@@ -206,10 +201,6 @@ class ServedSwitch:
     def on_digests(self, subscriber: Callable[[DigestBatch], None]) -> None:
         """Call `subscriber` with each batch of digests."""
         self.digest_subscribers.append(subscriber)
-
-    def on_expired(self, subscriber: Callable[[list[Expired]], None]) -> None:
-        """Call `subscriber` with the entries whose timeouts have run out."""
-        self.expiry_subscribers.append(subscriber)
 
     def on_swap(self, subscriber: Callable[[], None]) -> None:
         """Call `subscriber` when another program runs."""

@@ -7,18 +7,15 @@ from os import PathLike
 from pathlib import Path
 from typing import SupportsBytes
 
-from inakit.switch.control.simple_switch_cli import CommandedSwitch
-from inakit.switch.control.entry_files.read_entries import fill_switch
-from inakit.switch.control.install import add_group, install, set_rates
-from inakit.switch.control.simple_switch_cli import whole_name
-from inakit.switch.control.simple_switch_cli import run_command
+from inakit.switch.control.entry_files import fill_switch
+from inakit.switch.control.recorded_entries import add_group, install, set_rates
+from inakit.switch.control.simple_switch_cli import CommandedSwitch, run_command, whole_name
 from inakit.switch.entries import MeterRates, MirrorSession, MulticastGroup, SwitchEntries
 from inakit.switch.program.program import NEVER_APPLIED, Program
-from inakit.switch.standalone.devices import Device
-from inakit.switch.stf.differences import mismatch, spaced
-from inakit.switch.stf.names import StfNames
-from inakit.switch.stf.script import parse_expect
-from inakit.switch.testing.tested_table import TestedTable
+from inakit.switch.testing.devices import Device
+from inakit.switch.testing.stf_play import mismatch, spaced
+from inakit.switch.testing.stf_script import StfNames, parse_expect
+from inakit.switch.testing.target_comparison import TestedTable
 from inakit.topo.errors import InputError, unknown_name
 
 

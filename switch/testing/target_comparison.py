@@ -2,6 +2,8 @@
 
 A difference counts only if it comes again when both start anew and packets arrive one at a time: on a busy machine
 BMv2 loses packets, and a program that reads clocks or random numbers never does the same twice.
+
+One table of a switch under test: its entries, found by their keys, and its default action.
 """
 
 from __future__ import annotations
@@ -15,13 +17,15 @@ from pathlib import Path
 from random import Random
 from types import MappingProxyType
 
-from inakit.switch.control.entry_files.read_entries import read_entries
+from inakit.switch.control.control_plane import ControlPlane
+from inakit.switch.control.entry_files import read_entries
 from inakit.switch.control.simple_switch_cli import whole_name
+from inakit.switch.entries import TableEntry
 from inakit.switch.program.program import Program
 from inakit.switch.program.read import read_program
-from inakit.switch.standalone.devices import open_device
-from inakit.switch.testing.random_entries import PORTS
-from inakit.switch.testing.random_packets import Draw
+from inakit.switch.testing.devices import open_device
+from inakit.switch.testing.random_packets import PORTS, Draw
+from inakit.switch.testing.stf_script import Add, SetDefault, StfNames
 from inakit.switch.testing.trials import Batch, Contest, Trial, Unlike, comes_again
 from inakit.topo.errors import unknown_name
 
@@ -147,3 +151,61 @@ def verdict(trials: list[Trial]) -> tuple[Outcome, str | None]:
     if changed:
         return Outcome.UNSTEADY, changed[0]
     return Outcome.LOST, found[0][1]
+
+
+Key = Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class TestedTable:
+    """The table `name`. Keys are {field: value}, values those of STF; the highest `priority` wins, as in STF."""
+
+    __test__ = False
+    control: ControlPlane
+    names: StfNames
+    name: str
+
+    def add(self, key: Key, action: str, priority: int | None = None, **params: object) -> None:
+        """Add an entry."""
+        self.control.add_entry(self._entry(key, priority, action, params))
+
+    def change(self, key: Key, action: str, priority: int | None = None, **params: object) -> None:
+        """Give the entry with this key another action, or other parameters."""
+        entry = self._entry(key, priority, action, params)
+        self.control.modify_entry(self.name, self._handle(key, priority), entry.action, entry.params)
+
+    def delete(self, key: Key, priority: int | None = None) -> None:
+        """Remove the entry with this key."""
+        self.control.delete_entry(self.name, self._handle(key, priority))
+
+    def clear(self) -> None:
+        """Remove all entries."""
+        self.control.clear_table(self.name)
+
+    def entries(self) -> list[TableEntry]:
+        """The entries by their handles. Of their priorities the lowest wins, as in BMv2."""
+        return [held.entry for held in self.control.entries(self.name) if isinstance(held.entry, TableEntry)]
+
+    def counter(self, key: Key, priority: int | None = None) -> tuple[int, int]:
+        """Packets and bytes that the entry with this key has counted: its table has a direct counter."""
+        return self.control.entry_counter(self.name, self._handle(key, priority))
+
+    def set_default(self, action: str, **params: object) -> None:
+        """Choose the action that the table runs on a miss."""
+        self.control.set_default(self.names.default(SetDefault(self.name, action, as_text(params))))
+
+    def reset_default(self) -> None:
+        """Let the table run on a miss what its program says."""
+        self.control.reset_default(self.name)
+
+    def _entry(self, key: Key, priority: int | None, action: str, params: Key) -> TableEntry:
+        return self.names.entry(Add(self.name, priority, as_text(key), action, as_text(params)))
+
+    def _handle(self, key: Key, priority: int | None) -> int:
+        found = self.names.matched(Add(self.name, priority, as_text(key), "", ()))
+        return self.control.find(self.name, *found)
+
+
+def as_text(values: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
+    """Names and values as an STF statement has them."""
+    return tuple((name, str(value)) for name, value in values.items())

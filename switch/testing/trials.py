@@ -9,9 +9,9 @@ from enum import StrEnum
 
 from inakit.switch.entries import SwitchEntries
 from inakit.switch.program.program import Program
-from inakit.switch.standalone.devices import Device
-from inakit.switch.stf.differences import spaced
-from inakit.switch.testing.random_entries import PORTS
+from inakit.switch.testing.devices import Device
+from inakit.switch.testing.random_packets import PORTS
+from inakit.switch.testing.stf_play import spaced
 
 Batch = tuple[int, list[bytes]]
 """A port, and packets that arrive there."""

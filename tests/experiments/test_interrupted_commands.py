@@ -21,11 +21,11 @@ from inakit.experiments.calibrate.limit import Calibration, verify
 from inakit.experiments.calibrate.trials import Trial
 from inakit.experiments.cli.app import app
 from inakit.experiments.cli.commands.measurements import Command, run_curve
+from inakit.experiments.labs.course import leaderboard as board
+from inakit.experiments.labs.grading.classes import ClassRequest, grade_class
 from inakit.experiments.labs.grading.grade import Request
-from inakit.experiments.labs.grading.item import Grade, Graded
-from inakit.experiments.labs.plan import leaderboard as board
+from inakit.experiments.labs.grading.items import Grade, Graded
 from inakit.experiments.labs.registry import COURSE, LABS
-from inakit.experiments.labs.report.classes import ClassRequest, grade_class
 from inakit.experiments.papers.common.figure import Figure
 from inakit.experiments.papers.common.figure import Request as FigureRequest
 from inakit.experiments.papers.figures import FIGURES, run_simulated
@@ -219,8 +219,8 @@ def class_of(folder: Path, monkeypatch: pytest.MonkeyPatch, raised: BaseExceptio
     """The grading of four students, of whom the third's ends so; and its table."""
     for student in ("ann", "bob", "cid", "dan"):
         (folder / "handed" / student).mkdir(parents=True)
-    monkeypatch.setattr("inakit.experiments.labs.report.classes.ProcessPoolExecutor", Pool)
-    monkeypatch.setattr("inakit.experiments.labs.report.classes.grade", Ended(graded, raised))
+    monkeypatch.setattr("inakit.experiments.labs.grading.classes.ProcessPoolExecutor", Pool)
+    monkeypatch.setattr("inakit.experiments.labs.grading.classes.grade", Ended(graded, raised))
     table = folder / "grades.csv"
     lab = LABS["2-sum"]
     return grade_class(ClassRequest(lab, COURSE / lab.name, folder / "handed", "0", False, table, None, 1)), table
@@ -253,7 +253,7 @@ def test_the_planners_that_were_measured_are_ranked(
 ) -> None:
     for student in ("ann", "bob", "cid"):
         (tmp_path / student).mkdir()
-    monkeypatch.setattr("inakit.experiments.labs.plan.networks.for_the_board", lambda _: [])
+    monkeypatch.setattr("inakit.experiments.labs.course.plan_rules.for_the_board", lambda _: [])
     monkeypatch.setattr(board, "entry_of", Ended(lambda student, *_: board.Entry(student, (0.5,)), ending()))
     shown: list[board.Entry] = []
     with pytest.raises(ending):
@@ -263,7 +263,7 @@ def test_the_planners_that_were_measured_are_ranked(
 
 def test_a_mutant_that_breaks_the_grader_is_bad_and_the_others_are_graded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "inakit.experiments.labs.teacher.trial.grade", Ended(graded, ValueError("a fault of ours"), at=(1,))
+        "inakit.experiments.labs.grading.teacher.grade", Ended(graded, ValueError("a fault of ours"), at=(1,))
     )
     answer = CliRunner().invoke(app, ["labs", "mutants", "1-forward"])
     first, second, *_ = answer.output.splitlines()

@@ -20,9 +20,8 @@ import numpy as np
 
 from inakit.switch.control.simple_switch_cli import read_commands
 from inakit.switch.entries import SwitchEntries
-from inakit.switch.fast.compile.generate import GeneratedC, generate
-from inakit.switch.fast.load.build import LIBRARY
-from inakit.switch.fast.load.state.shared_state import SwitchState
+from inakit.switch.fast.compile.generate import LIBRARY, GeneratedC, generate
+from inakit.switch.fast.load.shared_state import SwitchState
 from inakit.switch.program.program import Program
 from inakit.switch.program.read import read_program
 from inakit.switch.testing.random_packets import Draw

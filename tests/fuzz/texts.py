@@ -24,8 +24,7 @@ with atheris.instrument_imports(include=["switch"]):
     from inakit.switch.fast.compile.generate import generate
     from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
     from inakit.switch.program.read import parse_program, read_program
-    from inakit.switch.stf.names import StfNames
-    from inakit.switch.stf.script import Add, SetDefault, parse_script
+    from inakit.switch.testing.stf_script import Add, SetDefault, StfNames, parse_script
     from inakit.topo.errors import InakitError
 
 PROGRAMS = Path(__file__).parents[1] / "stf" / "programs"

@@ -12,9 +12,8 @@ from typer.testing import CliRunner
 
 from inakit.experiments.cli.app import app
 from inakit.switch.program.read import read_program
-from inakit.switch.stf.names import StfNames
-from inakit.switch.stf.play import StfVerdict, play
-from inakit.switch.stf.script import Add, parse_script, read_script
+from inakit.switch.testing.stf_play import StfVerdict, play
+from inakit.switch.testing.stf_script import Add, StfNames, parse_script, read_script
 from inakit.topo.errors import InputError
 
 TESTS = sorted(path.stem for path in PROGRAMS.glob("*.stf"))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inakit.switch.stf.script import (
+from inakit.switch.testing.stf_script import (
     Add,
     Expect,
     SendPacket,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from inakit.switch.fast.compile.actions.actions import PRIMITIVES as COMPILED_PRIMITIVES
-from inakit.switch.fast.compile.expressions.operators import OPERATORS as COMPILED_OPERATORS
-from inakit.switch.fast.compile.parser.parser import PARSER_OPERATIONS as COMPILED_PARSER_OPERATIONS
+from inakit.switch.fast.compile.actions import PRIMITIVES as COMPILED_PRIMITIVES
+from inakit.switch.fast.compile.expressions import OPERATORS as COMPILED_OPERATORS
+from inakit.switch.fast.compile.parser import PARSER_OPERATIONS as COMPILED_PARSER_OPERATIONS
 from inakit.switch.features import markdown
-from inakit.switch.interpret.actions.actions import HANDLERS, JUMPING
-from inakit.switch.interpret.expressions.operators import OPERATORS
-from inakit.switch.interpret.parser.parser_operations import PARSER_OPERATIONS
+from inakit.switch.interpret.actions import HANDLERS, JUMPING
+from inakit.switch.interpret.expressions import OPERATORS
+from inakit.switch.interpret.parser import PARSER_OPERATIONS
 
 README = Path(__file__).resolve().parents[2] / "switch" / "README.md"
 

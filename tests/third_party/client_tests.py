@@ -28,7 +28,7 @@ from rich.progress import track
 from rich.table import Table
 from sandbox import Console, NoAnswerError, make_tools
 
-from inakit.switch.server.shim import make_shim
+from inakit.switch.server.serve import make_shim
 
 PLUGINS = Path(__file__).with_name("plugins")
 END, RESULTS = "-- the tests have ended --", "results.xml"

@@ -13,7 +13,7 @@ from pathlib import Path
 from exercise_list import Exercise
 from sandbox import Console, NoAnswerError, make_tools
 
-from inakit.switch.server.shim import make_shim
+from inakit.switch.server.serve import make_shim
 
 BMV2, SHIM = "bmv2", "shim"
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")

@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from inakit.switch.control.entry_files.read_entries import read_entries
+from inakit.switch.control.entry_files import read_entries
 from inakit.switch.program.program import Program
 from inakit.switch.program.read import read_program
 from inakit.switch.testing.random_packets import Draw

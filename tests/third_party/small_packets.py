@@ -17,8 +17,8 @@ import sys
 import time
 from pathlib import Path
 
-from inakit.switch.fast.load.build import EBPF
-from inakit.switch.fast.load.kernel.libbpf import BpfObject, library, must
+from inakit.switch.fast.compile.generate import EBPF
+from inakit.switch.fast.load.libbpf import BpfObject, library, must
 from inakit.topo.c_library import build
 
 LIVE_FRAMES = 2  # BPF_F_TEST_XDP_LIVE_FRAMES

@@ -20,8 +20,8 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from inakit.switch.stf.play import Result, StfVerdict, play
-from inakit.switch.stf.script import read_script
+from inakit.switch.testing.stf_play import Result, StfVerdict, play
+from inakit.switch.testing.stf_script import read_script
 from inakit.topo.errors import InakitError
 
 

@@ -1,9 +1,7 @@
-"""An all-optical interconnect (AOI) as data: a circuit switch, optical ports at its fibres, circuits between them.
+"""An all-optical interconnect (AOI) as data: a circuit switch, optical ports, circuits; and fabrics' optical links.
 
 A circuit joins two optical ports, both ways, at the rate of a port; a port has one circuit at most. A port whose
 circuit changes carries nothing for the time of a reconfiguration.
-
-The optical links of a fabric: fixed circuits of a patch panel, or ports of an interconnect whose circuits change.
 """
 
 from __future__ import annotations
@@ -141,6 +139,10 @@ def listed(ports: Iterable[int]) -> str:
     numbers = sorted(ports)
     contiguous = len(numbers) > 1 and all(b == a + 1 for a, b in pairwise(numbers))
     return f"{numbers[0]}-{numbers[-1]}" if contiguous else ", ".join(map(str, numbers))
+
+
+# -- The optical links of a fabric: fixed circuits of a patch panel, or ports of an interconnect whose circuits
+# change.
 
 
 def patch_panel(fabric: Fabric, reconfiguration_s: float = 0.0) -> Interconnect:

@@ -1,13 +1,6 @@
-"""What a switch's chip allows an aggregator to do, as immutable data.
-
-A chip changes nothing by itself. Planners plan within its limits, `inakit.planner.core.check` holds plans to them, and
-worlds give each pipeline its recirculation bandwidth. Profiles are read by `inakit.topo.files.fabric_records`.
-
-A fabric as immutable data: hosts, switches with pipelines, links.
+"""A fabric as immutable data: hosts with addresses, switches with pipelines and chips, links.
 
 Nothing here knows of planning, packets or Mininet. Rates are bit/s, times seconds.
-
-Which MAC and IPv4 address each host has: a pure function of the fabric, the same on every machine.
 """
 
 from __future__ import annotations
@@ -21,6 +14,11 @@ from functools import cached_property
 from itertools import pairwise
 
 from inakit.topo.errors import FabricError
+
+# -- What a switch's chip allows an aggregator to do, as immutable data.
+#
+# A chip changes nothing by itself. Planners plan within its limits, `inakit.planner.core.check` holds plans to them,
+# and worlds give each pipeline its recirculation bandwidth. Profiles are read by `inakit.topo.files.fabric_records`.
 
 VALUES_PER_PACKET = 64
 """The values of an INA packet, as `p4/ina.p4` has them."""
@@ -100,6 +98,8 @@ class Chip:
             taken += share
         return tuple(map(tuple, pipelines))
 
+
+# -- Hosts, switches, links.
 
 MAX_PIPELINES = 8
 QUEUE_PACKETS = 400
@@ -389,6 +389,8 @@ def check_chip(switch: Switch, chip: Chip, rates_bps: Mapping[int, float]) -> No
                 "spread them over more pipelines, or join fewer links to the switch"
             )
 
+
+# -- Which MAC and IPv4 address each host has: a pure function of the fabric, the same on every machine.
 
 NETWORK = 10 << 24
 PREFIX_LENGTH = 8

@@ -1,14 +1,4 @@
-"""Clos fabrics by rule: leaf-spine and fat-tree.
-
-Hosts are `h1`, `h2`, ... in the order of their switches. Ports count from 1 in the order of the cables, so
-that a switch's hosts come before its uplinks.
-
-Pods of GPU servers on rails, as in DGX SuperPODs: NIC i of every server of a pod is joined to rail switch i.
-
-The fabrics of the papers' testbeds and figures, and `FABRICS`, the registry of all fabrics by name.
-
-The generators of other modules can be imported from here too: `leaf_spine`, `fat_tree`, and the `with_...` variations.
-"""
+"""Fabrics by rule: Clos networks, pods on rails, the papers' testbeds; and `FABRICS`, the registry of all by name."""
 
 from __future__ import annotations
 
@@ -30,6 +20,11 @@ from inakit.topo.fabric.variations import (
     with_pipelines,
     with_scale,
 )
+
+# -- Clos fabrics by rule: leaf-spine and fat-tree.
+#
+# Hosts are `h1`, `h2`, ... in the order of their switches. Ports count from 1 in the order of the cables, so that a
+# switch's hosts come before its uplinks.
 
 DEFAULT_CAPACITY_BPS = 20e6
 
@@ -165,6 +160,8 @@ def require_positive(**sizes: int) -> None:
             raise FabricError(f"{what} = {size}: at least 1 is expected")
 
 
+# -- Pods of GPU servers on rails, as in DGX SuperPODs: NIC i of every server of a pod is joined to rail switch i.
+
 NVLINK_SHARE = 9
 """A GPU's NVLink over its NIC: 3.6 Tbit/s a direction over 400 Gbit/s, as in a DGX H100."""
 
@@ -198,6 +195,8 @@ def rail_pods(
     name = f"rails-{pods}x{servers}x{gpus}"
     return wire(name, hosts, tiers | dict.fromkeys(tops, 3), inside + nics + above)
 
+
+# -- The fabrics of the papers' testbeds and figures.
 
 __all__ = [
     "FABRICS",

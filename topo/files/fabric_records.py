@@ -1,39 +1,4 @@
-"""Chips in files: the profiles of the kit in `chips/`, by name, and a user's own in a file.
-
-    name: mine
-    values_per_pass: 32
-    slots_per_pipeline: 16384
-    children_per_slot: 32
-    recirculation: 100G
-    pipelines: 4
-    ports_per_pipeline: {100G: 16, 25G: 64}
-    table_entries: 16384
-    multicast_groups: 65535
-    register_kib: 15360
-
-`recirculation` may be left out where a packet needs one pass, `ports_per_pipeline` where ports do not matter, and
-`register_kib` where it is not known.
-
-What a fabric file may say, and the fabric that it says.
-
-    name: two-racks
-    hosts: [h1, h2, h3]
-    switches:
-      leaf1: {tier: 1, pipelines: 2}
-      leaf2: {tier: 1, pipelines: [[1, 2], [3]], ina: false}
-      spine1: {tier: 2, aggregator_slots: 512, aggregation_rate: 10M}
-    links:
-      - {a: h1, b: leaf1, capacity: 20M}
-      - {a: leaf1, b: spine1, capacity: 40M, capacity_back: 10M, delay: 50us, b_port: 1}
-
-Ports that a link does not give are numbered from 1 in the order of the links. `pipelines` is a number of
-contiguous port groups, or the groups. A switch's `chip` is a profile of the kit, a file, or one of the fabric's own:
-
-    chips:
-      mine: {values_per_pass: 32, slots_per_pipeline: 4096, children_per_slot: 32, recirculation: 200G, ...}
-
-A switch with a chip and without `pipelines` fills those of the chip, one after the other.
-"""
+"""What a fabric file may say, and the fabric that it says; profiles of chips in files of their own."""
 
 from __future__ import annotations
 
@@ -57,6 +22,22 @@ from inakit.topo.fabric.fabric import (
 )
 from inakit.topo.files.quantities import DURATION, RATE, Duration, Flag, Rate, Whole, rate, rate_text, whole
 from inakit.topo.files.reader import FileKind, ParsedFile, Record, read_file, validate
+
+# -- Chips in files: the profiles of the kit in `chips/`, by name, and a user's own in a file.
+#
+#     name: mine
+#     values_per_pass: 32
+#     slots_per_pipeline: 16384
+#     children_per_slot: 32
+#     recirculation: 100G
+#     pipelines: 4
+#     ports_per_pipeline: {100G: 16, 25G: 64}
+#     table_entries: 16384
+#     multicast_groups: 65535
+#     register_kib: 15360
+#
+# `recirculation` may be left out where a packet needs one pass, `ports_per_pipeline` where ports do not matter, and
+# `register_kib` where it is not known.
 
 PROFILES = {path.stem: path for path in sorted((Path(__file__).parent / "chips").glob("*.yml"))}
 """The profiles of the kit, by the chip's name."""
@@ -175,6 +156,27 @@ def chip_document(chip: Chip) -> dict[str, Any]:
     if chip.register_bytes is not None:
         document["register_kib"] = chip.register_bytes // KIB
     return document
+
+
+# -- What a fabric file may say, and the fabric that it says.
+#
+#     name: two-racks
+#     hosts: [h1, h2, h3]
+#     switches:
+#       leaf1: {tier: 1, pipelines: 2}
+#       leaf2: {tier: 1, pipelines: [[1, 2], [3]], ina: false}
+#       spine1: {tier: 2, aggregator_slots: 512, aggregation_rate: 10M}
+#     links:
+#       - {a: h1, b: leaf1, capacity: 20M}
+#       - {a: leaf1, b: spine1, capacity: 40M, capacity_back: 10M, delay: 50us, b_port: 1}
+#
+# Ports that a link does not give are numbered from 1 in the order of the links. `pipelines` is a number of contiguous
+# port groups, or the groups. A switch's `chip` is a profile of the kit, a file, or one of the fabric's own:
+#
+#     chips:
+#       mine: {values_per_pass: 32, slots_per_pipeline: 4096, children_per_slot: 32, recirculation: 200G, ...}
+#
+# A switch with a chip and without `pipelines` fills those of the chip, one after the other.
 
 
 def pipelines_number(value: object) -> object:

@@ -1,14 +1,4 @@
-"""Names of a fabric for the nodes of a graph, whose ids may be any text. No two nodes get the same.
-
-The graph of GraphML text, read so that nothing of it is dropped or made up without a word.
-
-Hosts with several links: what a fabric file says of them, as a fabric whose hosts have one link each.
-
-A host sends and receives at one port. One with more links gets a network card: a switch that does not sum, below all
-others, by which the host reaches each of its links and nobody else passes, because packets do not climb again after
-they have descended. The host's link to its card carries what all of its links carry together.
-
-GraphML in the words of a fabric file: which nodes are hosts, what links carry, and what had to be assumed.
+"""GraphML in the words of a fabric file: which nodes are hosts, what links carry, and what had to be assumed.
 
 Nodes and edges may carry the keys of the YAML format as attributes. Of the names that others use, these are known: a
 node's `type` (host or server) and its `label`, an edge's `LinkSpeedRaw` in bit/s, and its `LinkSpeed` with
@@ -38,6 +28,8 @@ from inakit.topo.files.quantities import RATE_UNITS, rate, rate_text, whole
 if TYPE_CHECKING:
     import networkx as nx
 
+
+# -- Names of a fabric for the nodes of a graph, whose ids may be any text. No two nodes get the same.
 
 EXAMPLES = 3
 """So many of the new names are told; the fabric's picture and its YAML file have all."""
@@ -90,6 +82,9 @@ def plain(text: str) -> str:
         return ""
     name = re.sub(r"[^A-Za-z0-9_-]", "_", letters)
     return (name if name[0].isalpha() else f"n{name}")[:LONGEST_NAME]
+
+
+# -- The graph of GraphML text, read so that nothing of it is dropped or made up without a word.
 
 
 def parsed(text: str) -> nx.Graph[str]:
@@ -150,6 +145,12 @@ def described(element: ElementTree.Element) -> str:
         return f"node '{element.get('id', '')}'"
     return f"edge '{element.get('source', '')}'-'{element.get('target', '')}'"
 
+
+# -- Hosts with several links: what a fabric file says of them, as a fabric whose hosts have one link each.
+#
+# A host sends and receives at one port. One with more links gets a network card: a switch that does not sum, below
+# all others, by which the host reaches each of its links and nobody else passes, because packets do not climb again
+# after they have descended. The host's link to its card carries what all of its links carry together.
 
 CARD = "{host}-nic"
 
@@ -216,6 +217,8 @@ def told(cards: dict[str, str]) -> str:
         "other switches are one tier higher"
     )
 
+
+# -- The graph as a fabric file.
 
 HOST_TYPES = frozenset(("host", "server", "worker", "ps", "endhost", "end-host", "end_host"))
 """What a node's `type` says of one that is no switch, in small letters."""

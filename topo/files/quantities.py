@@ -106,14 +106,6 @@ def size(value: object) -> int:
         raise ValueError(f"expected {SIZE}") from None
 
 
-def parse_size(text: str) -> int:
-    """'548k' of a command line as 548000 bytes. Raises `InputError`."""
-    try:
-        return size(text)
-    except ValueError:
-        raise InputError(f"'{text}': expected {SIZE}") from None
-
-
 def whole(value: object) -> int:
     """3, 3.0 and '3' alike, as files of other programs have them. Raises `ValueError`, for true and false too."""
     if isinstance(value, str) and re.fullmatch(r"-?[0-9]+(\.0+)?", value.strip()):

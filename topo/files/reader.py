@@ -5,17 +5,10 @@ Whoever reads a file gets a whole value, or one error with the file, the place i
     fabric.yml line 6: links[0].capacity: '20X': expected a rate in bit/s greater than 0, such as 20M or 100G
 
 A file is read in two steps. `read_file` gives its plain lists and dictionaries as a `ParsedFile`, which makes all error
-messages. Then either `inakit.topo.files.reader` turns the whole document into a value of a declared type (fabrics,
+messages. Then either `validate` turns the whole document into a value of a declared type (fabrics,
 jobs, plans), or a `Section` takes it key by key, for a file whose names must be looked up elsewhere (faults name links
 of a fabric). What only programs write is not read here: BMv2 JSON by `inakit.switch.program.read`, and states of
 running networks.
-
-A document as a value of a declared type, strictly: no key is unknown, and nothing is converted silently.
-
-Two kinds of types are read. A `Record` belongs to a file that people write: its fields say, in their descriptions, what
-is expected of each key, and error messages repeat that. The kit's own dataclasses (jobs, plans, table entries,
-schedules) are mostly read from files that the kit wrote: their fields have no descriptions, and messages say which type
-is expected.
 """
 
 from __future__ import annotations
@@ -251,6 +244,13 @@ def of_type(kind: type[Value]) -> Convert[Value]:
 
     return convert
 
+
+# -- A document as a value of a declared type, strictly: no key is unknown, and nothing is converted silently.
+#
+# Two kinds of types are read. A `Record` belongs to a file that people write: its fields say, in their descriptions,
+# what is expected of each key, and error messages repeat that. The kit's own dataclasses (jobs, plans, table entries,
+# schedules) are mostly read from files that the kit wrote: their fields have no descriptions, and messages say which
+# type is expected.
 
 Model = TypeVar("Model")
 

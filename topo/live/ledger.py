@@ -1,4 +1,5 @@
-"""The ledger of a run: all that it creates on the machine is written down first, so that it can always be removed.
+"""The ledger of a run: all that it creates on the machine is written down first, so that it can always be removed; and
+what a running network says of itself to other processes.
 
 A run's folder `/run/inakit/<id>/` holds `owner` (the run's process) and `created`, one `kind value` a line:
 
@@ -9,19 +10,6 @@ A run's folder `/run/inakit/<id>/` holds `owner` (the run's process) and `create
     setting /sys/kernel/rcu_expedited 0  a file of the kernel, and what it said before
 
 A run that ends removes what its ledger says. After `kill -9` the next run does it, in `clean_dead_runs`.
-
-Grace periods of the kernel's RCU, for each of which a change of a network device waits.
-
-To attach a program to an interface, to detach it, or to close a packet socket takes one each, one after the other. An
-ordinary one ends after some 10 ms, so that a fat-tree with k = 4 took two seconds more to come up and two more to go.
-Expedited ones end after some 0.02 ms; for them the kernel interrupts every processor, so they are for building and
-removing networks only, not while packets are measured. The kernel has one switch for all of the machine (its
-documentation, RCU, "rcu_expedited").
-
-A running network as other processes find it: what it says of itself, as JSON in its ledger's folder.
-
-The file exists exactly while the network is up. The `handle` of a switch is passed on as it is: only the switch's own
-target understands it.
 """
 
 from __future__ import annotations
@@ -235,6 +223,14 @@ REMOVERS: dict[str, Callable[[list[str]], None]] = {
 """How each kind is removed, in this order: processes first, because they hold the rest open."""
 
 
+# -- Grace periods of the kernel's RCU, for each of which a change of a network device waits.
+#
+# To attach a program to an interface, to detach it, or to close a packet socket takes one each, one after the other.
+# An ordinary one ends after some 10 ms, so that a fat-tree with k = 4 took two seconds more to come up and two more
+# to go. Expedited ones end after some 0.02 ms; for them the kernel interrupts every processor, so they are for
+# building and removing networks only, not while packets are measured. The kernel has one switch for all of the
+# machine (its documentation, RCU, "rcu_expedited").
+
 EXPEDITED = Path("/sys/kernel/rcu_expedited")
 
 
@@ -262,6 +258,11 @@ class GracePeriods:
             self.setting.write_text("0")
             self.changed = False
 
+
+# -- A running network as other processes find it: what it says of itself, as JSON in its ledger's folder.
+#
+# The file exists exactly while the network is up. The `handle` of a switch is passed on as it is: only the switch's
+# own target understands it.
 
 FILE = "network.json"
 

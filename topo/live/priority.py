@@ -1,24 +1,4 @@
-"""The control groups that limit a process: where they are in the file system, and whether one has a quota.
-
-Priorities of threads: for the time of a run the emulation goes before other work that wants the same processor.
-
-The thread of the endpoints sleeps most of the time and must run soon after it wakes. The kernel's softirq threads
-move the switches' packets when that takes longer than an interrupt may. Behind other work of equal priority both would
-wait for milliseconds at a time, which no network does.
-
-In a real-time class a thread goes before all ordinary work, whatever session or control group that belongs to; a nice
-value counts only within its own group. Real-time threads cannot stop the machine: the kernel leaves ordinary work 5 %
-of each second (/proc/sys/kernel/sched_rt_runtime_us), and softirq threads go before the endpoints, as interrupts do
-anyway. Threads that a raised thread starts are ordinary again. Where the kernel refuses a real-time class, the lowest
-nice value is the next best.
-
-Which processors the parts of an emulation run on, so that packets go from one to the next side by side.
-
-The kernel hands a packet from a sender's system call to the switches on the same processor unless told otherwise, so
-that the sender would do the switches' work. So the endpoints have the first processor to themselves, and the
-switches share the others: `inakit.switch.fast.load.kernel.switch_cpu` gives each of them one.
-`inakit.topo.live.priority` says which thread goes first on a processor that other work wants, too.
-"""
+"""Who gets the processors in an emulation: priorities of threads, which processors its parts run on, control groups."""
 
 from __future__ import annotations
 
@@ -28,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+# -- The control groups that limit a process: where they are in the file system, and whether one has a quota.
 
 PROC, CGROUPS = Path("/proc"), Path("/sys/fs/cgroup")
 
@@ -94,6 +76,18 @@ def lines(path: Path) -> list[str]:
     except OSError:
         return []
 
+
+# -- Priorities of threads: for the time of a run the emulation goes before other work that wants the same processor.
+#
+# The thread of the endpoints sleeps most of the time and must run soon after it wakes. The kernel's softirq threads
+# move the switches' packets when that takes longer than an interrupt may. Behind other work of equal priority both
+# would wait for milliseconds at a time, which no network does.
+#
+# In a real-time class a thread goes before all ordinary work, whatever session or control group that belongs to; a
+# nice value counts only within its own group. Real-time threads cannot stop the machine: the kernel leaves ordinary
+# work 5 % of each second (/proc/sys/kernel/sched_rt_runtime_us), and softirq threads go before the endpoints, as
+# interrupts do anyway. Threads that a raised thread starts are ordinary again. Where the kernel refuses a real-time
+# class, the lowest nice value is the next best.
 
 BESIDE_PRIORITY, ENDPOINTS_PRIORITY, SOFTIRQ_PRIORITY = 1, 2, 3
 """The lowest priorities of the real-time class SCHED_RR. Other threads of this process come after the endpoints'
@@ -204,6 +198,13 @@ def is_softirq(folder: Path) -> bool:
         return name.startswith(SOFTIRQ) and not (folder / "cmdline").read_bytes()
     except OSError:
         return False
+
+
+# -- Which processors the parts of an emulation run on, so that packets go from one to the next side by side.
+#
+# The kernel hands a packet from a sender's system call to the switches on the same processor unless told otherwise,
+# so that the sender would do the switches' work. So the endpoints have the first processor to themselves, and the
+# switches share the others: `inakit.switch.fast.load.kernel.switch_cpu` gives each of them one.
 
 
 def switch_processors() -> list[int]:

@@ -1,13 +1,4 @@
-"""Network namespaces: the calling thread enters that of another process, and comes back.
-
-The kernel's side of a link: veth pairs, addresses and neighbours over netlink, with no process per step.
-
-The rates, queues and delays of links: HTB, and a queue behind it, set by tc over netlink.
-
-Mininet's host, link and interface, done over netlink instead of one shell command per step.
-
-They are used as Mininet's are, with the same parameters; parameters that are not handled here go to Mininet's TCIntf.
-"""
+"""Links of an emulated network over netlink: namespaces, veth pairs, rates, queues, and Mininet's classes of them."""
 
 from __future__ import annotations
 
@@ -35,6 +26,8 @@ from inakit.topo.fabric.fabric import Address
 if TYPE_CHECKING:
     from pyroute2 import IPRoute
 
+
+# -- Network namespaces: the calling thread enters that of another process, and comes back.
 
 CLONE_NEWNET = 0x40000000
 libc = ctypes.CDLL(None, use_errno=True)
@@ -91,6 +84,8 @@ def new_namespace() -> None:
         code = ctypes.get_errno()
         raise OSError(code, f"unshare: {os.strerror(code)}")
 
+
+# -- The kernel's side of a link: veth pairs, addresses and neighbours over netlink, with no process per step.
 
 SIOCETHTOOL = 0x8946
 OFFLOADS = {"rx": 0x15, "tx": 0x17, "tso": 0x1F, "gso": 0x24, "gro": 0x2C}
@@ -206,6 +201,8 @@ def interface_name(network: str, node: str, number: int, port: int) -> str:
     return name if len(name) <= NAME_LIMIT else f"{network}-{number:x}.{port}"
 
 
+# -- The rates, queues and delays of links: HTB, and a queue behind it, set by tc over netlink.
+
 SMALLEST_FRAME = 60
 LARGEST_FRAME = 1514
 BURST_S = 0.01
@@ -283,6 +280,11 @@ def remove_shaping(netlink: IPRoute, index: int) -> None:
         if error.code != errno.ENOENT:
             raise
 
+
+# -- Mininet's host, link and interface, done over netlink instead of one shell command per step.
+#
+# They are used as Mininet's are, with the same parameters; parameters that are not handled here go to Mininet's
+# TCIntf.
 
 DELAY_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 

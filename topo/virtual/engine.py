@@ -1,19 +1,4 @@
-"""The way of packets through a network in virtual time: one record for each link that a packet was given to.
-
-Packets are followed by what they hold: a number at a place in their bytes decides which ones, and some of their bytes
-are noted. What those mean is not known here.
-
-Which packets pass a pipeline of a switch several times, and the link by which they come in again.
-
-Packets are chosen by what they hold: a filter, and a number at a place in their bytes. What those mean is not known
-here.
-
-What every link of a network in virtual time did over time: how long it sent, and how many packets waited for it.
-
-The engine adds up these figures exactly, in intervals of virtual time (`series.h`). Their number is fixed beforehand:
-when a run is longer, two neighbouring intervals become one, again and again.
-
-The engine of virtual time: links that serialise packets, and nodes that take them, in C (`engine.c`).
+"""The engine of virtual time: links that serialise packets, and nodes that take them, in C (`engine.c`).
 
 Links and nodes are NumPy records that the C works on, so that rates can be changed and counters read at any time.
 Times are whole picoseconds. Nothing here knows what a packet holds.
@@ -34,6 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inakit.topo.c_library import LIBRARY, build
+
+# -- The way of packets through a network in virtual time: one record for each link that a packet was given to.
+#
+# Packets are followed by what they hold: a number at a place in their bytes decides which ones, and some of their
+# bytes are noted. What those mean is not known here.
 
 HOP = np.dtype(
     [
@@ -103,6 +93,11 @@ class Hops:
         return int(self.record["missed"][0])
 
 
+# -- Which packets pass a pipeline of a switch several times, and the link by which they come in again.
+#
+# Packets are chosen by what they hold: a filter, and a number at a place in their bytes. What those mean is not known
+# here.
+
 INSTRUCTION = np.dtype([("code", np.uint16), ("if_true", np.uint8), ("if_false", np.uint8), ("operand", np.uint32)])
 """A line of a filter, `struct instruction` of socket_filter.h."""
 
@@ -137,6 +132,11 @@ class Recirculation:
         record[0] = (*at, self.mask, len(self.numbers), self.number_at, link, self.times)
         return record
 
+
+# -- What every link of a network in virtual time did over time: how long it sent, and how many packets waited for it.
+#
+# The engine adds up these figures exactly, in intervals of virtual time (`series.h`). Their number is fixed
+# beforehand: when a run is longer, two neighbouring intervals become one, again and again.
 
 SAMPLE = np.dtype(
     [("sending", np.int64), ("waiting", np.int64), ("most", np.uint32), ("before", np.uint32)], align=True
@@ -181,6 +181,8 @@ class LinkSamples:
     mean_queue: NDArray[np.float64]
     most_queue: NDArray[np.uint32]
 
+
+# -- Links and nodes.
 
 PS_PER_S = 10**12
 PS_PER_NS = 1000

@@ -1,13 +1,4 @@
-"""A fabric as a network in virtual time: its links in the engine, and what runs its switches handed to it.
-
-Sources in virtual time: frames that are sent at a steady rate, each by the C (`source.h`), not by Python.
-
-Packets at ports of a network in virtual time, written to pcap files while time passes (`tap.h`).
-
-A packet that leaves a port has the time at which its last bit has left, and one that arrives the time at which its last
-bit has come, in whole nanoseconds since the network came up. What a port's queue drops is not in the file, nor what
-still waits in it in the end.
-"""
+"""A fabric as a network in virtual time: its links in the engine, and what runs its switches handed to it."""
 
 from __future__ import annotations
 
@@ -143,6 +134,8 @@ class VirtualNetwork:
             self.engine.links["up"][self.link_of[direction]] = up
 
 
+# -- Sources in virtual time: frames that are sent at a steady rate, each by the C (`source.h`), not by Python.
+
 WITHOUT_END = (1 << 64) - 1
 """A number of frames that no source ever has sent."""
 
@@ -193,6 +186,12 @@ def as_rows(frames: Sequence[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.uint
         row[: len(frame)] = np.frombuffer(frame, np.uint8)
     return rows, lengths
 
+
+# -- Packets at ports of a network in virtual time, written to pcap files while time passes (`tap.h`).
+#
+# A packet that leaves a port has the time at which its last bit has left, and one that arrives the time at which its
+# last bit has come, in whole nanoseconds since the network came up. What a port's queue drops is not in the file, nor
+# what still waits in it in the end.
 
 NANOSECONDS, VERSION, SNAPSHOT_BYTES, ETHERNET = 0xA1B23C4D, (2, 4), 1 << 18, 1
 """Of a pcap's header: the magic number of times in nanoseconds, and what tcpdump writes, too."""

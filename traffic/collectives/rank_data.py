@@ -1,15 +1,4 @@
-"""A plan's collectives as arrays: a stream for each connection, a tree for each rank that receives.
-
-The arrays are those of `inakit.traffic.endpoints.streams`, so that whatever works on streams works on connections too.
-
-What a collective computes, as arrays: which values each rank makes of its gradient and of what comes to it.
-
-A *value* is what a rank holds of a chunk after some of the steps, if it is sent or is the result. Its terms are packets
-that come, and either the rank's own gradient or the value before it. A value never changes once all of its terms are
-there, so that it can be sent again, however far the rank has come. Fragments of values have rows in flat arrays.
-
-What the ranks of collectives hold: the values that they send and end with, and what of them is still missing.
-"""
+"""The collectives of a plan as arrays: streams, what each rank computes of what comes to it, and what it holds."""
 
 from __future__ import annotations
 
@@ -39,6 +28,11 @@ from inakit.traffic.endpoints.streams import (
 from inakit.traffic.endpoints.worker_memory import WHOLE, padded
 from inakit.traffic.endpoints.wrong_sums import Held, wrong_sums
 from inakit.traffic.sockets.ports import BoolArray, FloatArray, HostPort, IntArray, before, ragged
+
+# -- A plan's collectives as arrays: a stream for each connection, a tree for each rank that receives.
+#
+# The arrays are those of `inakit.traffic.endpoints.streams`, so that whatever works on streams works on connections
+# too.
 
 LEAST_IN_FLIGHT = 4 * ACKNOWLEDGED_AT_ONCE
 """A connection may have at least so many fragments on the way: what is acknowledged at once is a small part of them."""
@@ -157,6 +151,13 @@ def stream_arrays(
         in_flight=np.array(at_once, np.int64),
     )
 
+
+# -- What a collective computes, as arrays: which values each rank makes of its gradient and of what comes to it.
+#
+# A *value* is what a rank holds of a chunk after some of the steps, if it is sent or is the result. Its terms are
+# packets that come, and either the rank's own gradient or the value before it. A value never changes once all of its
+# terms are there, so that it can be sent again, however far the rank has come. Fragments of values have rows in flat
+# arrays.
 
 NONE = -1
 
@@ -323,8 +324,11 @@ def values_of(collective: Collective, sent: Sent, sizes: IntArray) -> tuple[Valu
     return values, np.searchsorted(code, held * most + known), of_arrival
 
 
+# -- What the ranks of collectives hold: the values that they send and end with, and what of them is still missing.
+
+
 class CollectiveMemory:
-    """Arrays over value rows and over rows of streams (see `inakit.traffic.collectives.dataflow`).
+    """Arrays over value rows (see `Dataflow`) and over rows of streams.
 
     By value row: `values` (value rows, values of a fragment), `missing`, how many terms have not come. They have 32
     bits where no sum can need more, else 64. By row of a stream: `parts`, which parts of it the receiver has

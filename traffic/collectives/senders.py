@@ -1,13 +1,7 @@
-"""How much each rank may send now over all its connections, earlier steps first, and of one step the next ranks.
-
-The rates of connections are for their own steps. Where links do not carry all connections at the same time, the steps
-of a host follow one another: in a step in which it sends at half its highest rate, each fragment takes twice as much of
-its credit, and nothing is left for a later step, which may share links with this one.
-
-The sending ends of all connections: they send what their rank has, in the order of steps, until it is acknowledged.
+"""The sending ends of all connections: they send what their rank has, in the order of steps, until it is acknowledged.
 
 What is sent when, and when again, follows the rules of workers (`inakit.traffic.endpoints.worker`): windows, paces,
-timeouts A fragment waits besides until all its terms have come.
+timeouts. A fragment waits besides until all its terms have come.
 """
 
 from __future__ import annotations
@@ -35,6 +29,12 @@ from inakit.traffic.endpoints.worker_memory import WHOLE, StreamProgress
 from inakit.traffic.endpoints.wrong_sums import WorkerCounts
 from inakit.traffic.sockets.ports import BoolArray, FloatArray, IntArray, Outgoing, Packets, before, is_prefix, ragged
 from inakit.traffic.wire.packet_format import Flag, pick
+
+# -- How much each rank may send now over all its connections, earlier steps first, and of one step the next ranks.
+#
+# The rates of connections are for their own steps. Where links do not carry all connections at the same time, the
+# steps of a host follow one another: in a step in which it sends at half its highest rate, each fragment takes twice
+# as much of its credit, and nothing is left for a later step, which may share links with this one.
 
 
 class RankPace:
@@ -131,6 +131,8 @@ def hosts_that_overlap(layout: CollectiveLayout) -> BoolArray:
     }
     return np.array([host.name in ranks for host in layout.hosts], np.bool_)
 
+
+# -- The senders.
 
 OVERFLOW, RETRANSMITTED = int(Flag.OVERFLOW), int(Flag.RETRANSMITTED)
 BITS = np.arange(64, dtype=np.uint64)

@@ -1,25 +1,4 @@
-"""The options of workers: pace, timeouts, and when a fragment goes directly to the PS.
-
-Round-trip times of all streams, and the timeouts that follow from them (RFC 6298).
-
-Pacing: a token bucket per stream keeps it to its planned rate, and measures how far it falls behind.
-
-Sliding windows of senders: additive increase, multiplicative decrease, as the papers give it.
-
-P4INC-AOI (section VI-B) describes one window per worker. It grows by a fragment per result up to a threshold, and by a
-fragment per window beyond it; a notice with ECN halves the window and its threshold. ATP, from which this comes, also
-halves when three results of newer fragments tell of a loss. Where a plan has shared out the links already, a window
-that was halved grows back by a fragment per result all the way.
-
-Where the root is a switch, which answers only who asks, a timeout halves no window: one lost packet times out all
-workers of its tree, and most fragments of many workers lose one. A PS cannot tell who asks for a kept sum and answers
-all; full windows of timeouts would fill its link. PANAMA's windows follow marks of congestion, as DCTCP's do
-(Alizadeh et al., SIGCOMM 2010), and not timeouts.
-
-When every fragment was sent, how often and in what order: what timeouts and round trips are reckoned from.
-
-Which fragments workers send again, when, and which of them go directly to the PS.
-"""
+"""When workers send: options, round trips, pace, windows, and what they send again."""
 
 from __future__ import annotations
 
@@ -63,6 +42,9 @@ class WorkerOptions:
     direct_after_s: float | None = None
 
 
+# -- Round-trip times of all streams, and the timeouts that follow from them (RFC 6298).
+
+
 class RoundTrips:
     """Arrays over streams, (streams,), in seconds: `smoothed` round trips, NaN before the first, and `deviation`.
 
@@ -90,6 +72,8 @@ class RoundTrips:
         measured = np.clip(self.smoothed + 4 * self.deviation, least, longest)
         return np.where(np.isnan(self.smoothed), longest, measured)
 
+
+# -- Pacing: a token bucket per stream keeps it to its planned rate, and measures how far it falls behind.
 
 LEAST_DEPTH = 2.0
 """The fewest fragments that a bucket holds, however slow its stream is."""
@@ -166,6 +150,18 @@ class TokenBuckets:
         """Give every stream credit for all that its window can hold: it is not paced."""
         self.credit = self.streams.in_flight.astype(np.float64)
 
+
+# -- Sliding windows of senders: additive increase, multiplicative decrease, as the papers give it.
+#
+# P4INC-AOI (section VI-B) describes one window per worker. It grows by a fragment per result up to a threshold, and
+# by a fragment per window beyond it; a notice with ECN halves the window and its threshold. ATP, from which this
+# comes, also halves when three results of newer fragments tell of a loss. Where a plan has shared out the links
+# already, a window that was halved grows back by a fragment per result all the way.
+#
+# Where the root is a switch, which answers only who asks, a timeout halves no window: one lost packet times out all
+# workers of its tree, and most fragments of many workers lose one. A PS cannot tell who asks for a kept sum and
+# answers all; full windows of timeouts would fill its link. PANAMA's windows follow marks of congestion, as DCTCP's
+# do (Alizadeh et al., SIGCOMM 2010), and not timeouts.
 
 LEAST_WINDOW = 2
 MAX_BACKOFF = 6
@@ -288,6 +284,8 @@ class Windows:
         self.threshold[lasting] = self.size[lasting]
 
 
+# -- When every fragment was sent, how often and in what order: what timeouts and round trips are reckoned from.
+
 MOST_TRIES = 255
 """Tries are counted up to here."""
 
@@ -347,6 +345,8 @@ class Sendings:
         totals = np.bincount(stream, now - self.sent_at[rows], minlength=len(self.total))
         return streams, counts[streams], totals[streams] / counts[streams]
 
+
+# -- Which fragments workers send again, when, and which of them go directly to the PS.
 
 TURNS = 4
 """Workers ask for a lost fragment in turn, so that what the first one gets spares others the question: each waits for

@@ -1,6 +1,4 @@
-"""Which workers each packet that comes to a parameter server stands for.
-
-All parameter servers of a run: they sum what arrives, each worker once, and answer with results.
+"""All parameter servers of a run: they sum what arrives, each worker once, and answer with results.
 
 For each fragment a server keeps the 64-bit sum and the set of workers that it covers. A packet that covers all of
 these and more takes the sum's place. Any other packet that overlaps the sum is discarded: the workers that are still
@@ -23,6 +21,8 @@ from inakit.traffic.endpoints.streams import AnswerHeads, StreamLayout
 from inakit.traffic.endpoints.wrong_sums import Miscounts, is_miscounted
 from inakit.traffic.sockets.ports import BoolArray, IntArray, Outgoing, Packets, is_prefix
 from inakit.traffic.wire.packet_format import Flag, Frames, Kind, pick
+
+# -- Which workers each packet that comes to a parameter server stands for.
 
 PARTIAL = int(Flag.PARTIAL)
 
@@ -97,6 +97,8 @@ class Membership:
             sizes[partial] = members[partial].sum(axis=1)
         return sizes
 
+
+# -- The servers.
 
 DIRECT, ECN, OVERFLOW = int(Flag.DIRECT), int(Flag.ECN), int(Flag.OVERFLOW)
 RETRANSMITTED = int(Flag.RETRANSMITTED)

@@ -3,8 +3,6 @@
 A stream is what one worker sends along one tree. Its fragments, and those of a tree, have
 consecutive rows in flat arrays, so that whole batches of packets of many hosts are one NumPy
 operation: fragment i of stream f has the row `streams.first_row[f] + i % streams.room[f]`.
-
-The heads of all packets that endpoints send: a gradient's for each stream, and those of results and notices.
 """
 
 from __future__ import annotations
@@ -293,6 +291,8 @@ def in_flight(tree: AggregationTree, rate_fps: float, longest_s: float = IN_FLIG
     needed = max(MIN_IN_FLIGHT, math.ceil(rate_fps * longest_s))
     return needed if tree.window is None else min(needed, tree.window)
 
+
+# -- The heads of all packets that endpoints send: a gradient's for each stream, and those of results and notices.
 
 RESULTS_MAC, RESULTS_IPV4 = "01:00:5e:4e:41:01", "239.78.65.1"
 """What a result or a notice is addressed to when all workers of a tree are meant."""

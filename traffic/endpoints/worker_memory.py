@@ -2,8 +2,6 @@
 
 Large gradients are held and checked in pieces: when a worker has the sums of a piece, the next piece takes the place
 of an older one.
-
-How far each stream is in the fragments of its iteration.
 """
 
 from __future__ import annotations
@@ -197,6 +195,8 @@ def padded(values: NDArray[np.integer], count: int, width: int) -> NDArray[np.in
         return values.reshape(count, width)
     return np.pad(values, (0, count * width - len(values))).reshape(count, width)
 
+
+# -- How far each stream is in the fragments of its iteration.
 
 LOOK_AHEAD = 8
 """How many results `advance` looks at in its first NumPy step; each further one looks at four times as many."""

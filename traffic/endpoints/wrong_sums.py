@@ -2,8 +2,6 @@
 
 An iteration is exact if every worker holds the exact sum in every element, and if every sum that the endpoints used
 says in its field `workers` how many workers it covers, or that it was not counted.
-
-What workers count: frames sent and sent again, when, and what was wrong with what they received.
 """
 
 from __future__ import annotations
@@ -157,6 +155,9 @@ def described(part: TreePart, miscount: Miscount) -> str:
         f"tree {tree.number}, fragment {miscount.fragment}, from {sender} (label {miscount.label}), "
         f"says {miscount.said} and covers {miscount.covered}"
     )
+
+
+# -- What workers count: frames sent and sent again, when, and what was wrong with what they received.
 
 
 class WorkerCounts:

@@ -1,9 +1,7 @@
-"""The attacks of hostile hosts, by name: each makes one frame out of what the host knows.
+"""Hostile hosts: the attacks by name, each of which makes one frame out of what the host knows, and what they send.
 
 A hostile host knows everything about its victim: the plan, the headers, the gradients. It has only its own port: what
 it sends cannot come from where another host's packets come from.
-
-Hostile hosts: which attacks one can carry out against a job, and what it then sends during a run.
 """
 
 from __future__ import annotations
@@ -30,6 +28,8 @@ from inakit.traffic.wire.packet_format import (
     offset_of,
     pick,
 )
+
+# -- Hostile hosts: which attacks one can carry out against a job, and what it then sends during a run.
 
 DIFFERENT_FRAMES = 2000
 """Of how many different gradients of a worker a hostile host knows."""

@@ -1,7 +1,4 @@
-"""Frames that real hosts send over and over: tcpreplay in their namespaces, and sinks for what nobody listens to.
-
-Background traffic: plain UDP between hosts of the network, at a steady rate.
-"""
+"""Background traffic: plain UDP between hosts of the network, at a steady rate."""
 
 from __future__ import annotations
 
@@ -18,6 +15,8 @@ from inakit.traffic.measure.counters import interfaces
 from inakit.traffic.sockets.packet_sockets import open_sink
 from inakit.traffic.sockets.ports import HostPort, RepeatedFrames
 from inakit.traffic.sockets.tcpreplay import check_tcpreplay, end, repeat_without_end
+
+# -- Frames that real hosts send over and over: tcpreplay in their namespaces, and sinks for what nobody listens to.
 
 DISCARD_PORT = 9
 """UDP's port for what is to be thrown away."""
@@ -71,6 +70,8 @@ def drain(host: HostPort) -> None:
         before = received
         time.sleep(QUIET_S)
 
+
+# -- The traffic.
 
 HEADERS_BYTES = 14 + 20 + 8
 """Ethernet, IPv4 and UDP."""

@@ -1,26 +1,7 @@
-"""The processors' input queues: how long they are, what they dropped, and how not to overfill them.
-
-Every packet that crosses a veth waits in the input queue of one processor, and is dropped when a thousand
-(net.core.netdev_max_backlog) wait already. A real link does not lose packets in this way, so senders wait for room.
-
-Batches of packets by `sendmmsg`, by which the kernel reads the frames of many packets from NumPy arrays.
-
-Every batch of the kit leaves by `send_batch` or `send_all`. The kernel takes fewer packets than it is given whenever
-a queue on their way is full: that is back pressure, and the rest goes later.
-
-Receive rings of many packet sockets, side by side in memory, so that one NumPy step empties them all.
-
-The kernel writes packets that arrive into a socket's ring (packet(7), PACKET_RX_RING with TPACKET_V2) and marks their
-slots; reading takes no system call. The rings are mapped one behind the other: slot `s` of socket `i` is row
-`i * slots + s` of one array. A slot of a ring has nothing to do with the slots of switches.
-
-The filter of endpoints' sockets: they hear INA frames only. In classic BPF, which the kernel runs for each frame.
-
-Packet sockets in the network namespaces of many hosts, all owned by this one process.
+"""Packet sockets in the network namespaces of many hosts, all owned by this one process.
 
 Frames leave in batches: `sendmmsg` lets the kernel read NumPy arrays directly. They pass the host's own queueing
-discipline, as an application's would, so that its rate limit holds and a full queue refuses more. They arrive in rings
-(`inakit.traffic.sockets.packet_sockets`).
+discipline, as an application's would, so that its rate limit holds and a full queue refuses more. They arrive in rings.
 """
 
 from __future__ import annotations
@@ -46,6 +27,11 @@ from inakit.topo.errors import MachineError, RunError
 from inakit.topo.live.wires import network_namespace
 from inakit.traffic.sockets.ports import FloatArray, HostPort, IntArray, Outgoing, Packets, ragged
 from inakit.traffic.wire.packet_format import BARE_FRAME, FRAGMENT, FRAME, UDP_PORT, Frames, Kind, offset_of
+
+# -- The processors' input queues: how long they are, what they dropped, and how not to overfill them.
+#
+# Every packet that crosses a veth waits in the input queue of one processor, and is dropped when a thousand
+# (net.core.netdev_max_backlog) wait already. A real link does not lose packets in this way, so senders wait for room.
 
 SOFTNET = Path("/proc/net/softnet_stat")
 DROPPED, LENGTH = 1, 11
@@ -112,6 +98,11 @@ class Backlog:
             time.sleep(PAUSE_S)
         self.waited_s += time.monotonic() - start
 
+
+# -- Batches of packets by `sendmmsg`, by which the kernel reads the frames of many packets from NumPy arrays.
+#
+# Every batch of the kit leaves by `send_batch` or `send_all`. The kernel takes fewer packets than it is given
+# whenever a queue on their way is full: that is back pressure, and the rest goes later.
 
 VALUES_BYTES = FRAME.itemsize - BARE_FRAME.itemsize
 BATCH = 8192
@@ -248,6 +239,12 @@ def in_turns(lists: Sequence[Sequence[Piece]]) -> Iterator[tuple[int, Piece]]:
         yield number, piece
 
 
+# -- Receive rings of many packet sockets, side by side in memory, so that one NumPy step empties them all.
+#
+# The kernel writes packets that arrive into a socket's ring (packet(7), PACKET_RX_RING with TPACKET_V2) and marks
+# their slots; reading takes no system call. The rings are mapped one behind the other: slot `s` of socket `i` is row
+# `i * slots + s` of one array. A slot of a ring has nothing to do with the slots of switches.
+
 SOL_PACKET = 263
 PACKET_RX_RING, PACKET_STATISTICS, PACKET_VERSION = 5, 6, 10
 TPACKET_V2 = 1
@@ -357,6 +354,9 @@ def map_memory(address: int | None, size: int, flags: int, descriptor: int) -> i
     return int(mapped)
 
 
+# -- The filter of endpoints' sockets: they hear INA frames only. In classic BPF, which the kernel runs for each
+# frame.
+
 ETH_P_IP = 0x0800
 FRAGMENT_OFFSET = 0x1FFF
 SO_ATTACH_FILTER = 26
@@ -404,6 +404,8 @@ def attach_filter(opened: socket.socket, program: Sequence[Line]) -> None:
     code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *line) for line in program))
     opened.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("@HP", len(program), ctypes.addressof(code)))
 
+
+# -- The sockets.
 
 SO_SNDBUFFORCE = 32
 

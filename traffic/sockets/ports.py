@@ -1,7 +1,4 @@
-"""Where the endpoints of a run send and receive, be it through real sockets or in a network in memory.
-
-NumPy steps over whole batches of packets: runs of consecutive numbers, prefixes of groups.
-"""
+"""Where the endpoints of a run send and receive, be it through real sockets or in a network in memory."""
 
 from __future__ import annotations
 
@@ -132,6 +129,9 @@ class Ports(Protocol):
 
     def problems(self) -> Mapping[str, int]:
         """What went wrong so far: texts that name the host, each with how often it happened."""
+
+
+# -- NumPy steps over whole batches of packets: runs of consecutive numbers, prefixes of groups.
 
 
 def ragged(starts: IntArray, counts: IntArray) -> tuple[IntArray, IntArray]:

@@ -1,8 +1,4 @@
-"""Gradients of other processes: each is one worker, hands in what it has computed and waits for the sums.
-
-The network's side is `Exchange`, a worker's side `Member`; between them is a Unix socket.
-
-PyTorch's DistributedDataParallel, whose gradients go through the emulated network: a communication hook.
+"""PyTorch's DistributedDataParallel, whose gradients go through the emulated network: a communication hook.
 
     model = DistributedDataParallel(module)
     model.register_comm_hook(Buckets(Member(address, rank, fixed_point)), sum_in_network)
@@ -34,6 +30,10 @@ from inakit.traffic.endpoints.gradient import FixedPoint
 from inakit.traffic.sockets.ports import FloatArray
 from inakit.traffic.training.parallel import Mean, rounded_mean
 from inakit.traffic.training.training_task import History, Recipe, Samples, TrainingTask
+
+# -- Gradients of other processes: each is one worker, hands in what it has computed and waits for the sums.
+#
+# The network's side is `Exchange`, a worker's side `Member`; between them is a Unix socket.
 
 NUMBER_BYTES = 4
 """The size of a worker's number, which is the first thing that its process sends."""
@@ -152,6 +152,8 @@ except ImportError as error:
     raise MachineError(
         "PyTorch is not installed: `pip install torch` (its CPU build is enough), or train with --framework numpy"
     ) from error
+
+# -- The workers' processes.
 
 END_S = 30.0
 """How long a process may take to end once it has the last sums."""

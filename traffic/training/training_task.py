@@ -1,15 +1,4 @@
-"""Pictures of the digits 0 to 9, drawn from a seed: something to learn that needs no download.
-
-Real data sets come with a download or with a library as large as this kit. These pictures take a second to draw and
-are the same on every machine. They still leave a model something to learn: digits are moved, fainter or bolder, noisy.
-
-A multi-layer perceptron in NumPy: ReLU between layers, softmax and cross-entropy at the end.
-
-All its parameters are one flat vector, since that is how a gradient travels. A layer is a view of it, (inputs + 1,
-outputs), whose last row has the biases.
-
-What is trained, and how: data, model and optimiser of a job, shared by every way of training it.
-"""
+"""What is trained, and how: data, model and optimiser of a job, shared by every way of training it."""
 
 from __future__ import annotations
 
@@ -23,6 +12,12 @@ import numpy as np
 from inakit.topo.errors import InputError
 from inakit.traffic.endpoints.gradient import FixedPoint
 from inakit.traffic.sockets.ports import FloatArray, IntArray
+
+# -- Pictures of the digits 0 to 9, drawn from a seed: something to learn that needs no download.
+#
+# Real data sets come with a download or with a library as large as this kit. These pictures take a second to draw and
+# are the same on every machine. They still leave a model something to learn: digits are moved, fainter or bolder,
+# noisy.
 
 SIDE = 12
 """Width and height of a picture."""
@@ -74,6 +69,12 @@ def draw_glyphs(count: int, seed: int) -> Samples:
     pictures *= random.uniform(0.6, 1.4, (count, 1, 1))
     pictures += random.normal(0, NOISE, pictures.shape)
     return Samples(pictures.reshape(count, -1), labels)
+
+
+# -- A multi-layer perceptron in NumPy: ReLU between layers, softmax and cross-entropy at the end.
+#
+# All its parameters are one flat vector, since that is how a gradient travels. A layer is a view of it, (inputs + 1,
+# outputs), whose last row has the biases.
 
 
 class Perceptron:
@@ -140,6 +141,8 @@ def softmax(scores: FloatArray) -> FloatArray:
     chances: FloatArray = np.maximum(powers / powers.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
     return chances
 
+
+# -- The task.
 
 TEST_SAMPLES = 512
 """How many samples, which training does not see, accuracy is measured on."""

@@ -133,6 +133,8 @@ TERMINAL = (*(event for event in Event if event <= Event.SENT_MULTICAST), Event.
 """The outcomes of which each packet that a switch receives has exactly one."""
 
 
+# -- Whole frames for NumPy: their types, and new ones with the addresses and the INA header that they are to have.
+
 Frames = NDArray[np.void]
 
 

@@ -27,23 +27,20 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from inakit.experiments.labs.compiler.p4c import compile_p4, needed_compiler
-from inakit.experiments.labs.emulated.grading import check_emulation, with_emulation
-from inakit.experiments.labs.export import export_labs
+from inakit.experiments.labs.course.emulated import check_emulation, with_emulation
+from inakit.experiments.labs.course.lab_star import Star, curve_lines
+from inakit.experiments.labs.course.leaderboard import Entry, board_of, ranked
+from inakit.experiments.labs.course.leaderboard import leaderboard as measured
+from inakit.experiments.labs.course.measure_lab import write_own_fabric
+from inakit.experiments.labs.grading.classes import ClassRequest
+from inakit.experiments.labs.grading.classes import grade_class as graded_class
+from inakit.experiments.labs.grading.formats import FORMATS
 from inakit.experiments.labs.grading.grade import Request
 from inakit.experiments.labs.grading.grade import grade as graded
-from inakit.experiments.labs.grading.item import Grade
-from inakit.experiments.labs.grading.submission import read_submission
-from inakit.experiments.labs.measure.own_fabric import write_own_fabric
-from inakit.experiments.labs.plan.leaderboard import Entry, board_of, ranked
-from inakit.experiments.labs.plan.leaderboard import leaderboard as measured
-from inakit.experiments.labs.pool.curve import curve_lines
-from inakit.experiments.labs.pool.star import Star
-from inakit.experiments.labs.registry import COURSE, LABS, find_lab, lab_named, teacher_folder
-from inakit.experiments.labs.report.classes import ClassRequest
-from inakit.experiments.labs.report.classes import grade_class as graded_class
-from inakit.experiments.labs.report.formats import FORMATS
-from inakit.experiments.labs.teacher.trial import compile_all, trials_of
+from inakit.experiments.labs.grading.items import Grade
+from inakit.experiments.labs.grading.submission import compile_p4, needed_compiler, read_submission
+from inakit.experiments.labs.grading.teacher import compile_all, trials_of
+from inakit.experiments.labs.registry import COURSE, LABS, export_labs, find_lab, lab_named, teacher_folder
 from inakit.experiments.sweeps.trial import tried
 from inakit.topo.errors import InputError, writing
 from inakit.topo.files.quantities import parse_duration, parse_rate

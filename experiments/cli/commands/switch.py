@@ -27,13 +27,12 @@ from rich.progress import Progress
 from inakit.experiments.run.console import Screen
 from inakit.switch.networks.course_files import read_network
 from inakit.switch.networks.running_network import Doors, RunningNetwork, check_mininet
-from inakit.switch.server.shim import make_shim
-from inakit.switch.standalone.pcaps import IN_REAL_TIME, parse_pcap
-from inakit.switch.standalone.pcaps import replay as replayed_by
-from inakit.switch.stf.play import StfVerdict, play
-from inakit.switch.stf.script import read_script
-from inakit.switch.testing.ptf.launch import run_ptf
-from inakit.switch.testing.ptf.platform import PtfOptions
+from inakit.switch.server.serve import make_shim
+from inakit.switch.testing.pcaps import IN_REAL_TIME, parse_pcap
+from inakit.switch.testing.pcaps import replay as replayed_by
+from inakit.switch.testing.ptf.platform import PtfOptions, run_ptf
+from inakit.switch.testing.stf_play import StfVerdict, play
+from inakit.switch.testing.stf_script import read_script
 from inakit.switch.testing.target_comparison import WAYS_OUT, Comparison, Outcome
 from inakit.switch.testing.target_comparison import compare as compared
 from inakit.topo.errors import InputError

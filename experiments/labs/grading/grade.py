@@ -1,4 +1,7 @@
-"""Grades a submission: every item of a lab, its points, and for what failed a finding."""
+"""The lines of a lab's README that an item is about.
+
+Grades a submission: every item of a lab, its points, and for what failed a finding.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,32 @@ from pathlib import Path
 from random import Random
 from typing import Any, Protocol
 
-from inakit.experiments.labs.grading.finding import Finding, WrongError
-from inakit.experiments.labs.grading.item import Grade, Graded, Item
-from inakit.experiments.labs.grading.program import refusal
-from inakit.experiments.labs.grading.submission import Submission, read_submission
-from inakit.experiments.labs.grading.task import task_lines
+from inakit.experiments.labs.grading.items import Finding, Grade, Graded, Item, WrongError
+from inakit.experiments.labs.grading.submission import Submission, read_submission, refusal
 from inakit.experiments.labs.sandbox.process import EndedError
 from inakit.topo.errors import InakitError, MachineError
+
+README = "README.md"
+
+
+def task_lines(lab: Path, step: str) -> tuple[str, ...]:
+    """The heading of a step and the lines below it, each with the number of its line; none if the README has none."""
+    path = lab / README
+    if not path.is_file():
+        return ()
+    lines = path.read_text().splitlines()
+    first = next((n for n, line in enumerate(lines) if is_heading(line, step)), None)
+    if first is None:
+        return ()
+    after = next((n for n in range(first + 1, len(lines)) if lines[n].startswith("#")), len(lines))
+    chosen = [(n, lines[n]) for n in range(first, after) if lines[n].strip()][:8]
+    return tuple(f"{README}:{n + 1}: {line}" for n, line in chosen)
+
+
+def is_heading(line: str, step: str) -> bool:
+    """Whether a line is the heading of a step."""
+    return line.startswith("#") and line.lstrip("# ").startswith((f"{step}:", f"{step} "))
+
 
 MOST_ENDS = 2
 """After the submission has been ended so often, it is not tried again."""

@@ -12,19 +12,16 @@ It is a list of what is refused, in classic BPF. Refused calls fail with EPERM, 
 
 from __future__ import annotations
 
-import resource
-from dataclasses import asdict
-from dataclasses import dataclass
-from dataclasses import fields
-from typing import Any
 import ctypes
+import errno
 import os
+import platform
+import resource
 import stat
 import struct
 from collections.abc import Iterable
-import errno
-import platform
-
+from dataclasses import asdict, dataclass, fields
+from typing import Any
 
 MIB = 1 << 20
 

@@ -12,10 +12,8 @@ import os
 import sys
 from typing import Any
 
+from inakit.experiments.labs.sandbox.confinement import Limits, give_up_files, limits_from, refuse_calls, set_limits
 from inakit.experiments.labs.sandbox.frames import send
-from inakit.experiments.labs.sandbox.confinement import give_up_files
-from inakit.experiments.labs.sandbox.confinement import Limits, limits_from, set_limits
-from inakit.experiments.labs.sandbox.confinement import refuse_calls
 
 
 def main() -> None:

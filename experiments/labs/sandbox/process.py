@@ -9,25 +9,21 @@ A program of this machine, such as a compiler, that runs on what nobody trusts.
 
 from __future__ import annotations
 
-import select
-import time
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
-from typing import Self
-from inakit.experiments.labs.sandbox.frames import LENGTH
-from inakit.experiments.labs.sandbox.frames import MOST_BYTES
-from inakit.experiments.labs.sandbox.frames import packed
-from inakit.experiments.labs.sandbox.confinement import MIB
-from inakit.experiments.labs.sandbox.confinement import Limits
+from typing import Any, Self
 
+from inakit.experiments.labs.sandbox.confinement import MIB, Limits
+from inakit.experiments.labs.sandbox.frames import LENGTH, MOST_BYTES, packed
 
 STEP_S = 0.5
 

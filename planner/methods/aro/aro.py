@@ -1,11 +1,4 @@
-"""SRO and APP before the fast search: what ARO-ACC, ARO-SRO and ARO-APP lose, without the printed model's minutes.
-
-Rates are continuous, so that the two prunings alone lose anything. One task on a leaf-spine is solved in closed form
-and, like in the paper, with any number of flows at an aggregator. SRO's first stage may have several optima, and the
-solver decides which of them is found, and so which aggregators stay unused.
-
-ARO, the default method: the routes with the highest rates, exact, by the fastest way for the number of tasks.
-"""
+"""ARO, the default method, and its published accelerations SRO and APP by the same fast search."""
 
 from __future__ import annotations
 
@@ -30,6 +23,12 @@ from inakit.planner.trees.from_paths import plan_from_paths
 from inakit.planner.trees.unfolding import Path
 from inakit.topo.errors import SolverError
 from inakit.topo.fabric.fabric import Fabric
+
+# -- SRO and APP before the fast search: what ARO-ACC, ARO-SRO and ARO-APP lose, without the printed model's minutes.
+#
+# Rates are continuous, so that the two prunings alone lose anything. One task on a leaf-spine is solved in closed
+# form and, like in the paper, with any number of flows at an aggregator. SRO's first stage may have several optima,
+# and the solver decides which of them is found, and so which aggregators stay unused.
 
 FIRST_STAGE_S = 3.0
 """The most seconds for SRO's first stage, which only estimates: what it has found by then decides."""
@@ -134,6 +133,9 @@ def searched_best(problem: Problem, excluded: Excluded, options: SolverOptions) 
         {node for paths in pieces.values() for path in paths for node in path} for pieces in found.routing.pieces
     )
     return BestRates(found.rates, found.value, search.bound, used)
+
+
+# -- ARO, the default method: the routes with the highest rates, exact, by the fastest way for the number of tasks.
 
 
 @dataclass(frozen=True)

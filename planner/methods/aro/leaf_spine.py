@@ -7,8 +7,6 @@ if it is at most d for each common spine. Where all INA spines have the same lea
 pipeline takes in no more than the one before it. So the INPs to use are those that take in most, and n INPs of a
 pipeline exist at n spines. What remains is to choose the pipelines of the PS's leaf, whose number the PS's link bounds:
 with P pipelines, these are 2^P choices at most.
-
-A task whose fabric is a leaf-spine with equal links, read as one; a task that has anything special is not.
 """
 
 from __future__ import annotations
@@ -193,6 +191,8 @@ class LeafSpine:
                 found += [(worker, leaf.name, spine, self.tor, self.server) for worker in flow]
         return found
 
+
+# -- A task whose fabric is a leaf-spine with equal links, read as one; a task that has anything special is not.
 
 Rack = dict[int, Flow]
 """The workers under a leaf by the pipeline in which they arrive; without INA all are in pipeline 0."""

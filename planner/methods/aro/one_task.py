@@ -1,16 +1,8 @@
-"""Whether a task's flows fit at a given t = 1 / r, on any fabric: ARO's model, in which only x is integral.
+"""ARO for one task (SJST): the routes with the highest rate, proven, by the fastest way that is exact for its fabric.
 
-At a fixed t, constraint (10) is y <= floor(b t) for each link. At a fixed x, an INP in use takes in any number of flows
-and gives one away. What is left is a flow through a network of whole capacities, and if there is one, there is one in
-whole numbers. So y may be continuous, and the solver only has to decide which INPs are used.
-
-The paper's Algorithm 1: from the flows on the links of a task's graph to a path for every worker.
-
-ARO for one task (SJST): the routes with the highest rate, proven, by the fastest way that is exact for its fabric.
-
-A leaf-spine with equal links has a closed form (`leafspine`), as long as no INP has to make several sums; for all else
-a solver decides which INPs are used (`flow`). Both test whether the flows fit at a given t = 1 / r, and `search` finds
-the least t at which they do.
+A leaf-spine with equal links has a closed form (`leaf_spine`), as long as no INP has to make several sums; for all else
+a solver decides which INPs are used. Both test whether the flows fit at a given t = 1 / r, and `bisection` finds the
+least t at which they do.
 """
 
 from __future__ import annotations
@@ -35,6 +27,12 @@ from inakit.planner.trees.from_paths import Summing
 from inakit.planner.trees.unfolding import DirectedLink, Path
 from inakit.topo.errors import SolverError
 from inakit.topo.fabric.fabric import Fabric
+
+# -- Whether a task's flows fit at a given t = 1 / r, on any fabric: ARO's model, in which only x is integral.
+#
+# At a fixed t, constraint (10) is y <= floor(b t) for each link. At a fixed x, an INP in use takes in any number of
+# flows and gives one away. What is left is a flow through a network of whole capacities, and if there is one, there
+# is one in whole numbers. So y may be continuous, and the solver only has to decide which INPs are used.
 
 ANY_GAP = 1e9
 """A relative gap so wide that the first solution will do."""
@@ -306,6 +304,9 @@ def out_of_time(options: SolverOptions) -> SolverError:
     )
 
 
+# -- The paper's Algorithm 1: from the flows on the links of a task's graph to a path for every worker.
+
+
 def generate_routes(graph: TaskGraph, flows: Mapping[DirectedLink, int]) -> list[Path]:
     """A path for every worker of the task, from y: `flows[u, v]` counts the flows on a link, and each is taken once.
 
@@ -337,6 +338,8 @@ def generate_routes(graph: TaskGraph, flows: Mapping[DirectedLink, int]) -> list
         found.append(path)
     return found
 
+
+# -- The two ways together.
 
 TIDYING_TIME_S = 5.0
 """The most time for removing flows that serve nothing."""

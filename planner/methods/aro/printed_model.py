@@ -1,14 +1,7 @@
-"""Constraint (10), the sum of y r over tasks, in linear form, exactly.
+"""ARO's model as the paper prints it, Eqs. (1) to (10), for any jobs and tasks: the reference for all that is faster.
 
-y is an integer and r a rate, so the paper's model is quadratic, and left to the solver to linearise. Here it is done in
-the open. With one task, divide by r: y <= b t, where t = 1 / r is to be minimal. With several, write y in binary: its
-load y r is the sum of 2^k e[k] r, and e r is the least z >= 0 with z >= r - R (1 - e), where R bounds r. Nothing pushes
-z higher, because loads are only bounded from above. QSR needs nothing else: r then is an integer.
-
-ARO's model as the paper prints it, Eqs. (1) to (10), for any jobs and tasks: the reference for all that is faster.
-
-SJST is SJMT with one task, SJMT is MJMT with one job. Only Eq. (10), which is quadratic, is written in another form
-(`products`); every optimum of the one is an optimum of the other.
+SJST is SJMT with one task, SJMT is MJMT with one job. Only Eq. (10), which is quadratic, is written in another form;
+every optimum of the one is an optimum of the other.
 """
 
 from __future__ import annotations
@@ -26,6 +19,13 @@ from inakit.planner.core.problem import Problem
 from inakit.planner.core.slots import Inp, limited_pipelines, most_children
 from inakit.planner.methods.aro.tasks import Task, TaskGraph, task_graph, tasks_of
 from inakit.planner.trees.unfolding import DirectedLink
+
+# -- Constraint (10), the sum of y r over tasks, in linear form, exactly.
+#
+# y is an integer and r a rate, so the paper's model is quadratic, and left to the solver to linearise. Here it is
+# done in the open. With one task, divide by r: y <= b t, where t = 1 / r is to be minimal. With several, write y in
+# binary: its load y r is the sum of 2^k e[k] r, and e r is the least z >= 0 with z >= r - R (1 - e), where R bounds
+# r. Nothing pushes z higher, because loads are only bounded from above. QSR needs nothing else: r then is an integer.
 
 Term = tuple[int, Any]
 """A task's number, and an integer variable that counts its flows and has an upper bound."""
@@ -148,6 +148,8 @@ def binary(model: pulp.LpProblem, number: Any) -> list[Any]:
     model += pulp.lpSum(2**k * bit for k, bit in enumerate(bits)) == number, f"bits_{number.name}"
     return bits
 
+
+# -- The other constraints.
 
 MU = 0.001
 """The weight of the total in Eq. (3), as the paper has it."""

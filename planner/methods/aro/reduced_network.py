@@ -4,12 +4,6 @@ Workers of a task under one switch (and, where it sums, one pipeline) differ in 
 number counts. Common switches with the same neighbours, capacities and pipelines there are twins: one node stands for a
 class of them, and the flows of the class are dealt out to its members afterwards
 (`inakit.planner.methods.aro.several_routing`).
-
-How results come back, in the model of a routing: one copy on each link that they take, against the task's gradients.
-
-z[v, u] counts the copies from v to u. Results come to u only where gradients go from u to v; they go on from u only
-where they come to u; and they come to every ToR with workers. Gradients and results of one task never take a link in
-the same direction, for the unfolded graph has one direction on each link.
 """
 
 from __future__ import annotations
@@ -268,6 +262,13 @@ def grouped(links: Iterable[DirectedLink], end: int) -> dict[str, list[DirectedL
         found[link[end]].append(link)
     return found
 
+
+# -- How results come back, in the model of a routing: one copy on each link that they take, against the task's
+# gradients.
+#
+# z[v, u] counts the copies from v to u. Results come to u only where gradients go from u to v; they go on from u only
+# where they come to u; and they come to every ToR with workers. Gradients and results of one task never take a link
+# in the same direction, for the unfolded graph has one direction on each link.
 
 ONE = 1e-6
 """A count of copies above it is one."""

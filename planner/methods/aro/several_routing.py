@@ -1,9 +1,4 @@
-"""Deals the flows of a class of common switches out to its members, so that no link has more than it carries.
-
-The class as a whole carries them. But flows are whole and of several sizes, so dealing may be impossible. Then they are
-dealt by turns, some member is overloaded, the rates that the routing allows are lower, and the class is named.
-
-Is there a routing for given rates? The paper's constraints (4) to (10) with r fixed, hence linear, and the answer.
+"""Is there a routing for given rates? The paper's constraints (4) to (10) with r fixed, hence linear, and the answer.
 
 Whether rates are feasible is decided much faster than which rates are best, so this is the only question that is asked
 of the whole network; `inakit.planner.methods.aro.several_tasks` chooses the rates to ask about.
@@ -27,6 +22,11 @@ from inakit.planner.solvers import LinearProgram, Solution
 from inakit.planner.trees.from_paths import sums_of
 from inakit.planner.trees.unfolding import DirectedLink, Path
 from inakit.topo.fabric.fabric import Fabric
+
+# -- Deals the flows of a class of common switches out to its members, so that no link has more than it carries.
+#
+# The class as a whole carries them. But flows are whole and of several sizes, so dealing may be impossible. Then they
+# are dealt by turns, some member is overloaded, the rates that the routing allows are lower, and the class is named.
 
 Flows = Counter[DirectedLink]
 """A task's y: the flows on every link that has some."""
@@ -157,6 +157,8 @@ def fit(program: LinearProgram, terms: Iterable[tuple[float, int]], capacity: fl
         program.at_most(whole, floor(capacity / least * (1 + ROUNDING)))
         program.at_most([(rate / capacity, k) for rate, k in terms], 1 + ROUNDING)
 
+
+# -- The question, and its answer.
 
 WHOLE = 1e-6
 """How near to a whole number a count of flows is taken for whole."""

@@ -1,24 +1,7 @@
-"""The best rates of one cell, exactly: in a cell only links that tasks share tell one rate from another.
-
-The rates are variables here. Eq. (10) of a shared link is left out until a solution breaks it, with n[i] flows of each
-task i. Then it is added for these numbers: either the link has fewer flows of some task, or the n[i] r[i] fit it.
-
-The best rates of several tasks: branch and bound on boxes of rates.
-
-Feasible rates are downward closed: whoever can have them can have less. So if the rates just above the lower end of a
-box are not feasible, the box is empty; and the objective at its upper end bounds all of it. A box's lower end first
-rises to what its rates need to be worth more than the incumbent. A box that is not proven empty then is split at a
-level; one that lies within a cell is solved.
-
-ARO for several tasks (SJMT, MJMT): the routes and rates that are best by Eqs. (2) and (3), proven, with real rates.
+"""ARO for several tasks (SJMT, MJMT): the routes and rates that are best by Eqs. (2) and (3), proven, with real rates.
 
 First every task is planned as if it were alone: that bounds its rate, and all these routes together are a plan already.
-Then the best rates of all are searched (`boxes`).
-
-Of all routings that carry given rates of gradients, one on which results need least room.
-
-The constraints (4) to (10) hold with the rates fixed, for gradients alone. With results each link has t times its
-capacity, and the least t is what the rates lose to results in a closed loop: a linear program in whole numbers.
+Then branch and bound searches the best rates of all.
 """
 
 from __future__ import annotations
@@ -54,6 +37,12 @@ from inakit.planner.trees.from_paths import Sender, Summing, plan_from_paths
 from inakit.planner.trees.unfolding import DirectedLink, Path
 from inakit.topo.errors import SolverError
 from inakit.topo.fabric.fabric import Fabric
+
+# -- The best rates of one cell, exactly: in a cell only links that tasks share tell one rate from another.
+#
+# The rates are variables here. Eq. (10) of a shared link is left out until a solution breaks it, with n[i] flows of
+# each task i. Then it is added for these numbers: either the link has fewer flows of some task, or the n[i] r[i] fit
+# it.
 
 TOLERANCE = 1e-9
 
@@ -126,6 +115,13 @@ class Cell:
             terms += [(n, self.r[i]), (excess, at_least)]
         self.program.at_most(terms, capacity + excess * len(flows))
 
+
+# -- The best rates of several tasks: branch and bound on boxes of rates.
+#
+# Feasible rates are downward closed: whoever can have them can have less. So if the rates just above the lower end of
+# a box are not feasible, the box is empty; and the objective at its upper end bounds all of it. A box's lower end
+# first rises to what its rates need to be worth more than the incumbent. A box that is not proven empty then is split
+# at a level; one that lies within a cell is solved.
 
 IMPROVEMENT = 5e-7
 """Relative; the search looks for nothing that is better by less than this."""
@@ -366,6 +362,8 @@ def shared(loads: Iterable[tuple[tuple[int, float], ...]]) -> list[tuple[tuple[i
     return [load for load in loads if len(load) > 1]
 
 
+# -- The plan of all tasks.
+
 PATIENCE = 4
 """The time that is left, divided by the time for one question about a single task."""
 
@@ -486,6 +484,12 @@ def worker_paths(net: Network, task: Task, pieces: dict[Inp | str, list[Path]]) 
             sender = part_of[sender, inp]
             path += pieces[inp][sender.part][1:]
         yield path
+
+
+# -- Of all routings that carry given rates of gradients, one on which results need least room.
+#
+# The constraints (4) to (10) hold with the rates fixed, for gradients alone. With results each link has t times its
+# capacity, and the least t is what the rates lose to results in a closed loop: a linear program in whole numbers.
 
 
 def with_least_loss(problem: Problem, plan: Plan, options: Options) -> Plan:

@@ -1,7 +1,4 @@
-"""An aggregation task: the workers of a job, and one of its parameter servers (PSs).
-
-One aggregation task's graph as ARO models it: unfolded, and every INA switch decoupled into INPs and an OP.
-"""
+"""Aggregation tasks, and the graph of each in ARO: unfolded, every INA switch decoupled into INPs and an OP."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""What makes the printed model smaller at a small loss: aggregator pre-pruning (APP), staged optimisation (SRO).
-
-Both leave switches out of a task's graph. They work on groups of alternative aggregators (AAs): the INA switches of one
-location, of which a flow could take any. A switch without which a worker would miss its PS always stays.
-
-ARO as published: the model as printed, and the variants of Table II by name.
+"""ARO as published: the model as printed, and the variants of Table II by name.
 
 `aro-raw` is exact, and every faster method must agree with it; the others trade throughput for time. `aro-qsr` is the
 paper's plain ARO too, since both have the same row.
@@ -29,6 +24,11 @@ from inakit.planner.solvers import solve
 from inakit.planner.trees.from_paths import plan_from_paths
 from inakit.topo.errors import InputError, SolverError
 from inakit.topo.fabric.fabric import Fabric
+
+# -- What makes the printed model smaller at a small loss: aggregator pre-pruning (APP), staged optimisation (SRO).
+#
+# Both leave switches out of a task's graph. They work on groups of alternative aggregators (AAs): the INA switches of
+# one location, of which a flow could take any. A switch without which a worker would miss its PS always stays.
 
 ROUNDING = 1e-9
 
@@ -133,6 +133,8 @@ def unused(graph: TaskGraph, used: Collection[str]) -> list[str]:
     above = [name for names in locations(graph.fabric) for name in names if name in graph.into]
     return [name for name in aggregators(graph.fabric, above) if name not in used]
 
+
+# -- The variants.
 
 LEAST = 1e-9
 """How far, relatively, the second stage may stay below a rate that is known to be possible: the solver rounds."""

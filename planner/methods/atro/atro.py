@@ -1,21 +1,8 @@
-"""The same decision with workers counted instead of named: can the cluster be wired for t flows per link?
-
-Workers are interchangeable, so a switch needs only their number. Switches of a kind are too, so they may be ordered by
-it. What remains are pairs of switches. This model settles the cases between the bound and the construction.
-
-Wirings that reach, or nearly reach, the bound: aggregators in a tree, and common switches that feed them.
-
-A feeder is a common switch that workers enter and that sends their flows over few links, of t flows each, to as many
-aggregators, each of which spends one port for t flows. Where a feeder's ports are too few to fill its links, other
-common switches send to it: relays.
-
-ATRO's optimum with a proof, without solving its model: the bound, a construction, and a small model between them.
+"""ATRO's optimum with a proof, without solving its model: the bound, a construction, and a small model between them.
 
 With one capacity b everywhere the rate is b / t, where t is the most flows on a link, and a wiring for t flows is one
 for more: the optimum is the least t for which a wiring exists. The bound excludes those below, the construction shows
-one, and `compact` decides what neither settles.
-
-ATRO's wiring as the kit's own types: fabric, problem and plan.
+one, and the small model decides what neither settles.
 """
 
 from __future__ import annotations
@@ -43,6 +30,11 @@ from inakit.topo.errors import SolverError
 from inakit.topo.fabric.fabric import Fabric
 from inakit.topo.fabric.generators import Cable, wire
 from inakit.topo.fabric.variations import with_ina
+
+# -- The same decision with workers counted instead of named: can the cluster be wired for t flows per link?
+#
+# Workers are interchangeable, so a switch needs only their number. Switches of a kind are too, so they may be ordered
+# by it. What remains are pairs of switches. This model settles the cases between the bound and the construction.
 
 UNKNOWN = "unknown"
 
@@ -170,6 +162,12 @@ def extract(compact: Compact) -> Wiring:
     # Layers need not be whole: they differ by 1 at least, and so do their floors.
     return Wiring(used, {u: floor(layer.varValue + 1e-6) for u, layer in compact.layer.items()})
 
+
+# -- Wirings that reach, or nearly reach, the bound: aggregators in a tree, and common switches that feed them.
+#
+# A feeder is a common switch that workers enter and that sends their flows over few links, of t flows each, to as
+# many aggregators, each of which spends one port for t flows. Where a feeder's ports are too few to fill its links,
+# other common switches send to it: relays.
 
 MIXED, LEVEL = "mixed", "level"
 """Whether a feeder's aggregators may stand at different distances from the PS (mixed) or not (level). Level routes are
@@ -380,6 +378,8 @@ def sends(skeleton: Skeleton, switch: str, received: int) -> Iterator[tuple[str,
             yield parent, part
 
 
+# -- The optimum.
+
 COUNTING = "counting"
 """The solver's name in an outcome for which no solver was asked."""
 
@@ -433,6 +433,8 @@ def cannot_be_wired(cluster: Cluster) -> SolverError:
         f"{cluster.layers} layers: give the switches more ports, or add switches or layers"
     )
 
+
+# -- ATRO's wiring as the kit's own types: fabric, problem and plan.
 
 WHOLE_GRADIENT = Job(1, (), (), 548_000)
 """The job's sizes where none are given; its hosts are filled in."""

@@ -2,24 +2,6 @@
 
 Every device is connected to an optical switching device, so any two may be joined by one link, except two hosts:
 workers and the parameter server (PS) have one port each, every switch and aggregator has `ports`.
-
-How many workers a cluster can carry at most when links have at most t flows: an upper bound, by counting.
-
-Let u be an aggregator with eta ports. It sends one flow over one of them; K_u of the others lead to common switches and
-bring up to t flows each, the rest bring one flow each, because workers and aggregators send no more. With p flows at
-the PS, n workers need n - p = sum of (in_u - 1): what is not summed arrives. So, with K links from common switches to
-aggregators, and F flows over them,
-
-    n <= p + A (eta - 2) + F - K.
-
-Common switches must take those F flows in, one per port. m of them that are joined by at least m - 1 links of their own
-have m eta - 2 (m - 1) other ports, for K links and F entries; F <= t K, and K <= A m, because two switches have at most
-one link. A PS at a common switch takes one more port, and p <= t of the entries; that switch is in layer 1 and sends to
-nobody else, so K <= A (m - 1). A PS at an aggregator has p = 1. Dynamic programming finds the best division of the
-common switches into such groups, and of the aggregators' ports among them.
-
-Only clusters of one or two layers have their layers counted, and nothing says that flows must not run in circles. So
-the bound may lie above what can be wired.
 """
 
 from __future__ import annotations
@@ -154,6 +136,24 @@ def layer_violations(cluster: Cluster, wiring: Wiring) -> Iterator[tuple[str, st
         if node not in switches and peer not in switches:
             yield node, "no two hosts are linked (4)"
 
+
+# -- How many workers a cluster can carry at most when links have at most t flows: an upper bound, by counting.
+#
+# Let u be an aggregator with eta ports. It sends one flow over one of them; K_u of the others lead to common switches
+# and bring up to t flows each, the rest bring one flow each, because workers and aggregators send no more. With p
+# flows at the PS, n workers need n - p = sum of (in_u - 1): what is not summed arrives. So, with K links from common
+# switches to aggregators, and F flows over them,
+#
+#     n <= p + A (eta - 2) + F - K.
+#
+# Common switches must take those F flows in, one per port. m of them that are joined by at least m - 1 links of their
+# own have m eta - 2 (m - 1) other ports, for K links and F entries; F <= t K, and K <= A m, because two switches have
+# at most one link. A PS at a common switch takes one more port, and p <= t of the entries; that switch is in layer 1
+# and sends to nobody else, so K <= A (m - 1). A PS at an aggregator has p = 1. Dynamic programming finds the best
+# division of the common switches into such groups, and of the aggregators' ports among them.
+#
+# Only clusters of one or two layers have their layers counted, and nothing says that flows must not run in circles.
+# So the bound may lie above what can be wired.
 
 Gains = NDArray[np.int64]
 """`gains[K]`: the most that F - K and the PS's flows add up to with K links to aggregators."""

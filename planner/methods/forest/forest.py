@@ -1,22 +1,4 @@
-"""Column generation: the best forest of any number of trees, and what no forest exceeds.
-
-The master packs the trees found so far. Its duals are prices w(e) of the links, and sigma_i of a unit of task i's rate.
-A tree is worth adding if its links cost less than sigma_i; finding the cheapest is a MILP of one task (pricing). If
-none is worth it, the packing is optimal. If the cheapest costs 1/f of sigma_i, prices f w are dual feasible, which
-bounds every forest.
-
-All this is on the reduced network, where a node stands for a class of twins and a link for all links of the class. A
-tree that is dealt out to the members in every rotation loads them evenly, so nothing is lost.
-
-A few trees in the place of many: whole trees for given rates, all tasks' at once.
-
-The best packing of any number of trees says which rates the tasks could have. Divided over a few trees each, these
-rates may be too high for whole trees; then lower ones are tried, in proportion. Several trees of one task are routed
-like several tasks (`inakit.planner.methods.aro.several_routing`).
-
-The best forest for a problem: ARO's trees first, then more, packed anew each time; and a bound of all forests.
-
-Several aggregation trees for each task, each with a share of the gradient: beyond ARO's one tree.
+"""Several aggregation trees for each task, each with a share of the gradient: beyond ARO's one tree.
 
 Every task of every job may have several trees, with one PS or many: a job's gradient is split over all its trees in
 proportion to their rates. Trees that sum in one pipeline divide its slots as those of several jobs do, so each has a
@@ -57,6 +39,16 @@ from inakit.planner.methods.forest.packing import (
 from inakit.planner.solvers import LinearProgram, Term
 from inakit.planner.trees.unfolding import DirectedLink
 from inakit.topo.errors import InputError, SolverError
+
+# -- Column generation: the best forest of any number of trees, and what no forest exceeds.
+#
+# The master packs the trees found so far. Its duals are prices w(e) of the links, and sigma_i of a unit of task i's
+# rate. A tree is worth adding if its links cost less than sigma_i; finding the cheapest is a MILP of one task
+# (pricing). If none is worth it, the packing is optimal. If the cheapest costs 1/f of sigma_i, prices f w are dual
+# feasible, which bounds every forest.
+#
+# All this is on the reduced network, where a node stands for a class of twins and a link for all links of the class.
+# A tree that is dealt out to the members in every rotation loads them evenly, so nothing is lost.
 
 TIGHT = 1e-7
 """Relative; what is proven to this precision counts as optimal."""
@@ -193,6 +185,12 @@ def price(net: Network, task: int, prices: Prices, deadline: float) -> tuple[Sha
     return Shape(task, flows), -solution.bound
 
 
+# -- A few trees in the place of many: whole trees for given rates, all tasks' at once.
+#
+# The best packing of any number of trees says which rates the tasks could have. Divided over a few trees each, these
+# rates may be too high for whole trees; then lower ones are tried, in proportion. Several trees of one task are
+# routed like several tasks (`inakit.planner.methods.aro.several_routing`).
+
 PRECISION = 0.01
 """The search ends within this part of the highest rates that have whole trees."""
 
@@ -242,6 +240,8 @@ def whole_trees(
         for (task, _), pieces, results in zip(wanted, routing.pieces, routing.results, strict=True)
     ]
 
+
+# -- The best forest for a problem: ARO's trees first, then more, packed anew each time; and a bound of all forests.
 
 NEAR = 0.01
 """A packing of many trees with this relative gap is good enough to be rounded to a few."""
@@ -338,6 +338,9 @@ def spread_trees(ground: Ground, closed: Sequence[LeafSpine | None], most: float
 def counting_bound(closed: Sequence[LeafSpine | None]) -> float:
     """A bound of the rate of a single task that has a closed form; infinite for all else."""
     return rate_bound(closed[0]) if len(closed) == 1 and closed[0] is not None else inf
+
+
+# -- The planners.
 
 
 @dataclass(frozen=True)

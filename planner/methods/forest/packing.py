@@ -1,20 +1,4 @@
-"""Packing: the best rates of given trees. A task's gradient is divided over its trees in proportion to their rates.
-
-With flows y_k(e) of tree k on link e: maximise what the tasks' rates are worth (ARO's Eqs. (2), (3)), where a task's
-rate is the sum of its trees' rates r_k, subject to sum_k r_k y_k(e) <= b(e) for every link, and likewise for every
-switch and pipeline whose aggregators have a limited rate.
-
-Several trees for one task on a leaf-spine with equal links, in closed form: each has spines of its own.
-
-Trees that go through different pipelines of the PS's leaf give the PS fewer flows each than one that goes through all.
-So each such pipeline, with the spines behind it, goes to one tree, or its spines are dealt out to all trees. For every
-way to do so, each tree has the best rate that its spines allow; the trees share only the PS's link and the workers'.
-
-What no forest exceeds, from the linear relaxation of tree packing: ARO's (4) to (9), multiplied by a rate.
-
-Multiplied by a rate these constraints are homogeneous. With any rate, and without whole numbers, they describe all
-fractional packings and a little more. The links carry all tasks' flows together.
-"""
+"""What forests are made of: the best rates of given trees, trees in closed form, and what no forest exceeds."""
 
 from __future__ import annotations
 
@@ -38,6 +22,12 @@ from inakit.planner.trees.from_paths import tree_from_paths
 from inakit.planner.trees.unfolding import DirectedLink, Path
 from inakit.topo.errors import SolverError
 from inakit.topo.fabric.fabric import Fabric
+
+# -- Packing: the best rates of given trees. A task's gradient is divided over its trees in proportion to their rates.
+#
+# With flows y_k(e) of tree k on link e: maximise what the tasks' rates are worth (ARO's Eqs. (2), (3)), where a
+# task's rate is the sum of its trees' rates r_k, subject to sum_k r_k y_k(e) <= b(e) for every link, and likewise for
+# every switch and pipeline whose aggregators have a limited rate.
 
 NEGLIGIBLE = 1e-7
 """A tree with less than this part of its task's rate is left out."""
@@ -159,6 +149,13 @@ def task_rates(ground: Ground, columns: Sequence[Column], rates_bps: Sequence[fl
         totals[column.task] += rate
     return totals
 
+
+# -- Several trees for one task on a leaf-spine with equal links, in closed form: each has spines of its own.
+#
+# Trees that go through different pipelines of the PS's leaf give the PS fewer flows each than one that goes through
+# all. So each such pipeline, with the spines behind it, goes to one tree, or its spines are dealt out to all trees.
+# For every way to do so, each tree has the best rate that its spines allow; the trees share only the PS's link and
+# the workers'.
 
 Gates = Mapping[int, Spines]
 
@@ -299,6 +296,12 @@ def fewest_flows(task: LeafSpine) -> int:
     if task.most_aggregating:
         return len(task.sizes) + sum(map(len, task.local.values()))
     return task.workers
+
+
+# -- What no forest exceeds, from the linear relaxation of tree packing: ARO's (4) to (9), multiplied by a rate.
+#
+# Multiplied by a rate these constraints are homogeneous. With any rate, and without whole numbers, they describe all
+# fractional packings and a little more. The links carry all tasks' flows together.
 
 
 def relax(ground: Ground, net: Network) -> float:

@@ -1,24 +1,9 @@
-"""GINA, the problem of GOAT's section III: where a sub-model's gradients are summed, and where workers send theirs.
+"""GINA, the problem of GOAT's section III, its model and KRGS, which solves it: where sub-models' gradients are summed.
 
 Both of its objectives have one form: a worker's gradient costs `Costs.send` a byte, a sum `Costs.forward`. Eq. (1)
 minimises the traffic. Eq. (4) maximises what aggregation saves of it; the paper holds that this is the same. It is not:
 the difference, Eq. (2), is no constant, because it contains y_w^s D_w(s). So Eq. (4) takes no notice of how far workers
 have to send, and prefers the switches that are furthest from the PS.
-
-GINA's model, Eqs. (1) and (4), exact and relaxed: programs whose variables say where sub-models are summed.
-
-What KRGS's rounding leaves to do: no switch may hold more than its memory, and no worker should pass a cheaper sum.
-
-Given where a sub-model is summed, every worker does best with its cheapest node, so only x is searched. Sums are taken
-from switches that are too full, first those whose loss costs least a byte. Then single sums are added, dropped, moved
-and exchanged as long as that lowers the cost.
-
-KRGS, GOAT's Algorithm 1: the relaxation of GINA, rounded at random twice, and then repaired.
-
-The paper's k(g) is the rounded-down sum of x~, and a sub-model has as many knapsacks, of which each chooses a switch.
-Two places do not hold as printed. Line 17's probabilities can sum to more than 1, where a worker's switches of several
-knapsacks are all chosen: they are then divided by their sum. And Lemma 4 asks for the best packing, which is hard to
-find; the packing of `knapsacks` is enough for it.
 """
 
 from __future__ import annotations
@@ -135,6 +120,9 @@ def fits(gina: Gina, x: NDArray[Any]) -> bool:
     return bool((used_memory(gina, x) <= gina.memory * (1 + 1e-9)).all())
 
 
+# -- GINA's model, Eqs. (1) and (4), exact and relaxed: programs whose variables say where sub-models are summed.
+
+
 @dataclass(frozen=True)
 class GinaModel:
     """The program, and its variables."""
@@ -217,6 +205,13 @@ def extract(gina: Gina, model: GinaModel) -> Fractions:
         y[way] = variable.varValue
     return Fractions(x.clip(0, 1), y.clip(0, 1))
 
+
+# -- What KRGS's rounding leaves to do: no switch may hold more than its memory, and no worker should pass a cheaper
+# sum.
+#
+# Given where a sub-model is summed, every worker does best with its cheapest node, so only x is searched. Sums are
+# taken from switches that are too full, first those whose loss costs least a byte. Then single sums are added,
+# dropped, moved and exchanged as long as that lowers the cost.
 
 LEAST_GAIN = 1e-9
 """Relative; a gain below it is rounding."""
@@ -337,6 +332,13 @@ class Search:
         x[np.arange(len(x))[None, :], y] = True
         return Schedule(x, y)
 
+
+# -- KRGS, GOAT's Algorithm 1: the relaxation of GINA, rounded at random twice, and then repaired.
+#
+# The paper's k(g) is the rounded-down sum of x~, and a sub-model has as many knapsacks, of which each chooses a
+# switch. Two places do not hold as printed. Line 17's probabilities can sum to more than 1, where a worker's switches
+# of several knapsacks are all chosen: they are then divided by their sum. And Lemma 4 asks for the best packing,
+# which is hard to find; the packing of `knapsacks` is enough for it.
 
 TINY = 1e-9
 """What counts as 0, beside sums of fractions."""

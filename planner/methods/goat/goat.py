@@ -1,6 +1,4 @@
-"""Sub-models: a gradient cut between the layers of its model (GOAT, section II-D), in whole fragments.
-
-GOAT: the gradient in sub-models, each summed exclusively at the switches that have memory for all of it (KRGS).
+"""GOAT: the gradient in sub-models, each summed exclusively at the switches that have memory for all of it (KRGS).
 
 A switch's memory is its aggregator slots, and a sub-model takes one for each of its fragments. Every gradient is summed
 at most once, as in `inakit.planner.trees.summed_once`. To a switch that is on none of their shortest paths, gradients
@@ -35,6 +33,8 @@ from inakit.planner.trees.unfolding import Path
 from inakit.topo.errors import InputError, unknown_name
 from inakit.topo.fabric.fabric import Fabric
 from inakit.topo.fabric.up_down import is_up_down, up_down_paths
+
+# -- Sub-models: a gradient cut between the layers of its model (GOAT, section II-D), in whole fragments.
 
 
 def partition(model: str, fragments: int, most: int) -> list[int]:

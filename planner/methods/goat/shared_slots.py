@@ -2,12 +2,6 @@
 
 The rules of a slot are those of `p4/ina.p4`. Slots have nothing to do with one another: each is a lane of the
 arrays, and packets of several lanes are handled at once.
-
-A gradient that workers send at rates of their own, through switches whose slots all trees share.
-
-Fragment i finds slot i mod N in every switch. A simulation takes some of the slots (`shared_slots`) and goes through
-their packets in the order of time. Links take no time: at 10 Gbit/s a gradient is on its way for 0.2 s, a packet for
-microseconds.
 """
 
 from __future__ import annotations
@@ -260,6 +254,13 @@ def together(*packets: Packets) -> Packets:
     if len(some) < 2:
         return (some or packets)[0]
     return Packets(*(np.concatenate(columns) for columns in zip(*(vars(p).values() for p in some), strict=True)))
+
+
+# -- A gradient that workers send at rates of their own, through switches whose slots all trees share.
+#
+# Fragment i finds slot i mod N in every switch. A simulation takes some of the slots (`shared_slots`) and goes
+# through their packets in the order of time. Links take no time: at 10 Gbit/s a gradient is on its way for 0.2 s, a
+# packet for microseconds.
 
 
 @dataclass(frozen=True)

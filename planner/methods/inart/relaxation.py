@@ -1,29 +1,4 @@
-"""LP-InArt: the linear relaxation of InArt's split, aggregation points and routes, Eq. (5), by edge flows in bit/s.
-
-Eq. (5) maximises f under products f x_s y. With every variable multiplied by f x_s, the rate of a task's flows, no
-product is left: y and z are rates, and capacities are constants. So the relaxation is linear even where the shares are
-free, as in Eq. (2): then the rates of a job's tasks need only sum to f (L-InArt).
-
-The paper has a variable for each path. This model has the rate on each link instead, one commodity for each place where
-it ends: an INP that sums, or the PS, to which sums and unsummed flows go alike. Paths and edge flows describe the same
-loads (a flow in a graph without cycles is a sum of paths), so the optimum is the same.
-
-Workers that enter one INP of one ToR have the same ways and stand in the model as one group: the mean of an optimum
-over them is an optimum too, since the problem is convex and does not tell them apart.
-
-Routes are the shortest up-down paths. In a Clos network every other up-down path passes some switch twice, so none is
-left out; in a network with crossings the longer paths are left out.
-
-R-InArt's randomised rounding (Algorithm 2): from LP-InArt's fractions to one aggregation point and one path each.
-
-L-InArt: how much of the gradient each PS gets, Eq. (2), and once more for routes that are known.
-
-Eq. (2) keeps of Eq. (1) the switches and the PSs and relaxes y and z. The paper solves its KKT system, whose equations
-are products f x y. Written in rates (`relaxation`) the same program is linear: an optimum of the linear program, with
-its dual prices as multipliers, is a KKT point of Eq. (2), and being convex it has no other optima. With f fixed, Eq.
-(2) is linear in rates too, and a bisection over f could ask such programs whether they have a solution; it would end at
-the f that the one program, with f as a variable, finds at once.
-"""
+"""LP-InArt, the linear relaxation of InArt's split, aggregation points and routes; its rounding, and the split."""
 
 from __future__ import annotations
 
@@ -44,6 +19,22 @@ from inakit.planner.solvers import run, solve
 from inakit.planner.trees.summed_once import SplitTask, Way, entrance
 from inakit.planner.trees.unfolding import DirectedLink, Path
 from inakit.topo.fabric.fabric import Fabric
+
+# -- LP-InArt: the linear relaxation of InArt's split, aggregation points and routes, Eq. (5), by edge flows in bit/s.
+#
+# Eq. (5) maximises f under products f x_s y. With every variable multiplied by f x_s, the rate of a task's flows, no
+# product is left: y and z are rates, and capacities are constants. So the relaxation is linear even where the shares
+# are free, as in Eq. (2): then the rates of a job's tasks need only sum to f (L-InArt).
+#
+# The paper has a variable for each path. This model has the rate on each link instead, one commodity for each place
+# where it ends: an INP that sums, or the PS, to which sums and unsummed flows go alike. Paths and edge flows describe
+# the same loads (a flow in a graph without cycles is a sum of paths), so the optimum is the same.
+#
+# Workers that enter one INP of one ToR have the same ways and stand in the model as one group: the mean of an optimum
+# over them is an optimum too, since the problem is convex and does not tell them apart.
+#
+# Routes are the shortest up-down paths. In a Clos network every other up-down path passes some switch twice, so none
+# is left out; in a network with crossings the longer paths are left out.
 
 Group = Inp
 """Workers that enter the same INP of a ToR."""
@@ -359,6 +350,9 @@ def values(variables: Mapping[Key, Any]) -> dict[Key, float]:
     return {key: max(0.0, variable.varValue) for key, variable in variables.items()}
 
 
+# -- R-InArt's randomised rounding (Algorithm 2): from LP-InArt's fractions to one aggregation point and one path
+# each.
+
 Ways = tuple[Way, ...]
 """One way for each worker of a task."""
 
@@ -448,6 +442,14 @@ def walk(leaving: Mapping[str, Mapping[str, float]], start: str, end: str, draw:
         path += tuple(draw.choices(list(links), amounts))
     return path
 
+
+# -- L-InArt: how much of the gradient each PS gets, Eq. (2), and once more for routes that are known.
+#
+# Eq. (2) keeps of Eq. (1) the switches and the PSs and relaxes y and z. The paper solves its KKT system, whose
+# equations are products f x y. Written in rates the same program is linear: an optimum of the linear program, with
+# its dual prices as multipliers, is a KKT point of Eq. (2), and being convex it has no other optima. With f fixed,
+# Eq. (2) is linear in rates too, and a bisection over f could ask such programs whether they have a solution; it
+# would end at the f that the one program, with f as a variable, finds at once.
 
 SLACK = 0.02
 """The relative rate that the most even split may cost: whole flows lose more where the split is uneven."""

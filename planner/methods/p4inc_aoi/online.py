@@ -1,21 +1,4 @@
-"""Which jobs use INC, and where: weighted bipartite matching of units and jobs (Algorithm 2, lines 1 to 14).
-
-How long each virtual port will be busy at best: the ideal active windows of Algorithm 3, for all ports at once.
-
-A unit has two virtual ports, one to its servers and one to the interconnect. Where a job's update takes a while, its
-transfer has to end that much earlier, and the port is busy for longer than its data takes at full rate. The scan's line
-9 divides by t_0 - tau_j, which is constant throughout; the middle of the range is meant, as lines 8, 10 and 12 say.
-
-Slot after slot: jobs arrive, a policy grants them INC and bandwidth, circuits follow, a slot passes (Algorithm 1).
-
-A policy sees no job before it arrives. A job keeps what it was granted until it is done (line 3), so transfers do not
-pause. A job that was given INC but no bandwidth gives it back at the end of the slot.
-
-The policies of the paper: the time window (TW) of Algorithms 2 and 3, and first come, first served (FCFS).
-
-Each choice that the paper leaves open is a field, whose default is the reading for which
-`experiments/papers/p4inc_aoi/NOTES.md` argues.
-"""
+"""The paper's schedulers, which see no job before it arrives: first come, first served, and the time window (TW)."""
 
 from __future__ import annotations
 
@@ -33,6 +16,8 @@ from inakit.planner.methods.p4inc_aoi.optical_system import DataCenter, PlacedJo
 from inakit.planner.methods.p4inc_aoi.resources import ROUNDING, Resources, Shape, circuits_of, settle
 from inakit.planner.methods.p4inc_aoi.schedule import Grant, Pair, Run, Schedule, Slot
 from inakit.topo.errors import PlanError
+
+# -- Which jobs use INC, and where: weighted bipartite matching of units and jobs (Algorithm 2, lines 1 to 14).
 
 FloatArray = NDArray[np.float64]
 
@@ -124,6 +109,13 @@ def augment(
         last = before
 
 
+# -- How long each virtual port will be busy at best: the ideal active windows of Algorithm 3, for all ports at once.
+#
+# A unit has two virtual ports, one to its servers and one to the interconnect. Where a job's update takes a while,
+# its transfer has to end that much earlier, and the port is busy for longer than its data takes at full rate. The
+# scan's line 9 divides by t_0 - tau_j, which is constant throughout; the middle of the range is meant, as lines 8, 10
+# and 12 say.
+
 THRESHOLD_S = 1e-3
 """t_th, the width in s of the range at which the bisection ends."""
 
@@ -168,6 +160,13 @@ def windows(
         enough = np.bincount(port, wanted, len(rate)) <= rate
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
     return {port: float(high[place]) for port, place in number.items()}
+
+
+# -- Slot after slot: jobs arrive, a policy grants them INC and bandwidth, circuits follow, a slot passes (Algorithm
+# 1).
+#
+# A policy sees no job before it arrives. A job keeps what it was granted until it is done (line 3), so transfers do
+# not pause. A job that was given INC but no bandwidth gives it back at the end of the slot.
 
 
 @dataclass
@@ -331,6 +330,12 @@ def cannot_start(job: PlacedJob) -> PlanError:
         f"constraints 'ports (6)' and 'switch bandwidth (5)': job {job.number} cannot transfer, not even alone; "
         f"give {', '.join(dict.fromkeys((*job.workers, job.server)))} more optical ports, or more bandwidth"
     )
+
+
+# -- The policies of the paper: the time window (TW) of Algorithms 2 and 3, and first come, first served (FCFS).
+#
+# Each choice that the paper leaves open is a field, whose default is the reading for which
+# `experiments/papers/p4inc_aoi/NOTES.md` argues.
 
 
 @dataclass(frozen=True)

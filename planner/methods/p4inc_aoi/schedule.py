@@ -3,30 +3,6 @@
 The circuits of the first slot are set before it begins, since Eq. (7) starts at slot 1. Whatever is newly connected
 between two units in a later slot is dark for the time of a reconfiguration, and rates that rise there lose what they
 would have carried meanwhile (Eq. 10).
-
-Checks a schedule of P4INC-AOI against its problem from the schedule alone: every constraint of Eqs. (1) to (11).
-
-| constraint | says |
-|---|---|
-| placement (2) | a job uses INC in one unit, where workers of it are |
-| INC capacity (3) | no switch sums for more jobs at a time than it can |
-| switch bandwidth (5) | what a unit's servers send and get stays within the switch's bandwidth |
-| circuits (6) | a circuit joins two units of the data centre, once, by at least one connection |
-| ports (6) | no unit has more connections than optical ports |
-| port rate (6) | what two units exchange stays within the rate of their connections |
-| completion (8), (10) | every job has sent all its data by the last slot, reconfigurations counted |
-| duration (11) | a job transfers in one run of slots, none of them before it arrives |
-
-Problems and schedules of P4INC-AOI in files: YAML or JSON in, JSON out.
-
-    version: 1
-    center:
-      units: [{name: unit1, servers: 4, optical_ports: 8, switch_bps: 2.56e11, inc_jobs: 4}]
-      port_bps: 4.0e10           # also: reconfiguration_s, slot_s, step_bps
-    jobs:
-      - {number: 1, workers: {unit1: 2}, server: unit1, gradient_bytes: 102000000}
-
-The keys are the fields of `DataCenter`, `PlacedJob` and `Schedule`; mistakes are told as in files of jobs and plans.
 """
 
 from __future__ import annotations
@@ -159,7 +135,7 @@ def increases(schedule: Schedule) -> Iterator[dict[Pair, int]]:
 
 
 def figures(problem: Scheduling, schedule: Schedule) -> Figures:
-    """The figures of a schedule that `inakit.planner.methods.p4inc_aoi.problem.check_schedule` has passed."""
+    """The figures of a schedule that `check` has passed."""
     slot_s, spans = problem.center.slot_s, schedule.spans
     iterations, completions = {}, {}
     ends = transfer_ends(problem, schedule)
@@ -203,6 +179,19 @@ class Run:
             return None
         return min(max(owed) / speed, self.center.slot_s)
 
+
+# -- Checks a schedule of P4INC-AOI against its problem from the schedule alone: every constraint of Eqs. (1) to (11).
+#
+# | constraint | says |
+# |---|---|
+# | placement (2) | a job uses INC in one unit, where workers of it are |
+# | INC capacity (3) | no switch sums for more jobs at a time than it can |
+# | switch bandwidth (5) | what a unit's servers send and get stays within the switch's bandwidth |
+# | circuits (6) | a circuit joins two units of the data centre, once, by at least one connection |
+# | ports (6) | no unit has more connections than optical ports |
+# | port rate (6) | what two units exchange stays within the rate of their connections |
+# | completion (8), (10) | every job has sent all its data by the last slot, reconfigurations counted |
+# | duration (11) | a job transfers in one run of slots, none of them before it arrives |
 
 TOLERANCE = 1e-6
 
@@ -306,6 +295,19 @@ def within(constraint: str, what: str, value: float, limit: float) -> None:
 def broken(constraint: str, what: str) -> PlanError:
     """The error that names the broken constraint, and what breaks it."""
     return PlanError(f"schedule breaks constraint '{constraint}': {what}")
+
+
+# -- Problems and schedules of P4INC-AOI in files: YAML or JSON in, JSON out.
+#
+#     version: 1
+#     center:
+#       units: [{name: unit1, servers: 4, optical_ports: 8, switch_bps: 2.56e11, inc_jobs: 4}]
+#       port_bps: 4.0e10           # also: reconfiguration_s, slot_s, step_bps
+#     jobs:
+#       - {number: 1, workers: {unit1: 2}, server: unit1, gradient_bytes: 102000000}
+#
+# The keys are the fields of `DataCenter`, `PlacedJob` and `Schedule`; mistakes are told as in files of jobs and
+# plans.
 
 
 @dataclass(frozen=True)

@@ -1,26 +1,34 @@
-"""A program to one C file: the stages run in the order in which C needs their results."""
+"""A program to one C file: the stages run in the order in which C needs their results.
+
+How generated C is compiled: to a library for this process, and to an eBPF object.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import cast
 
-from inakit.switch.fast.compile.actions.actions import emit_action
-from inakit.switch.fast.compile.architecture.architecture import emit_architecture
-from inakit.switch.fast.compile.architecture.saved_state import declare_saved
+from inakit.switch.fast.compile.actions import emit_action
+from inakit.switch.fast.compile.architecture import declare_saved, emit_architecture
+from inakit.switch.fast.compile.calculations import emit_calculations, hashed_bytes
 from inakit.switch.fast.compile.context import Context
-from inakit.switch.fast.compile.expressions.calculations import emit_calculations, hashed_bytes
-from inakit.switch.fast.compile.parser.deparser import emit_deparser
-from inakit.switch.fast.compile.parser.parser import ParserGenerator
-from inakit.switch.fast.compile.pipelines.pipelines import emit_pipeline
-from inakit.switch.fast.compile.pipelines.tables import declare_entries, declare_value_set, emit_membership, emit_search
+from inakit.switch.fast.compile.parser import ParserGenerator, emit_deparser
+from inakit.switch.fast.compile.pipelines import (
+    declare_entries,
+    declare_value_set,
+    emit_membership,
+    emit_pipeline,
+    emit_search,
+)
 from inakit.switch.fast.compile.refusals import check, refusal
-from inakit.switch.fast.layout.entry_arrays import METER, METER_RATES
 from inakit.switch.fast.layout.layout import MAX_REPLICAS, ProgramLayout, declare_memory
-from inakit.switch.fast.layout.table_layout import GROUP_RECORD
-from inakit.switch.program.malformed import MALFORMED, not_p4c
-from inakit.switch.program.program import Program
+from inakit.switch.fast.layout.table_layout import GROUP_RECORD, METER, METER_RATES
+from inakit.switch.program.bmv2_json import MALFORMED, not_p4c
 from inakit.switch.program.expressions import PORTS
+from inakit.switch.program.program import Program
+from inakit.topo import c_library
+from inakit.topo.c_library import Compiler
 from inakit.topo.errors import UnsupportedError
 
 KEPT = "_generated"
@@ -148,3 +156,15 @@ def declare_state(context: Context) -> None:
             out.line("u32 digest;")
     out.line("WHOLE struct state state;")
     declare_saved(context)
+
+
+C_FOLDER = Path(__file__).parents[1] / "c"
+"""Where the headers are that the generated C includes."""
+
+LIBRARY = replace(c_library.LIBRARY, headers=C_FOLDER)
+EBPF = Compiler(
+    ".o",
+    ("clang",),
+    ("-O2", "-g", "-w", "-target", "bpf", "-mcpu=v3", "-c", "-fno-strict-aliasing"),
+    C_FOLDER,
+)

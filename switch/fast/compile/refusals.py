@@ -5,11 +5,10 @@ What shows only while C is written (a primitive or operator that is in no table,
 
 from __future__ import annotations
 
-from inakit.switch.fast.layout.entry_arrays import METER_RATES
 from inakit.switch.fast.layout.field_usage import used_fields
+from inakit.switch.fast.layout.table_layout import METER_RATES
 from inakit.switch.program.expressions import Unknown
-from inakit.switch.program.program import Table
-from inakit.switch.program.program import Program
+from inakit.switch.program.program import Program, Table
 from inakit.topo.errors import UnsupportedError
 
 MAX_FIELD_BITS = 128

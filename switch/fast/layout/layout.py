@@ -1,4 +1,10 @@
-"""Where everything of a program lives: packet fields, registers, counters and tables.
+"""Where the parameters of hash functions are that the control plane sets: for each calculation in two copies.
+
+Where digests wait for the control plane: a ring for each list of fields, and how many were ever put into each.
+
+Fields of variable length: the room that they and their lengths take beside the packet.
+
+Where everything of a program lives: packet fields, registers, counters and tables.
 
 Registers of equal length stand side by side as the columns of one array of rows: a program that uses
 many registers at the same index then touches one run of cache lines.
@@ -6,24 +12,15 @@ many registers at the same index then touches one run of cache lines.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from inakit.switch.fast.layout.crc_parameters import crc_arrays
-from inakit.switch.fast.layout.digest_rings import ring_arrays
-from inakit.switch.fast.layout.emitter import Emitter, Identifiers
-from inakit.switch.fast.layout.entry_arrays import (
-    COUNTER,
-    METER,
-    default_array,
-    entry_arrays,
-    meter_array,
-    table_arrays,
-)
 from inakit.switch.fast.layout.field_usage import (
     extracted_headers,
+    headers_stay,
     meter_results,
     parser_statements,
     read_in_egress_actions_only,
@@ -33,23 +30,107 @@ from inakit.switch.fast.layout.field_usage import (
     uses_copies,
     written_by,
 )
-from inakit.switch.fast.layout.front_arrays import Front
-from inakit.switch.fast.layout.headers_in_place import headers_stay
-from inakit.switch.fast.layout.records import MemoryRecord, make_record, rounded_up
+from inakit.switch.fast.layout.records import LONGEST_BYTES, Emitter, Identifiers, MemoryRecord, make_record, rounded_up
 from inakit.switch.fast.layout.table_layout import (
     COPIES,
+    COUNTER,
     GROUP_RECORD,
+    METER,
+    Front,
     TableLayout,
+    default_array,
+    entry_arrays,
     entry_record,
     key_record,
+    meter_array,
     rule_record,
+    table_arrays,
 )
-from inakit.switch.fast.layout.variable_fields import Variable, most_variable_bytes, variable_parts
-from inakit.switch.program.program import Counter, Register, ValueSet
-from inakit.switch.program.expressions import Field
-from inakit.switch.program.program import Table
-from inakit.switch.program.program import Program
-from inakit.switch.program.expressions import PORTS
+from inakit.switch.program.expressions import CRC_CUSTOM, PORTS, Field, FieldList, Header
+from inakit.switch.program.program import Counter, Program, Register, Table, ValueSet
+from inakit.topo.errors import UnsupportedError
+
+CHOSEN = "chosen crc parameters"
+"""For each such calculation, in one place: which copy is to be read (0: the parameters that BMv2 begins with)."""
+
+PARAMETERS = make_record(
+    "crc", [("polynomial", 32), ("first", 32), ("last", 32), ("flip_bytes", 8), ("flip_result", 8)]
+)
+"""For a remainder whose lowest bit comes first; `flip_bytes` and `flip_result` where that of BMv2 comes last."""
+
+
+def crc_array(calculation: str) -> str:
+    """The name of the array of a calculation's parameters."""
+    return f"crc parameters of {calculation}"
+
+
+def custom_calculations(program: Program) -> list[str]:
+    """The calculations whose parameters the control plane sets."""
+    return [name for name, each in program.calculations.items() if each.algorithm in CRC_CUSTOM]
+
+
+def crc_arrays(program: Program) -> Iterator[tuple[str, MemoryRecord, int]]:
+    """The arrays of a program's calculations, as (name, record, length); none of one without such calculations."""
+    if found := custom_calculations(program):
+        yield CHOSEN, make_record("chosen_crc", [(name, 8) for name in found]), 1
+        yield from ((crc_array(name), PARAMETERS, COPIES) for name in found)
+
+
+COUNTS = "counts of digests"
+RING = 4096
+"""The places for digests of one list; the oldest one is overwritten. A power of two."""
+
+
+def ring_name(number: int) -> str:
+    """The name of the array that is the ring of list `number`."""
+    return f"digests {number}"
+
+
+def ring_record(fields: FieldList) -> MemoryRecord:
+    """One place of a ring: the digest's number among all of the switch, and its values."""
+    values = [each for each in fields.fields if isinstance(each, Field)]
+    members = [(str(index), field.bits) for index, field in enumerate(values)]
+    return make_record(f"digest_{fields.number}", [("number", 64), *members])
+
+
+def count_record(program: Program) -> MemoryRecord:
+    """How many digests there were in all, and of each list."""
+    return make_record("digest_counts", [("total", 64), *((str(number), 64) for number in program.digests)])
+
+
+def ring_arrays(program: Program) -> list[tuple[str, MemoryRecord, int]]:
+    """The arrays of a program that reports digests, as (name, record, length)."""
+    rings = [(ring_name(number), ring_record(fields), RING) for number, fields in program.digests.items()]
+    return [(COUNTS, count_record(program), 1), *rings]
+
+
+MOST_VARIABLE_BYTES = 512
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A field of variable length, of up to `most` bytes; `bytes` and `length` are C expressions of them."""
+
+    field: Field
+    most: int
+    bytes: str
+    length: str
+
+
+def most_variable_bytes(header: Header) -> int:
+    """The most bytes that the header's field of variable length can have; `UnsupportedError` if too many."""
+    most = (header.max_bytes or 0) - header.size
+    if not 0 < most <= MOST_VARIABLE_BYTES:
+        raise UnsupportedError(
+            f"header '{header.name}' with {most} bytes of variable length (1 to {MOST_VARIABLE_BYTES})"
+        )
+    return most
+
+
+def variable_parts(header: Header, field: Field) -> list[tuple[str, int]]:
+    """Room for the field's bytes, which is an array, and for their number, as (name, bits)."""
+    return [(field.name, 8 * max(most_variable_bytes(header), LONGEST_BYTES + 1)), (f"{field.name} length", 32)]
+
 
 MAX_REPLICAS = 128
 DIRECT_BITS = 12

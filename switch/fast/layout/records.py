@@ -1,4 +1,8 @@
-"""Records: the layout of structs that Python and the generated C share (keys, entries, register rows).
+"""Fields in bytes: the C that reads a field from a packet and writes it there, wherever its bits are.
+
+Writes C, one line at a time. Indentation follows `with`; names and comments are made safe here and only here.
+
+Records: the layout of structs that Python and the generated C share (keys, entries, register rows).
 
 Members are ordered by size, so that none needs padding in front of it. C then lays the struct out in the same way,
 and the generated C asserts that it does.
@@ -6,14 +10,159 @@ and the generated C asserts that it does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from inakit.switch.fast.layout.bits import WORD_BYTES
-from inakit.switch.fast.layout.emitter import Emitter, Identifiers
+from inakit.switch.program.expressions import Field
+from inakit.topo.errors import UnsupportedError
+
+WORD_BYTES = 8
+
+
+@dataclass(frozen=True)
+class FieldPiece:
+    """Bits of a field that lie within 8 bytes of the packet: in the `length` bytes from `first` on.
+
+    In these bytes they are `shift` bits above the lowest one; in the field they are `above` bits above its lowest one.
+    """
+
+    first: int
+    length: int
+    shift: int
+    bits: int
+    above: int
+
+    @property
+    def mask(self) -> int:
+        """As many ones as the piece has bits."""
+        return (1 << self.bits) - 1
+
+    @property
+    def whole(self) -> bool:
+        """Whether the piece fills its bytes, so that none of their other bits must be kept."""
+        return self.bits == 8 * self.length
+
+
+def pieces(field: Field, header_offset: int) -> Iterator[FieldPiece]:
+    """The field in pieces of at most 8 bytes, the one with its lowest bits first."""
+    start = header_offset * 8 + field.offset
+    end, above = start + field.bits, 0
+    while end > start:
+        last = (end - 1) // 8
+        first = max(start // 8, last - WORD_BYTES + 1)
+        bits = end - max(start, first * 8)
+        yield FieldPiece(first, last - first + 1, (last + 1) * 8 - end, bits, above)
+        end, above = end - bits, above + bits
+
+
+def whole_bytes(field: Field) -> tuple[int, int]:
+    """The number of bytes of a field, and the first one's place in its header; for fields that no word holds.
+
+    `UnsupportedError` if the field does not begin and end with a byte.
+    """
+    if field.bits % 8 or field.offset % 8:
+        raise UnsupportedError(f"field '{field}' of {field.bits} bits that are no whole bytes")
+    return field.bits // 8, field.offset // 8
+
+
+def load(field: Field, header_offset: int) -> str:
+    """The C expression of a field of a header that begins `header_offset` bytes behind `data`."""
+    return " | ".join(map(load_piece, pieces(field, header_offset))) or "0"
+
+
+def load_piece(piece: FieldPiece) -> str:
+    """The C expression of one piece of a field, at its place in the field."""
+    word = f"load_{piece.length}(data + {piece.first})"
+    text = word if piece.whole else f"({word} >> {piece.shift}) & {piece.mask:#x}ull"
+    return f"((u128)({text}) << {piece.above})" if piece.above else text
+
+
+def store(field: Field, header_offset: int, value: str) -> Iterator[str]:
+    """The C statements that write `value` to a field of a header that begins `header_offset` bytes behind `data`."""
+    for piece in pieces(field, header_offset):
+        part = f"({value} >> {piece.above})" if piece.above else value
+        top = piece.above + piece.bits == field.bits
+        yield store_piece(piece, part if top or piece.whole else f"({part} & {piece.mask:#x}ull)")
+
+
+def store_piece(piece: FieldPiece, value: str) -> str:
+    """The C statement that writes one piece, and keeps the other bits of its bytes."""
+    place = f"data + {piece.first}"
+    if piece.whole:
+        return f"store_{piece.length}({place}, {value});"
+    kept = f"(load_{piece.length}({place}) & {~(piece.mask << piece.shift) & (1 << 8 * piece.length) - 1:#x}ull)"
+    return f"store_{piece.length}({place}, {kept} | ((u64){value} << {piece.shift}));"
+
+
+KEYWORDS = frozenset(
+    re.findall(
+        r"\w+",
+        "auto break case char const continue default do double else enum extern float for goto if inline int long "
+        "register restrict return short signed sizeof static struct switch typedef union unsigned void volatile "
+        "while asm typeof u8 u16 u32 u64 s64",
+    )
+)
+
+
+def identifier(name: str) -> str:
+    """`name` as a C identifier; different names can give the same one."""
+    safe = re.sub(r"\W", "_", name, flags=re.ASCII)
+    if not safe or safe[0].isdigit():
+        return f"_{safe}"
+    return f"{safe}_" if safe in KEYWORDS else safe
+
+
+class Identifiers:
+    """C identifiers for P4 names: always the same one for a name, and never one for two names."""
+
+    def __init__(self) -> None:
+        self.given: dict[str, str] = {}
+
+    def of(self, name: str) -> str:
+        """The identifier of a P4 name."""
+        if name not in self.given:
+            wanted = chosen = identifier(name)
+            number = 2
+            while chosen in self.given.values():
+                chosen, number = f"{wanted}_{number}", number + 1
+            self.given[name] = chosen
+        return self.given[name]
+
+
+class Emitter:
+    """The text of a C file that grows."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.depth = 0
+
+    def line(self, text: str = "") -> None:
+        """Add a line, at the indentation of the blocks that are open."""
+        self.lines.append("    " * self.depth + text if text else "")
+
+    def comment(self, text: object) -> None:
+        """Add a comment of one line, whatever `text` holds."""
+        self.line("// " + re.sub(r"[^ -~]+", " ", str(text)).rstrip("\\ "))
+
+    @contextmanager
+    def block(self, head: str, tail: str = "") -> Iterator[None]:
+        """Write `head {`, then what is written inside the `with`, then `}tail`."""
+        self.line(f"{head} {{")
+        self.depth += 1
+        yield
+        self.depth -= 1
+        self.line(f"}}{tail}")
+
+    def text(self) -> str:
+        """The whole file. A block that is still open is a fault of the generator."""
+        assert self.depth == 0, "a block of the generated C was not closed"
+        return "\n".join(self.lines) + "\n"
+
 
 ALIGNMENT = 8
 CACHE_LINE = 64

@@ -1,14 +1,24 @@
-"""Where a table's entries live, and how one entry and its key are packed into bytes that the generated C reads."""
+"""Where a table's entries live, and how one entry and its key are packed into bytes that the generated C reads.
+
+The arrays in memory that belong to tables: their entries, what is kept for each entry, cells of meters.
+
+An array in front of each hash table, so that most lookups touch one place in memory and call no function.
+
+Every entry is in its hash table. A copy is in the array, at the place that a hash of its key gives, if no other entry
+was there before it. A place that could not take all of its entries says that more are behind it, in the hash table.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from inakit.switch.entries import Lpm, TableEntry
-from inakit.switch.fast.layout.records import MemoryRecord, make_record
-from inakit.switch.program.program import Action
-from inakit.switch.program.program import MatchKey, Table
+from inakit.switch.fast.layout.records import Emitter, MemoryRecord, RecordMember, make_record
+from inakit.switch.program.program import Action, MatchKey, Program, Table
 
 COPIES = 2
 """What changes while packets pass has room for so many copies: one that packets read, and one that is written."""
@@ -146,3 +156,121 @@ def entry_record(layout: TableLayout) -> MemoryRecord:
 def place_record(layout: TableLayout) -> MemoryRecord:
     """One place of a direct table: room for an entry, and for another one that is there while the first changes."""
     return MemoryRecord(f"place_{layout.symbol}", (), COPIES * layout.entry_bytes)
+
+
+COUNTER = make_record("counter", [("packets", 64), ("bytes", 64)])
+BUCKET = MemoryRecord(
+    "bucket",
+    tuple(
+        RecordMember(name, name, 8, 8 * index)
+        for index, name in enumerate(("mantissa", "shift", "burst", "tokens", "counted"))
+    ),
+    40,
+)
+METER_RATES = 2
+METER = MemoryRecord("meter", (RecordMember("which", "which", 8, 0),), 8 + COPIES * METER_RATES * BUCKET.size)
+"""One cell of a meter, as meters.h declares it; meters of v1model have two rates."""
+
+FIRST = make_record("first", [("place", 32)])
+MATCHED = make_record("matched", [("ns", 64)])
+LINK = make_record("link", [("next", 32)])
+"""1 + the place of what follows; 0: nothing does."""
+
+
+def table_arrays(layout: TableLayout) -> Iterator[tuple[str, MemoryRecord, int]]:
+    """The arrays of one table's entries, as (name, record, length)."""
+    name, key = layout.table.name, layout.table.key
+    if layout.direct:
+        yield name, place_record(layout), 1 << key[0].bits
+    if layout.rule is not None:
+        yield name, listed_record(layout), COPIES * (layout.most_entries + 1)  # one more, which ends the list
+        yield first_array(name), FIRST, 1
+    if layout.prefixed:
+        yield lengths_array(name), LINK, layout.prefix_part[1].bits + 2
+
+
+def entry_arrays(program: Program, layout: TableLayout) -> Iterator[tuple[str, MemoryRecord, int]]:
+    """The arrays of what is kept for each entry of a table, and of the members of its groups."""
+    table = layout.table
+    if table.counted:
+        yield counts_array(table.name), COUNTER, layout.most_entries
+    if table.idle_timeout:
+        yield matched_array(table.name), MATCHED, layout.most_entries
+    if table.profile is not None and program.profiles[table.profile].selector is not None:
+        most = 2 * max(program.profiles[table.profile].size, table.size)
+        yield members_array(table.name), entry_record(layout), min(most, MOST_MEMBERS)
+
+
+def counts_array(table: str) -> str:
+    """The name of the array of packets and bytes of a table's entries, by their numbers."""
+    return f"counts of {table}"
+
+
+def matched_array(table: str) -> str:
+    """The name of the array of times at which a table's entries last matched a packet, by their numbers."""
+    return f"matched of {table}"
+
+
+def members_array(table: str) -> str:
+    """The name of the array of members of the groups that a table's entries have."""
+    return f"members of {table}"
+
+
+def meter_array(meter: str) -> str:
+    """The name of the array of a meter's cells."""
+    return f"cells of {meter}"
+
+
+def first_array(table: str) -> str:
+    """The name of the array of one place that says where the list begins that packets read."""
+    return f"first of {table}"
+
+
+def lengths_array(table: str) -> str:
+    """The name of the array of a table's prefix lengths: each that is in use is linked to the next shorter one.
+
+    The links begin behind the longest length that there can be.
+    """
+    return f"lengths of {table}"
+
+
+def default_array(table: str) -> str:
+    """The name of the array of copies of the default action that the control plane has set."""
+    return f"default of {table}"
+
+
+MULTIPLIER = 0x9E3779B97F4A7C15  # 2**64 over the golden ratio, as in runtime.h
+HEAD_BYTES = 8  # u32 filled, u32 behind
+
+
+@dataclass(frozen=True)
+class Front:
+    """The array in front of the table `symbol`: 2**`bits` places. Keys are whole 64-bit words."""
+
+    symbol: str
+    key_bytes: int
+    entry_bytes: int
+    bits: int
+
+    @property
+    def record(self) -> MemoryRecord:
+        """One place: a key, whether it is filled and whether more is behind it, and the entry."""
+        names = (("filled", 4, self.key_bytes), ("behind", 4, self.key_bytes + 4))
+        members = tuple(RecordMember(name, name, size, offset) for name, size, offset in names)
+        return MemoryRecord(f"front_{self.symbol}", members, self.key_bytes + HEAD_BYTES + self.entry_bytes)
+
+    def places(self, keys: NDArray[np.uint8]) -> NDArray[np.intp]:
+        """For each row, which is a key, the place where its entry may be, as `place_of` in runtime.h computes it."""
+        found = np.zeros(len(keys), np.uint64)
+        for word in keys.view(np.uint64).T:
+            found = (found ^ word) * np.uint64(MULTIPLIER)
+        return (found >> np.uint64(64 - self.bits)).astype(np.intp)
+
+    def declare(self, out: Emitter) -> None:
+        """Write the struct of one place, with its size asserted."""
+        with out.block(f"struct front_{self.symbol}", ";"):
+            out.line(f"struct key_{self.symbol} key;")
+            out.line("u32 filled, behind;")
+            out.line(f"struct entry_{self.symbol} entry;")
+        size = f"sizeof(struct front_{self.symbol}) == {self.record.size}"
+        out.line(f'_Static_assert({size}, "layout of front_{self.symbol}");')

@@ -9,9 +9,9 @@ from typing import Any
 
 from mininet.node import Switch as MininetSwitch
 
-from inakit.switch.fast.load.kernel.kernel_switch import Compiled, KernelSwitch, compile_program, load
-from inakit.switch.fast.load.kernel.libbpf import BpfObject
-from inakit.switch.fast.load.state.shared_state import StatefulSwitch, SwitchState
+from inakit.switch.fast.load.kernel_switch import Compiled, KernelSwitch, compile_program, load
+from inakit.switch.fast.load.libbpf import BpfObject
+from inakit.switch.fast.load.shared_state import StatefulSwitch, SwitchState
 from inakit.switch.handle import Handle, make_handle
 from inakit.switch.program.read import read_program
 from inakit.switch.running_switch import PROGRAM
@@ -78,7 +78,7 @@ class FastSwitch(StatefulSwitch, MininetSwitch):  # type: ignore[misc]
         return self.kernel.state
 
     def handle(self) -> Handle:
-        """The data by which `inakit.switch.fast.load.kernel.kernel_view` finds this switch from another process."""
+        """The data by which `inakit.switch.fast.load.kernel_switch` finds this switch from another process."""
         return make_handle("fast", self._program, maps=self.kernel.map_ids(), cpu=self.kernel.cpu)
 
     def check(self) -> None:

@@ -11,11 +11,10 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from inakit.switch.fast.compile.generate import GeneratedC, generate
+from inakit.switch.fast.compile.generate import LIBRARY, GeneratedC, generate
 from inakit.switch.fast.layout.layout import RANDOM
-from inakit.switch.fast.load.build import LIBRARY
-from inakit.switch.fast.load.state.shared_state import StatefulSwitch, SwitchState
-from inakit.switch.fast.tables.running_table import Clock
+from inakit.switch.fast.load.running_tables import Clock
+from inakit.switch.fast.load.shared_state import StatefulSwitch, SwitchState
 from inakit.switch.program.program import Program
 from inakit.topo.c_library import build
 from inakit.topo.errors import RunError

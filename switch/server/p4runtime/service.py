@@ -1,20 +1,111 @@
-"""The calls of the gRPC service `p4.v1.P4Runtime`."""
+"""One client's stream: its messages are taken in by a thread, and what it is told waits in a queue.
+
+The calls of the gRPC service `p4.v1.P4Runtime`.
+
+A P4Runtime server on a TCP or Unix address, as simple_switch_grpc has it.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import wraps
+from pathlib import Path
+from queue import Queue
+from threading import Event, Thread
 from typing import NoReturn
 
 import grpc
 from google.protobuf.message import DecodeError
 
-from inakit.switch.server.p4runtime.client_stream import ClientStream
+from inakit.switch.server.options import Tls
+from inakit.switch.server.p4runtime.arbitration import Client
 from inakit.switch.server.p4runtime.device import Device
-from inakit.switch.server.p4runtime.protocol.faults import Code, Fault, fault_of
-from inakit.switch.server.p4runtime.protocol.messages import Message, Status, packed, v1
-from inakit.switch.server.p4runtime.read import responses
-from inakit.switch.server.p4runtime.write import Answers, error_of
+from inakit.switch.server.p4runtime.messages import Code, Fault, Message, Status, fault_of, invalid, packed, v1
+from inakit.switch.server.p4runtime.pipeline import Answers, error_of, responses
+from inakit.switch.server.served_switch import ServedSwitch
+from inakit.topo.errors import InakitError, InputError, MachineError
+
+MOST_WAITING = 1 << 14
+"""A client that takes nothing has at most so many messages waiting: further packets and notifications are lost."""
+
+
+class ClientStream:
+    """A client, from its first message until its stream ends; `fault` is why the server ends it."""
+
+    def __init__(self, device: Device, requests: Iterator[Message]) -> None:
+        self.device, self.requests = device, requests
+        self.waiting: Queue[Message | None] = Queue()
+        self.client = Client(self.tell)
+        self.fault: Fault | None = None
+
+    def messages(self) -> Iterator[Message]:
+        """What the client is told, until its stream ends."""
+        Thread(target=self.take, name="P4Runtime client", daemon=True).start()
+        try:
+            while (message := self.waiting.get()) is not None:
+                yield message
+        finally:
+            self.device.leave(self.client)
+
+    def end(self) -> None:
+        """End the stream, after what waits."""
+        self.waiting.put(None)
+
+    def tell(self, message: Message) -> None:
+        """Put a message into the queue; all but arbitration updates are lost if it is full."""
+        if self.waiting.qsize() < MOST_WAITING or message.HasField("arbitration"):
+            self.waiting.put(message)
+
+    def take(self) -> None:
+        """Take in the client's messages, until it sends no more or one ends the stream."""
+        try:
+            for message in self.requests:
+                self.take_one(message)
+        except Fault as fault:
+            self.fault = fault
+        except Exception:
+            pass
+        finally:
+            self.end()
+
+    def take_one(self, message: Message) -> None:
+        """Take in one message. Only an arbitration update can end the stream; other errors are told."""
+        kind = message.WhichOneof("update")
+        if kind == "arbitration":
+            self.device.update(self.client, message.arbitration)
+            return
+        try:
+            self.take_other(kind, message)
+        except Exception as error:
+            self.tell(error_message(message, fault_of(error)))
+
+    def take_other(self, kind: str | None, message: Message) -> None:
+        """Take in a packet or the acknowledgement of a digest list."""
+        match kind:
+            case "packet":
+                self.device.packet_out(self.client, message.packet)
+            case "digest_ack":
+                self.device.acknowledge(message.digest_ack)
+            case _:
+                raise invalid(f"a message of a stream is an arbitration, a packet or a digest_ack, not {kind}")
+
+
+def error_message(message: Message, fault: Fault) -> Message:
+    """The `StreamError` for a message that was not taken."""
+    response = v1.StreamMessageResponse()
+    error = response.error
+    error.canonical_code, error.message = fault.code, str(fault)
+    match message.WhichOneof("update"):
+        case "packet":
+            error.packet_out.packet_out.CopyFrom(message.packet)
+        case "digest_ack":
+            error.digest_list_ack.digest_list_ack.CopyFrom(message.digest_ack)
+        case _:
+            error.other.other.CopyFrom(message.other)
+    return response
+
 
 VERSION = "1.5.0"
 """The version of P4Runtime that the service has."""
@@ -164,3 +255,81 @@ def abort_with(context: grpc.ServicerContext, failed: PartlyFailed) -> NoReturn:
     context.set_trailing_metadata(((DETAILS, status.SerializeToString()),))
     context.abort(grpc.StatusCode.UNKNOWN, str(failed))
     raise AssertionError
+
+
+MOST_CALLS = 1024
+"""Calls at once, a stream being one; each has a thread while it lasts. Further ones are refused."""
+
+POLL_S = 0.02
+"""How often digest lists and idle timeouts are looked at."""
+
+OPTIONS = (
+    ("grpc.max_receive_message_length", 256 << 20),
+    ("grpc.max_send_message_length", -1),
+    ("grpc.so_reuseport", 0),
+)
+"""Large programs and batches are taken; no other server has the same port."""
+
+GRACE_S = 0.5
+"""How long calls have to end when the server does."""
+
+
+class P4RuntimeServer:
+    """Serves a switch by P4Runtime from `start` to `close`. `port` is the one it listens on, for an address with 0."""
+
+    def __init__(
+        self, served: ServedSwitch, address: str, device_id: int, tls: Tls | None = None, cpu_port: int | None = None
+    ) -> None:
+        self.served, self.address, self.tls = served, address, tls
+        self.device = Device(served, device_id, cpu_port)
+        self.pool = ThreadPoolExecutor(MOST_CALLS, thread_name_prefix="P4Runtime")
+        self.server = grpc.server(self.pool, options=OPTIONS, maximum_concurrent_rpcs=MOST_CALLS)
+        self.server.add_generic_rpc_handlers((Service(self.device).handler(),))
+        self.ending = Event()
+        self.ticker = Thread(target=self.tick, name="P4Runtime notifications", daemon=True)
+        self.port = 0
+
+    def start(self) -> None:
+        """Listen; `MachineError` if that cannot be."""
+        try:
+            if self.tls is None:
+                self.port = self.server.add_insecure_port(self.address)
+            else:
+                self.port = self.server.add_secure_port(self.address, credentials(self.tls))
+        except RuntimeError as error:
+            raise MachineError(f"P4Runtime cannot listen on {self.address}: {error}; choose another address") from error
+        self.server.start()
+        self.ticker.start()
+        self.served.journal.info(f"Server listening on {self.address}")
+
+    def tick(self) -> None:
+        """Send what is due, until `close`."""
+        while not self.ending.wait(POLL_S):
+            try:
+                self.device.poll()
+            except InakitError as error:
+                self.served.journal.error(str(error))
+                time.sleep(1)
+
+    def close(self) -> None:
+        """Listen no longer, and end all streams."""
+        self.ending.set()
+        if self.ticker.is_alive():
+            self.ticker.join()
+        self.server.stop(GRACE_S).wait()
+        self.pool.shutdown(wait=False)
+
+
+def credentials(tls: Tls) -> grpc.ServerCredentials:
+    """What a server needs to speak TLS; `InputError` if a file cannot be read."""
+    chain = ((read(tls.key), read(tls.certificate)),)
+    authorities = read(tls.authorities) if tls.authorities is not None else None
+    return grpc.ssl_server_credentials(chain, authorities, tls.client_auth)
+
+
+def read(path: Path) -> bytes:
+    """The bytes of a PEM file."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}; expected a PEM file") from error

@@ -1,23 +1,101 @@
-"""What PTF asks of its platform: ports, here of a switch that runs in PTF's own process, or in the kernel."""
+"""A served switch whose ports are pairs of sockets of this process instead of interfaces: it needs no root.
+
+What PTF asks of its platform: ports, here of a switch that runs in PTF's own process, or in the kernel.
+
+Runs PTF on a folder of tests, with a switch of the kit instead of interfaces.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
+import socket
+import subprocess
+import sys
 import time
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
 
+from inakit.switch.control.entry_files import fill_switch
 from inakit.switch.control.simple_switch_cli import CommandedSwitch
-from inakit.switch.control.entry_files.read_entries import fill_switch
-from inakit.switch.server.options import LogOptions, Options
+from inakit.switch.program.program import Program
+from inakit.switch.server.engines import Engine, InterpretedEngine
+from inakit.switch.server.options import Journal, LogOptions, Options
+from inakit.switch.server.ports import BATCH, PacketSocket
 from inakit.switch.server.serve import running
-from inakit.switch.standalone.interfaces import HEAD, MAX_PACKET, open_wires
-from inakit.switch.testing.ptf.memory_switch import MOST_BYTES, MemorySwitch, pair
+from inakit.switch.server.served_switch import ServedSwitch
+from inakit.switch.testing.devices import HEAD, MAX_PACKET, open_wires
+from inakit.topo.extras import lacking
+
+MOST_BYTES = 1 << 16
+Ends = Mapping[str, socket.socket]
+
+
+def pair() -> tuple[socket.socket, socket.socket]:
+    """Two sockets: what is sent by one arrives at the other, packet by packet."""
+    one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    one.setblocking(False)
+    return one, other
+
+
+class MemorySocket(PacketSocket):
+    """The switch's end of a pair. It outlasts the programs that are loaded one after the other."""
+
+    def __init__(self, interface: str, end: socket.socket) -> None:
+        self.interface, self.socket = interface, end
+        self.unsent: deque[bytes] = deque()
+
+    def receive(self) -> Iterator[tuple[bool, bytes]]:
+        """Up to `BATCH` packets that have arrived."""
+        for _ in range(BATCH):
+            try:
+                yield False, self.socket.recv(MOST_BYTES)
+            except BlockingIOError:
+                return
+
+    def is_there(self) -> bool:
+        """True, as long as the process runs."""
+        return True
+
+    def close(self) -> None:
+        """Keep the pair for the next program."""
+
+
+class MemoryEngine(InterpretedEngine):
+    """Interprets a program on `ends`, by the names of its ports."""
+
+    ends: Ends = MappingProxyType({})
+
+    def opened(self, interface: str) -> PacketSocket:
+        """The socket of a port."""
+        return MemorySocket(interface, self.ends[interface])
+
+
+class MemorySwitch(ServedSwitch):
+    """A served switch on `ends`; its programs are interpreted."""
+
+    def __init__(self, options: Options, journal: Journal, ends: Ends) -> None:
+        self.ends = ends
+        super().__init__(options, journal)
+
+    def engine_for(self, program: Program) -> Engine:
+        """An engine that interprets a program."""
+        return self.interpreted(program)
+
+    def interpreted(self, program: Program) -> InterpretedEngine:
+        """An engine that interprets a program on this switch's ports."""
+        options, to_cpu = self.options, self.ports.to_cpu
+        engine = MemoryEngine(program, self.journal, self.clock, self.target, options.cpu_port, to_cpu, self.pcaps)
+        engine.ends = self.ends
+        return engine
+
 
 NO_ADDRESS = b"\2\0\0\0\0"
 
@@ -164,3 +242,25 @@ def served_options(options: PtfOptions, names: dict[int, str]) -> Options:
         swap=True,
         log=LogOptions(level="warn"),
     )
+
+
+PLATFORMS = Path(__file__).with_name("platforms")
+
+
+def run_ptf(tests: Path, options: PtfOptions, more: Sequence[str] = ()) -> int:
+    """Run PTF's tests in a folder against a switch with these options, and return PTF's exit code.
+
+    `more` are further arguments of PTF, such as `--test-params` and the names of tests.
+    """
+    platform = ["--platform", "inakit", "--platform-dir", str(PLATFORMS), "--platform-args", options.text()]
+    command = [sys.executable, ptf_script(), "--test-dir", str(tests), "--allow-user", *platform, *more]
+    return subprocess.run(command, check=False).returncode
+
+
+def ptf_script() -> str:
+    """The file of the command `ptf`; `MachineError` if it is not installed."""
+    beside = Path(sys.executable).with_name("ptf")
+    found = str(beside) if beside.is_file() else shutil.which("ptf")
+    if found is None:
+        raise lacking("ptf", "inakit switch ptf")
+    return found

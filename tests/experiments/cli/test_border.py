@@ -102,14 +102,14 @@ OF_ROOT = (
     ),
     Border(
         "a kernel without eBPF",
-        patched("inakit.switch.fast.load.kernel.needs.has_program_type", "lambda: False"),
+        patched("inakit.switch.fast.load.kernel_needs.has_program_type", "lambda: False"),
         FAST,
         ("has no programs of tc (CONFIG_NET_CLS_BPF", "SWITCH=bmv2"),
     ),
     Border(
         "a rootless container",
-        patched("inakit.switch.fast.load.kernel.needs.has_program_type", "lambda: False")
-        + patched("inakit.switch.fast.load.kernel.needs.in_user_namespace", "lambda: True"),
+        patched("inakit.switch.fast.load.kernel_needs.has_program_type", "lambda: False")
+        + patched("inakit.switch.fast.load.kernel_needs.in_user_namespace", "lambda: True"),
         FAST,
         ("root of a user namespace", "run as the machine's"),
     ),

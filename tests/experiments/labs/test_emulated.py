@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from tiers import long_unless
 
-from inakit.experiments.labs.emulated.grading import check_emulation, with_emulation
+from inakit.experiments.labs.course.emulated import check_emulation, with_emulation
 from inakit.experiments.labs.grading.grade import Request
-from inakit.experiments.labs.grading.item import Grade
+from inakit.experiments.labs.grading.items import Grade
+from inakit.experiments.labs.grading.teacher import program_in, read_archive
 from inakit.experiments.labs.registry import COURSE, LABS, TEACHER
-from inakit.experiments.labs.teacher.archive import program_in, read_archive
 from inakit.topo.errors import InputError
 
 

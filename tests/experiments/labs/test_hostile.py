@@ -16,21 +16,20 @@ import pytest
 import yaml
 from tiers import long_unless
 
-from inakit.experiments.labs.compiler import p4c
+from inakit.experiments.labs.course import student_worker
+from inakit.experiments.labs.course import tree_lab as student_entries
 from inakit.experiments.labs.grading import grade as grading
+from inakit.experiments.labs.grading import submission as p4c
 from inakit.experiments.labs.grading.grade import Request, grade
-from inakit.experiments.labs.grading.item import Grade
-from inakit.experiments.labs.loss import nodes
+from inakit.experiments.labs.grading.items import Grade
+from inakit.experiments.labs.grading.teacher import key_of
 from inakit.experiments.labs.registry import COURSE, LABS, TEACHER
-from inakit.experiments.labs.runners import sandboxed_switch
-from inakit.experiments.labs.sandbox.confinement import landlock_version
-from inakit.experiments.labs.sandbox.confinement import MIB
-from inakit.experiments.labs.teacher.archive import key_of
-from inakit.experiments.labs.tree import student_entries
+from inakit.experiments.labs.sandbox import sandboxed_switch
+from inakit.experiments.labs.sandbox.confinement import MIB, landlock_version
 
 pytestmark = pytest.mark.skipif(not landlock_version(), reason="needs Landlock: nothing keeps files away without it")
 
-SMALL = replace(nodes.worker_limits(), cpu_s=1, wall_s=2.0, memory_bytes=192 * MIB)
+SMALL = replace(student_worker.worker_limits(), cpu_s=1, wall_s=2.0, memory_bytes=192 * MIB)
 CLASS = """
 class Worker:
     def __init__(self, *given):
@@ -94,7 +93,7 @@ def said(found: Grade) -> str:
 @pytest.mark.usefixtures("one_end")
 @pytest.mark.parametrize("name", by_tier(WORKERS))
 def test_python_of_a_student(name: str, victim: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nodes, "worker_limits", lambda: SMALL)
+    monkeypatch.setattr(student_worker, "worker_limits", lambda: SMALL)
     told, text = WORKERS[name]["told"], WORKERS[name]["python"].replace("CLASS\n", CLASS)
     handed = tmp_path / "handed"
     handed.mkdir()

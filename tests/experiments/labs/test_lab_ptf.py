@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from inakit.experiments.labs.grading.teacher import program_in, read_archive
 from inakit.experiments.labs.registry import COURSE, TEACHER
-from inakit.experiments.labs.teacher.archive import program_in, read_archive
-from inakit.switch.control.simple_switch_cli import CommandedSwitch
 from inakit.switch.control.control_plane import ControlPlane
-from inakit.switch.control.entry_files.read_entries import fill_switch
-from inakit.switch.testing.ptf.launch import ptf_script
+from inakit.switch.control.entry_files import fill_switch
+from inakit.switch.control.simple_switch_cli import CommandedSwitch
+from inakit.switch.testing.ptf.platform import ptf_script
 
 PORTS = (3, 4, 5)
 TESTS = COURSE / "2-sum" / "ptf"
@@ -44,8 +44,11 @@ def run(*command: str) -> None:
 @pytest.mark.long
 def test_lab_2_in_the_form_of_ptf_on_simple_switch(tmp_path: Path) -> None:
     from inakit.switch.bmv2.bmv2_data_plane import Bmv2DataPlane  # noqa: PLC0415, only where BMv2 is
-    from inakit.switch.bmv2.runtime import Runtime  # noqa: PLC0415
-    from inakit.switch.bmv2.simple_switch_process import SimpleSwitchProcess, free_port  # noqa: PLC0415
+    from inakit.switch.bmv2.simple_switch import (  # noqa: PLC0415
+        Runtime,
+        SimpleSwitchProcess,
+        free_port,
+    )
 
     program = tmp_path / "sum.json"
     source = TEACHER / "2-sum" / "solutions" / "sum.p4"

@@ -18,21 +18,23 @@ from typing import Any
 import pytest
 from tiers import long_unless
 
-from inakit.experiments.labs.course.switch_lab import in_order
-from inakit.experiments.labs.export import export_labs
-from inakit.experiments.labs.grading.grade import Lab, Request, grade
-from inakit.experiments.labs.grading.item import Grade
-from inakit.experiments.labs.grading.task import task_lines
-from inakit.experiments.labs.grading.trace_excerpt import excerpt
-from inakit.experiments.labs.registry import COURSE, LABS, TEACHER
-from inakit.experiments.labs.report.classes import ClassRequest, grade_class
-from inakit.experiments.labs.report.formats import FORMATS
-from inakit.experiments.labs.report.text import text_of
-from inakit.experiments.labs.teacher.archive import program_in, read_archive
-from inakit.experiments.labs.teacher.mutants import Mutant, read_mutants
-from inakit.experiments.labs.teacher.trial import Trial, grade_texts, solution_folders, try_mutant
-from inakit.switch.testing.ptf.launch import run_ptf
-from inakit.switch.testing.ptf.platform import PtfOptions
+from inakit.experiments.labs.course.graded_switch import excerpt, in_order
+from inakit.experiments.labs.grading.classes import ClassRequest, grade_class
+from inakit.experiments.labs.grading.formats import FORMATS, text_of
+from inakit.experiments.labs.grading.grade import Lab, Request, grade, task_lines
+from inakit.experiments.labs.grading.items import Grade
+from inakit.experiments.labs.grading.teacher import (
+    Mutant,
+    Trial,
+    grade_texts,
+    program_in,
+    read_archive,
+    read_mutants,
+    solution_folders,
+    try_mutant,
+)
+from inakit.experiments.labs.registry import COURSE, LABS, TEACHER, export_labs
+from inakit.switch.testing.ptf.platform import PtfOptions, run_ptf
 from inakit.topo.errors import InputError, OutputError
 
 P4C = pytest.mark.skipif(shutil.which("p4c-bm2-ss") is None, reason="needs p4c")

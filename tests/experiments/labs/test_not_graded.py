@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from inakit.experiments.labs.compiler import p4c
+from inakit.experiments.labs.grading import submission as p4c
+from inakit.experiments.labs.grading.formats import text_of, told_once
 from inakit.experiments.labs.grading.grade import Request, grade
-from inakit.experiments.labs.grading.item import Grade
+from inakit.experiments.labs.grading.items import Grade
 from inakit.experiments.labs.grading.submission import submissions_in
+from inakit.experiments.labs.grading.teacher import program_in, read_archive
 from inakit.experiments.labs.registry import COURSE, LABS, TEACHER
-from inakit.experiments.labs.report.text import text_of, told_once
-from inakit.experiments.labs.teacher.archive import program_in, read_archive
 from inakit.topo.errors import InputError, MachineError
 
 P4C = pytest.mark.skipif(shutil.which("p4c-bm2-ss") is None, reason="needs p4c")

@@ -9,12 +9,10 @@ from random import Random
 import pytest
 
 from inakit.experiments.labs.course.packets import GRADIENT, Agg
-from inakit.experiments.labs.grading.finding import WrongError
+from inakit.experiments.labs.course.tree_lab import course_entries
+from inakit.experiments.labs.course.tree_network import Drawn, ModelTree, TreeNetwork, drawn_plan, run_jobs
+from inakit.experiments.labs.grading.items import WrongError
 from inakit.experiments.labs.registry import COURSE
-from inakit.experiments.labs.tree.course_entries import course_entries
-from inakit.experiments.labs.tree.model import ModelTree
-from inakit.experiments.labs.tree.network import TreeNetwork, run_jobs
-from inakit.experiments.labs.tree.plans import Drawn, drawn_plan
 from inakit.planner.core.check import check
 from inakit.planner.core.plan import FEASIBLE, Plan, Shard, SolverOutcome
 from inakit.planner.core.problem import FragmentFormat, Job, Problem

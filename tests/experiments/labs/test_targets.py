@@ -8,21 +8,19 @@ from random import Random
 
 import pytest
 
-from inakit.experiments.labs.course.bench import Bench, GradedSwitch
-from inakit.experiments.labs.course.targets import SANDBOX, open_switch
-from inakit.experiments.labs.grading.finding import Exchange, Packets
+from inakit.experiments.labs.course import pool_lab as pool
+from inakit.experiments.labs.course import tree_lab as tree
+from inakit.experiments.labs.course.graded_switch import SANDBOX, Bench, GradedSwitch, open_switch
+from inakit.experiments.labs.course.loss_exploration import long_run
+from inakit.experiments.labs.course.loss_lab import entries_of
+from inakit.experiments.labs.course.student_worker import Job, ModelWorker, StudentSwitch
+from inakit.experiments.labs.course.tree_lab import course_entries
+from inakit.experiments.labs.course.tree_network import TreeNetwork, drawn_plan, run_jobs
 from inakit.experiments.labs.grading.grade import random_of
-from inakit.experiments.labs.loss.lab import entries_of
-from inakit.experiments.labs.loss.long_run import long_run
-from inakit.experiments.labs.loss.nodes import Job, ModelWorker, StudentSwitch
-from inakit.experiments.labs.pool import lab as pool
+from inakit.experiments.labs.grading.items import Exchange, Packets
+from inakit.experiments.labs.grading.teacher import program_in, read_archive
 from inakit.experiments.labs.registry import LABS, TEACHER
-from inakit.experiments.labs.runners.sandboxed_switch import SandboxedSwitch
-from inakit.experiments.labs.teacher.archive import program_in, read_archive
-from inakit.experiments.labs.tree import lab as tree
-from inakit.experiments.labs.tree.course_entries import course_entries
-from inakit.experiments.labs.tree.network import TreeNetwork, run_jobs
-from inakit.experiments.labs.tree.plans import drawn_plan
+from inakit.experiments.labs.sandbox.sandboxed_switch import SandboxedSwitch
 from inakit.switch.entries import SwitchEntries
 
 

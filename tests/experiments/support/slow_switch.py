@@ -9,10 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from inakit.switch.fast.compile.generate import generate
-from inakit.switch.fast.load.build import EBPF
+from inakit.switch.fast.compile.generate import EBPF, generate
 from inakit.switch.fast.load.fast_switch import FastSwitch
-from inakit.switch.fast.load.kernel.kernel_switch import Compiled, KernelSwitch
+from inakit.switch.fast.load.kernel_switch import Compiled, KernelSwitch
 from inakit.switch.program.read import read_program
 from inakit.switch.running_switch import PROGRAM
 from inakit.switch.targets import TARGETS, Target, missing_for_fast

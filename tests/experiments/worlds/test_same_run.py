@@ -27,8 +27,7 @@ from inakit.planner.install.fault_entries import LinkFaults
 from inakit.planner.prepared import Prepared
 from inakit.planner.registry import METHODS
 from inakit.planner.trees.headroom import as_run
-from inakit.switch.fast.compile.generate import generate
-from inakit.switch.fast.load.build import C_FOLDER, LIBRARY
+from inakit.switch.fast.compile.generate import C_FOLDER, LIBRARY, generate
 from inakit.switch.program.read import read_program
 from inakit.switch.running_switch import PROGRAM
 from inakit.topo.c_library import build

@@ -10,7 +10,7 @@ from sequences import COUNTERS, Seen, Step, with_last_packets
 from veths import PATIENCE_S, Veths, veth_pairs
 
 from inakit.switch.entries import SwitchEntries
-from inakit.switch.fast.load.kernel.kernel_switch import KernelSwitch, compile_program
+from inakit.switch.fast.load.kernel_switch import KernelSwitch, compile_program
 from inakit.switch.program.program import Program
 
 

@@ -9,9 +9,9 @@ import pytest
 from random_requests import RandomRequests
 from served_program import INGRESS, SERVED, Served, entry
 
-from inakit.switch.control.refusals import RefusalKind, Refused
 from inakit.switch.control.notifications import DigestBatch
-from inakit.switch.control.transfer import transfer
+from inakit.switch.control.recorded_entries import transfer
+from inakit.switch.control.requests import RefusalKind, Refused
 from inakit.switch.entries import DefaultAction, Lpm, MirrorSession, Ternary
 from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
 from inakit.switch.program.read import read_program

@@ -9,8 +9,8 @@ import pytest
 from served_program import SERVED, Served
 from single_targets import PROGRAMS
 
+from inakit.switch.control.entry_files import fill_switch, read_entries
 from inakit.switch.control.simple_switch_cli import CommandedSwitch
-from inakit.switch.control.entry_files.read_entries import fill_switch, read_entries
 from inakit.switch.program.read import read_program
 from inakit.switch.testing.target_comparison import Outcome, compare
 from inakit.topo.errors import InputError

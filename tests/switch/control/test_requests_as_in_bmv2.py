@@ -12,7 +12,7 @@ from random_requests import DIRECT, INDIRECT, INGRESS, RandomRequests, Request
 from served_program import SERVED
 
 from inakit.switch.control.control_plane import ControlPlane
-from inakit.switch.control.refusals import RefusalKind, Refused
+from inakit.switch.control.requests import RefusalKind, Refused
 from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
 from inakit.switch.program.read import read_program
 

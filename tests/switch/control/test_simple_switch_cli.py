@@ -11,12 +11,16 @@ from hypothesis import strategies as st
 from model_programs import MODEL
 from single_targets import PROGRAMS
 
-from inakit.switch.control.simple_switch_cli import CommandedSwitch
-from inakit.switch.control.simple_switch_cli import parse_number
 from inakit.switch.control.control_plane import ControlPlane
 from inakit.switch.control.entry_check import identity_of
 from inakit.switch.control.recorded_entries import RecordedEntries
-from inakit.switch.control.simple_switch_cli import CommandReader, read_commands, run_command
+from inakit.switch.control.simple_switch_cli import (
+    CommandedSwitch,
+    CommandReader,
+    parse_number,
+    read_commands,
+    run_command,
+)
 from inakit.switch.entries import (
     DefaultAction,
     Lpm,

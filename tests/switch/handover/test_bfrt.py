@@ -12,11 +12,19 @@ import pytest
 from planned_switch import parts, planned, program
 
 from inakit.switch.entries import MulticastGroup, SwitchEntries
-from inakit.switch.handover.bfrt import PIPE, Document, documents, entries_of
-from inakit.switch.handover.bfrt_schema import check_documents, load_schema
-from inakit.switch.handover.bfrt_scripts import add_script, dump_script, remove_script
+from inakit.switch.handover.bfrt import (
+    PIPE,
+    Document,
+    add_script,
+    check_documents,
+    documents,
+    dump_script,
+    entries_of,
+    load_schema,
+    remove_script,
+)
 from inakit.switch.program.read import parse_program
-from inakit.switch.testing.random_entries import random_entries
+from inakit.switch.testing.random_packets import random_entries
 from inakit.topo.errors import InputError
 
 GROUPS = (MulticastGroup(1, (3,)), MulticastGroup(9, (1, 2), ((0, 1), (2, 2))), MulticastGroup(10, ()))

@@ -19,10 +19,9 @@ from p4runtime_client import DEVICE, SET, Client, primary, serving
 from planned_switch import parts, planned
 
 from inakit.switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
-from inakit.switch.handover.p4runtime_read import read_switch
-from inakit.switch.handover.p4runtime_text import load_schema, p4info_of, read_text, write_text
+from inakit.switch.handover.p4runtime_text import load_schema, p4info_of, read_switch, read_text, write_text
 from inakit.switch.running_switch import PROGRAM
-from inakit.switch.server.p4runtime.protocol.messages import Message, config, v1
+from inakit.switch.server.p4runtime.messages import Message, config, v1
 from inakit.topo.errors import InputError, MachineError, UnsupportedError
 
 GROUPS = (MulticastGroup(9, (1, 2), ((0, 1), (2, 2))), MulticastGroup(10, ()))

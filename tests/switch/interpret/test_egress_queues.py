@@ -5,9 +5,9 @@ from __future__ import annotations
 from served_program import INGRESS, SERVED, Answer, answer_of, asking, entry
 
 from inakit.switch.control.control_plane import ControlPlane
+from inakit.switch.interpret.egress_queues import EgressQueues
 from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
-from inakit.switch.interpret.state.egress_queues import EgressQueues
-from inakit.switch.interpret.state.target import Target
+from inakit.switch.interpret.switch_state import Target
 from inakit.switch.program.read import read_program
 
 

@@ -18,7 +18,7 @@ from inakit.switch.entries import MirrorSession, MulticastGroup, SwitchEntries, 
 from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
 from inakit.switch.program.program import Program
 from inakit.switch.program.read import read_program
-from inakit.switch.standalone.devices import DeviceOnInterfaces, open_device
+from inakit.switch.testing.devices import DeviceOnInterfaces, open_device
 
 pytestmark = [pytest.mark.root, pytest.mark.bmv2]
 

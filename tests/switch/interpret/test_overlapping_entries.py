@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from inakit.switch.control.entry_check import Test, matches
-from inakit.switch.interpret.state.tables.overlapping_entries import Order, OverlappingEntries
+from inakit.switch.interpret.table_state import Order, OverlappingEntries
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from single_targets import PROGRAMS
 
-from inakit.switch.control.entry_files.runtime_json import HIGHEST_PRIORITY, read_runtime
+from inakit.switch.control.entry_files import HIGHEST_PRIORITY, read_runtime
 from inakit.switch.entries import (
     DefaultAction,
     Lpm,

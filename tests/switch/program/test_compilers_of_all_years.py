@@ -15,8 +15,8 @@ from inakit.switch.fast.load.in_process_switch import InProcessSwitch
 from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
 from inakit.switch.program.program import Program
 from inakit.switch.program.read import program_of
-from inakit.switch.stf.play import StfVerdict, play
-from inakit.switch.stf.script import read_script
+from inakit.switch.testing.stf_play import StfVerdict, play
+from inakit.switch.testing.stf_script import read_script
 from inakit.topo.errors import InputError, UnsupportedError
 
 CASES = Path(__file__).parents[2] / "experiments" / "cases"

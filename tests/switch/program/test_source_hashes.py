@@ -10,8 +10,7 @@ import pytest
 
 from inakit.experiments.worlds.virtual import VirtualWorld
 from inakit.planner.install.program import INA
-from inakit.switch.program.read import read_program
-from inakit.switch.program.read import check_sources, compile_by
+from inakit.switch.program.read import check_sources, compile_by, read_program
 from inakit.switch.running_switch import PROGRAM
 from inakit.switch.targets import choose_target
 from inakit.topo.errors import InputError

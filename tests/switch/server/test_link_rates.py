@@ -16,9 +16,9 @@ from model_programs import MODEL
 from served_program import SERVED, answer_of, asking, entry
 from veth_wires import Wires
 
-from inakit.switch.fast.load.kernel.port_queues import PortQueues, tc
+from inakit.switch.fast.load.port_queues import PortQueues, tc
 from inakit.switch.program.read import program_of, read_program
-from inakit.switch.server.engines.choice import VARIABLE, choose, short_packets_of
+from inakit.switch.server.engines import VARIABLE, choose, short_packets_of
 from inakit.switch.server.options import Options
 from inakit.switch.server.served_switch import ServedSwitch
 

@@ -12,10 +12,10 @@ from bmv2_requests import Bmv2Requests, bmv2_requests
 from random_requests import RandomRequests
 from served_program import INGRESS, SERVED, Served, asking, entry
 
-from inakit.switch.control.refusals import Refused
+from inakit.switch.control.requests import Refused
 from inakit.switch.entries import MirrorSession, TableEntry, Ternary
 from inakit.switch.program.read import read_program
-from inakit.switch.standalone.interfaces import Wires, open_wires
+from inakit.switch.testing.devices import Wires, open_wires
 
 pytestmark = [pytest.mark.root, pytest.mark.bmv2]
 

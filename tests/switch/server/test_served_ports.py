@@ -15,10 +15,10 @@ from scapy.utils import rdpcap
 from small_programs import PROGRAMS, packet
 from veth_wires import Wires, raw_socket, remove
 
-from inakit.switch.control.refusals import Refused
+from inakit.switch.control.requests import Refused
 from inakit.switch.entries import TableEntry
 from inakit.switch.program.read import read_program
-from inakit.switch.server.engines.choice import VARIABLE
+from inakit.switch.server.engines import VARIABLE
 from inakit.switch.server.options import Options
 from inakit.switch.server.served_switch import ServedSwitch
 
@@ -72,7 +72,7 @@ def test_what_the_host_sends_by_a_port_comes_in_by_it(engine: str) -> None:
 
 def test_what_the_host_sends_where_the_kernel_has_no_links() -> None:
     """There it is a filter of clsact, which goes with the port."""
-    none = patch("inakit.switch.fast.load.kernel.attach.linked", return_value=None)
+    none = patch("inakit.switch.fast.load.kernel_switch.linked", return_value=None)
     with none, Wires((1, 2)) as wires, served("kernel", wires) as switch, closing(raw_socket(wires.names[1])) as host:
         host.send(asking())
         assert len(wires.receive(2, 1)) == 1

@@ -12,9 +12,9 @@ from unittest.mock import patch
 import pytest
 from served_program import INGRESS, SERVED, answer_of, asking, entry
 
-from inakit.switch.control.refusals import RefusalKind, Refused
 from inakit.switch.control.notifications import DigestBatch
-from inakit.switch.server.engines.choice import VARIABLE, choose
+from inakit.switch.control.requests import RefusalKind, Refused
+from inakit.switch.server.engines import VARIABLE, choose
 from inakit.switch.server.options import LogOptions, Options
 from inakit.switch.server.served_switch import ServedSwitch
 from inakit.topo.errors import InputError

@@ -8,7 +8,7 @@ from small_programs import PROGRAMS, control_entries, control_packets, packet
 from inakit.switch.entries import MulticastGroup, SwitchEntries, ValueSetMember
 from inakit.switch.fast.layout.layout import LEAST_VALUES
 from inakit.switch.program.read import read_program
-from inakit.switch.standalone.either_switch import EitherSwitch
+from inakit.switch.testing.either_switch import EitherSwitch
 from inakit.topo.errors import MachineError, UnsupportedError
 
 
@@ -25,7 +25,7 @@ def test_without_a_compiler_programs_are_interpreted(monkeypatch: pytest.MonkeyP
     def missing(*_given: object) -> None:
         raise MachineError("clang is not installed")
 
-    monkeypatch.setattr("inakit.switch.standalone.either_switch.InProcessSwitch", missing)
+    monkeypatch.setattr("inakit.switch.testing.either_switch.InProcessSwitch", missing)
     assert either("control").inject(1, packet(either("control").program, key=7)) is not None
 
 

@@ -14,7 +14,7 @@ from small_programs import PROGRAMS as SMALL_PROGRAMS
 from typer.testing import CliRunner
 
 from inakit.experiments.cli.app import app
-from inakit.switch.standalone.pcaps import replay
+from inakit.switch.testing.pcaps import replay
 from inakit.topo.errors import InputError
 
 COMMANDS = """

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from inakit.switch.entries import MulticastGroup, SwitchEntries, TableEntry
 from inakit.switch.fast.load.in_process_switch import InProcessSwitch
-from inakit.switch.fast.load.kernel.kernel_switch import KernelSwitch
+from inakit.switch.fast.load.kernel_switch import KernelSwitch
 from inakit.switch.program.program import Program
 from inakit.switch.program.read import read_program
 

@@ -11,7 +11,7 @@ import numpy as np
 from small_programs import Packets
 
 from inakit.switch.fast.load.in_process_switch import InProcessSwitch
-from inakit.switch.fast.load.kernel.kernel_switch import KernelSwitch
+from inakit.switch.fast.load.kernel_switch import KernelSwitch
 from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
 from inakit.switch.program.program import Program
 from inakit.switch.testing.random_packets import Draw

@@ -12,7 +12,7 @@ from pathlib import Path
 from pyroute2 import IPRoute
 from small_programs import Packets
 
-from inakit.switch.fast.load.kernel.kernel_switch import KernelSwitch
+from inakit.switch.fast.load.kernel_switch import KernelSwitch
 
 
 class Wires:

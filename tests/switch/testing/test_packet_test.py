@@ -14,10 +14,10 @@ from single_targets import EVERYWHERE, PROGRAMS
 from small_programs import packet
 
 from inakit.switch.entries import Lpm
-from inakit.switch.fast.load.state.shared_state import SwitchState
+from inakit.switch.fast.load.shared_state import SwitchState
 from inakit.switch.program.read import read_program
-from inakit.switch.standalone.devices import InProcessDevice, open_device
-from inakit.switch.standalone.either_switch import EitherSwitch
+from inakit.switch.testing.devices import InProcessDevice, open_device
+from inakit.switch.testing.either_switch import EitherSwitch
 from inakit.switch.testing.packet_test import PacketTest
 from inakit.topo.errors import InputError, UnsupportedError
 

@@ -75,7 +75,7 @@ def values(line: Line2D) -> list[float]:
 
 def heights(axes: Axes) -> Counter[float]:
     """The measured values that lines, bars and violins show: no intervals, no planned values, none of the paper's."""
-    asides = {panel_kinds.PAPER, panel_kinds.INTERVAL_ID, panel_kinds.CUT_OFF, drawing.PLANNED}
+    asides = {drawing.PAPER, drawing.INTERVAL_ID, drawing.CUT_OFF, drawing.PLANNED}
     lines = [line for line in axes.get_children() if isinstance(line, Line2D) and line.get_gid() not in asides]
     bars = [bar for container in axes.containers for bar in container if isinstance(bar, Rectangle)]
     violin = axes.get_title() in ("(a) default", "(a) one pipeline") or not axes.get_xlabel()
@@ -85,13 +85,13 @@ def heights(axes: Axes) -> Counter[float]:
 
 def printed(axes: Axes) -> Counter[float]:
     """The paper's values."""
-    found = [line for line in axes.get_children() if isinstance(line, Line2D) and line.get_gid() == panel_kinds.PAPER]
+    found = [line for line in axes.get_children() if isinstance(line, Line2D) and line.get_gid() == drawing.PAPER]
     return Counter(values(line)[0] for line in found)
 
 
 def intervals(axes: Axes) -> Counter[tuple[float, ...]]:
     """The ends of the drawn intervals."""
-    names = (panel_kinds.INTERVAL_ID, panel_kinds.CUT_OFF)
+    names = (drawing.INTERVAL_ID, drawing.CUT_OFF)
     found = [line for line in axes.get_children() if isinstance(line, Line2D) and line.get_gid() in names]
     return Counter(tuple(values(line)) for line in found)
 

@@ -10,10 +10,10 @@ from small_programs import ETHERNET, PROGRAMS, Packets
 from veth_wires import Wires, in_kernel
 
 from inakit.switch.control.control_plane import ControlPlane
-from inakit.switch.control.transfer import transfer
+from inakit.switch.control.recorded_entries import transfer
 from inakit.switch.entries import Range, TableEntry, Ternary
 from inakit.switch.fast.load.in_process_switch import InProcessSwitch
-from inakit.switch.fast.load.kernel.kernel_switch import KernelSwitch, compile_program
+from inakit.switch.fast.load.kernel_switch import KernelSwitch, compile_program
 from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
 from inakit.switch.program.expressions import CrcParameters
 from inakit.switch.program.read import read_program

@@ -34,7 +34,7 @@ from veth_wires import Wires, in_kernel
 from inakit.switch.entries import SwitchEntries
 from inakit.switch.fast.layout.layout import FRONT_BITS
 from inakit.switch.fast.load.in_process_switch import InProcessSwitch
-from inakit.switch.fast.load.kernel.kernel_switch import KernelSwitch, compile_program
+from inakit.switch.fast.load.kernel_switch import KernelSwitch, compile_program
 from inakit.traffic.wire.packet_format import Event
 
 PIPELINES = 8

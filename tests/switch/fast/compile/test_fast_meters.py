@@ -14,11 +14,11 @@ from small_programs import PROGRAM_PORTS, Packets, packet
 from veth_wires import Wires, in_kernel
 
 from inakit.switch.entries import MeterRates, SwitchEntries, TableEntry
-from inakit.switch.fast.layout.entry_arrays import BUCKET, METER_RATES
-from inakit.switch.fast.load.build import LIBRARY
+from inakit.switch.fast.compile.generate import LIBRARY
+from inakit.switch.fast.layout.table_layout import BUCKET, METER_RATES
 from inakit.switch.fast.load.in_process_switch import InProcessSwitch
-from inakit.switch.fast.load.kernel.kernel_switch import KernelSwitch, compile_program
-from inakit.switch.fast.tables.meters import packed
+from inakit.switch.fast.load.kernel_switch import KernelSwitch, compile_program
+from inakit.switch.fast.load.running_tables import packed_bucket
 from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
 from inakit.switch.program.program import Program
 from inakit.switch.program.read import read_program
@@ -83,7 +83,7 @@ def test_tokens_are_rounded_as_a_double_is() -> None:
     for _ in range(20_000):
         micros = draw.choice((draw.randrange(1000) * 10, draw.getrandbits(draw.randrange(1, 50))))
         rate = draw.choice((0.7, 0.1, 0.3, 7.3, draw.random(), draw.random() * 1e4, 1.0, 1e-9))
-        mantissa, shift, *_ = BUCKET.unpack(packed(rate, 0))
+        mantissa, shift, *_ = BUCKET.unpack(packed_bucket(rate, 0))
         assert library.tokens(micros, mantissa, shift) == int(micros * rate)
     assert int(10 * 0.7) == 7 > 10 * Fraction(0.7)
 

@@ -16,13 +16,10 @@ from same_switches import same_packets, shown_when_wrong
 from small_programs import ETHERNET, PARSED, PROGRAMS, control_entries, lists_entries, packet
 
 from inakit.switch.entries import KeyPart, Lpm, TableEntry, Ternary
-from inakit.switch.fast.compile.actions.actions import runs_of_one_index
+from inakit.switch.fast.compile.actions import runs_of_one_index
 from inakit.switch.fast.load.in_process_switch import InProcessSwitch
-from inakit.switch.program.program import Primitive
-from inakit.switch.program.expressions import Constant, HeaderReference, StackReference
-from inakit.switch.program.program import Counter, Register
-from inakit.switch.program.expressions import Field
-from inakit.switch.program.program import Program
+from inakit.switch.program.expressions import Constant, Field, HeaderReference, StackReference
+from inakit.switch.program.program import Counter, Primitive, Program, Register
 from inakit.switch.program.read import read_program
 from inakit.topo.errors import InputError
 

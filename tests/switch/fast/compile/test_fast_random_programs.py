@@ -19,11 +19,10 @@ from random_programs import RandomProgram, SettledProgram
 from same_switches import shown_when_wrong
 from tiers import long_unless
 
-from inakit.switch.fast.compile.generate import generate
-from inakit.switch.fast.load.build import EBPF
+from inakit.switch.fast.compile.generate import EBPF, generate
 from inakit.switch.fast.load.in_process_switch import InProcessSwitch
-from inakit.switch.fast.load.kernel.kernel_switch import load
-from inakit.switch.fast.load.kernel.libbpf import verified_instructions
+from inakit.switch.fast.load.kernel_switch import load
+from inakit.switch.fast.load.libbpf import verified_instructions
 from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
 from inakit.switch.program.program import Program
 from inakit.switch.program.read import program_of, read_program

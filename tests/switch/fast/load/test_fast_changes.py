@@ -22,7 +22,7 @@ from veth_wires import Wires, in_kernel
 
 from inakit.switch.entries import DefaultAction, Lpm, MulticastGroup, ProfileEntry, SwitchEntries, TableEntry
 from inakit.switch.fast.load.in_process_switch import InProcessSwitch
-from inakit.switch.fast.load.kernel.kernel_switch import KernelSwitch, compile_program
+from inakit.switch.fast.load.kernel_switch import KernelSwitch, compile_program
 from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
 from inakit.switch.program.program import Program
 from inakit.switch.program.read import program_of, read_program

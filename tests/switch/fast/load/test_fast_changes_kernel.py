@@ -19,8 +19,8 @@ from small_programs import PROGRAM_PORTS, PROGRAMS, Packets, packet
 from veth_wires import Wires
 
 from inakit.switch.entries import DefaultAction, Lpm, MulticastGroup, Range, SwitchEntries, TableEntry, Ternary
-from inakit.switch.fast.load.kernel.kernel_switch import KernelSwitch, compile_program
-from inakit.switch.fast.load.state.shared_state import SwitchState
+from inakit.switch.fast.load.kernel_switch import KernelSwitch, compile_program
+from inakit.switch.fast.load.shared_state import SwitchState
 from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
 from inakit.switch.program.program import Program
 from inakit.switch.program.read import read_program

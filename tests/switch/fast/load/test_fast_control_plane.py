@@ -12,9 +12,9 @@ from same_switches import shown_when_wrong
 from served_program import KINDS, SERVED, answer_of, asking
 
 from inakit.switch.control.control_plane import ControlPlane
-from inakit.switch.control.refusals import Refused
+from inakit.switch.control.requests import Refused
 from inakit.switch.fast.load.in_process_switch import InProcessSwitch
-from inakit.switch.fast.load.kernel.kernel_switch import KernelSwitch, compile_program
+from inakit.switch.fast.load.kernel_switch import KernelSwitch, compile_program
 from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
 from inakit.switch.program.program import Program
 from inakit.switch.program.read import program_of

@@ -19,8 +19,8 @@ from veth_wires import Wires, in_kernel, remove
 
 from inakit.switch.entries import SwitchEntries
 from inakit.switch.fast.load.in_process_switch import InProcessSwitch
-from inakit.switch.fast.load.kernel.kernel_switch import KernelSwitch, compile_program
-from inakit.switch.fast.load.kernel.switch_cpu import steer
+from inakit.switch.fast.load.kernel_switch import KernelSwitch, compile_program
+from inakit.switch.fast.load.switch_cpu import steer
 from inakit.switch.program.read import read_program
 from inakit.switch.targets import choose_target
 from inakit.topo.errors import InputError, MachineError, RunError
@@ -155,7 +155,7 @@ def test_a_closed_switch_leaves_nothing_in_the_kernel() -> None:
 
 @pytest.mark.root
 def test_where_the_kernel_has_no_links_a_filter_that_a_killed_switch_left_is_replaced() -> None:
-    with patch("inakit.switch.fast.load.kernel.attach.linked", return_value=None), Wires((1, 2)) as wires:
+    with patch("inakit.switch.fast.load.kernel_switch.linked", return_value=None), Wires((1, 2)) as wires:
         left, program = KernelSwitch(compile_program(ina_program()), "left"), compile_program(ina_program())
         wires.attach(left)
         switch = KernelSwitch(program)

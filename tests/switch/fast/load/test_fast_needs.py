@@ -10,9 +10,10 @@ import pytest
 from ina_by_hand import ina_program
 from small_programs import PROGRAMS
 
-from inakit.switch.fast.load.kernel import kernel_probes, needs, object_contents
-from inakit.switch.fast.load.kernel.kernel_switch import KernelSwitch, compile_program
-from inakit.switch.fast.load.kernel.libbpf import BpfObject
+from inakit.switch.fast.load import kernel_needs, libbpf
+from inakit.switch.fast.load import kernel_needs as needs
+from inakit.switch.fast.load.kernel_switch import KernelSwitch, compile_program
+from inakit.switch.fast.load.libbpf import BpfObject
 from inakit.switch.program.read import read_program
 from inakit.topo.errors import MachineError, RunError
 
@@ -28,8 +29,8 @@ def test_every_helper_that_programs_call_is_known_and_none_besides() -> None:
     helpers: set[int] = set()
     for program in (ina_program(), *(read_program(PROGRAMS / f"{name}.json") for name in set(OTHERS.values()))):
         switch = KernelSwitch(compile_program(program))
-        helpers |= set(object_contents.helpers_of(switch.loaded.handle))
-        assert set(object_contents.map_types_of(switch.loaded.handle)) <= set(needs.MAP_TYPES)
+        helpers |= set(libbpf.helpers_of(switch.loaded.handle))
+        assert set(libbpf.map_types_of(switch.loaded.handle)) <= set(needs.MAP_TYPES)
         assert needs.lacking(needs.needs_of(switch.loaded.handle)) == []
         switch.close()
     assert helpers == set(needs.HELPERS)
@@ -86,4 +87,4 @@ def test_a_kernel_that_lacks_nothing_and_still_refuses_is_quoted(monkeypatch: py
 )
 def test_the_least_version_is_compared_by_numbers(release: str, recent: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platform, "release", lambda: release)
-    assert kernel_probes.is_recent() is recent
+    assert kernel_needs.is_recent() is recent

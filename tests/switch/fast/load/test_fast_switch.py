@@ -9,10 +9,9 @@ import pytest
 
 pytest.importorskip("mininet", reason="needs Mininet")
 
-from inakit.switch.fast.load import fast_switch
-from inakit.switch.fast.load.kernel import kernel_switch
-from inakit.switch.fast.load.kernel.kernel_switch import load
-from inakit.switch.fast.load.kernel.libbpf import BpfObject
+from inakit.switch.fast.load import fast_switch, kernel_switch
+from inakit.switch.fast.load.kernel_switch import load
+from inakit.switch.fast.load.libbpf import BpfObject
 from inakit.switch.targets import choose_target
 from inakit.topo.errors import MachineError, RunError
 from inakit.topo.fabric.generators import named_fabric

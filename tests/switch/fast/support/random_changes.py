@@ -22,8 +22,7 @@ from inakit.switch.entries import (
     Ternary,
     ValueSetMember,
 )
-from inakit.switch.program.program import MatchKey, Table
-from inakit.switch.program.program import Program
+from inakit.switch.program.program import MatchKey, Program, Table
 
 VALUES: dict[int, tuple[int, ...]] = {
     128: ADDRESSES,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inakit.switch.server.p4runtime.protocol.bytestrings import decode, decode_signed, encode, encode_signed
-from inakit.switch.server.p4runtime.protocol.faults import Code, Fault
+from inakit.switch.server.p4runtime.messages import Code, Fault, decode, decode_signed, encode, encode_signed
 
 pytest_plugins = ["p4runtime_fixtures"]
 

@@ -16,7 +16,7 @@ import grpc
 import pytest
 from p4runtime_client import DEVICE, SERVICE, SET, Client, Refusal, exact, pipeline, primary, serialized, update
 
-from inakit.switch.server.p4runtime.protocol.messages import Message, v1
+from inakit.switch.server.p4runtime.messages import Message, v1
 
 pytest_plugins = ["p4runtime_fixtures"]
 

@@ -7,7 +7,7 @@ import weakref
 
 from google.protobuf import message_factory
 
-from inakit.switch.server.p4runtime.protocol.messages import Message, config, v1
+from inakit.switch.server.p4runtime.messages import Message, config, v1
 
 
 def class_of(described: Message) -> weakref.ref[type]:

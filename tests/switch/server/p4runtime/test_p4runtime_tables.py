@@ -8,11 +8,10 @@ import pytest
 from p4runtime_client import Client, Refusal, exact, lpm, optional, ranged, ternary, update
 
 from inakit.switch.entries import Lpm, Range, Ternary
-from inakit.switch.server.p4runtime.protocol.faults import Code
-from inakit.switch.server.p4runtime.protocol.messages import v1
+from inakit.switch.server.p4runtime.messages import Code, v1
 
 if TYPE_CHECKING:
-    from inakit.switch.server.p4runtime.protocol.messages import Message
+    from inakit.switch.server.p4runtime.messages import Message
     from inakit.switch.server.served_switch import ServedSwitch
 
 pytest_plugins = ["p4runtime_fixtures"]

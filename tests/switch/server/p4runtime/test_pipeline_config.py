@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from p4runtime_client import SET, Client, Refusal, exact, pipeline, primary
 
-from inakit.switch.server.p4runtime.protocol.messages import Message, v1
+from inakit.switch.server.p4runtime.messages import Message, v1
 
 if TYPE_CHECKING:
     from inakit.switch.server.served_switch import ServedSwitch

@@ -9,8 +9,7 @@ import pytest
 from p4runtime_client import Client, Refusal, exact, update
 
 from inakit.switch.entries import ProfileEntry
-from inakit.switch.server.p4runtime.protocol.faults import Code
-from inakit.switch.server.p4runtime.protocol.messages import Message, v1
+from inakit.switch.server.p4runtime.messages import Code, Message, v1
 
 if TYPE_CHECKING:
     from inakit.switch.control.control_plane import ControlPlane

@@ -13,7 +13,7 @@ from pathlib import Path
 from thrift_clients import connected
 from thriftpy2.transport import TTransportException
 
-from inakit.switch.server.engines.choice import VARIABLE
+from inakit.switch.server.engines import VARIABLE
 
 START_S, END_S = 20, 10
 

@@ -14,8 +14,8 @@ import grpc
 from google.protobuf import text_format
 
 from inakit.switch.server.options import Options
-from inakit.switch.server.p4runtime.protocol.messages import Message, Status, config, v1
-from inakit.switch.server.p4runtime.server import P4RuntimeServer
+from inakit.switch.server.p4runtime.messages import Message, Status, config, v1
+from inakit.switch.server.p4runtime.service import P4RuntimeServer
 from inakit.switch.server.served_switch import ServedSwitch
 
 PROGRAMS = Path(__file__).parents[2] / "programs" / "doors"

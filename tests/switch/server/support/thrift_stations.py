@@ -12,11 +12,10 @@ from unittest.mock import patch
 
 from thrift_clients import Clients, connected
 
-from inakit.switch.server.engines.choice import VARIABLE
-from inakit.switch.server.engines.interpreted_engine import InterpretedEngine
+from inakit.switch.server.engines import VARIABLE, InterpretedEngine
 from inakit.switch.server.options import Options
 from inakit.switch.server.served_switch import ServedSwitch
-from inakit.switch.server.thrift.server import ThriftServer
+from inakit.switch.server.thrift.listener import ThriftServer
 
 COMMANDED = Path(__file__).parents[2] / "programs" / "doors" / "commanded.json"
 DEVICE = 7

@@ -22,8 +22,8 @@ from thrift_clients import connected, exact
 from thrift_stations import COMMANDED
 from veth_wires import Wires
 
-from inakit.switch.bmv2.simple_switch_process import SimpleSwitchProcess, free_port
-from inakit.switch.server.thrift.description import description
+from inakit.switch.bmv2.simple_switch import SimpleSwitchProcess, free_port
+from inakit.switch.server.thrift.values import description
 
 pytestmark = pytest.mark.bmv2
 

@@ -15,8 +15,8 @@ from thrift_stations import COMMANDED, DEVICE, Station, stationed
 
 from inakit.switch.control.notifications import DigestBatch
 from inakit.switch.program.read import read_program
-from inakit.switch.server.thrift.description import description
 from inakit.switch.server.thrift.notifications import Publisher, ageing_messages, learning_message
+from inakit.switch.server.thrift.values import description
 from inakit.topo.errors import MachineError
 
 TYPES = description()

@@ -13,9 +13,8 @@ from thrift_stations import COMMANDED, DEVICE, Station, stationed
 from thriftpy2.thrift import TApplicationException
 
 from inakit.switch.entries import MirrorSession
-from inakit.switch.server.thrift.description import description
-from inakit.switch.server.thrift.dispatch import SERVICES
-from inakit.switch.server.thrift.server import HANDLERS
+from inakit.switch.server.thrift.listener import HANDLERS, SERVICES
+from inakit.switch.server.thrift.values import description
 
 TYPES = description()
 TABLE = "TestIngress.exact_table"

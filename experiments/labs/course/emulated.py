@@ -1,0 +1,314 @@
+"""A Mininet network whose switches run a student's program, and whose hosts send and receive raw frames.
+
+What labs 2 to 5 do in an emulated network: a job's workers send, and all of them have to get all sums.
+
+`inakit grade --emulate`: the submission once more in an emulated network, as an item without points.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from inakit.experiments.labs.course.packets import GRADIENT, TYPE_AGG, Agg, agg_in, explain_sum, summed
+from inakit.experiments.labs.course.student_worker import Event, Job, Step, StudentWorker
+from inakit.experiments.labs.course.sum_lab import entries_of
+from inakit.experiments.labs.course.tree_lab import FILE, StudentEntries
+from inakit.experiments.labs.course.tree_network import drawn_plan, drawn_rounds, interleaved, judge_arrived
+from inakit.experiments.labs.grading.grade import Request, random_of
+from inakit.experiments.labs.grading.items import Finding, Grade, Graded, Item, WrongError
+from inakit.experiments.labs.grading.submission import Submission, compiled_program, read_submission
+from inakit.experiments.labs.sandbox.process import EndedError
+from inakit.experiments.labs.sandbox.switch_runner import with_whole_names
+from inakit.switch.entries import SwitchEntries
+from inakit.switch.program.read import read_program
+from inakit.switch.targets import TARGETS, choose_target
+from inakit.topo.errors import InakitError, InputError, MachineError
+from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch
+from inakit.topo.live.needs import check_machine
+from inakit.topo.live.network import Network, RunningHost
+from inakit.topo.live.wires import network_namespace
+from inakit.traffic.sockets.packet_sockets import Messages, send_all
+
+RATE_BPS = 100e6
+MOST_BYTES = 2048
+PATIENCE_S = 3.0
+"""How long packets that have to come are waited for."""
+QUIET_S = 0.02
+"""How long packets that must not come are waited for."""
+
+Arrived = list[tuple[str, bytes]]
+"""Packets, and the hosts that they have come to."""
+
+
+def star(workers: int) -> Fabric:
+    """A switch with a host at each of the ports from 1 on."""
+    names = [f"h{n + 1}" for n in range(workers)]
+    links = tuple(Link(name, "s1", 0, n + 1, RATE_BPS, RATE_BPS) for n, name in enumerate(names))
+    switch = Switch("s1", 1, (tuple(range(1, workers + 1)),))
+    return Fabric("star", tuple(Host(name) for name in names), (switch,), links)
+
+
+class HostFrames:
+    """The hosts' sockets, which hear packets of aggregations only."""
+
+    def __init__(self, network: Network) -> None:
+        self.network = network
+        self.sockets = {name: open_socket(host) for name, host in network.hosts.items()}
+        self.names = {each: name for name, each in self.sockets.items()}
+        self.outbox = Messages()
+
+    def send(self, host: str, packet: bytes) -> None:
+        """Send a packet from a host. Raises `RunError` where its link takes none."""
+        self.outbox.point_at(np.frombuffer(packet, np.uint8)[np.newaxis], len(packet))
+        send_all(self.sockets[host].fileno(), self.outbox.address, 1, host)
+
+    def received(self, wait_s: float, enough: int = 1 << 30) -> Arrived:
+        """What comes to hosts until nothing has for so long, or `enough` packets have come."""
+        found: Arrived = []
+        while len(found) < enough:
+            ready = select.select(list(self.names), (), (), wait_s)[0]
+            if not ready:
+                return found
+            found += [(self.names[each], each.recv(MOST_BYTES)) for each in ready]
+        return found
+
+    def exchange(self, host: str, packet: bytes, expected: int) -> Arrived:
+        """What comes to hosts when one sends a packet, and so many packets are expected for it."""
+        self.send(host, packet)
+        first = self.received(PATIENCE_S, expected) if expected else []
+        return first + self.received(QUIET_S)
+
+    def close(self) -> None:
+        """Close the sockets."""
+        for each in self.names:
+            each.close()
+
+
+def open_socket(host: RunningHost) -> socket.socket:
+    """A raw socket at a host's interface."""
+    with network_namespace(host.pid):
+        opened = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(TYPE_AGG))
+        opened.bind((host.interface, TYPE_AGG))
+    return opened
+
+
+@contextmanager
+def running(
+    fabric: Fabric, text: str, name: str, entries: Mapping[str, SwitchEntries], target: str
+) -> Iterator[HostFrames]:
+    """A network that runs the BMv2 JSON `text` in all switches, filled with entries; needs root and Mininet.
+
+    Raises `MachineError` where this machine cannot, `UnsupportedError` where the target does not take the program.
+    """
+    with ExitStack() as stack:
+        path = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="inakit-lab-")), f"{name}.json")
+        path.write_text(text)
+        switch_class = choose_target(target, path).node_class()
+
+        def node(switch: str, **params: Any) -> Any:
+            return switch_class(switch, program=path, **params)
+
+        program = read_program(path)
+        network = stack.enter_context(Network(fabric, node, run_dir=path.parent))
+        for switch, each in entries.items():
+            network.switches[switch].install(with_whole_names(program, each))
+        frames = HostFrames(network)
+        stack.callback(frames.close)
+        time.sleep(QUIET_S)
+        yield frames
+
+
+WORKERS = 4
+LOST = 0.1
+"""The share of packets that lab 4's hosts lose, each way."""
+TIMEOUT_S = 0.05
+MOST_TIMEOUTS = 40
+
+
+@dataclass(frozen=True)
+class Emulation:
+    """A submission, what is drawn for its run, and the switch target."""
+
+    submission: Submission
+    random: Random
+    target: str
+
+    def program(self, stem: str) -> str:
+        """The compiled program."""
+        return compiled_program(self.submission, stem)[0]
+
+
+def run_sums(run: Emulation, stem: str, slots: int, *, versions: bool) -> str:
+    """Labs 2 and 3: four workers, several rounds of several slots, one packet after the other; what was done."""
+    ports = list(range(1, WORKERS + 1))
+    rounds, chosen = 4, run.random.sample(range(slots), 8)
+    with running(star(WORKERS), run.program(stem), stem, {"s1": entries_of(ports)}, run.target) as frames:
+        for number in range(rounds):
+            for slot in chosen:
+                gradients = [
+                    Agg(GRADIENT, worker, slot, number, drawn(run.random), version=number % 2 if versions else 0)
+                    for worker in run.random.sample(range(WORKERS), WORKERS)
+                ]
+                run_round(frames, gradients)
+    return f"{WORKERS} workers, {rounds * len(chosen)} sums"
+
+
+def drawn(random: Random) -> tuple[int, ...]:
+    """Values of a gradient."""
+    return tuple(random.getrandbits(32) for _ in range(8))
+
+
+def run_round(frames: HostFrames, gradients: list[Agg]) -> None:
+    """Let workers send; raises `WrongError` unless the last packet, and no other, brings all of them the sum."""
+    last, total = gradients[-1], summed([each.values for each in gradients])
+    what = f"slot {last.slot}, round {last.round}"
+    for each in gradients:
+        arrived = frames.exchange(f"h{each.worker + 1}", each.packed(), len(gradients) if each is last else 0)
+        if each is not last and arrived:
+            raise WrongError(f"{what}: a packet comes to {arrived[0][0]} before all have sent")
+    expected = sorted((f"h{worker + 1}", last.result(total).packed()) for worker in range(len(gradients)))
+    if sorted(arrived) == expected:
+        return
+    missing = sorted({host for host, _ in expected} - {host for host, _ in arrived})
+    if missing:
+        raise WrongError(f"{what}: no result comes to {', '.join(missing)}")
+    found = agg_in(arrived[0][1])
+    named = {f"worker {each.worker}'s gradient": each.values for each in gradients}
+    why = explain_sum(found.values, named) if found is not None else ""
+    raise WrongError(f"{what}: {why or 'what comes to workers is not one result each'}")
+
+
+def run_lossy(run: Emulation) -> str:
+    """Lab 4: three workers of the student, whose hosts lose packets both ways; what was done."""
+    fragments = tuple(tuple(drawn(run.random) for _ in range(40)) for _ in range(3))
+    job, text = Job(4, fragments), run.submission.text("worker.py")
+    ports = list(range(1, job.workers + 1))
+    with ExitStack() as stack:
+        workers = [StudentWorker(job, number, text) for number in range(job.workers)]
+        for worker in workers:
+            stack.callback(worker.close)
+        frames = stack.enter_context(
+            running(star(job.workers), run.program("loss"), "loss", {"s1": entries_of(ports)}, run.target)
+        )
+        timeouts = LossyRun(job, workers, frames, run.random).go()
+    return f"{job.workers} workers, {job.count} sums each, {LOST:.0%} of packets lost, {timeouts} rounds of timeouts"
+
+
+class LossyRun:
+    """Workers at hosts that lose packets."""
+
+    def __init__(self, job: Job, workers: list[StudentWorker], frames: HostFrames, random: Random) -> None:
+        self.job, self.workers, self.frames, self.random = job, workers, frames, random
+        self.done = [0] * job.workers
+
+    def go(self) -> int:
+        """Run until all have all sums; how often nothing came any more. Raises `WrongError`."""
+        for worker in range(self.job.workers):
+            self.of(worker, Event("start"))
+        timeouts = 0
+        while min(self.done) < self.job.count:
+            arrived = self.frames.received(TIMEOUT_S, 1)
+            if not arrived:
+                timeouts += 1
+                if timeouts > MOST_TIMEOUTS:
+                    raise WrongError(f"after {timeouts} rounds of timeouts some worker still lacks a result")
+                self.time_out()
+            for host, packet in arrived:
+                found = agg_in(packet)
+                if found is not None and self.random.random() >= LOST:
+                    self.of(int(host[1:]) - 1, Event("receive", found))
+        return timeouts
+
+    def time_out(self) -> None:
+        """All workers that lack a result time out for each slot."""
+        for worker, done in enumerate(self.done):
+            if done < self.job.count:
+                for slot in range(self.job.pool):
+                    self.of(worker, Event("timeout", None, slot))
+
+    def of(self, worker: int, event: Event) -> None:
+        """Let an event happen to a worker, and send what it sends, unless that is lost."""
+        step: Step = self.workers[worker].run(event)
+        for fragment, values in step.results.items():
+            if fragment >= self.job.count or values != self.job.sum_of(fragment):
+                raise WrongError(f"worker {worker} has a wrong sum of fragment {fragment}")
+        self.done[worker] = len(step.results)
+        for _, packet in step.sent:
+            if self.random.random() >= LOST:
+                self.frames.send(f"h{worker + 1}", packet.packed())
+
+
+def run_tree(run: Emulation) -> str:
+    """Lab 5: all jobs of a drawn plan on its fabric, with the student's entries; what was done."""
+    plan = drawn_plan(run.random)
+    student = StudentEntries(run.submission.text(FILE))
+    try:
+        entries = {name: student.of(plan, name) for name in plan.switches}
+    finally:
+        student.close()
+    sent: dict[tuple[int, int, int], int] = {}
+    rounds = drawn_rounds(plan, run.random, tuple(plan.trees))
+    with running(plan.fabric, run.program("tree"), "tree", entries, run.target) as frames:
+        for each, gradient in interleaved(rounds, run.random):
+            key = (each.job, each.slot, each.number)
+            sent[key] = sent.get(key, 0) + 1
+            workers, complete = plan.trees[each.job].workers, sent[key] == len(each.gradients)
+            host = workers[gradient.worker]
+            arrived = frames.exchange(host, gradient.packed(), len(workers) if complete else 0)
+            judge_arrived(workers, each, arrived, complete=complete)
+    return f"{len(plan.switches)} switches, {len(plan.trees)} jobs, {len(rounds)} sums"
+
+
+RUNS: dict[str, Callable[[Emulation], str]] = {
+    "2-sum": partial(run_sums, stem="sum", slots=16, versions=False),
+    "3-pool": partial(run_sums, stem="pool", slots=64, versions=True),
+    "4-loss": run_lossy,
+    "5-tree": run_tree,
+}
+
+
+def check_emulation(lab: str, target: str) -> None:
+    """Raise `InputError` for a lab without emulation, `MachineError` where this machine cannot emulate."""
+    if lab not in RUNS:
+        raise InputError(f"--emulate: lab {lab} has no run in Mininet; these have: {', '.join(RUNS)}")
+    if target not in TARGETS:
+        raise InputError(f"--emulate {target}: expected {' or '.join(TARGETS)}")
+    reason = TARGETS[target].missing()
+    if reason is not None:
+        raise MachineError(f"--emulate {target} cannot run here: {reason}")
+    check_machine()
+
+
+def with_emulation(request: Request, graded: Grade, target: str) -> Grade:
+    """A grade with one more item, of no points: the run in Mininet, whose switches are of a target."""
+    title = f"in Mininet, on {target}"
+    finding: Finding | None = None
+    try:
+        random = random_of(request.seed, request.lab.name, "emulated")
+        done = RUNS[request.lab.name](
+            Emulation(read_submission(request.submission, expected=request.lab.files), random, target)
+        )
+        title = f"{title}: {done}"
+    except MachineError:
+        raise
+    except WrongError as wrong:
+        finding = Finding(wrong.cause, expected=tuple(map(str, wrong.expected)))
+    except (InakitError, EndedError) as error:
+        finding = Finding(str(error))
+    item = Item("emulated", title, 0, "", lambda _: None)
+    note = "switches in Mininet are not in a sandbox: emulate only programs that you trust"
+    return Grade(
+        graded.lab, graded.seed, (*graded.graded, Graded(item, 0, finding)), graded.problem, (*graded.notes, note)
+    )

@@ -1,0 +1,214 @@
+"""Lab 1: a router for IPv4. What is graded, and how it is tested.
+
+Each item looks at one part of what leaves: its port, its Ethernet addresses, its time to live, its checksum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from inakit.experiments.labs.course.graded_switch import Bench
+from inakit.experiments.labs.course.packets import ETHERNET, IPV4, RECEIVER, SENDER, checksum, ipv4
+from inakit.experiments.labs.grading.items import Item, Packets
+from inakit.switch.entries import Lpm, SwitchEntries, TableEntry
+
+TABLE, FORWARD, COUNTER = "ipv4_lpm", "forward", "sent"
+HEAD = ETHERNET.size + IPV4.size
+TTL_AT, CHECKSUM_AT = ETHERNET.size + 8, ETHERNET.size + 10
+
+
+@dataclass(frozen=True)
+class Route:
+    """A prefix, and where it leads."""
+
+    value: int
+    prefix: int
+    mac: int
+    port: int
+
+    @property
+    def entry(self) -> TableEntry:
+        """The entry of the route."""
+        return TableEntry(TABLE, (Lpm(self.value, self.prefix),), FORWARD, (self.mac, self.port))
+
+    def address(self, random_bits: int) -> int:
+        """An address of the prefix."""
+        return self.value | random_bits & (1 << 32 - self.prefix) - 1
+
+
+def routes_of(bench: Bench, prefixes: tuple[int, ...] = (8, 16, 24, 32)) -> list[Route]:
+    """Routes whose prefixes are inside each other, the longest last, and start the program with them."""
+    value, random = bench.random.getrandbits(32) | 1 << 31, bench.random
+    ports = bench.drawn_ports(len(prefixes))
+    routes = [
+        Route(value >> 32 - prefix << 32 - prefix, prefix, random.getrandbits(40), port)
+        for prefix, port in zip(prefixes, ports, strict=True)
+    ]
+    bench.start(SwitchEntries("switch", tuple(route.entry for route in routes)))
+    return routes
+
+
+def packet_to(bench: Bench, destination: int, ttl: int = 64) -> bytes:
+    """A packet to an address, with a drawn payload, sender and type of service."""
+    plain = ipv4(bench.random.getrandbits(32), destination, ttl, bench.random.randbytes(bench.random.randrange(6, 60)))
+    changed = plain[:15] + bytes([bench.random.getrandbits(8)]) + plain[16:24] + bytes(2) + plain[26:]
+    return with_checksum(changed)
+
+
+def with_checksum(packet: bytes) -> bytes:
+    """A packet of IPv4 with a right checksum in place of its own."""
+    head = packet[ETHERNET.size : CHECKSUM_AT] + bytes(2) + packet[CHECKSUM_AT + 2 : HEAD]
+    return packet[:CHECKSUM_AT] + checksum(head).to_bytes(2, "big") + packet[CHECKSUM_AT + 2 :]
+
+
+def routed(packet: bytes, route: Route) -> Packets:
+    """What a router makes of a packet."""
+    addresses = route.mac.to_bytes(6, "big") + RECEIVER
+    head = packet[12:TTL_AT] + bytes([packet[TTL_AT] - 1]) + packet[TTL_AT + 1 :]
+    return [(route.port, with_checksum(addresses + head))]
+
+
+def through(bench: Bench, route: Route, ttl: int = 64) -> tuple[bytes, Packets]:
+    """A packet by a route, and what leaves for it: one packet, else `WrongError`."""
+    packet = packet_to(bench, route.address(bench.random.getrandbits(32)), ttl)
+    got = bench.send(route.port + 64, packet)
+    if len(got) != 1:
+        cause = f"{len(got) or 'no'} packets leave where one has to, for an address that a route has"
+        raise bench.wrong(cause, routed(packet, route), "port" if got else "drop")
+    return packet, got
+
+
+# -- the items
+
+
+def check_parse(bench: Bench) -> None:
+    """IPv4 leaves with all that it carries; what is no IPv4, or has options, is dropped."""
+    (route,) = routes_of(bench, (12,))
+    packet, ((_, left),) = through(bench, route)
+    kept = (slice(12, TTL_AT), slice(TTL_AT + 1, CHECKSUM_AT), slice(CHECKSUM_AT + 2, None))
+    if any(left[part] != packet[part] for part in kept):
+        raise bench.wrong("a packet leaves with other contents than it came with", routed(packet, route), "ipv4.dst")
+    other = packet[:12] + b"\x86\xdd" + packet[14:]
+    bench.same(bench.send(1, other), [], "a packet of IPv6 is not dropped")
+    with_options = packet[:14] + b"\x46" + packet[15:]
+    bench.same(bench.send(1, with_options), [], "a packet of IPv4 with options (ihl 6) is not dropped")
+
+
+def check_lpm(bench: Bench) -> None:
+    """The longest prefix that fits decides about the port, and what none fits is dropped."""
+    routes = routes_of(bench)
+    for number, route in enumerate(routes):
+        longer = routes[number + 1 :]
+        address = next(a for a in drawn_addresses(bench, route) if not any(fits(other, a) for other in longer))
+        packet = packet_to(bench, address)
+        ports = [port for port, _ in bench.send(64, packet)]
+        if ports != [route.port]:
+            by = f"by port {', '.join(map(str, ports))}" if ports else "nowhere"
+            cause = f"a packet leaves {by}, where the longest prefix leads to port {route.port}"
+            raise bench.wrong(cause, routed(packet, route))
+    nowhere = packet_to(bench, bench.random.getrandbits(31))
+    bench.same(bench.send(64, nowhere), [], "a packet that no prefix fits is not dropped")
+
+
+def drawn_addresses(bench: Bench, route: Route) -> list[int]:
+    """Addresses of a route's prefix."""
+    return [route.address(bench.random.getrandbits(32)) for _ in range(64)]
+
+
+def fits(route: Route, address: int) -> bool:
+    """Whether an address is in a route's prefix."""
+    return address >> 32 - route.prefix == route.value >> 32 - route.prefix
+
+
+def check_addresses(bench: Bench) -> None:
+    """The receiver is the entry's, and the sender the router, that is who received."""
+    for route in routes_of(bench):
+        packet, ((_, left),) = through(bench, route)
+        wanted = {"receiver (dst)": (slice(0, 6), route.mac.to_bytes(6, "big"), "ethernet.dst")}
+        wanted["sender (src)"] = (slice(6, 12), RECEIVER, "ethernet.src")
+        for name, (part, value, field) in wanted.items():
+            if left[part] != value:
+                old = {RECEIVER: "the receiver that it came with", SENDER: "the sender that it came with"}
+                is_now = old.get(left[part], left[part].hex(":"))
+                cause = f"the Ethernet {name} of what leaves is {is_now}, not {value.hex(':')}"
+                raise bench.wrong(cause, routed(packet, route), field)
+
+
+def check_ttl(bench: Bench) -> None:
+    """The time to live is one less."""
+    (route,) = routes_of(bench, (16,))
+    for ttl in (255, 128, bench.random.randrange(3, 100)):
+        packet, ((_, left),) = through(bench, route, ttl)
+        if left[TTL_AT] != ttl - 1:
+            cause = f"the time to live is {left[TTL_AT]} where {ttl - 1} is expected, of a packet that came with {ttl}"
+            raise bench.wrong(cause, routed(packet, route), "ipv4.ttl")
+
+
+def check_expired(bench: Bench) -> None:
+    """What would leave with a time to live of 0 is dropped, and nothing else."""
+    (route,) = routes_of(bench, (16,))
+    through(bench, route, 2)
+    for ttl in (1, 0):
+        packet = packet_to(bench, route.address(bench.random.getrandbits(32)), ttl)
+        bench.same(bench.send(64, packet), [], f"a packet that came with a time to live of {ttl} is not dropped")
+
+
+def check_checksum(bench: Bench) -> None:
+    """The checksum of what leaves is right."""
+    for route in routes_of(bench):
+        packet, ((_, left),) = through(bench, route)
+        if checksum(left[ETHERNET.size : HEAD]):
+            said = left[CHECKSUM_AT : CHECKSUM_AT + 2].hex()
+            same = (
+                " (as it came)" if left[CHECKSUM_AT : CHECKSUM_AT + 2] == packet[CHECKSUM_AT : CHECKSUM_AT + 2] else ""
+            )
+            right = with_checksum(left)[CHECKSUM_AT : CHECKSUM_AT + 2].hex()
+            cause = f"the checksum of what leaves is {said}{same}, and {right} would be right"
+            raise bench.wrong(cause, routed(packet, route), "ipv4.checksum")
+
+
+def check_counts(bench: Bench) -> None:
+    """The counter has, for each port, the packets that have left by it, and their bytes."""
+    routes = routes_of(bench)
+    left: dict[int, list[int]] = {}
+    for _ in range(3):
+        for route in routes:
+            packet, ((port, _),) = through(bench, route)
+            left.setdefault(port, []).append(len(packet))
+    judge_counts(bench, left, {})
+    nowhere, expired = packet_to(bench, bench.random.getrandbits(31)), packet_to(bench, routes[0].value, ttl=1)
+    astray: dict[int, list[int]] = {}
+    for packet in (nowhere, expired, bytes(12) + b"\x86\xdd" + bytes(60)):
+        for port, _ in bench.send(64, packet):
+            astray.setdefault(port, []).append(len(packet))
+    judge_counts(bench, left, astray)
+
+
+def judge_counts(bench: Bench, left: dict[int, list[int]], astray: dict[int, list[int]]) -> None:
+    """Raise `WrongError` unless the counter has what left by each port; what left `astray` it may have.
+
+    Both have the sizes of packets by port.
+    """
+    for port, counted in enumerate(bench.switch.counter(COUNTER)):
+        sizes, more = left.get(port, []), astray.get(port, [])
+        units = {"packets": (len(sizes), len(more)), "bytes": (sum(sizes), sum(more))}
+        for (unit, (least, beside)), count in zip(units.items(), counted, strict=True):
+            if not least <= count <= least + beside:
+                cause = f"counter '{COUNTER}' has {count} {unit} for port {port}, by which {least} have left"
+                raise bench.wrong(cause, in_counter(port, len(sizes), sum(sizes)), got=in_counter(port, *counted))
+
+
+def in_counter(port: int, packets: int, octets: int) -> str:
+    """What the counter has for a port."""
+    return f"{COUNTER}[{port}]: {packets} packets, {octets} bytes"
+
+
+ITEMS = (
+    Item("parse", "IPv4 and nothing else", 10, "Step 1", check_parse),
+    Item("lpm", "the longest prefix", 25, "Step 2", check_lpm),
+    Item("addresses", "Ethernet addresses", 15, "Step 3", check_addresses),
+    Item("ttl", "time to live", 10, "Step 4", check_ttl),
+    Item("expired", "expired packets", 10, "Step 5", check_expired),
+    Item("checksum", "the checksum", 15, "Step 6", check_checksum),
+    Item("counts", "counting", 15, "Step 7", check_counts),
+)

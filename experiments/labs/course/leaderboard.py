@@ -1,0 +1,115 @@
+"""The leaderboard of lab 6: planners on larger networks, where trees count as they are, with all rules."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from statistics import fmean
+
+from rich.console import Console
+
+from inakit.experiments.labs.course import plan_rules
+from inakit.experiments.labs.course import plan_rules as rules
+from inakit.experiments.labs.course.plan_lab import FILE, StudentPlanner
+from inakit.experiments.labs.course.plan_rules import bound_bps
+from inakit.experiments.labs.grading.items import WrongError
+from inakit.experiments.labs.grading.submission import read_submission, submissions_in
+from inakit.experiments.labs.sandbox.process import EndedError
+from inakit.experiments.sweeps.run_trials import Row, measure_rows
+from inakit.planner.core.check import check
+from inakit.planner.core.problem import Problem
+from inakit.topo.errors import InakitError, InputError, PlanError
+
+COLUMNS = ("rank", "student", "mean", "worst", "problem")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A planner's parts of the bound, network by network, and the first thing that was wrong."""
+
+    student: str
+    parts: tuple[float, ...]
+    problem: str = ""
+
+    @property
+    def mean(self) -> float:
+        """The mean part, to a tenth of a percent, so that rounding decides nowhere."""
+        return round(fmean(self.parts), 3)
+
+
+def leaderboard(folder: Path, seed: str, console: Console, show: Callable[[list[Entry]], None]) -> list[Entry]:
+    """The planners of a class, the best first, which are shown; also where an interruption leaves only some.
+
+    Raises `InputError` as `submissions_in` does.
+    """
+    handed = submissions_in(folder)
+    problems = plan_rules.for_the_board(Random(f"{seed}/6-plan/leaderboard"))
+    bounds = [bound_bps(problem) for problem in problems]
+
+    def shown(rows: Sequence[Row[str, Entry]]) -> list[Entry]:
+        nothing = (0.0,) * len(problems)
+        entries = [row.found or Entry(row.asked, nothing, f"not measured: {row.error}") for row in rows]
+        entries.sort(key=lambda each: (-each.mean, each.student))
+        show(entries)
+        return entries
+
+    def measured(student: str) -> Entry:
+        return entry_of(student, handed[student], problems, bounds)
+
+    return measure_rows(list(handed), measured, lambda entry: f"{entry.mean:.1%}", shown, console)
+
+
+def entry_of(student: str, path: Path, problems: list[Problem], bounds: list[float]) -> Entry:
+    """One planner on all networks. A network on which it breaks a rule, or has no plan in time, counts 0."""
+    try:
+        text = read_submission(path, expected=(FILE,)).text(FILE)
+    except InakitError as error:
+        return Entry(student, (0.0,) * len(problems), str(error))
+    parts, wrong = [], ""
+    with closing(StudentPlanner(text)) as planner:
+        for problem, bound in zip(problems, bounds, strict=True):
+            part, why = part_of(planner, problem, bound)
+            planner.close()
+            parts.append(part)
+            wrong = wrong or why
+    return Entry(student, tuple(parts), wrong)
+
+
+def part_of(planner: StudentPlanner, problem: Problem, bound: float) -> tuple[float, str]:
+    """The rate of the worst served job as a part of the bound, or 0 and what is wrong."""
+    try:
+        drawn = planner.plan(problem)
+        rules.check_ends(drawn)
+    except (WrongError, EndedError, InputError) as error:
+        return 0.0, str(error)
+    try:
+        check(problem, drawn.plan)
+    except PlanError as error:
+        return 0.0, drawn.in_words(str(error))
+    return min(shard.rate_bps for shard in drawn.plan.shards) / bound, ""
+
+
+def ranked(entries: list[Entry]) -> Iterator[tuple[int, Entry]]:
+    """Entries with their ranks; equal means share one."""
+    rank = 0
+    for place, entry in enumerate(entries, start=1):
+        if place == 1 or entry.mean < entries[place - 2].mean:
+            rank = place
+        yield rank, entry
+
+
+def board_of(entries: list[Entry]) -> str:
+    """The leaderboard as CSV, with a column for each network."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    count = len(entries[0].parts) if entries else 0
+    writer.writerow([*COLUMNS[:-1], *(f"network {n}" for n in range(1, count + 1)), COLUMNS[-1]])
+    for rank, entry in ranked(entries):
+        parts = [f"{part:.3f}" for part in entry.parts]
+        writer.writerow([rank, entry.student, f"{entry.mean:.3f}", f"{min(entry.parts):.3f}", *parts, entry.problem])
+    return text.getvalue()

@@ -1,0 +1,543 @@
+"""The fabric that a student measures: drawn from the student's name, so that everybody has another one.
+
+What students hand in for lab 7: answers, a study file, the table of its runs, a summary of the table, a report.
+
+All are read strictly, within bounds; nothing of them runs. A mistake raises `WrongError` with the file and the line.
+
+95 % intervals of means as students may compute them, and whether theirs is one.
+
+Lab 7: a study. Does in-network aggregation (INA) pay on this fabric, and for which messages?
+
+What can be checked is checked: the design, the table (some runs are run again), the intervals, and the answers that
+follow from the table. The rest is read by a person, with the rubric of the teacher's guide.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import sysconfig
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import isfinite
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+import yaml
+
+from inakit.experiments.labs.course.graded_switch import refuse_target
+from inakit.experiments.labs.grading.items import Finding, Item, WrongError
+from inakit.experiments.labs.grading.submission import Submission
+from inakit.experiments.labs.sandbox.confinement import MIB, Limits
+from inakit.experiments.labs.sandbox.process import ROOT, EndedError, Sandboxed, printable, python_paths
+from inakit.experiments.papers.common.estimates import estimate
+from inakit.experiments.study.study import measure_setting
+from inakit.experiments.study.summary import bootstrapped
+from inakit.topo.errors import InputError
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.generators import leaf_spine
+from inakit.topo.fabric.variations import with_ina
+from inakit.topo.files.fabrics import save_fabric
+from inakit.topo.files.reader import PlainLoader
+
+FILE = "fabric.yml"
+WORKERS = 8
+MOST_NAME = 60
+LEAVES, HOSTS_PER_LEAF = 4, 4
+SUMMING = 2
+"""So many leaves sum, and no spine: the server's link carries several flows, which makes long messages slow."""
+GBPS, MICROSECOND_S = 1e9, 1e-6
+
+
+def own_fabric(student: str) -> Fabric:
+    """The leaf-spine of a student: drawn rates, delays, and leaves that sum. Raises `InputError` for an empty name."""
+    name = student.strip()
+    if not name or len(name) > MOST_NAME:
+        raise InputError(f"student '{name[:MOST_NAME]}': a name of 1 to {MOST_NAME} letters is expected")
+    random = Random(f"7-measure/{name}")
+    plain = leaf_spine(LEAVES, random.choice((2, 3)), HOSTS_PER_LEAF)
+    host_bps = random.choice((10, 25, 40)) * GBPS
+    links = []
+    for link in plain.links:
+        bps = host_bps if link.a in plain.host_names else host_bps * random.choice((1, 1, 1.6))
+        delay_s = random.choice((0.4, 0.7, 1.0, 1.5)) * MICROSECOND_S
+        links.append(replace(link, capacity_ab_bps=bps, capacity_ba_bps=bps, delay_s=delay_s))
+    leaves = random.sample([switch.name for switch in plain.switches if switch.tier == 1], SUMMING)
+    return with_ina(replace(plain, name="own", links=tuple(links)), leaves)
+
+
+def write_own_fabric(student: str, folder: Path) -> Path:
+    """Write the fabric of a student to `fabric.yml` in a folder. Raises `InputError` and `OutputError`."""
+    save_fabric(own_fabric(student), folder / FILE)
+    return folder / FILE
+
+
+ANSWERS, STUDY, RESULTS, SUMMARY, REPORT = "answers.yml", "study.yml", "results.csv", "summary.csv", "report.md"
+FILES = (ANSWERS, STUDY, RESULTS, SUMMARY, REPORT)
+MOST_BYTES = {ANSWERS: 4_000, STUDY: 8_000, RESULTS: 400_000, SUMMARY: 100_000, REPORT: 100_000}
+INA, RING = "aro", "ring"
+RESULT_COLUMNS = ("planner", "gradient_bytes", "seed", "communication_time_s")
+FIGURES = (INA, RING, "difference")
+ENDS = ("mean_s", "low_s", "high_s")
+SUMMARY_COLUMNS = ("gradient_bytes", *(f"{figure}_{end}" for figure in FIGURES for end in ENDS))
+MOST_GRADIENT_BYTES, MOST_SEED = 1 << 20, 1 << 20
+RUNNER = "inakit.experiments.labs.sandbox.study_runner"
+
+
+class RunKey(NamedTuple):
+    """Which run it is."""
+
+    planner: str
+    gradient_bytes: int
+    seed: int
+
+    def __str__(self) -> str:
+        return f"{self.planner}, {self.gradient_bytes} bytes, seed {self.seed}"
+
+
+class Interval(NamedTuple):
+    """A mean and its 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def study_limits() -> Limits:
+    """What reading a study file may use."""
+    parts = (str(ROOT / name) for name in ("topo", "planner", "switch", "traffic", "experiments", "p4"))
+    readable = (*python_paths(), *parts, sysconfig.get_path("purelib"), tempfile.gettempdir())
+    return Limits(cpu_s=10, wall_s=30.0, memory_bytes=1536 * MIB, readable=readable)
+
+
+@dataclass(frozen=True)
+class HandedIn:
+    """The files of a submission, each read when it is asked for."""
+
+    submission: Submission
+
+    def text(self, name: str) -> str:
+        """The text of a file. Raises `InputError` if it is not there, `WrongError` if it is too long."""
+        text = self.submission.text(name)
+        if len(text.encode()) > MOST_BYTES[name]:
+            raise WrongError(f"{name} has more than {MOST_BYTES[name]} bytes")
+        return text
+
+    @cached_property
+    def answers(self) -> dict[str, Any]:
+        """`answers.yml`."""
+        try:
+            document = PlainLoader(self.text(ANSWERS)).get_single_data()
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
+            raise WrongError(f"{ANSWERS} is not YAML: {printable(' '.join(str(error).split())[:200])}") from None
+        if not isinstance(document, dict):
+            raise WrongError(f"{ANSWERS} has no keys: student, crossover_bytes and speedup are expected")
+        return document
+
+    @property
+    def student(self) -> str:
+        """The name that the fabric is drawn from."""
+        student = self.answers.get("student")
+        if not isinstance(student, str) or not student.strip():
+            raise WrongError(f"{ANSWERS}: 'student' is {said(student)}: the name with which your fabric was made")
+        return student.strip()
+
+    @cached_property
+    def study(self) -> Any:
+        """What the sandbox that reads the study file says of it."""
+        text = self.text(STUDY)
+        with tempfile.TemporaryDirectory(prefix="inakit-study-") as folder:
+            write_own_fabric(self.student, Path(folder))
+            with Sandboxed(RUNNER, study_limits(), site=True) as process:
+                return process.ask([folder, text])
+
+    @property
+    def runs(self) -> list[dict[str, Any]]:
+        """The runs that the study file asks for: of each the keys that are not the default."""
+        match self.study:
+            case ["ok", list(runs)]:
+                return runs
+            case ["mistake", str(message)]:
+                raise WrongError(printable(message))
+        raise EndedError("its answer is none")
+
+    @cached_property
+    def results(self) -> dict[RunKey, float]:
+        """`results.csv`: the seconds of each run. Raises `WrongError` for a run that is there twice."""
+        found: dict[RunKey, float] = {}
+        for line, row in rows_of(self.text(RESULTS), RESULTS, RESULT_COLUMNS):
+            key = RunKey(row[0], whole(row[1], line, MOST_GRADIENT_BYTES), whole(row[2], line, MOST_SEED))
+            if key.planner not in (INA, RING):
+                raise WrongError(f"{line}: planner {said(key.planner)}: {INA} or {RING} is expected")
+            if key in found:
+                raise WrongError(f"{line}: the run {key} is there twice")
+            found[key] = number(row[3], line)
+            if found[key] <= 0:
+                raise WrongError(f"{line}: a communication time of {row[3][:20]} s: more than 0 is expected")
+        if not found:
+            raise WrongError(f"{RESULTS} has no run")
+        return found
+
+    @cached_property
+    def summary(self) -> dict[int, dict[str, Interval]]:
+        """`summary.csv`: for each size the intervals of INA, of the ring, and of the difference, in seconds."""
+        found: dict[int, dict[str, Interval]] = {}
+        for line, row in rows_of(self.text(SUMMARY), SUMMARY, SUMMARY_COLUMNS):
+            values = [number(each, line) for each in row[1:]]
+            ends = (Interval(*values[3 * n : 3 * n + 3]) for n in range(len(FIGURES)))
+            found[whole(row[0], line, MOST_GRADIENT_BYTES)] = dict(zip(FIGURES, ends, strict=True))
+        return found
+
+    def pairs(self, size: int) -> list[tuple[float, float]]:
+        """For one size, the seconds of INA and of the ring in runs of the same seed."""
+        seeds = sorted(key.seed for key in self.results if key[:2] == (INA, size))
+        both = [(RunKey(INA, size, seed), RunKey(RING, size, seed)) for seed in seeds]
+        return [(self.results[a], self.results[b]) for a, b in both if b in self.results]
+
+    @property
+    def sizes(self) -> list[int]:
+        """The sizes in the table, in ascending order."""
+        return sorted({key.gradient_bytes for key in self.results})
+
+
+def rows_of(text: str, name: str, columns: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    """The lines of a CSV file below its heading: each with its place for messages."""
+    reader = csv.reader(io.StringIO(text))
+    heading = [each.strip() for each in next(reader, [])]
+    if heading != list(columns):
+        raise WrongError(f"{name}: the first line is {said(','.join(heading))}: {','.join(columns)} is expected")
+    for row in reader:
+        line = f"{name}:{reader.line_num}"
+        if len(row) != len(columns):
+            raise WrongError(f"{line}: {len(row)} values, where there are {len(columns)} columns")
+        yield line, row
+
+
+def whole(text: str, line: str, most: int) -> int:
+    """A whole number."""
+    if not text.strip().isascii() or not text.strip().isdigit() or len(text) > 12 or int(text) > most:
+        raise WrongError(f"{line}: {said(text)}: a whole number from 0 to {most} is expected")
+    return int(text)
+
+
+def number(text: str, line: str) -> float:
+    """A number."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not isfinite(value):
+        raise WrongError(f"{line}: {said(text)}: a number is expected")
+    return value
+
+
+def said(value: Any) -> str:
+    """A value, cut short."""
+    return printable(repr(value)[:80])
+
+
+ROUNDED = 2e-3
+"""How far a mean may be off, relative to it, for having been rounded."""
+LOOSE = 0.12
+"""How far an end of an interval may be off, relative to half its width: bootstraps draw."""
+
+
+def intervals(values: Sequence[float]) -> tuple[Interval, Interval]:
+    """Student's t interval of the mean, and the bootstrap's percentile interval, which is narrower."""
+    t, drawn = estimate(values), bootstrapped(values)
+    t_low, t_high = (t.value, t.value) if t.low is None or t.high is None else (t.low, t.high)
+    low, high = (t.value, t.value) if drawn.low is None or drawn.high is None else (drawn.low, drawn.high)
+    return Interval(t.value, t_low, t_high), Interval(t.value, low, high)
+
+
+def fault_of(given: Interval, values: Sequence[float], scale: float) -> str:
+    """What is wrong with an interval that is given for values, in words; empty for nothing. `scale` is for rounding."""
+    t, drawn = intervals(values)
+    rounding = ROUNDED * abs(scale)
+    if abs(given.mean - t.mean) > rounding:
+        return f"the mean is {given.mean:.6g}, of the table it is {t.mean:.6g}"
+    loose = LOOSE * (t.high - t.low) / 2 + rounding / 2
+    for name, end, one, other in (("low", given.low, t.low, drawn.low), ("high", given.high, t.high, drawn.high)):
+        if not min(one, other) - loose <= end <= max(one, other) + loose:
+            kinds = f"{one:.6g} by Student's t, {other:.6g} by the bootstrap"
+            return f"the {name} end of the 95 % interval is {end:.6g}, of the table it is {kinds}"
+    return ""
+
+
+def verdicts(values: Sequence[float]) -> set[int]:
+    """What may be said of the sign of a mean: 1 or -1 where the interval excludes 0, 0 where it does not.
+
+    There are two where the two kinds of intervals differ.
+    """
+    return {(each.low > 0) - (each.high < 0) for each in intervals(values)}
+
+
+STAYS = {"world": "virtual", "fabric": FILE, "workers": WORKERS}
+VARIES = ("planner", "gradient_bytes", "seed")
+LEAST_SEEDS, LEAST_SIZES = 10, 7
+SHORT_BYTES, LONG_BYTES = 2048, 131072
+MOST_RUNS = 600
+SAMPLES = 2
+"""So many runs of each method are run again."""
+SAME = 1e-3
+NARROW = 4.0
+HEADINGS = ("Question", "Setup", "Results", "Limits", "Answer")
+LEAST_WORDS = 20
+
+
+@dataclass(frozen=True)
+class MeasureBench:
+    """What was handed in, and what an item draws from."""
+
+    handed: HandedIn
+    random: Random
+
+    @property
+    def keys(self) -> list[RunKey]:
+        """The runs of the study file."""
+        return [
+            RunKey(str(run.get("planner", INA)), int(run.get("gradient_bytes", 0)), int(run.get("seed", 0)))
+            for run in self.handed.runs
+        ]
+
+
+# -- the items
+
+
+def check_own(bench: MeasureBench) -> None:
+    """The study is of the student's own fabric, as the task has it."""
+    student, expected = bench.handed.student, bench.handed.submission.student
+    if expected and student != expected:
+        raise WrongError(f"{ANSWERS} says that the student is {said(student)}, and {said(expected)} handed it in")
+    for run in bench.handed.runs:
+        stays = {key: value for key, value in run.items() if key not in VARIES}
+        for key in sorted({*stays, *STAYS}):
+            if stays.get(key) != STAYS.get(key):
+                there = said(stays[key]) if key in stays else "missing"
+                wanted = repr(STAYS[key]) if key in STAYS else "nothing, leave it out"
+                raise WrongError(f"{STUDY}: '{key}' is {there}; the task has {wanted}")
+
+
+def check_design(bench: MeasureBench) -> None:
+    """Both methods in the same runs, enough seeds, sizes from short to long."""
+    keys = bench.keys
+    if len(keys) > MOST_RUNS:
+        raise WrongError(f"{STUDY} asks for {len(keys)} runs: at most {MOST_RUNS} are enough")
+    if others := sorted({key.planner for key in keys} - {INA, RING}):
+        raise WrongError(f"{STUDY} has the planner {said(others[0])}: {INA} (with INA) and {RING} are compared")
+    seeds: dict[int, dict[str, set[int]]] = defaultdict(lambda: {INA: set(), RING: set()})
+    for key in keys:
+        seeds[key.gradient_bytes][key.planner].add(key.seed)
+    for size, by in sorted(seeds.items()):
+        if by[INA] != by[RING]:
+            told = f"{INA} has seeds {listed(by[INA])} and {RING} {listed(by[RING])}"
+            raise WrongError(f"{STUDY}: at {size} bytes {told}: both run with the same ones")
+        if len(by[INA]) < LEAST_SEEDS:
+            raise WrongError(f"{STUDY}: {len(by[INA])} seeds at {size} bytes: at least {LEAST_SEEDS} are expected")
+    check_sizes(sorted(seeds))
+
+
+def check_sizes(sizes: list[int]) -> None:
+    """Raise `WrongError` for sizes that are too few, or do not reach from short to long."""
+    if len(sizes) < LEAST_SIZES:
+        raise WrongError(f"{STUDY} has {len(sizes)} sizes: at least {LEAST_SIZES} are expected")
+    if sizes[0] > SHORT_BYTES or not LONG_BYTES <= sizes[-1] <= MOST_GRADIENT_BYTES:
+        wanted = f"from {SHORT_BYTES} or less to {LONG_BYTES} or more, and at most {MOST_GRADIENT_BYTES}"
+        raise WrongError(f"{STUDY} has sizes from {sizes[0]} to {sizes[-1]} bytes: {wanted}")
+
+
+def listed(numbers: set[int]) -> str:
+    """Numbers in order, the first few of them."""
+    shown = ", ".join(map(str, sorted(numbers)[:5]))
+    return f"{shown}, ..." if len(numbers) > 5 else shown or "none"
+
+
+def check_table(bench: MeasureBench) -> None:
+    """The table has the runs of the study, each once, and no others."""
+    asked, there = bench.keys, bench.handed.results
+    if missing := [key for key in asked if key not in there]:
+        raise WrongError(f"{RESULTS} lacks {len(missing)} of the runs of {STUDY}, such as {missing[0]}")
+    if more := sorted(set(there) - set(asked)):
+        raise WrongError(f"{STUDY} does not ask for {len(more)} of the runs in {RESULTS}, such as {more[0]}")
+
+
+def check_again(bench: MeasureBench) -> None:
+    """Some runs, drawn, give the same when they are run again."""
+    results = bench.handed.results
+    with tempfile.TemporaryDirectory(prefix="inakit-study-") as folder:
+        fabric = write_own_fabric(bench.handed.student, Path(folder))
+        for planner in (INA, RING):
+            own = sorted(key for key in results if key.planner == planner and key.gradient_bytes >= 4)
+            for key in sorted(bench.random.sample(own, min(SAMPLES, len(own)))):
+                run_again(key, results[key], {**STAYS, "fabric": str(fabric)}, bench.handed.student)
+
+
+def run_again(key: RunKey, given: float, stays: dict[str, Any], student: str) -> None:
+    """Raise `WrongError` if a run on the student's fabric takes another time than is given."""
+    row = measure_setting({**stays, **key._asdict()})
+    found = row["measured_communication_time_s"]
+    if found is None or abs(given - found) > SAME * found:
+        took = f"{found:.9g} s" if found is not None else "nothing"
+        again = f"run again on the fabric of student {said(student)} it gives {took}"
+        raise WrongError(f"{RESULTS}: the run {key} has {given:.9g} s; {again}")
+
+
+def check_intervals(bench: MeasureBench) -> None:
+    """The summary has a line for each size, with the means and intervals of the table."""
+    handed = bench.handed
+    for size in handed.sizes:
+        if size not in handed.summary:
+            raise WrongError(f"{SUMMARY} has no line for {size} bytes")
+        pairs = handed.pairs(size)
+        if len(pairs) < 2:
+            raise WrongError(f"{RESULTS} has {len(pairs)} seeds with both methods at {size} bytes: no interval")
+        columns = ([a for a, _ in pairs], [b for _, b in pairs], [b - a for a, b in pairs])
+        for figure, values in zip(FIGURES, columns, strict=True):
+            fault = fault_of(handed.summary[size][figure], values, pairs[0][1] if figure == FIGURES[2] else values[0])
+            if fault:
+                raise WrongError(f"{SUMMARY}: {figure} at {size} bytes: {fault}")
+
+
+def check_crossover(bench: MeasureBench) -> None:
+    """The crossover lies where the intervals of the difference change sides, and is known to a factor of 4."""
+    low, high = crossover_given(bench.handed.answers.get("crossover_bytes"))
+    signs = {
+        size: verdicts([b - a for a, b in pairs]) for size in bench.handed.sizes if (pairs := bench.handed.pairs(size))
+    }
+    for end in (low, high):
+        if end not in signs:
+            raise WrongError(f"{ANSWERS}: crossover_bytes has {end}, a size that the table does not have")
+    for size, found in signs.items():
+        wanted, words = (
+            (1, "INA is quicker") if size <= low else (-1, "the ring is quicker") if size >= high else (0, "")
+        )
+        if wanted not in found and words:
+            raise WrongError(
+                f"{ANSWERS}: crossover_bytes [{low}, {high}] says that {words} at {size} bytes; "
+                f"the interval of the difference in the table {told(found)}"
+            )
+        if not words and 0 not in found:
+            raise WrongError(
+                f"{ANSWERS}: crossover_bytes [{low}, {high}] leaves open who is quicker at {size} bytes; "
+                f"the interval of the difference in the table {told(found)}"
+            )
+    if high > NARROW * low:
+        raise WrongError(
+            f"{ANSWERS}: crossover_bytes [{low}, {high}] is wider than a factor of 4: measure seeds or sizes between"
+        )
+
+
+def told(found: set[int]) -> str:
+    """What intervals say, in words."""
+    words = {1: "says that INA is quicker", -1: "says that the ring is quicker", 0: "contains 0"}
+    return " or ".join(words[each] for each in sorted(found))
+
+
+def crossover_given(given: Any) -> tuple[int, int]:
+    """The two sizes of the answer."""
+    match given:
+        case [int(low), int(high)] if 0 < low < high:
+            return low, high
+    wanted = "two sizes: the largest at which INA is quicker, and the smallest at which the ring is"
+    raise WrongError(f"{ANSWERS}: 'crossover_bytes' is {said(given)}: {wanted}")
+
+
+def check_speedup(bench: MeasureBench) -> None:
+    """The speedups at the shortest and the longest message follow from the table."""
+    given = bench.handed.answers.get("speedup")
+    if not isinstance(given, dict):
+        raise WrongError(f"{ANSWERS}: 'speedup' is {said(given)}: shortest and longest, each [mean, low, high]")
+    sizes = bench.handed.sizes
+    for name, size in (("shortest", sizes[0]), ("longest", sizes[-1])):
+        ratios = [b / a for a, b in bench.handed.pairs(size)]
+        match given.get(name):
+            case [int() | float() as mean, int() | float() as low, int() | float() as high] if len(ratios) > 1:
+                fault = fault_of(Interval(float(mean), float(low), float(high)), ratios, 2.5 * ratios[0])
+            case other:
+                fault = f"it is {said(other)}: [mean, low, high] of the ring's time over INA's is expected"
+        if fault:
+            raise WrongError(f"{ANSWERS}: speedup, {name} ({size} bytes): {fault}")
+
+
+def check_report(bench: MeasureBench) -> None:
+    """The report has its parts, and the answer names two sizes between the shortest and the longest of the table."""
+    text = bench.handed.text(REPORT)
+    parts = {each[1].strip(): each[2] for each in re.finditer(r"^#+ (.*)\n((?:(?!#).*\n?)*)", text, re.M)}
+    for heading in HEADINGS:
+        if heading not in parts:
+            raise WrongError(f"{REPORT} has no part '# {heading}': it has the parts {', '.join(HEADINGS)}")
+        words = len(parts[heading].split())
+        if words < LEAST_WORDS:
+            raise WrongError(f"{REPORT}: '{heading}' has {words} words: at least {LEAST_WORDS} are expected")
+    answer = re.sub(r"(?<=\d)[, ](?=\d{3})", "", parts["Answer"])
+    sizes = bench.handed.sizes
+    named = {int(number) for number in re.findall(r"\b\d{1,7}\b", answer) if sizes[0] <= int(number) <= sizes[-1]}
+    if len(named) < 2:
+        raise WrongError(f"{REPORT}: the answer does not name the two sizes of the crossover, in bytes")
+
+
+ITEMS = (
+    Item("own", "a study of your own fabric", 10, "Step 1", check_own),
+    Item("design", "both methods, sizes, seeds", 15, "Step 2", check_design),
+    Item("table", "all runs in the table", 10, "Step 3", check_table),
+    Item("again", "runs that are run again give the same", 20, "Step 3", check_again),
+    Item("intervals", "means and 95 % intervals", 15, "Step 4", check_intervals),
+    Item("crossover", "where the ring becomes quicker", 15, "Step 5", check_crossover),
+    Item("speedup", "how much quicker INA is", 10, "Step 6", check_speedup),
+    Item("report", "the parts of the report", 5, "Step 7", check_report),
+)
+
+
+# -- the submission
+
+
+class OpenedStudy:
+    """What was handed in."""
+
+    def __init__(self, handed: HandedIn) -> None:
+        self.handed = handed
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Whose fabric the study was graded on."""
+        try:
+            return (f"graded on the fabric of student {said(self.handed.student)}",)
+        except WrongError:
+            return ()
+
+    def bench(self, item: Item, random: Random) -> MeasureBench:
+        """The bench of an item."""
+        del item
+        return MeasureBench(self.handed, random)
+
+    def after(self, item: Item, *, passed: bool) -> None:
+        """Nothing: items are independent."""
+
+    def finding(self, wrong: WrongError) -> Finding:
+        """What is wrong, in a sentence."""
+        return Finding(wrong.cause)
+
+
+@dataclass(frozen=True)
+class MeasureLab:
+    """Lab 7."""
+
+    name: str = "7-measure"
+    title: str = "A study: does INA pay here?"
+    hours: str = "5 to 8"
+    files: tuple[str, ...] = FILES
+    items: tuple[Item, ...] = ITEMS
+
+    @contextmanager
+    def open(self, submission: Submission, target: str) -> Iterator[OpenedStudy]:
+        """Open a submission."""
+        refuse_target(self.name, target)
+        if not set(FILES) & set(submission.texts):
+            submission.text(ANSWERS)
+        yield OpenedStudy(HandedIn(submission))

@@ -1,0 +1,516 @@
+"""The tables of lab 5's program: their names, the widths of their keys, and the widths of their actions' parameters.
+
+Plans for lab 5: trees of several jobs on a small fabric, drawn, in the kit's own types; and as students get them.
+
+The fabric has three levels and two pipelines in every switch. Ports are numbered at random, so that nothing but the
+plan says what is where.
+
+The switch of lab 5 as the task describes it: it takes entries, and says why it drops a packet.
+
+The switches of a plan, joined: packets of workers in, results at workers out, hop by hop in order of arrival.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from random import Random
+from typing import Any, Protocol
+
+from inakit.experiments.labs.course.packets import (
+    GRADIENT,
+    KINDS,
+    RESULT,
+    Agg,
+    Values,
+    agg_in,
+    described,
+    explain_sum,
+    summed,
+)
+from inakit.experiments.labs.grading.items import Exchange, Packets, WrongError
+from inakit.planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Branch
+from inakit.switch.entries import SwitchEntries
+from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch
+
+PIPELINES, SLOTS = 2, 64
+"""What a switch has: pipelines, and slots in each."""
+PIPELINE_OF, ADMITTED, CHILD_OF, UP, DOWN = "pipeline_of", "admitted", "child_of", "up", "down"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table: the fields of its key and of its action, each with its bits."""
+
+    key: dict[str, int]
+    action: str
+    params: dict[str, int]
+
+
+TABLES = {
+    PIPELINE_OF: Table({"port": 9}, "in_pipeline", {"pipeline": 8}),
+    ADMITTED: Table({"port": 9, "kind": 8, "job": 8, "label": 8}, "admit", {}),
+    CHILD_OF: Table(
+        {"pipeline": 8, "job": 8, "label": 8},
+        "aggregate",
+        {"bit_of": 8, "full": 8, "as_label": 8, "first": 16, "slots": 16},
+    ),
+    UP: Table({"job": 8, "label": 8}, "send", {"port": 9}),
+    DOWN: Table({"job": 8}, "spread", {"group": 16}),
+}
+
+
+CORE, SPINES, LEAVES, HOSTS = "core1", 2, 4, 4
+"""A core, spines below it, leaves below these, and hosts at each leaf."""
+RATE_BPS = 100e6
+HIGHEST_PORT = 63
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A fabric, and a tree for each job by its number."""
+
+    fabric: Fabric
+    trees: dict[int, AggregationTree]
+
+    @cached_property
+    def switches(self) -> tuple[str, ...]:
+        """The switches of the fabric."""
+        return tuple(switch.name for switch in self.fabric.switches)
+
+    def port(self, node: str, peer: str) -> int:
+        """The port of a node that leads to a peer."""
+        return self.fabric.port_numbers[node, peer]
+
+    def attachment(self, host: str) -> tuple[str, int]:
+        """The switch that a host hangs from, and its port there."""
+        leaf = next(peer for node, peer in self.fabric.port_numbers if node == host)
+        return leaf, self.port(leaf, host)
+
+    def document(self) -> dict[str, Any]:
+        """The plan as students get it."""
+        return {
+            "version": 1,
+            "switches": {
+                switch.name: {
+                    "ports": {
+                        peer: port for (node, peer), port in self.fabric.port_numbers.items() if node == switch.name
+                    },
+                    "pipelines": [list(ports) for ports in switch.pipelines],
+                }
+                for switch in self.fabric.switches
+            },
+            "jobs": [{"job": job, **document_of(tree)} for job, tree in self.trees.items()],
+        }
+
+
+def document_of(tree: AggregationTree) -> dict[str, Any]:
+    """A tree as students get it: the part of the kit's own format that they need."""
+    return {
+        "root": tree.root,
+        "workers": {str(label): host for label, host in tree.workers.items()},
+        "aggregators": [
+            {
+                "label": each.label,
+                "switch": each.switch,
+                "pipeline": each.pipeline,
+                "children": list(each.children),
+                "first_slot": each.first_slot,
+                "slots": each.slots,
+            }
+            for each in tree.aggregators
+        ],
+        "branches": [{"label": each.label, "parent": each.parent, "path": list(each.path)} for each in tree.branches],
+    }
+
+
+# -- the fabric
+
+
+def drawn_fabric(random: Random) -> Fabric:
+    """A core, spines, leaves and hosts, whose ports are drawn. A switch has its ports to below in both pipelines."""
+    above = {f"leaf{n + 1}": f"spine{n * SPINES // LEAVES + 1}" for n in range(LEAVES)}
+    above |= {f"spine{n + 1}": CORE for n in range(SPINES)}
+    above |= {f"h{n + 1}": f"leaf{n // HOSTS + 1}" for n in range(LEAVES * HOSTS)}
+    names = [CORE, *(f"spine{n + 1}" for n in range(SPINES)), *(f"leaf{n + 1}" for n in range(LEAVES))]
+    ports = {
+        name: random.sample(range(1, HIGHEST_PORT), 1 + sum(name == up for up in above.values())) for name in names
+    }
+    left = {name: list(numbers) for name, numbers in ports.items()}
+    links = []
+    for node, up in above.items():
+        own = 0 if node.startswith("h") else left[node].pop()
+        links.append(Link(node, up, own, left[up].pop(0), RATE_BPS, RATE_BPS))
+    switches = tuple(Switch(name, tier_of(name), halves(name, ports[name])) for name in names)
+    hosts = tuple(Host(f"h{n + 1}") for n in range(LEAVES * HOSTS))
+    return Fabric("drawn", hosts, switches, tuple(links))
+
+
+def tier_of(name: str) -> int:
+    """The level of a switch, from 1."""
+    return {"l": 1, "s": 2, "c": 3}[name[0]]
+
+
+def halves(name: str, ports: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+    """The ports of both pipelines. Those of the core that are used are in one, so that it can be a root."""
+    if name == CORE:
+        return (tuple(sorted(ports[-1:])), tuple(sorted(ports[:-1])))
+    return tuple(sorted(ports[0::2])), tuple(sorted(ports[1::2]))
+
+
+# -- the trees
+
+
+@dataclass
+class Builder:
+    """Builds trees on a fabric. `used` is how many slots of each (switch, pipeline) are taken."""
+
+    fabric: Fabric
+    random: Random
+    used: dict[tuple[str, int], int] = field(default_factory=dict)
+
+    def tree(self, number: int, root: str, hosts: Sequence[str], slots: int) -> AggregationTree:
+        """The tree of these hosts to a root, which sums wherever two labels come to one pipeline of a switch."""
+        labels = self.random.sample(range(1, len(hosts) + 1), len(hosts))
+        work = Work(dict(zip(labels, hosts, strict=True)), root, slots)
+        for label, host in work.workers.items():
+            work.paths[label] = [host]
+            work.at.setdefault(self.above(host), []).append((label, host))
+        for tier in (1, 2, 3):
+            for switch in [name for name in work.at if tier_of(name) == tier]:
+                self.at_switch(work, switch)
+        return AggregationTree(number, root, work.workers, tuple(work.aggregators), tuple(work.branches))
+
+    def above(self, node: str) -> str:
+        """The switch above a node."""
+        own = 0 if node.startswith("h") else tier_of(node)
+        peers = [peer for each, peer in self.fabric.port_numbers if each == node]
+        return next(peer for peer in peers if not peer.startswith("h") and tier_of(peer) > own)
+
+    def at_switch(self, work: Work, switch: str) -> None:
+        """Sum what comes to a switch, pipeline by pipeline, and let it go on."""
+        arrived = work.at[switch]
+        for label, _ in arrived:
+            work.paths[label].append(switch)
+        going: list[int] = []
+        for pipeline in range(2):
+            here = [label for label, before in arrived if self.fabric.ingress_pipeline(switch, before) == pipeline]
+            if switch == work.root or len(here) > 1:
+                going += self.aggregated(work, switch, pipeline, here) if here else []
+            else:
+                going += here
+        if switch != work.root:
+            work.at.setdefault(self.above(switch), []).extend((label, switch) for label in going)
+
+    def aggregated(self, work: Work, switch: str, pipeline: int, labels: list[int]) -> list[int]:
+        """Sum labels in a pipeline of a switch; the label that goes on."""
+        label = ROOT_LABEL if switch == work.root else work.new_label()
+        first = self.used.get((switch, pipeline), self.random.randrange(4))
+        self.used[switch, pipeline] = first + work.slots
+        children = tuple(self.random.sample(labels, len(labels)))
+        work.aggregators.append(Aggregator(label, switch, pipeline, children, first, work.slots))
+        for child in children:
+            work.branches.append(Branch(child, label, tuple(work.paths[child])))
+        work.paths[label] = [switch]
+        return [label]
+
+
+@dataclass
+class Work:
+    """A tree that is being built: the labels that come to each switch, by the node before it, and their paths."""
+
+    workers: dict[int, str]
+    root: str
+    slots: int
+    at: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
+    paths: dict[int, list[str]] = field(default_factory=dict)
+    aggregators: list[Aggregator] = field(default_factory=list)
+    branches: list[Branch] = field(default_factory=list)
+
+    def new_label(self) -> int:
+        """A label for an aggregator."""
+        return len(self.workers) + 1 + len(self.aggregators)
+
+
+def drawn_plan(random: Random) -> Drawn:
+    """Three jobs: two of the whole fabric, whose root is the core, and one whose root is a leaf."""
+    fabric = drawn_fabric(random)
+    builder = Builder(fabric, random)
+    all_hosts = [host.name for host in fabric.hosts]
+    over_all = [*random.sample(all_hosts[: 2 * HOSTS], 5), *random.sample(all_hosts[2 * HOSTS :], 3)]
+    trees = {}
+    numbers = random.sample(range(1, 200), 3)
+    trees[numbers[0]] = builder.tree(0, CORE, over_all, 2)
+    other = [*random.sample(all_hosts[:HOSTS], 2), *random.sample(all_hosts[2 * HOSTS :], 4)]
+    trees[numbers[1]] = builder.tree(0, CORE, other, 3)
+    leaf = random.choice([switch for switch in fabric.switches if switch.name.startswith("leaf")])
+    near = [host for host in all_hosts if fabric.port_numbers.get((leaf.name, host), -1) in leaf.pipelines[0]]
+    trees[numbers[2]] = builder.tree(0, leaf.name, near, 4)
+    return Drawn(fabric, dict(sorted(trees.items())))
+
+
+Found = tuple[int, ...] | None
+
+
+class ModelTree:
+    """A switch that runs entries. `why` is the reason for which it dropped the last packet, empty if it did not."""
+
+    def __init__(self, entries: SwitchEntries) -> None:
+        self.name, self.why = entries.switch, ""
+        self.tables: dict[str, dict[tuple[int, ...], tuple[int, ...]]] = {name: {} for name in TABLES}
+        for entry in entries.tables:
+            self.tables[entry.table][tuple(int(str(part)) for part in entry.key)] = entry.params
+        self.groups = {group.group: group.ports for group in entries.groups}
+        self.sums: dict[tuple[int, int], dict[int, Values]] = {}
+
+    def inject(self, port: int, packet: bytes) -> Packets:
+        """What leaves for a packet."""
+        self.why = ""
+        found = agg_in(packet)
+        pipeline = self.look_up(PIPELINE_OF, port)
+        if found is None or self.look_up(ADMITTED, port, found.kind, found.job, found.worker) is None:
+            return []
+        if found.kind == RESULT:
+            return self.spread(found)
+        if pipeline is None:
+            return self.pass_on(found, self.missing(PIPELINE_OF, port))
+        child = self.tables[CHILD_OF].get((pipeline[0], found.job, found.worker))
+        if child is None:
+            return self.pass_on(found, self.missing(CHILD_OF, pipeline[0], found.job, found.worker))
+        return self.add(pipeline[0], child, found)
+
+    def look_up(self, table: str, *key: int) -> Found:
+        """The parameters of an entry; where there is none, why the packet is dropped."""
+        found = self.tables[table].get(key)
+        if found is None and table != PIPELINE_OF:
+            self.why = self.missing(table, *key)
+        return found
+
+    def missing(self, table: str, *key: int) -> str:
+        """That a table has no entry for a key, in words."""
+        fields = ", ".join(f"{name} {value}" for name, value in zip(TABLES[table].key, key, strict=True))
+        return f"table '{table}' of {self.name} has no entry for {fields}"
+
+    def add(self, pipeline: int, child: tuple[int, ...], found: Agg) -> Packets:
+        """Add a gradient to a sum, which leaves when it is complete."""
+        bit, full, label, first, slots = child
+        if found.slot >= slots or first + found.slot >= SLOTS:
+            self.why = f"slot {found.slot} is beyond the {slots} slots of job {found.job} at {self.name}"
+            return []
+        cell = (pipeline, first + found.slot)
+        gradients = self.sums.setdefault(cell, {})
+        if bit in gradients:
+            self.why = f"bit {bit} is in slot {cell[1]} of pipeline {pipeline} of {self.name} already"
+            return []
+        gradients[bit] = found.values
+        if sum(gradients) != full:
+            self.why = f"slot {cell[1]} of pipeline {pipeline} of {self.name} has bits {sum(gradients):#b} of {full:#b}"
+            return []
+        total = replace(found, worker=label, values=summed(list(self.sums.pop(cell).values())))
+        return self.spread(replace(total, kind=RESULT)) if label == ROOT_LABEL else self.send_up(total)
+
+    def pass_on(self, found: Agg, not_summed: str) -> Packets:
+        """Send a gradient on that no aggregator here sums. `not_summed`: the entry for want of which it is not."""
+        left = self.send_up(found)
+        if self.why:
+            self.why += f"; it is not summed there either: {not_summed}"
+        return left
+
+    def send_up(self, found: Agg) -> Packets:
+        """Send a gradient towards the root."""
+        way = self.look_up(UP, found.job, found.worker)
+        return [] if way is None else [(way[0], found.packed())]
+
+    def spread(self, found: Agg) -> Packets:
+        """Send a result to all below."""
+        group = self.look_up(DOWN, found.job)
+        if group is None:
+            return []
+        if group[0] not in self.groups:
+            self.why = f"{self.name} has no multicast group {group[0]}"
+        return [(port, found.packed()) for port in self.groups.get(group[0], ())]
+
+
+MOST_HOPS = 2000
+"""What one packet may cause. A network in which packets go round causes more."""
+ROUNDS = 3
+
+
+class Injected(Protocol):
+    """A switch that is asked packet by packet."""
+
+    def inject(self, port: int, packet: bytes) -> Packets:
+        """What leaves for a packet."""
+        ...
+
+
+@dataclass
+class TreeNetwork:
+    """A plan's fabric. `switch_of` gives the switch of a name.
+
+    `exchanges` keeps what happened since `quiet`, and `noted` hears of all of it.
+    """
+
+    drawn: Drawn
+    switch_of: Callable[[str], Injected]
+    exchanges: list[Exchange] = field(default_factory=list)
+    drops: list[str] = field(default_factory=list)
+    noted: Callable[[Exchange], None] = lambda _: None
+
+    def __post_init__(self) -> None:
+        self.far = {(node, port): peer for (node, peer), port in self.drawn.fabric.port_numbers.items()}
+
+    def quiet(self) -> None:
+        """Forget what has happened."""
+        self.exchanges, self.drops = [], []
+
+    def send(self, host: str, packet: bytes) -> list[tuple[str, bytes]]:
+        """What comes to hosts when a host sends a packet, and everything that it causes has happened."""
+        waiting = deque([(*self.drawn.attachment(host), packet)])
+        arrived: list[tuple[str, bytes]] = []
+        for _ in range(MOST_HOPS):
+            if not waiting:
+                return arrived
+            switch, port, coming = waiting.popleft()
+            node = self.switch_of(switch)
+            got = node.inject(port, coming)
+            self.exchanges.append(Exchange(port, coming, tuple(got), switch))
+            self.noted(self.exchanges[-1])
+            if not got and isinstance(node, ModelTree) and node.why:
+                self.drops.append(f"{short(coming)}, at port {port} of {switch}: {node.why}")
+            for out, left in got:
+                peer = self.far.get((switch, out))
+                if peer is None:
+                    continue
+                if peer in self.drawn.switches:
+                    waiting.append((peer, self.drawn.port(peer, switch), left))
+                else:
+                    arrived.append((peer, left))
+        raise self.wrong("packets go round in the network without end")
+
+    def wrong(self, cause: str, expected: Sequence[str] = ()) -> WrongError:
+        """What to raise when the last packet shows that something is wrong."""
+        return WrongError(cause, tuple(self.exchanges), tuple(expected))
+
+
+def short(packet: bytes) -> str:
+    """A packet by what switches look at."""
+    found = agg_in(packet)
+    if found is None:
+        return described(packet)
+    return f"{KINDS.get(found.kind, 'packet')} of job {found.job}, label {found.worker}, slot {found.slot}"
+
+
+# -- what is sent
+
+
+@dataclass(frozen=True)
+class Round:
+    """A round of a slot of a job: the gradient of each worker, by its label."""
+
+    job: int
+    slot: int
+    number: int
+    gradients: dict[int, Agg]
+
+    @property
+    def total(self) -> Values:
+        """The sum."""
+        return summed([each.values for each in self.gradients.values()])
+
+
+def drawn_rounds(drawn: Drawn, random: Random, jobs: Sequence[int]) -> list[Round]:
+    """Rounds of all slots of these jobs."""
+    return [
+        Round(job, slot, number, {label: drawn_gradient(random, job, label, slot, number) for label in tree.workers})
+        for job, tree in drawn.trees.items()
+        if job in jobs
+        for slot in range(tree.slots or 0)
+        for number in range(ROUNDS)
+    ]
+
+
+def drawn_gradient(random: Random, job: int, label: int, slot: int, number: int) -> Agg:
+    """A gradient with drawn values."""
+    return Agg(GRADIENT, label, slot, number, tuple(random.getrandbits(32) for _ in range(8)), job)
+
+
+def interleaved(rounds: Sequence[Round], random: Random) -> Iterator[tuple[Round, Agg]]:
+    """All gradients in a drawn order, but a slot's rounds one after the other."""
+    waiting: dict[tuple[int, int], deque[tuple[Round, Agg]]] = {}
+    for each in rounds:
+        order = random.sample(list(each.gradients.values()), len(each.gradients))
+        waiting.setdefault((each.job, each.slot), deque()).extend((each, gradient) for gradient in order)
+    while waiting:
+        place = random.choice(list(waiting))
+        yield waiting[place].popleft()
+        if not waiting[place]:
+            del waiting[place]
+
+
+# -- what has to come
+
+
+def run_jobs(network: TreeNetwork, random: Random, jobs: Sequence[int] = ()) -> None:
+    """Run jobs of a plan (all, unless some are named) at once; raises `WrongError` unless all workers get all sums."""
+    drawn = network.drawn
+    rounds = drawn_rounds(drawn, random, jobs or tuple(drawn.trees))
+    sent: dict[tuple[int, int, int], int] = {}
+    network.quiet()
+    for each, gradient in interleaved(rounds, random):
+        key = (each.job, each.slot, each.number)
+        sent[key] = sent.get(key, 0) + 1
+        host = drawn.trees[each.job].workers[gradient.worker]
+        arrived = network.send(host, gradient.packed())
+        judge(network, each, arrived, complete=sent[key] == len(each.gradients))
+        network.exchanges = []
+
+
+def judge(network: TreeNetwork, each: Round, arrived: list[tuple[str, bytes]], *, complete: bool) -> None:
+    """Raise `WrongError`, with what happened hop by hop, unless what came to hosts is right."""
+    workers = network.drawn.trees[each.job].workers
+    try:
+        judge_arrived(workers, each, arrived, complete=complete)
+    except WrongError as wrong:
+        expected = tuple(map(str, wrong.expected))
+        why = f". Dropped last: {network.drops[-1]}" if network.drops and wrong.cause.endswith(MISSING) else ""
+        raise network.wrong(wrong.cause + why, expected) from None
+
+
+MISSING = "no result"
+
+
+def judge_arrived(workers: Mapping[int, str], each: Round, arrived: list[tuple[str, bytes]], *, complete: bool) -> None:
+    """Raise `WrongError` unless every worker of a job has its result just when the last one has sent."""
+    what, hosts = f"job {each.job}, slot {each.slot}, round {each.number}", set(workers.values())
+    results = {host: agg_in(packet) for host, packet in arrived}
+    expected = (f"a result at {', '.join(sorted(hosts))}" if complete else "nothing at any host",)
+    if arrived and not complete:
+        raise WrongError(f"{what}: {short(arrived[0][1])} comes to {arrived[0][0]} before all have sent", (), expected)
+    if not complete:
+        return
+    strangers, missing = sorted(set(results) - hosts), sorted(hosts - set(results))
+    if strangers:
+        raise WrongError(f"{what}: its result comes to {strangers[0]}, which is no worker of it", (), expected)
+    if missing:
+        raise WrongError(f"{what}: all have sent, and {', '.join(missing)} get {MISSING}", (), expected)
+    if len(arrived) != len(workers):
+        raise WrongError(f"{what}: {len(arrived)} results come to {len(workers)} workers", (), expected)
+    for host, result in results.items():
+        judge_result(each, host, result)
+
+
+def judge_result(each: Round, host: str, result: Agg | None) -> None:
+    """Raise `WrongError` unless a worker's result is the sum, of its job, slot and round."""
+    what = f"job {each.job}, slot {each.slot}, round {each.number}"
+    wanted = Agg(RESULT, 0, each.slot, each.number, each.total, each.job)
+    if result is None or result.kind != RESULT:
+        raise WrongError(f"{what}: what comes to {host} is no result", (), (str(wanted),))
+    named = {f"label {label}'s gradient": gradient.values for label, gradient in each.gradients.items()}
+    why = explain_sum(result.values, named)
+    if why:
+        raise WrongError(f"{what}: {why}", (), (str(wanted),))
+    if result != wanted:
+        raise WrongError(f"{what}: what comes to {host} is not labelled as its result", (), (str(wanted),))

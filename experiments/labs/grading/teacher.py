@@ -1,0 +1,224 @@
+"""What p4c makes of a lab's solutions and mutants, kept in one file, for machines without p4c.
+
+Wrong solutions: each the right one with some texts replaced, and the only item that it loses.
+
+version: 1
+of: sum.p4
+mutants:
+  - name: bitmap not cleared
+    item: rounds
+    says: in round 1
+    replace: {"bitmaps.write(meta.slot, 0);": ""}
+
+A mutant may have more: `also` replaces in other files, by name; `drop` deletes lines of files that match a pattern; and
+`then` is a program of the solution that is run after that, in a folder of the files, which it may change.
+
+Grades a lab's own solutions and mutants: what each has, and whether that is what it has to have.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import lzma
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from inakit.experiments.labs.grading.grade import Lab, Request, grade
+from inakit.experiments.labs.grading.items import Grade
+from inakit.experiments.labs.grading.submission import compile_p4
+from inakit.topo.errors import InputError
+
+ARCHIVE = "compiled.json.xz"
+
+
+def key_of(text: str) -> str:
+    """What a program is kept by: the hash of its source."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def read_archive(folder: Path) -> dict[str, str]:
+    """The BMv2 JSON of each source, by `key_of`."""
+    path = folder / ARCHIVE
+    return dict(json.loads(lzma.decompress(path.read_bytes()))) if path.is_file() else {}
+
+
+def write_archive(folder: Path, programs: Mapping[str, str]) -> None:
+    """Keep programs; the same programs give the same bytes."""
+    text = json.dumps(dict(sorted(programs.items())))
+    (folder / ARCHIVE).write_bytes(lzma.compress(text.encode(), preset=9))
+
+
+def program_in(archive: Mapping[str, str], text: str, name: str) -> str:
+    """The compiled form of a source; `InputError` if it was not compiled since it changed."""
+    if key_of(text) not in archive:
+        raise InputError(f"{name} has changed since it was compiled: run 'inakit labs compile', where p4c is")
+    return archive[key_of(text)]
+
+
+MUTANTS = "mutants.yml"
+SOLUTIONS = "solutions"
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A wrong solution: the `file` that is wrong, its text, the item that it loses, and what the grader has to say.
+
+    `others` are the texts of other files that are wrong with it; `then` is the program that makes some of them anew.
+    """
+
+    name: str
+    file: str
+    text: str
+    item: str
+    says: str
+    others: Mapping[str, str] = field(default_factory=dict)
+    then: str = ""
+
+
+def read_mutants(folder: Path) -> list[Mutant]:
+    """The mutants of a lab, from the teacher's folder of it."""
+    document = yaml.safe_load((folder / MUTANTS).read_text())
+    return [mutant_of(folder, document["of"], each) for each in document["mutants"]]
+
+
+def mutant_of(folder: Path, file: str, described: dict[str, Any]) -> Mutant:
+    """One mutant; `InputError` if a text that it replaces is not in the solution."""
+    changes = {described.get("of", file): described.get("replace", {})} | described.get("also", {})
+    dropped: dict[str, str] = described.get("drop", {})
+    texts = {}
+    for name in {**changes, **dropped}:
+        text = (folder / SOLUTIONS / name).read_text()
+        for old, new in changes.get(name, {}).items():
+            if old not in text:
+                raise InputError(f"{folder / MUTANTS}: mutant '{described['name']}' replaces {old!r}, not in {name}")
+            text = text.replace(old, new)
+        texts[name] = without_lines(text, dropped[name]) if name in dropped else text
+    of, *others = texts
+    also = {name: texts[name] for name in others}
+    then = described.get("then", "")
+    return Mutant(described["name"], of, texts[of], described["item"], described["says"], also, then)
+
+
+def without_lines(text: str, pattern: str) -> str:
+    """A text without the lines that match a pattern."""
+    return "".join(line for line in text.splitlines(keepends=True) if not re.search(pattern, line))
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A solution, and its grade. `item` is what it has to lose, empty for a right one; `says` what has to be said."""
+
+    name: str
+    grade: Grade
+    item: str = ""
+    says: str = ""
+
+    @property
+    def lost(self) -> tuple[str, ...]:
+        """The items that have not all points."""
+        return tuple(each.item.name for each in self.grade.graded if each.points < each.item.points)
+
+    @property
+    def cause(self) -> str:
+        """What the grader says of the first item that was lost."""
+        findings = (each.finding for each in self.grade.graded)
+        return self.grade.problem or next((found.cause for found in findings if found is not None), "")
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether it loses what it has to lose, and nothing else, for the cause that it has."""
+        return self.lost == ((self.item,) if self.item else ()) and self.says in self.cause
+
+
+def p4_texts(folder: Path) -> dict[str, str]:
+    """All P4 of a lab's solutions and mutants, by names for messages."""
+    right = {str(path.relative_to(folder)): path.read_text() for path in sorted((folder / SOLUTIONS).rglob("*.p4"))}
+    return right | {mutant.name: mutant.text for mutant in read_mutants(folder) if mutant.file.endswith(".p4")}
+
+
+def compile_all(folder: Path) -> int:
+    """Compile what has changed, and keep it; how many programs there are. Needs p4c."""
+    main = next((folder / SOLUTIONS).glob("*.p4")).name
+    texts, known = p4_texts(folder), read_archive(folder)
+    programs = {key_of(text): known.get(key_of(text)) or compiled(name, text, main) for name, text in texts.items()}
+    write_archive(folder, programs)
+    return len(programs)
+
+
+def compiled(name: str, text: str, main: str) -> str:
+    """The compiled form of a program; `InputError` names the mutant that does not compile."""
+    try:
+        return compile_p4({main: text}, main)
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from None
+
+
+def solution_folders(folder: Path) -> list[Path]:
+    """The solution, and those that were written independently of it: each a folder, or the folder of all itself."""
+    first = folder / SOLUTIONS
+    return [first, *sorted(path for path in first.iterdir() if path.is_dir() and not path.name.startswith("_"))]
+
+
+def trials_of(lab: Lab, course: Path, folder: Path, seed: str = "0") -> Iterator[tuple[str, Callable[[], Trial]]]:
+    """The names of the right solutions and of the mutants in the teacher's folder of a lab, and what grades each.
+
+    A mutant is graded in the place of its file of the solution.
+    """
+    archive = read_archive(folder)
+    for each in solution_folders(folder):
+        name = "solution" if each.name == SOLUTIONS else each.name
+        yield name, partial(try_solution, lab, course, name, texts_in(each), archive, seed)
+    right = texts_in(folder / SOLUTIONS)
+    for mutant in read_mutants(folder):
+        yield mutant.name, partial(try_mutant, lab, course, mutant, right, archive, seed)
+
+
+def texts_in(folder: Path) -> dict[str, str]:
+    """The files of a folder, by name."""
+    return {path.name: path.read_text() for path in sorted(folder.iterdir()) if path.is_file()}
+
+
+def try_solution(lab: Lab, course: Path, name: str, texts: dict[str, str], archive: dict[str, str], seed: str) -> Trial:
+    """Grade a right solution."""
+    return Trial(name, grade_texts(lab, course, texts, archive, seed))
+
+
+def try_mutant(
+    lab: Lab, course: Path, mutant: Mutant, right: dict[str, str], archive: dict[str, str], seed: str
+) -> Trial:
+    """Grade one mutant."""
+    texts = right | {mutant.file: mutant.text} | dict(mutant.others)
+    if mutant.then:
+        texts = made_anew(texts, mutant.then)
+    return Trial(mutant.name, grade_texts(lab, course, texts, archive, seed), mutant.item, mutant.says)
+
+
+def made_anew(texts: dict[str, str], program: str) -> dict[str, str]:
+    """The files that a program of the course's own makes of files."""
+    with tempfile.TemporaryDirectory(prefix="inakit-lab-") as scratch:
+        for name, text in texts.items():
+            Path(scratch, name).write_text(text)
+        subprocess.run([sys.executable, program], cwd=scratch, check=True)
+        return texts_in(Path(scratch))
+
+
+def grade_texts(
+    lab: Lab, course: Path, texts: dict[str, str], archive: dict[str, str], seed: str, target: str = "sandbox"
+) -> Grade:
+    """Grade files of these texts, P4 in its compiled form."""
+    with tempfile.TemporaryDirectory(prefix="inakit-lab-") as scratch:
+        for name, text in texts.items():
+            compiled = name.endswith(".p4")
+            path = Path(scratch, name).with_suffix(".json") if compiled else Path(scratch, name)
+            path.write_text(program_in(archive, text, name) if compiled else text)
+        return grade(Request(lab, course / lab.name, Path(scratch), seed, target))

@@ -1,0 +1,349 @@
+"""Records of files that courses write: they may have keys that nobody here reads, which is told.
+
+The tables, keys and actions of a program by names that people write short: `t` for `ingress.t`, `h.f` for `hdr.h.f`.
+
+Whole names are taken too. A short name that fits several things is refused.
+
+The file that fills a switch of p4lang's tutorials: `s1-runtime.json`, with what P4Runtime would write.
+
+Reads a file that fills a switch, whichever of the formats that courses use it has.
+
+It is a `s1-runtime.json` of p4lang's tutorials if its name ends in .json, else it has commands of simple_switch_CLI.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, ConfigDict, Field, StrictStr
+
+from inakit.switch.control.entry_check import by_priority
+from inakit.switch.control.recorded_entries import install
+from inakit.switch.control.simple_switch_cli import (
+    CommandedSwitch,
+    ending_with,
+    one_of,
+    parse_number,
+    read_commands,
+    run_commands,
+)
+from inakit.switch.entries import (
+    DefaultAction,
+    KeyPart,
+    Lpm,
+    MirrorSession,
+    MulticastGroup,
+    Range,
+    SwitchEntries,
+    TableEntry,
+    Ternary,
+)
+from inakit.switch.program.program import Action, MatchKey, Program, Table
+from inakit.topo.errors import InputError
+from inakit.topo.files.reader import FileKind, ParsedFile, Record, nearest_name, read_file, validate
+
+FLAGS = {"true": True, "false": False}
+
+
+def whole_number(value: Any) -> Any:
+    """The number in a text such as "1" or "0x1f"; anything else is as it was."""
+    return parse_number(value) if isinstance(value, str) else value
+
+
+def flag(value: Any) -> Any:
+    """The truth in a text such as "True"; anything else is as it was."""
+    return FLAGS.get(value.lower(), value) if isinstance(value, str) else value
+
+
+Flag = Annotated[bool, BeforeValidator(flag)]
+Number = Annotated[int, BeforeValidator(whole_number)]
+"""A whole number, also as text: some files write ports so."""
+
+
+class Part(Record):
+    """A part of a file; it may have further keys."""
+
+    model_config = ConfigDict(strict=True, extra="allow", frozen=True)
+
+
+def unread(part: Any, place: str = "") -> Iterator[str]:
+    """The keys of a part that nobody reads, each with where it stands; `*` is for any name.
+
+    A key that resembles one which is read is told to do so.
+    """
+    if isinstance(part, Part):
+        known = {name: getattr(part, name) for name in type(part).model_fields}
+        for key in part.model_extra or {}:
+            near = nearest_name(key, known)
+            yield f"{place}{key}" + (f" (did you mean '{near}'?)" if near else "")
+        for name, value in known.items():
+            yield from unread(value, f"{place}{name}.")
+    elif isinstance(part, Mapping):
+        for value in part.values():
+            yield from unread(value, f"{place}*.")
+    elif isinstance(part, list | tuple):
+        for value in part:
+            yield from unread(value, place)
+
+
+def told(path: object, keys: Iterable[str]) -> tuple[str, ...]:
+    """One line about all keys of a file that nobody reads; nothing if there is none."""
+    different = list(dict.fromkeys(keys))
+    return (f"{path}: these keys have no effect here: {', '.join(different)}",) if different else ()
+
+
+@dataclass(frozen=True)
+class ProgramNames:
+    """The names of a program's tables, keys and actions.
+
+    Stacks may be written `stack$0` for `stack[0]`, validity `h.valid` or `h.$valid$`.
+    """
+
+    program: Program
+
+    def table(self, name: str) -> Table:
+        """The table whose name ends with `name`; `InputError` if there is none, or more than one."""
+        return self.program.tables[only("table", name, self.program.tables)]
+
+    def key(self, table: Table, name: str) -> MatchKey:
+        """The part of the key of `table` that is called `name`."""
+        plain = re.sub(r"\$([0-9]+)", r"[\1]", name)
+        parts = {part.name: part for part in table.key}
+        spellings = [plain, f"{plain}$", f"{plain}.$valid$", re.sub(r"\bvalid$", "$valid$", plain)]
+        for spelling in spellings:
+            if spelling in parts:
+                return parts[spelling]
+        fitting = [known for known in parts if any(known.endswith(f".{spelling}") for spelling in spellings)]
+        return parts[one_of(f"key of table '{table.name}'", name, fitting, parts)]
+
+    def action(self, table: Table, name: str) -> Action:
+        """The action of `table` that is called `name`."""
+        actions = {action.name: action for action in table.actions}
+        return actions[only(f"action of table '{table.name}'", name, actions)]
+
+    def call(self, table: Table, name: str, given: Iterable[tuple[str, str]]) -> tuple[Action, tuple[int, ...]]:
+        """The action of `table` that is called `name`, and its parameters in order."""
+        action = self.action(table, name)
+        values = dict(given)
+        names = [parameter.name for parameter in action.parameters]
+        if set(values) != set(names):
+            raise InputError(f"action '{action.name}' takes ({', '.join(names)}), not ({', '.join(values)})")
+        return action, tuple(value_of(values[name]) for name in names)
+
+
+def only(what: str, name: str, known: Iterable[str]) -> str:
+    """`name` itself if it is known, else the only name that ends with it: from a dot on, or, if none does, anywhere."""
+    choices = list(known)
+    if name in choices:
+        return name
+    fitting = ending_with(name, choices) or [each for each in choices if each.endswith(name)]
+    return one_of(what, name, fitting, choices)
+
+
+def anything(part: MatchKey) -> KeyPart:
+    """A part of a key that matches every value; 0, if it matches exactly."""
+    match part.match:
+        case "lpm":
+            return Lpm(0, 0)
+        case "ternary":
+            return Ternary(0, 0)
+        case "range":
+            return Range(0, (1 << part.bits) - 1)
+    return 0
+
+
+def value_of(text: str) -> int:
+    """The number that `text` means; `InputError` for anything else."""
+    try:
+        return parse_number(text)
+    except ValueError as error:
+        raise InputError(f"'{text}' is no number: expected decimal, 0x, 0o, 0b, or an address") from error
+
+
+RUNTIME = FileKind("file of table entries", max_bytes=64 << 20)
+HIGHEST_PRIORITY = 1 << 24
+"""In P4Runtime the highest priority wins, in BMv2 the lowest: what BMv2 gets is this number less P4Runtime's."""
+CLONE_GROUPS = 1 << 15
+"""A clone session with several replicas is multicast by the group of this number and its own."""
+
+PAIRS: dict[str, tuple[Callable[[int, int], KeyPart], str]] = {
+    "lpm": (Lpm, "[VALUE, PREFIX]"),
+    "ternary": (Ternary, "[VALUE, MASK]"),
+    "range": (Range, "[LOW, HIGH]"),
+}
+"""What a list of two numbers is to a part of a key that matches so."""
+
+
+class EntryRecord(Part):
+    """A table entry, or the action of a table on a miss."""
+
+    table: StrictStr = Field(description="the name of a table")
+    match: dict[str, Any] | None = Field(
+        None, description="values of the key's fields: V, [V], [V, PREFIX], [V, MASK], [LOW, HIGH]"
+    )
+    action_name: StrictStr = Field(description="the name of an action")
+    action_params: dict[str, Any] | None = Field(None, description="values of the action's parameters")
+    default_action: Flag | None = Field(None, description="true or false")
+    priority: Number | None = Field(None, description="a whole number; the highest wins")
+
+
+class ReplicaRecord(Part):
+    """A copy of a packet."""
+
+    egress_port: Number = Field(description="a port number")
+    instance: Number = Field(1, description="a whole number")
+
+
+class GroupRecord(Part):
+    """A multicast group."""
+
+    multicast_group_id: Number = Field(description="a whole number, at least 1")
+    replicas: list[ReplicaRecord] = Field(description="a list of replicas, each with an egress_port")
+
+
+class CloneRecord(Part):
+    """A clone session."""
+
+    clone_session_id: Number = Field(description="a whole number, at least 1")
+    replicas: list[ReplicaRecord] = Field(description="a list of replicas, each with an egress_port")
+    packet_length_bytes: Number = Field(0, description="the most bytes of a clone; 0: all")
+
+
+class RuntimeRecord(Part):
+    """All that the file says."""
+
+    target: StrictStr | None = Field(None, description="bmv2")
+    p4info: StrictStr | None = Field(None, description="the name of a compiled program's P4Info")
+    bmv2_json: StrictStr | None = Field(None, description="the name of a compiled program")
+    table_entries: list[EntryRecord] = Field([], description="a list of table entries")
+    multicast_group_entries: list[GroupRecord] = Field([], description="a list of multicast groups")
+    clone_session_entries: list[CloneRecord] = Field([], description="a list of clone sessions")
+
+
+def program_named_by(path: Path) -> str | None:
+    """The compiled program that the file is for, as the file names it."""
+    return validate(read_file(path, RUNTIME), RuntimeRecord).bmv2_json
+
+
+def read_runtime(path: Path, program: Program, skipped: Callable[[str], None] = lambda _: None) -> SwitchEntries:
+    """The entries that the file installs in a switch that runs `program`; `InputError` names the entry.
+
+    `skipped` gets a line about what has no effect.
+    """
+    file = read_file(path, RUNTIME)
+    record, names = validate(file, RuntimeRecord), ProgramNames(program)
+    for line in told(path, unread(record)):
+        skipped(line)
+    groups = [group_of(each.multicast_group_id, each.replicas) for each in record.multicast_group_entries]
+    clones = list(clones_of(record.clone_session_entries))
+    given = [entry_of(file, number, names, each) for number, each in enumerate(record.table_entries)]
+    return SwitchEntries(
+        "switch",
+        tuple(each for each in given if isinstance(each, TableEntry)),
+        (*groups, *(group for _, group in clones if group is not None)),
+        defaults=tuple(each for each in given if isinstance(each, DefaultAction)),
+        mirrors=tuple(session for session, _ in clones),
+    )
+
+
+def entry_of(file: ParsedFile, number: int, names: ProgramNames, record: EntryRecord) -> TableEntry | DefaultAction:
+    """A table entry, or the action of a table on a miss."""
+    try:
+        table = names.table(record.table)
+        action, params = call_of(names, table, record)
+        if record.default_action:
+            return DefaultAction(table.name, action, params)
+        given = {names.key(table, name).name: value for name, value in (record.match or {}).items()}
+        key = tuple(key_part(part, given[part.name]) if part.name in given else anything(part) for part in table.key)
+    except (InputError, ValueError, TypeError) as error:
+        raise file.error(("table_entries", number), str(error)) from error
+    priority = HIGHEST_PRIORITY - (record.priority or 0) if by_priority(table) else None
+    return TableEntry(table.name, key, action, params, priority)
+
+
+def call_of(names: ProgramNames, table: Table, record: EntryRecord) -> tuple[str, tuple[int, ...]]:
+    """The name of an entry's action, and its parameters."""
+    action = names.action(table, record.action_name)
+    bits = {each.name: each.bits for each in action.parameters}
+    given = (record.action_params or {}).items()
+    params = [(name, str(number_of(only_one(value), bits.get(name, 0)))) for name, value in given]
+    _, values = names.call(table, action.name, params)
+    return action.name, values
+
+
+def key_part(part: MatchKey, value: Any) -> KeyPart:
+    """A part of a key: a value, alone or in a list; or a list of a value and prefix, mask, or a range's end."""
+    if not isinstance(value, list) or len(value) == 1:
+        return whole_part(part, number_of(only_one(value), part.bits))
+    if part.match not in PAIRS or len(value) != 2:
+        expected = PAIRS[part.match][1] if part.match in PAIRS else "one value"
+        raise ValueError(f"'{part.name}' matches {part.match}: expected {expected}, not {value!r}")
+    kind, _ = PAIRS[part.match]
+    return kind(number_of(value[0], part.bits), number_of(value[1], part.bits))
+
+
+def only_one(value: Any) -> Any:
+    """A value, which may stand in a list of its own; `ValueError` for other lists."""
+    if not isinstance(value, list):
+        return value
+    if len(value) != 1:
+        raise ValueError(f"{value!r}: expected one value")
+    return value[0]
+
+
+def whole_part(part: MatchKey, value: int) -> KeyPart:
+    """A part of a key of which all bits are compared."""
+    everything = (1 << part.bits) - 1
+    kinds: Mapping[str, KeyPart] = {
+        "lpm": Lpm(value, part.bits),
+        "ternary": Ternary(value, everything),
+        "range": Range(value, value),
+    }
+    return kinds.get(part.match, value)
+
+
+def number_of(value: Any, bits: int) -> int:
+    """A number, or a number or address as text; one below 0 stands for the same bits above."""
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise ValueError(f"{value!r}: expected a number or an address")
+    number = value if isinstance(value, int) else parse_number(value)
+    return number + (1 << bits) if -(1 << bits - 1) <= number < 0 else number
+
+
+def group_of(number: int, replicas: Sequence[ReplicaRecord]) -> MulticastGroup:
+    """A multicast group whose copies leave in the order of the file."""
+    return MulticastGroup(number, (), tuple((each.instance, each.egress_port) for each in replicas), ordered=True)
+
+
+def clones_of(records: Sequence[CloneRecord]) -> Iterator[tuple[MirrorSession, MulticastGroup | None]]:
+    """Clone sessions, each with the group that it needs if it has several replicas."""
+    for record in records:
+        if len(record.replicas) == 1:
+            port, size = record.replicas[0].egress_port, record.packet_length_bytes
+            yield MirrorSession(record.clone_session_id, port, size_bytes=size), None
+        else:
+            number = CLONE_GROUPS + record.clone_session_id
+            session = MirrorSession(record.clone_session_id, group=number, size_bytes=record.packet_length_bytes)
+            yield session, group_of(number, record.replicas)
+
+
+RUNTIME_JSON = ".json"
+
+
+def read_entries(path: Path, program: Program, skipped: Callable[[str], None] = lambda _: None) -> SwitchEntries:
+    """The entries that a file installs in a switch that runs `program`; `skipped` is told what has no effect."""
+    if path.suffix == RUNTIME_JSON:
+        return read_runtime(path, program, skipped)
+    return read_commands(path, program, skipped)
+
+
+def fill_switch(path: Path, switch: CommandedSwitch, skipped: Callable[[str], None] = lambda _: None) -> None:
+    """Install in a running switch what a file says; `skipped` gets a line per skipped command."""
+    if path.suffix == RUNTIME_JSON:
+        install(switch.control, read_runtime(path, switch.control.program, skipped))
+    else:
+        run_commands(path, switch, skipped)

@@ -1,0 +1,425 @@
+"""Externs to C: random numbers, log messages and assertions.
+
+Statements that ask for copies of a packet, or for another pass of it, to C.
+
+An action only notes in `asked` what is to be done; architecture.py does it at the end of the pipeline, as BMv2 does.
+
+Digests to C: an action asks for one, and the values are put into a ring at the end of ingress.
+
+Jumps within actions to C: p4c writes an `if` of an action as jumps over its statements.
+
+They become jumps of C. These go forward only, so that no packet stays in an action, and the kernel's verifier sees it.
+
+Actions to C: one function each. The handler of each primitive stands in the table `PRIMITIVES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+from inakit.switch.fast.compile import calculations, headers
+from inakit.switch.fast.compile.context import Context, located, set_late_clock
+from inakit.switch.fast.compile.expressions import WORD, Value, constant, truncated, unsigned_word
+from inakit.switch.fast.compile.pipelines import colour
+from inakit.switch.fast.layout.field_usage import may_change, written_by
+from inakit.switch.fast.layout.layout import COUNTS, FAILED, RANDOM, RING, ring_name
+from inakit.switch.program.expressions import (
+    DROP_PORT,
+    STANDARD_METADATA,
+    Calculation,
+    Constant,
+    ElementField,
+    Expression,
+    Field,
+    HeaderReference,
+)
+from inakit.switch.program.program import JUMPS, Action, Argument, Arguments, Counter, Meter, Primitive, Register, Text
+from inakit.topo.errors import UnsupportedError
+
+
+def field_of(argument: Argument) -> Field:
+    """The field that a statement writes; `UnsupportedError` for anything else."""
+    if not isinstance(argument, Field):
+        raise UnsupportedError(f"writing to {argument!r}")
+    return argument
+
+
+def unsigned_number(context: Context, expression: Expression, what: str) -> Value:
+    """A number in C; `UnsupportedError`, which says `what` it is for, if it may not fit 64 bits."""
+    value = context.value(expression)
+    if not value.unsigned:
+        raise UnsupportedError(f"{what} that may not fit 64 bits")
+    return value
+
+
+# {"op": "modify_field_rng_uniform", "parameters": [{"type": "field", ...}, {"type": "hexstr"}, {"type": "hexstr"}]}
+def random_number(context: Context, target: Argument, low: Expression, high: Expression) -> None:
+    """Write a number from `low` to `high` to a field; an empty range leaves the field as it is."""
+    least, most = (unsigned_number(context, each, "an end of a random number's range") for each in (low, high))
+    state = f"&own->{context.layout.arrays[RANDOM].symbol}[0].state"
+    with context.out.block(""):
+        context.out.line(f"u64 least = {least.text}, most = {most.text};")
+        with context.out.block("if (least <= most)"):
+            context.assign(field_of(target), unsigned_word(f"random_number({state}, least, most)", WORD))
+
+
+# {"op": "log_msg", "parameters": [{"type": "string", "value": "port {}"}, {"type": "parameters_vector", ...}]}
+def log_message(context: Context, text: Text, _values: Arguments) -> None:
+    """Write only a comment: compiled code keeps no trace."""
+    context.out.comment(f"log_msg of {len(text.value)} characters")
+
+
+# {"op": "assert", "parameters": [{"type": "expression", ...}]}
+def claim(context: Context, condition: Expression) -> None:
+    """Note a claim that does not hold. BMv2 ends there; here the packet is lost, and `check` says so."""
+    with context.out.block(f"if (!{context.value(condition).text})"):
+        context.out.line(f"own->{context.layout.arrays[FAILED].symbol}[0].claims += 1;")
+        context.out.line("state.failed = 1;")
+
+
+SESSIONS, LISTS = 0x7FFF, 0xFFFF
+"""The bits that BMv2 keeps of the number of a mirror session, and of a list of fields."""
+
+
+def masked(context: Context, expression: Expression, bits: int) -> str:
+    """The C text of a number's low bits."""
+    return f"(({context.value(expression).text}) & {bits:#x})"
+
+
+# {"op": "clone_ingress_pkt_to_egress", "parameters": [{"type": "hexstr", "value": "0x5"}, {"type": "hexstr", ...}]}
+def clone(context: Context, session: Expression, fields: Expression) -> None:
+    """Ask for a clone to a mirror session, which keeps a list of fields."""
+    context.out.line(f"asked.session = {masked(context, session, SESSIONS)} + 1;")
+    context.out.line(f"asked.list = {masked(context, fields, LISTS)};")
+
+
+# {"op": "resubmit", "parameters": [{"type": "hexstr", "value": "0x1"}]}
+def resubmit(context: Context, fields: Expression) -> None:
+    """Ask that the packet as it came in is parsed again, and keeps a list of fields."""
+    context.out.line(f"asked.resubmit = {masked(context, fields, LISTS)};")
+
+
+# {"op": "recirculate", "parameters": [{"type": "hexstr", "value": "0x1"}]}
+def recirculate(context: Context, fields: Expression) -> None:
+    """Ask that the packet as it leaves is parsed again, and keeps a list of fields."""
+    context.out.line(f"asked.recirculate = {masked(context, fields, LISTS)};")
+
+
+# {"op": "truncate", "parameters": [{"type": "hexstr", "value": "0x00000040"}]}
+def truncate(context: Context, length: Expression) -> None:
+    """Let at most so many bytes of the packet leave; of several limits the lowest counts."""
+    most = unsigned_number(context, length, "a length")
+    with context.out.block(""):
+        context.out.line(f"u64 most = {most.text};")
+        context.out.line("if (most < asked.most) asked.most = most;")
+
+
+# {"op": "generate_digest", "parameters": [{"type": "hexstr", "value": "0x1"}, {"type": "hexstr", "value": "0x1"}]}
+def digest(context: Context, _receiver: Expression, fields: Expression) -> None:
+    """Ask that a list of fields is reported; of several requests the last one counts."""
+    context.out.line(f"state.digest = ({context.value(fields).text}) & {LISTS:#x};")
+
+
+def emit_learning(context: Context) -> None:
+    """Write, for the end of ingress, what puts the values of the list that was asked for into its ring."""
+    if not context.layout.digesting:
+        return
+    with context.out.block("switch (state.digest)"):
+        for number in context.program.digests:
+            with context.out.block(f"case {number}:"):
+                emit_report(context, number)
+                context.out.line("break;")
+
+
+def emit_report(context: Context, number: int) -> None:
+    """Write the values of one list to the next place of its ring, and count it then."""
+    layout, out = context.layout, context.out
+    ring, counts = layout.arrays[ring_name(number)], layout.arrays[COUNTS]
+    total, count = (f"own->{counts.symbol}[0].{counts.record.symbols[name]}" for name in ("total", str(number)))
+    out.line(f"struct {ring.record.name} *one = &own->{ring.symbol}[{count} % {RING}];")
+    out.line(f"one->{ring.record.symbols['number']} = {total};")
+    values = [each for each in context.program.digests[number].fields if isinstance(each, Field)]
+    for index, field in enumerate(values):
+        out.line(f"one->{ring.record.symbols[str(index)]} = {layout.field(field)};")
+    out.line(f"{total} += 1, {count} += 1;")
+
+
+def blocks_of(action: Action) -> Iterator[tuple[str, tuple[Primitive, ...]]]:
+    """The statements in order, cut before each to which a jump leads; each block with its C label ("" for none).
+
+    Blocks behind the last statement are empty: a jump there ends the action.
+    """
+    targets = {target_of(action, at) for at, each in enumerate(action.primitives) if each.name in JUMPS}
+    cuts = sorted({0} | targets)
+    for first, end in zip(cuts, [*cuts[1:], None], strict=True):
+        yield label(first) if first in targets else "", action.primitives[first:end]
+
+
+def target_of(action: Action, at: int) -> int:
+    """The index of the statement to which the one at `at` jumps; `UnsupportedError` unless it is a later one."""
+    jump = action.primitives[at]
+    target = jump.arguments[JUMPS[jump.name]]
+    with located(jump.source):
+        if not isinstance(target, Constant):
+            raise UnsupportedError(f"a jump in action '{action.name}' whose target is computed")
+        if target.value <= at:
+            raise UnsupportedError(f"a loop in action '{action.name}'")
+    return target.value
+
+
+def label(index: int) -> str:
+    """The C label of the statement at an index of the action that is being written."""
+    return f"to_{index}"
+
+
+# {"op": "_jump", "parameters": [{"type": "hexstr", "value": "0x4"}]}
+def jump(context: Context, target: Constant) -> None:
+    """Go on at the statement of this index."""
+    context.out.line(f"goto {label(target.value)};")
+
+
+# {"op": "_jump_if_zero", "parameters": [{"type": "expression", ...}, {"type": "hexstr", "value": "0x4"}]}
+def jump_if_zero(context: Context, condition: Expression, target: Constant) -> None:
+    """Go on at the statement of this index unless the condition holds, or the number is not 0."""
+    context.out.line(f"if (!({context.value(condition).text})) goto {label(target.value)};")
+
+
+Handler = Callable[..., None]
+Index = tuple[Expression, int]
+Run = tuple[Index | None, list[Primitive]]
+
+REGISTER_FIRST = {"register_read": 1, "register_write": 0}
+"""The position of the register among a primitive's arguments; its index follows it."""
+
+SHARED_TEST = 2
+"""From so many registers at one index on, the index is tested once for all of them."""
+
+
+def emit_action(context: Context, action: Action) -> None:
+    """Write the function `action_<number>`, which takes the parameters of a table entry.
+
+    It returns whether the pipeline ends, if that shows only when the action runs.
+    """
+    context.out.comment(f"action {action.name}")
+    record = context.layout.parameters[action.number]
+    given = f"const struct {record.name} *given" if action.parameters else "void"
+    context.parameters, context.may_exit = record, action.may_exit
+    with context.out.block(f"static INLINE {'int' if context.may_exit else 'void'} action_{action.number}({given})"):
+        if context.may_exit:
+            context.out.line("int exited = 0;")
+        set_late_clock(context, action)
+        for label, block in blocks_of(action):
+            if label:
+                context.out.line(f"{label}:;")
+            for run in runs_of_one_index(block):
+                emit_run(context, run)
+        context.touch(written_by(action.primitives))
+        if context.may_exit:
+            context.out.line("return exited;")
+    context.parameters, context.may_exit = None, False
+
+
+def index_of(primitive: Primitive) -> Index | None:
+    """The index that a statement on a register uses, and the register's size."""
+    if primitive.name not in REGISTER_FIRST:
+        return None
+    register, index = primitive.arguments[REGISTER_FIRST[primitive.name] :][:2]
+    assert isinstance(register, Register)
+    assert isinstance(index, Expression), "an index that was not checked"
+    return index, register.size
+
+
+def runs_of_one_index(primitives: Iterable[Primitive]) -> Iterator[Run]:
+    """The statements in order, cut into runs in which all registers are used at one unchanging index."""
+    index: Index | None = None
+    run: list[Primitive] = []
+    for primitive in primitives:
+        own = index_of(primitive)
+        if (own is not None and own != index) or (index and may_change(run, index[0])):
+            yield index, run
+            index, run = own, []
+        run.append(primitive)
+    yield index, run
+
+
+def emit_run(context: Context, run: Run) -> None:
+    """Write a run of statements, with one test of the index for all of them."""
+    index, primitives = run
+    others = [primitive for primitive in primitives if index_of(primitive) is None]
+    if index is None or len(primitives) - len(others) < SHARED_TEST:
+        emit_primitives(context, primitives)
+        return
+    with context.out.block(""):
+        with tested_index(context, *index):
+            context.tested = index
+            emit_primitives(context, primitives)
+            context.tested = None
+        with context.out.block("else"):
+            emit_primitives(context, others)
+
+
+def emit_primitives(context: Context, primitives: Iterable[Primitive]) -> None:
+    """Write statements one after the other."""
+    for primitive in primitives:
+        emit_primitive(context, primitive)
+
+
+def emit_primitive(context: Context, primitive: Primitive) -> None:
+    """Write one statement, under the line of P4 that it comes from; `UnsupportedError` for unknown ones."""
+    if primitive.source is not None:
+        context.out.comment(primitive.source)
+    with located(primitive.source):
+        if primitive.name not in PRIMITIVES:
+            raise UnsupportedError(f"primitive '{primitive.name}'")
+        PRIMITIVES[primitive.name](context, *primitive.arguments)
+
+
+# {"op": "assign", "parameters": [{"type": "field", "value": ["ina", "kind"]}, {"type": "hexstr", "value": "0x02"}]}
+def assign(context: Context, target: Argument, value: Expression) -> None:
+    """Write a value to a field, cut to the field's bits."""
+    for field in headers.each_case(context, targets_of(context, target)):
+        context.assign(field, context.value(value, field.bits))
+
+
+def targets_of(context: Context, target: Argument) -> Iterator[tuple[str, Field]]:
+    """The fields that `target` can be, each with the C condition under which it is that one ("" for a single one)."""
+    if not isinstance(target, ElementField):
+        yield "", field_of(target)
+        return
+    for condition, header in headers.header_cases(context, target.header):
+        fields = context.program.headers[header].fields
+        if target.index >= len(fields):
+            raise UnsupportedError("writing to the validity of a header")
+        yield condition, fields[target.index]
+
+
+# {"op": "mark_to_drop", "parameters": [{"type": "header", "value": "standard_metadata"}]}
+def mark_to_drop(context: Context, standard: Argument) -> None:
+    """Set `egress_spec` to the drop port and `mcast_grp` to none."""
+    if standard != HeaderReference(STANDARD_METADATA):
+        raise UnsupportedError("mark_to_drop of a copy of standard_metadata")
+    context.assign(context.layout.intrinsic["egress_spec"], constant(DROP_PORT))
+    if "mcast_grp" in context.layout.intrinsic:
+        context.assign(context.layout.intrinsic["mcast_grp"], constant(0))
+
+
+# {"op": "count", "parameters": [{"type": "counter_array", "value": "InaIngress.events"}, {"type": "hexstr", ...}]}
+def count(context: Context, counter: Counter, index: Expression) -> None:
+    """Add the packet to one element of a counter; do nothing beyond the last one."""
+    with bounded_index(context, index, counter.size):
+        element = context.layout.counter(counter, "index")
+        context.out.line(f"{element}.packets += 1;")
+        context.out.line(f"{element}.bytes += state.length;")
+
+
+# {"op": "execute_meter", "parameters": [{"type": "meter_array", ...}, {"type": "field", ...}, {"type": "field", ...}]}
+def execute_meter(context: Context, meter: Meter, index: Expression, target: Argument) -> None:
+    """Write the packet's colour, by one cell of a meter, to a field; do nothing beyond the last cell."""
+    with bounded_index(context, index, meter.size):
+        context.assign(field_of(target), colour(context, meter, "index"))
+
+
+# {"op": "register_read", "parameters": [{"type": "field", ...}, {"type": "register_array", ...}, {"type": "field"}]}
+def register_read(context: Context, target: Argument, register: Register, index: Expression) -> None:
+    """Write one element of a register to a field; do nothing beyond the last one."""
+    with bounded_index(context, index, register.size):
+        element = context.layout.register(register, "index")
+        context.assign(field_of(target), unsigned_word(element, register.bits))
+
+
+# {"op": "register_write", "parameters": [{"type": "register_array", ...}, {"type": "field", ...}, {"type": "field"}]}
+def register_write(context: Context, register: Register, index: Expression, value: Expression) -> None:
+    """Write a value to one element of a register; do nothing beyond the last one."""
+    with bounded_index(context, index, register.size):
+        element = context.layout.register(register, "index")
+        context.out.line(f"{element} = {truncated(context.value(value), register.bits)};")
+
+
+@contextmanager
+def bounded_index(context: Context, index: Expression, size: int) -> Iterator[None]:
+    """What is written inside runs only if `index` is below `size`; otherwise BMv2 skips the statement too."""
+    if context.tested == (index, size):
+        yield
+        return
+    with context.out.block(""), tested_index(context, index, size):
+        yield
+
+
+@contextmanager
+def tested_index(context: Context, index: Expression, size: int) -> Iterator[None]:
+    """Write the declaration of `index`, and its test around what is written inside.
+
+    The kernel's verifier has to see the test that clang would leave out, or take elsewhere, where it knows better than
+    the verifier what the index can be. So clang is told nothing about an index that is no constant, before and behind
+    the test.
+    """
+    value = index_value(context, index)
+    context.out.line(f"u64 index = {value.text};")
+    if value.low == value.high:
+        with context.out.block(f"if (index < {size})"):
+            yield
+        return
+    context.out.line("UNKNOWN(index);")
+    with context.out.block(f"if (index < {size})"):
+        context.out.line(f"BELOW(index, {size});")
+        yield
+
+
+def index_value(context: Context, index: Expression) -> Value:
+    """An index in C; `UnsupportedError` if it may not fit 32 bits."""
+    value = context.value(index)
+    if value.low < 0 or value.high >= 1 << 32:
+        raise UnsupportedError("an index that may not fit 32 bits")
+    return value
+
+
+# {"op": "exit", "parameters": []}
+def leave(context: Context) -> None:
+    """Leave the pipeline after the action, which goes on to its end; `emit_jump` does it if that is sure before."""
+    context.out.line("exited = 1;") if context.may_exit else context.out.comment("exit")
+
+
+# {"op": "modify_field_with_hash_based_offset", "parameters": [field, base, {"type": "calculation", ...}, size]}
+def hash_field(
+    context: Context, target: Argument, base: Expression, calculation: Calculation, size: Expression
+) -> None:
+    """Set the field to base + hash % size; a size of 0 counts as 1."""
+    field = field_of(target)
+    low, high = (unsigned_number(context, each, "a hash with a base or size") for each in (base, size))
+    with context.out.block(""):
+        context.out.line(f"u64 size = {high.text};")
+        text = f"({calculations.call(context, calculation)} % (size ? size : 1) + {low.text})"
+        context.assign(field, unsigned_word(text, WORD))
+
+
+PRIMITIVES: dict[str, Handler] = {
+    "_jump": jump,
+    "_jump_if_zero": jump_if_zero,
+    "add_header": headers.add_header,
+    "assert": claim,
+    "assign": assign,
+    "assign_VL": headers.assign_variable,
+    "assign_header": headers.assign_header,
+    "assign_header_stack": headers.assign_stack,
+    "assign_union": headers.assign_union,
+    "assume": claim,
+    "clone_egress_pkt_to_egress": clone,
+    "clone_ingress_pkt_to_egress": clone,
+    "count": count,
+    "execute_meter": execute_meter,
+    "exit": leave,
+    "generate_digest": digest,
+    "log_msg": log_message,
+    "mark_to_drop": mark_to_drop,
+    "modify_field_rng_uniform": random_number,
+    "modify_field_with_hash_based_offset": hash_field,
+    "pop": headers.pop,
+    "push": headers.push,
+    "recirculate": recirculate,
+    "register_read": register_read,
+    "register_write": register_write,
+    "remove_header": headers.remove_header,
+    "resubmit": resubmit,
+    "truncate": truncate,
+}

@@ -1,0 +1,417 @@
+"""What a copy of a packet begins egress with: `saved` keeps what ingress has left in the state.
+
+The passes of packets through a switch whose program copies packets, or lets them come in again.
+
+What waits is kept in `waiting` of copies.h, each with the state that its next pass begins with.
+
+BMv2's simple_switch to C: what happens to a packet around the parser and the two pipelines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from inakit.switch.fast.compile.actions import emit_learning
+from inakit.switch.fast.compile.context import Context, set_clock, set_egress_time, set_standard, standard
+from inakit.switch.fast.layout.field_usage import meter_results, statements_of, written_by
+from inakit.switch.fast.layout.layout import LOST, MIRRORS
+from inakit.switch.program.expressions import (
+    DROP_PORT,
+    EGRESS_CLONE,
+    INGRESS_CLONE,
+    NORMAL,
+    PORTS,
+    RECIRCULATED,
+    REPLICATED,
+    RESUBMITTED,
+    Field,
+)
+
+
+def kept_for_copies(context: Context) -> list[Field]:
+    """The fields that egress changes: each copy has to start with what ingress left in them."""
+    owned = set(context.layout.intrinsic.values())
+    egress = context.program.egress
+    written = (written_by(statements_of(egress)) | meter_results(context.program, egress)) - owned
+    return sorted(written, key=lambda field: (field.header, field.offset))
+
+
+def kept_parts(context: Context) -> list[str]:
+    """The parts of `state` that egress may change, where headers are written anew."""
+    names = context.layout.names
+    return [*(names.of(name) for name in context.layout.state), "valid", "current_length"]
+
+
+def emit_saving(context: Context) -> None:
+    """Keep the fields that ingress left and egress may change."""
+    if context.layout.rebuilt:
+        for part in kept_parts(context):
+            context.out.line(f"saved.{part} = state.{part};")
+        return
+    for index, field in enumerate(kept_for_copies(context)):
+        context.out.line(f"saved.field_{index} = {context.layout.field(field)};")
+
+
+def emit_restoring(context: Context) -> None:
+    """Give a copy the fields that ingress left."""
+    if context.layout.rebuilt:
+        for part in kept_parts(context):
+            context.out.line(f"state.{part} = saved.{part};")
+        return
+    kept = kept_for_copies(context)
+    for index, field in enumerate(kept):
+        context.out.line(f"{context.layout.field(field)} = saved.field_{index};")
+    context.touch(kept)
+
+
+def declare_saved(context: Context) -> None:
+    """Declare `saved`, in which `replicate` keeps what egress changes."""
+    if context.layout.rebuilt:
+        context.out.line("WHOLE struct state saved;")
+    elif kept := kept_for_copies(context):
+        with context.out.block("WHOLE struct", " saved;"):
+            for index, field in enumerate(kept):
+                context.out.line(f"u{64 if field.bits <= 64 else 128} field_{index};")
+
+
+def emit_keeping(context: Context) -> None:
+    """Write the functions that keep the state of a packet, or parts of it, and that take it back."""
+    metadata, headers = split_records(context)
+    emit_copying(context, "keep_metadata", metadata, "one->state", "state")
+    emit_copying(context, "keep_headers", headers, "one->state", "state")
+    emit_copying(context, "take_metadata", metadata, "state", "one->state")
+    emit_copying(context, "take_headers", headers, "state", "one->state")
+    emit_kept_fields(context, metadata)
+    emit_mirror(context)
+    emit_returning(context)
+    emit_clone_egress(context)
+
+
+def emit_passes(context: Context) -> None:
+    """Write what a packet's passes consist of, and `receive`, which a packet enters by."""
+    with context.out.block("static INLINE int leave_by(PACKET *packet, u32 port, u32 copy)"):
+        context.out.line("return egress_of(packet, port, copy) && deliver(packet, port) ? lose() : 0;")
+    emit_copying_replicate(context)
+    emit_leave(context)
+    emit_parse_again(context)
+    emit_set_aside(context)
+    emit_pass(context)
+    emit_copying_receive(context)
+
+
+def split_records(context: Context) -> tuple[list[str], list[str]]:
+    """The members of `struct state`: those of metadata, and all others."""
+    layout, headers = context.layout, context.program.headers
+    metadata = [layout.names.of(name) for name in layout.state if headers[name].metadata]
+    others = [layout.names.of(name) for name in layout.state if not headers[name].metadata]
+    places = ["head", "current_length"] if layout.rebuilt else ["at", "dirty"]
+    return metadata, [*others, "valid", *places, "length"]
+
+
+def emit_copying(context: Context, name: str, members: Iterable[str], to: str, of: str) -> None:
+    """Write a function that copies members of the state from or to the place of a packet that waits."""
+    with context.out.block(f"FUNCTION int {name}(u64 place)"):
+        context.out.line("AT_PLACE(place, -1);")
+        for member in members:
+            context.out.line(f"{to}.{member} = {of}.{member};")
+        context.out.line("return 0;")
+
+
+def emit_kept_fields(context: Context, metadata: list[str]) -> None:
+    """Write `keep_fields`: metadata are 0 but for the fields of a list, and for what kind of packet it is."""
+    out = context.out
+    with out.block("FUNCTION int keep_fields(u64 place, u32 list, u32 kind)"):
+        out.line("AT_PLACE(place, -1);")
+        out.line("TAKEN(list); TAKEN(kind);")
+        for member in metadata:
+            out.line(f"__builtin_memset(&one->state.{member}, 0, sizeof one->state.{member});")
+        with out.block("switch (list)"):
+            for number, fields in context.program.field_lists.items():
+                kept = [context.layout.field(each) for each in fields.fields if isinstance(each, Field)]
+                assignments = " ".join(f"one->{field} = {field};" for field in kept)
+                out.line(f"case {number}: {assignments} break;")
+        if instance_type := context.layout.intrinsic.get("instance_type"):
+            out.line(f"one->{context.layout.field(instance_type)} = kind;")
+        out.line("return 0;")
+
+
+def emit_mirror(context: Context) -> None:
+    """Write `mirror_of`, which gives the mirror session that an action asked for; the request is then gone."""
+    out = context.out
+    symbol = context.layout.arrays[MIRRORS].symbol
+    with out.block("static INLINE const struct mirror *mirror_of(void)"):
+        out.line("u64 number = asked.session;")
+        out.line("asked.session = 0;")
+        out.line("CHECKED(number);")
+        with out.block(f"if (number > 0 && number <= {context.layout.arrays[MIRRORS].length})"):
+            out.line("CHECKED(number);")
+            out.line(f"const struct mirror *found = &own->{symbol}[number - 1];")
+            out.line("if (found->group || found->port) return found;")
+        out.line("return 0;")
+
+
+def emit_returning(context: Context) -> None:
+    """Write `come_in_again`: the packet as it is now waits for the parser, with the fields of a list."""
+    out = context.out
+    with out.block("FUNCTION int come_in_again(PACKET *packet, u32 list, u32 kind)"):
+        out.line("u32 place = place_behind(INCOMING, 0);")
+        out.line("if (place == NOWHERE || keep_packet(packet, place, 0, 0)) return lose();")
+        out.line("keep_fields(place, list, kind);")
+        out.line("put[INCOMING]++;")
+        out.line("return 0;")
+
+
+def emit_clone_egress(context: Context) -> None:
+    """Write `clone_egress`: a copy of the packet as it is now waits for egress."""
+    out = context.out
+    with out.block("FUNCTION int clone_egress(PACKET *packet)"):
+        out.line("const struct mirror *mirror = mirror_of();")
+        out.line("if (!mirror) return 0;")
+        out.line("u32 place = place_behind(LEAVING, 0);")
+        out.line("if (place == NOWHERE || keep_packet(packet, place, mirror->group, mirror->port)) return lose();")
+        out.line(f"keep_headers(place); keep_fields(place, asked.list, {EGRESS_CLONE});")
+        out.line("put[LEAVING]++;")
+        out.line("return 0;")
+
+
+def emit_copying_replicate(context: Context) -> None:
+    """Write `replicate`: a copy for each member of a group leaves; returns the number of the last one."""
+    out = context.out
+    with out.block("FUNCTION int replicate(PACKET *packet, u32 number)"):
+        out.line("const struct key_groups key = {{number}};")
+        out.line("const struct entry_groups *group = find_groups(&key);")
+        out.line(f"u32 copy = {standard(context, 'egress_rid')};")
+        out.line(f"if (!group || {standard(context, 'priority')}) return copy;")
+        emit_saving(context)
+        with out.block("for (u32 i = 0; i < MAX_REPLICAS && i < group->count; i++)"):
+            emit_restoring(context)
+            out.line("copy = group->replicas[i].copy;")
+            out.line("ask_nothing();")
+            out.line("leave_by(packet, group->replicas[i].port, copy);")
+        out.line("return copy;")
+
+
+def emit_leave(context: Context) -> None:
+    """Write `leave`: egress of a packet that has waited for it, to a group and to a port."""
+    out = context.out
+    with out.block("static INLINE int take(PACKET *packet, u64 place)"):
+        out.line("return take_packet_back(packet, place) || take_metadata(place) || take_headers(place);")
+    with out.block("FUNCTION int leave(PACKET *packet, u64 place)"):
+        out.line("AT_PLACE(place, -1);")
+        out.line("u32 group = one->group, port = one->port;")
+        out.line("if (take(packet, place)) return lose();")
+        out.line(f"u32 copy = {standard(context, 'egress_rid')};")
+        with out.block("if (group)"):
+            out.line("copy = replicate(packet, group - 1);")
+            out.line("if (port && take(packet, place)) return lose();")
+        out.line(f"if (!port || {standard(context, 'priority')}) return 0;")
+        out.line("ask_nothing();")
+        out.line("asked.recirculate = one->recirculate, asked.most = one->most;")
+        out.line("return leave_by(packet, port - 1, copy);")
+
+
+def emit_set_aside(context: Context) -> None:
+    """Write `set_aside`: the packet, whose ingress has ended, waits, and its clone waits in front of it.
+
+    The clone is the packet as it came in, parsed once more.
+    """
+    out = context.out
+    with out.block("FUNCTION int set_aside(PACKET *packet, u32 group, u32 port)"):
+        out.line("const struct mirror *mirror = mirror_of();")
+        out.line("u32 clones = mirror != 0;")
+        out.line("u32 to_group = mirror ? mirror->group : 0, to_port = mirror ? mirror->port : 0;")
+        out.line(f"if (asked.resubmit) come_in_again(packet, asked.resubmit, {RESUBMITTED});")
+        out.line("u32 place = place_behind(LEAVING, clones), packets = !asked.resubmit && (group || port);")
+        with out.block("if (packets && (place == NOWHERE || keep_state(packet, place, group, port)))"):
+            out.line("packets = 0, lose();")
+        with out.block("if (clones)"):
+            out.line("place = place_behind(LEAVING, 0);")
+            out.line("if (place == NOWHERE || keep_packet(packet, place, to_group, to_port)) return lose();")
+            out.line(f"keep_fields(place, asked.list, {INGRESS_CLONE});")
+            out.line("parse_again(packet);")
+            out.line("keep_headers(place);")
+        out.line("put[LEAVING] += clones + packets;")
+        out.line("return 0;")
+
+
+def emit_parse_again(context: Context) -> None:
+    """Write `parse_again`: the headers of the packet as it came in, for its clone, and `keep_state`."""
+    out, metadata = context.out, split_records(context)[0]
+    with out.block("FUNCTION int parse_again(PACKET *packet)"):
+        for member in metadata:
+            out.line(f"__builtin_memset(&state.{member}, 0, sizeof state.{member});")
+        out.line("begin(packet);")
+        set_standard(context, "ingress_port", "arrival")
+        out.line("parse(packet);")
+        out.line("return 0;")
+    with out.block("static INLINE int keep_state(PACKET *packet, u64 place, u32 group, u32 port)"):
+        out.line("if (keep_packet(packet, place, group, port)) return -1;")
+        out.line("AT_PLACE(place, -1);")
+        out.line("one->recirculate = asked.recirculate, one->most = asked.most;")
+        out.line("return keep_metadata(place) || keep_headers(place);")
+
+
+def emit_pass(context: Context) -> None:
+    """Write `pass`: parser, ingress and egress of a packet. It waits where it has to come in again, or to be cloned."""
+    out = context.out
+    with out.block("FUNCTION int pass(PACKET *packet)"):
+        out.line("parse(packet);")
+        out.line(f"{context.layout.names.of(context.program.ingress.name)}();")
+        emit_learning(context)
+        out.line(f"u32 group = {standard(context, 'mcast_grp')}, spec = {standard(context, 'egress_spec')};")
+        out.line(f"int leaves = spec != {DROP_PORT} && spec < {PORTS};")
+        set_standard(context, "instance_type", f"group ? {REPLICATED} : {NORMAL}")
+        with out.block("if (asked.session || asked.resubmit)"):
+            out.line("set_aside(packet, group ? group + 1 : 0, !group && leaves ? spec + 1 : 0);")
+            out.line("return drop(packet);")
+        with out.block("if (group)"):
+            out.line("replicate(packet, group);")
+            out.line("return drop(packet);")
+        out.line(f"if (!leaves || {standard(context, 'priority')}) return drop(packet);")
+        out.line("CHECKED(spec);")
+        out.line(f"if (!egress_of(packet, spec, {standard(context, 'egress_rid')})) return drop(packet);")
+        out.line("if (!somebody_waits() && !shorten(packet, asked.most)) return send(packet, spec);")
+        out.line("if (!somebody_waits() || deliver(packet, spec)) lose();")
+        out.line("return drop(packet);")
+
+
+def emit_copying_receive(context: Context) -> None:
+    """Write `receive`: the packet that came in passes, and then whatever of it waits, one after the other."""
+    out = context.out
+    with out.block("FUNCTION int turn(PACKET *packet)"):
+        out.line("u32 kind = put[LEAVING] != taken[LEAVING] ? LEAVING : INCOMING;")
+        out.line("u64 place = kind * WAITING + taken[kind] % WAITING;")
+        with out.block("if (kind == LEAVING)"):
+            out.line("leave(packet, place);")
+        with out.block("else if (take_packet_back(packet, place) || take_metadata(place))"):
+            out.line("lose();")
+        with out.block("else"):
+            out.line("ask_nothing();")
+            out.line("begin(packet);")
+            set_standard(context, "packet_length", "state.length")
+            out.line("pass(packet);")
+        out.line("taken[kind]++;")
+        out.line("return 0;")
+    with out.block("static INLINE int receive(PACKET *packet, u32 port)"):
+        out.line("reset(packet, port);")
+        out.line("arrival = port;")
+        out.line("ask_nothing();")
+        out.line("int verdict = pass(packet);")
+        out.line("for (u32 i = 0; i < MOST_TURNS && somebody_waits(); i++) turn(packet);")
+        with out.block("if (somebody_waits())"):
+            out.line("taken[LEAVING] = put[LEAVING], taken[INCOMING] = put[INCOMING], lose();")
+        out.line("return verdict;")
+
+
+def emit_architecture(context: Context) -> None:
+    """Write `reset`, `egress_of`, `replicate`, and `receive`, which a packet enters by."""
+    emit_begin(context)
+    emit_reset(context)
+    emit_lose(context)
+    if context.layout.copying:
+        emit_keeping(context)
+        emit_egress(context)
+        emit_passes(context)
+        return
+    emit_egress(context)
+    emit_replicate(context)
+    emit_receive(context)
+
+
+def emit_begin(context: Context) -> None:
+    """Write `begin`: before the parser no header is valid."""
+    out, layout = context.out, context.layout
+    with out.block("static INLINE void begin(PACKET *packet)"):
+        out.line("__builtin_memset(&state.valid, 0, sizeof state.valid);")
+        if not layout.rebuilt:
+            out.line("__builtin_memset(&state.dirty, 0, sizeof state.dirty);")
+        out.line("state.length = packet_length(packet);")
+        if layout.rebuilt:
+            out.line("state.head = 0, state.current_length = state.length;")
+        if layout.digesting:
+            out.line("state.digest = 0;")
+
+
+def emit_reset(context: Context) -> None:
+    """Write `reset`: when a packet comes, all metadata is 0 and no header is valid."""
+    out, layout = context.out, context.layout
+    with out.block("static INLINE void reset(PACKET *packet, u32 port)"):
+        for header in context.program.headers.values():
+            if header.metadata:
+                out.line(f"__builtin_memset(&{layout.header(header.name)}, 0, sizeof {layout.header(header.name)});")
+        out.line("begin(packet);")
+        if layout.claims:
+            out.line("state.failed = 0;")
+        set_standard(context, "ingress_port", "port")
+        set_standard(context, "packet_length", "state.length")
+        set_clock(context, "ingress_global_timestamp")
+
+
+def emit_lose(context: Context) -> None:
+    """Write `lose`, which counts a packet that could not be made, or that found no room to wait."""
+    if context.layout.losing:
+        lost = context.layout.arrays[LOST]
+        context.out.line(f"static INLINE int lose(void) {{ return own->{lost.symbol}[0].packets++, 0; }}")
+
+
+def emit_egress(context: Context) -> None:
+    """Write `egress_of`: one packet through egress and deparser; returns 1 if it is to leave by `port`."""
+    out = context.out
+    out.comment("egress_spec becomes the drop port plus one, as in simple_switch.")
+    with out.block("FUNCTION int egress_of(PACKET *packet, u32 port, u32 copy)"):
+        out.line("TAKEN(packet); TAKEN(port); TAKEN(copy);")
+        set_standard(context, "egress_port", "port")
+        set_standard(context, "egress_rid", "copy")
+        set_clock(context, "enq_timestamp")
+        set_egress_time(context)
+        set_standard(context, "egress_spec", f"{DROP_PORT + 1}")
+        set_standard(context, "packet_length", "state.current_length" if context.layout.rebuilt else "state.length")
+        out.line(f"{context.layout.names.of(context.program.egress.name)}();")
+        if context.layout.copying:
+            out.line("if (asked.session) clone_egress(packet);")
+        out.line(f"if ({standard(context, 'egress_spec')} == {DROP_PORT}) return 0;")
+        if context.layout.claims:
+            out.line("if (state.failed) return 0;")
+        if context.layout.copying:
+            out.line("if (deparse(packet)) return lose();")
+            out.line(f"if (asked.recirculate) return come_in_again(packet, asked.recirculate, {RECIRCULATED});")
+            out.line("return 1;")
+            return
+        out.line(f"return !deparse(packet){' || lose()' if context.layout.rebuilt else ''};")
+
+
+def emit_replicate(context: Context) -> None:
+    """Write `replicate`: a copy of the packet for each member of a group; the packet itself is the last one."""
+    out = context.out
+    with out.block("static INLINE int replicate(PACKET *packet, u32 number)"):
+        out.line("const struct key_groups key = {{number}};")
+        out.line("const struct entry_groups *group = find_groups(&key);")
+        out.line(f"if (!group || {standard(context, 'priority')}) return drop(packet);")
+        set_standard(context, "instance_type", str(REPLICATED))
+        emit_saving(context)
+        with out.block("for (u32 i = 0; i < MAX_REPLICAS && i < group->count; i++)"):
+            emit_restoring(context)
+            out.line("u32 port = group->replicas[i].port;")
+            out.line("int leaves = egress_of(packet, port, group->replicas[i].copy);")
+            out.line("if (i + 1 >= group->count) return leaves ? send(packet, port) : drop(packet);")
+            out.line("if (leaves) send_copy(packet, port);")
+        out.line("return drop(packet);")
+
+
+def emit_receive(context: Context) -> None:
+    """Write `receive`, a packet's whole way: a multicast group goes before the drop port, and that before a port."""
+    out = context.out
+    with out.block("static INLINE int receive(PACKET *packet, u32 port)"):
+        out.line("reset(packet, port);")
+        out.line("parse(packet);")
+        out.line(f"{context.layout.names.of(context.program.ingress.name)}();")
+        emit_learning(context)
+        out.line(f"u32 group = {standard(context, 'mcast_grp')}, spec = {standard(context, 'egress_spec')};")
+        out.line("if (group) return replicate(packet, group);")
+        out.line(f"if (spec == {DROP_PORT} || spec >= {PORTS}) return drop(packet);")
+        out.line("CHECKED(spec);")
+        set_standard(context, "instance_type", str(NORMAL))
+        out.comment("simple_switch has one queue for each port; a packet of another priority is lost.")
+        out.line(f"if ({standard(context, 'priority')}) return drop(packet);")
+        rid = standard(context, "egress_rid")
+        out.line(f"return egress_of(packet, spec, {rid}) ? send(packet, spec) : drop(packet);")

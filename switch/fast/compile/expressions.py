@@ -1,0 +1,468 @@
+"""Values: the C text of a word, with the range of the number that BMv2, which counts without a width, would hold.
+
+The text always gives that number's low bits, as many as a word has.
+
+Operators to C: one rule each, in the table `OPERATORS`, gives the text and the range of the result.
+
+Ranges follow the arithmetic of integers. Operators for which the low bits of their operands are not enough
+(comparisons, shifts to the right) demand a range that the word holds.
+
+Expressions of BMv2, which count without a width, as C expressions on words of 64 bits, or else of 128.
+
+An expression that exceeds words of 64 bits is compiled once more on words of 128. One that exceeds these too is
+refused, never rounded.
+
+Rewrites expressions about whole headers, stacks and unions as expressions about fields and validity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+
+from inakit.switch.program.expressions import (
+    Boolean,
+    Constant,
+    ElementField,
+    Expression,
+    Field,
+    HeaderReference,
+    LastField,
+    Operation,
+    Parameter,
+    StackReference,
+    UnionReference,
+    Unknown,
+    Validity,
+)
+from inakit.switch.program.program import Program
+from inakit.topo.errors import UnsupportedError
+
+WORD = 64
+WIDE = 128
+
+
+@dataclass(frozen=True)
+class Value:
+    """The C text of an unsigned word of `word` bits, and the least and greatest number that it stands for."""
+
+    text: str
+    low: int
+    high: int
+    word: int = WORD
+
+    @property
+    def unsigned(self) -> bool:
+        """Whether the word holds every number of the range as an unsigned one."""
+        return self.low >= 0 and self.high < 1 << self.word
+
+    @property
+    def signed(self) -> bool:
+        """Whether the word holds every number of the range as a signed one."""
+        return self.low >= -(1 << self.word - 1) and self.high < 1 << self.word - 1
+
+
+class WordTooShortError(UnsupportedError):
+    """The words on which an expression is being compiled may not hold a number of it."""
+
+
+def unsigned_word(text: str, bits: int, word: int = WORD) -> Value:
+    """A C expression of an unsigned number of `bits` bits, as a value."""
+    require(bits <= word, f"a number of {bits} bits", word)
+    return Value(f"(u{word}){text}", 0, (1 << bits) - 1, word)
+
+
+def sign_extended(text: str, bits: int, word: int) -> Value:
+    """A C expression whose low `bits` bits are a signed number, as a value."""
+    require(bits <= word, f"a number of {bits} bits", word)
+    gap = word - bits
+    half = 1 << bits - 1
+    return Value(f"(u{word})((s{word})((u{word})({text}) << {gap}) >> {gap})", -half, half - 1, word)
+
+
+def constant(value: int, word: int = WORD) -> Value:
+    """A number as a value."""
+    return Value(word_text(value, word), value, value, word)
+
+
+def word_text(value: int, word: int) -> str:
+    """The low bits of `value` as a C constant."""
+    low, high = value & (1 << WORD) - 1, value >> WORD & (1 << WORD) - 1
+    return f"{low:#x}ull" if word == WORD else f"((u128){high:#x}ull << 64 | {low:#x}ull)"
+
+
+def number_of(value: Value, what: str) -> int:
+    """The only number that a value can be; `UnsupportedError`, which says `what` it is, for others."""
+    if value.low != value.high:
+        raise UnsupportedError(f"{what} that is not a constant")
+    return value.low
+
+
+def demand(condition: bool, operator: str, operand: Value) -> None:
+    """Raise `WordTooShortError` unless `condition`, which `operator` has for its operand, holds."""
+    require(condition, f"operator '{operator}' on numbers", operand.word)
+
+
+def require(condition: bool, what: str, word: int) -> None:
+    """Raise `WordTooShortError`, which says `what` may not fit `word` bits, unless `condition` holds."""
+    if not condition:
+        raise WordTooShortError(f"{what} that may not fit {word} bits")
+
+
+def truncated(value: Value, bits: int) -> str:
+    """The C text of the low `bits` bits of `value`."""
+    if (value.low >= 0 and value.high < 1 << bits) or bits == value.word:
+        return value.text
+    return f"({value.text} & {word_text((1 << bits) - 1, value.word)})"
+
+
+WIDEST_SHIFT = 4096
+"""Ranges are computed for shifts up to this many bits; a longer shift counts as this one."""
+
+Rule = Callable[..., Value]
+
+
+def add(left: Value, right: Value) -> Value:
+    """`+`."""
+    return Value(f"({left.text} + {right.text})", left.low + right.low, left.high + right.high, left.word)
+
+
+def subtract(left: Value, right: Value) -> Value:
+    """`-`."""
+    return Value(f"({left.text} - {right.text})", left.low - right.high, left.high - right.low, left.word)
+
+
+def multiply(left: Value, right: Value) -> Value:
+    """`*`; the range ends at products of the operands' ends."""
+    corners = [a * b for a in (left.low, left.high) for b in (right.low, right.high)]
+    text = f"({left.text} * {right.text})" if left.word == WORD else call("multiply", left, right)
+    return Value(text, min(corners), max(corners), left.word)
+
+
+def call(function: str, *values: Value) -> str:
+    """A call of a function of runtime.h, which has one for words of each size."""
+    suffix = "" if values[0].word == WORD else "_wide"
+    return f"{function}{suffix}({', '.join(value.text for value in values)})"
+
+
+def bit_and(left: Value, right: Value) -> Value:
+    """`&`; not greater than the lesser operand that cannot be negative."""
+    text = f"({left.text} & {right.text})"
+    bounds = [value.high for value in (left, right) if value.low >= 0]
+    if bounds:
+        return Value(text, 0, min(bounds), left.word)
+    return Value(text, -(1 << bits_of(left, right)), (1 << bits_of(left, right)) - 1, left.word)
+
+
+def bits_of(left: Value, right: Value) -> int:
+    """How many bits, without the sign, hold every number of both ranges."""
+    return max(abs(bound).bit_length() for bound in (left.low, left.high, right.low, right.high))
+
+
+def bit_or(left: Value, right: Value) -> Value:
+    """`|`."""
+    return bitwise("|", left, right)
+
+
+def bit_xor(left: Value, right: Value) -> Value:
+    """`^`."""
+    return bitwise("^", left, right)
+
+
+def bitwise(operator: str, left: Value, right: Value) -> Value:
+    """`|` or `^`: as many bits as the longer operand."""
+    bits = bits_of(left, right)
+    low = 0 if left.low >= 0 and right.low >= 0 else -(1 << bits)
+    return Value(f"({left.text} {operator} {right.text})", low, (1 << bits) - 1, left.word)
+
+
+def bit_not(operand: Value) -> Value:
+    """`~`."""
+    return Value(f"(~{operand.text})", -operand.high - 1, -operand.low - 1, operand.word)
+
+
+def shift_left(left: Value, right: Value) -> Value:
+    """`<<`, by any number of bits."""
+    demand(shifts_by(right), "<<", left)
+    least, most = min(right.low, WIDEST_SHIFT), min(right.high, WIDEST_SHIFT)
+    text = f"({left.text} << {right.text})" if fits_operator(right) else call("shift_left", left, right)
+    return Value(text, min(left.low << most, left.low << least), max(left.high << most, left.high << least), left.word)
+
+
+def shift_right(left: Value, right: Value) -> Value:
+    """`>>`, by any number of bits; what is negative stays negative."""
+    demand(shifts_by(right) and (left.unsigned or left.signed), ">>", left)
+    least, most = min(right.low, WIDEST_SHIFT), min(right.high, WIDEST_SHIFT)
+    function = "shift_right" if left.unsigned else "shift_right_signed"
+    simple = left.unsigned and fits_operator(right)
+    text = f"({left.text} >> {right.text})" if simple else call(function, left, right)
+    return Value(text, min(left.low >> least, left.low >> most), max(left.high >> least, left.high >> most), left.word)
+
+
+def shifts_by(amount: Value) -> bool:
+    """Whether a number of bits to shift by is not negative and fits 64 bits."""
+    return amount.low >= 0 and amount.high < 1 << WORD
+
+
+def fits_operator(amount: Value) -> bool:
+    """Whether C's own operator shifts by it. For wide words and variables clang calls a library, which eBPF lacks."""
+    return amount.high < amount.word and (amount.word == WORD or amount.low == amount.high)
+
+
+def comparison(operator: str) -> Rule:
+    """The rule for a comparison; both operands must fit the word, as unsigned or as signed numbers."""
+
+    def compare(left: Value, right: Value) -> Value:
+        if left.unsigned and right.unsigned:
+            return Value(f"({left.text} {operator} {right.text})", 0, 1, left.word)
+        demand(left.signed and right.signed, operator, left)
+        signed = f"(s{left.word})"
+        return Value(f"({signed}{left.text} {operator} {signed}{right.text})", 0, 1, left.word)
+
+    return compare
+
+
+def both(left: Value, right: Value) -> Value:
+    """`and`."""
+    return Value(f"({left.text} && {right.text})", 0, 1, left.word)
+
+
+def either(left: Value, right: Value) -> Value:
+    """`or`."""
+    return Value(f"({left.text} || {right.text})", 0, 1, left.word)
+
+
+def negation(operand: Value) -> Value:
+    """`not`."""
+    return Value(f"(!{operand.text})", 0, 1, operand.word)
+
+
+def choice(condition: Value, left: Value, right: Value) -> Value:
+    """`?`."""
+    text = f"({condition.text} ? {left.text} : {right.text})"
+    return Value(text, min(left.low, right.low), max(left.high, right.high), left.word)
+
+
+def two_complement(operand: Value, width: Value) -> Value:
+    """`two_comp_mod`: the low `width` bits as a signed number."""
+    bits = number_of(width, "cast to a width")
+    return sign_extended(operand.text, bits, operand.word)
+
+
+def saturate_unsigned(operand: Value, width: Value) -> Value:
+    """`usat_cast`: the nearest unsigned number of `width` bits."""
+    return saturated(operand, 0, (1 << number_of(width, "cast to a width")) - 1, "usat_cast")
+
+
+def saturate_signed(operand: Value, width: Value) -> Value:
+    """`sat_cast`: the nearest signed number of `width` bits."""
+    half = 1 << number_of(width, "cast to a width") - 1
+    return saturated(operand, -half, half - 1, "sat_cast")
+
+
+def saturated(operand: Value, low: int, high: int, operator: str) -> Value:
+    """`operand`, or the nearer one of two bounds, which must be signed numbers of the word."""
+    demand(operand.signed and high < 1 << operand.word - 1, operator, operand)
+    bounds = (constant(low, operand.word), constant(high, operand.word))
+    return Value(call("saturate", operand, *bounds), low, high, operand.word)
+
+
+def data_to_bool(operand: Value) -> Value:
+    """`d2b`: whether a number is not 0."""
+    demand(operand.unsigned or operand.signed, "d2b", operand)
+    return Value(f"({operand.text} != 0)", 0, 1, operand.word)
+
+
+def bool_to_data(operand: Value) -> Value:
+    """`b2d`: truth as the number 1 or 0."""
+    return Value(f"(u{operand.word}){operand.text}", 0, 1, operand.word)
+
+
+# {"op": "+", "left": ..., "right": ...}; operands in the order condition, left, right.
+OPERATORS: dict[str, Rule] = {
+    "+": add,
+    "-": subtract,
+    "*": multiply,
+    "&": bit_and,
+    "|": bit_or,
+    "^": bit_xor,
+    "~": bit_not,
+    "<<": shift_left,
+    ">>": shift_right,
+    "==": comparison("=="),
+    "!=": comparison("!="),
+    "<": comparison("<"),
+    "<=": comparison("<="),
+    ">": comparison(">"),
+    ">=": comparison(">="),
+    "and": both,
+    "or": either,
+    "not": negation,
+    "?": choice,
+    "two_comp_mod": two_complement,
+    "usat_cast": saturate_unsigned,
+    "sat_cast": saturate_signed,
+    "d2b": data_to_bool,
+    "b2d": bool_to_data,
+}
+
+
+class Expressions:
+    """Compiles expressions; `read_field`, `read_validity` and `read_parameter` give the C of their leaves."""
+
+    def __init__(
+        self,
+        read_field: Callable[[Field], str],
+        read_validity: Callable[[str], str],
+        read_parameter: Callable[[Parameter], str],
+    ) -> None:
+        self.read_field = read_field
+        self.read_validity = read_validity
+        self.read_parameter = read_parameter
+
+    def compile(self, expression: Expression, bits: int = WORD) -> Value:
+        """The value of `expression`, at least its low `bits` bits.
+
+        `UnsupportedError` names what cannot be computed exactly.
+        """
+        if bits <= WORD:
+            try:
+                return self.on_words(WORD, expression)
+            except WordTooShortError:
+                pass
+        return self.on_words(WIDE, expression)
+
+    def on_words(self, word: int, expression: Expression) -> Value:
+        """The value of `expression` on words of this size; `WordTooShortError` if they may be too short."""
+        match expression:
+            case Operation(operator, operands):
+                if operator not in OPERATORS:
+                    raise UnsupportedError(f"operator '{operator}'")
+                return OPERATORS[operator](*(self.on_words(word, operand) for operand in operands))
+            case Unknown(kind, name):
+                raise UnsupportedError(f"{kind} '{name}' in an expression")
+        return self.leaf(word, expression)
+
+    def leaf(self, word: int, expression: Expression) -> Value:
+        """The value of a number, field, validity or parameter."""
+        match expression:
+            case Constant(value):
+                return constant(value, word)
+            case Boolean(value):
+                return constant(int(value), word)
+            case Validity(header):
+                return Value(self.read_validity(header), 0, 1, word)
+            case Parameter(_, bits):
+                return unsigned_word(self.read_parameter(expression), bits, word)
+            case Field(variable=True) as field:
+                raise UnsupportedError(f"'{field}', which has a variable length, in an expression")
+            case Field() as field if field.signed:
+                return sign_extended(self.read_field(field), field.bits, word)
+            case Field() as field:
+                return unsigned_word(self.read_field(field), field.bits, word)
+        raise UnsupportedError(f"'{expression}' in an expression")
+
+
+REWRITTEN = ("dereference_header_stack", "last_stack_index", "size_stack", "valid", "valid_union")
+"""The operators that are rewritten; no other file needs to know them."""
+
+
+@dataclass(frozen=True)
+class ParsedStacks:
+    """What is known of header stacks where the parser is: the field of a last element, how many elements are filled."""
+
+    last: Callable[[LastField], Field]
+    filled: Callable[[str], int]
+
+
+def plain(program: Program, expression: Expression, parsed: ParsedStacks | None = None) -> Expression:
+    """`expression` without headers, stacks and unions; `parsed` is what is known of stacks inside the parser."""
+    match expression:
+        case LastField() if parsed is not None:
+            return parsed.last(expression)
+        case Operation("size_stack" | "last_stack_index" as operator, (StackReference(stack),)):
+            return about_filled(operator, stack, parsed)
+        case ElementField(header, index):
+            return member(program, header, index)
+        case Operation(operator, operands):
+            about = about_headers(program, expression)
+            return about or Operation(operator, tuple(plain(program, operand, parsed) for operand in operands))
+    return expression
+
+
+def about_filled(operator: str, stack: str, parsed: ParsedStacks | None) -> Constant:
+    """How many elements of a stack the parser has filled, or the index of the last one; known in the parser only."""
+    if parsed is None:
+        raise UnsupportedError(f"operator '{operator}' outside of the parser")
+    return Constant(parsed.filled(stack) - (operator == "last_stack_index"))
+
+
+def about_headers(program: Program, operation: Operation) -> Expression | None:
+    """An operation on whole headers as one on their fields; None for any other operation."""
+    match operation:
+        case Operation("valid", (header,)):
+            return member(program, header, VALIDITY)
+        case Operation("valid_union", (UnionReference(union),)):
+            return any_of([Validity(header) for header in program.unions[union].members.values()])
+        case Operation("==", (HeaderReference(one), HeaderReference(other))):
+            return same_header(program, one, other)
+        case Operation("!=", (HeaderReference(one), HeaderReference(other))):
+            return Operation("not", (same_header(program, one, other),))
+    return None
+
+
+VALIDITY = -1
+"""The place of a header's validity among its fields, which is behind the last one."""
+
+
+def member(program: Program, header: Expression, index: int) -> Expression:
+    """The field at place `index` of the header that `header` evaluates to.
+
+    The index behind the last field stands for the header's validity.
+    """
+    match header:
+        case HeaderReference(name):
+            fields: tuple[Expression, ...] = (*program.headers[name].fields, Validity(name))
+            return fields[index]
+        case Operation("?", (condition, left, right)):
+            chosen = member(program, left, index), member(program, right, index)
+            return Operation("?", (plain(program, condition), *chosen))
+        case Operation("dereference_header_stack", (StackReference(stack), place)):
+            return element(program, program.stacks[stack].headers, plain(program, place), index)
+    raise UnsupportedError(f"a field of a header computed by {header!r}")
+
+
+def element(program: Program, headers: tuple[str, ...], place: Expression, index: int) -> Expression:
+    """The field at place `index` of the header number `place` of a stack's `headers`.
+
+    BMv2 ends at a number that the stack does not have; here it is the last header.
+    """
+    values = [member(program, HeaderReference(header), index) for header in headers]
+    numbered = list(enumerate(values[:-1]))
+    return reduce(
+        lambda rest, each: Operation("?", (Operation("==", (place, Constant(each[0]))), each[1], rest)),
+        reversed(numbered),
+        values[-1],
+    )
+
+
+def same_header(program: Program, one: str, other: str) -> Expression:
+    """Whether two headers are equal: BMv2 finds them so where both are valid and all of their fields are equal."""
+    pairs = zip(program.headers[one].fields, program.headers[other].fields, strict=True)
+    fields = [equal_fields(left, right) for left, right in pairs]
+    return reduce(
+        lambda left, right: Operation("and", (left, right)), fields, Operation("and", (Validity(one), Validity(other)))
+    )
+
+
+def equal_fields(one: Field, other: Field) -> Operation:
+    """Whether two fields are equal; `UnsupportedError` for one of variable length."""
+    if one.variable:
+        raise UnsupportedError(f"comparing '{one}', which has a variable length")
+    return Operation("==", (one, other))
+
+
+def any_of(expressions: list[Expression]) -> Expression:
+    """Whether one of these holds."""
+    return reduce(lambda left, right: Operation("or", (left, right)), expressions)

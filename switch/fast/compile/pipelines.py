@@ -1,0 +1,393 @@
+"""Tables to C: what an entry is, and how the one that matches a packet's key is found.
+
+Ingress and egress pipelines to C: a label for each table and condition, and jumps that only go forward.
+"""
+
+from __future__ import annotations
+
+from inakit.switch.fast.compile.calculations import call, has_payload
+from inakit.switch.fast.compile.context import Context, located
+from inakit.switch.fast.compile.expressions import WIDE, WORD, Value, unsigned_word, word_text
+from inakit.switch.fast.layout.layout import STARTED, ValueSetLayout
+from inakit.switch.fast.layout.records import WORD_BYTES, MemoryRecord
+from inakit.switch.fast.layout.table_layout import (
+    COPIES,
+    GROUP,
+    GROUP_RECORD,
+    METER_RATES,
+    TableLayout,
+    counts_array,
+    default_array,
+    first_array,
+    lengths_array,
+    matched_array,
+    members_array,
+    meter_array,
+)
+from inakit.switch.program.expressions import Field, Unknown
+from inakit.switch.program.program import Action, ActionCall, Conditional, MatchKey, Meter, Node, Pipeline, Table
+from inakit.topo.errors import UnsupportedError
+
+
+def declare_entries(context: Context, layout: TableLayout) -> None:
+    """Declare the key and the entry of a table."""
+    out, symbol = context.out, layout.symbol
+    if layout.hashed:
+        out.line(f"struct {layout.key.name} {{ u64 words[{layout.key.size // 8}]; }};")
+    with out.block(f"struct entry_{symbol}", ";"):
+        out.line("u32 present, action;")
+        with out.block("union", " given;"):
+            for record in layout.values.values():
+                out.line(f"struct {record.name} {record.name};")
+            if layout.table.profile:
+                out.line(f"struct {GROUP_RECORD.name} group;")
+    size = f"sizeof(struct entry_{symbol}) == {layout.entry_bytes}"
+    out.line(f'_Static_assert({size}, "layout of the entries of {symbol}");')
+    if layout.direct:
+        out.line(f"struct place_{symbol} {{ struct entry_{symbol} copies[{COPIES}]; }};")
+    if layout.rule is not None:
+        layout.rule.declare(out)
+        out.line(f"struct listed_{symbol} {{ struct {layout.rule.name} rule; struct entry_{symbol} entry; }};")
+    if layout.rule is not None or layout.prefixed:
+        declare_sought(context, layout)
+
+
+def declare_sought(context: Context, layout: TableLayout) -> None:
+    """Declare the variable that holds a packet's key while it is sought."""
+    with context.out.block("WHOLE struct", f" sought_{layout.symbol};"):
+        for index, part in enumerate(layout.table.key):
+            context.out.line(f"u{word_of(part.bits)} part_{index};")
+
+
+def emit_lookup(context: Context, layout: TableLayout) -> None:
+    """Write the declaration of `entry`: what the table holds for the packet's key, or null."""
+    out, parts, symbol = context.out, [key_part(context, part) for part in layout.table.key], layout.symbol
+    entry = f"const struct entry_{symbol} *entry"
+    if layout.direct:
+        array = context.layout.arrays[layout.table.name]
+        out.line(f"{entry} = 0;")
+        out.line(f"u64 index = {parts[0]};")
+        out.line("UNKNOWN(index);")
+        with out.block(f"if (index < {array.length})"):
+            out.line(f"BELOW(index, {array.length});")
+            out.line(f"entry = &own->{array.symbol}[index].copies[0];")
+            out.line("if (!entry->present) entry = entry[1].present ? entry + 1 : 0;")
+    elif layout.rule is not None or layout.prefixed:
+        for index, text in enumerate(parts):
+            out.line(f"sought_{symbol}.part_{index} = {text};")
+        out.line(f"{entry} = search_{symbol}();")
+    else:
+        out.line(f"const struct {layout.key.name} key = {{{{{', '.join(words_of(layout.key, parts))}}}}};")
+        out.line(f"{entry} = find_{symbol}(&key);")
+
+
+def default_text(context: Context, table: Table) -> str:
+    """The C expression of the default action that the control plane has set: an entry, or null."""
+    arrays, defaults = context.layout.arrays, context.layout.defaults
+    which = f"own->{defaults.symbol}[0].{defaults.record.symbols[table.name]}"
+    return f"{which} ? &own->{arrays[default_array(table.name)].symbol}[{which} % {COPIES}] : 0"
+
+
+def emit_note_of_hit(context: Context, layout: TableLayout) -> None:
+    """Write what is noted of each hit, by the number of the entry: packet and bytes, and the time."""
+    out, arrays, name = context.out, context.layout.arrays, layout.table.name
+    if not layout.numbered:
+        return
+    out.line("u64 number = entry ? entry->present - 1 : -1;")
+    with out.block(f"if (number < {layout.most_entries})"):
+        out.line("CHECKED(number);")
+        if layout.table.counted:
+            counts = f"own->{arrays[counts_array(name)].symbol}[number]"
+            out.line(f"{counts}.packets += 1;")
+            out.line(f"{counts}.bytes += state.length;")
+        if layout.table.idle_timeout:
+            out.line(f"own->{arrays[matched_array(name)].symbol}[number].ns = clock_ns();")
+        if layout.table.meter is not None:
+            meter = context.program.direct_meters[layout.table.meter]
+            assert meter.result is not None, "a direct meter without a result"
+            context.assign(meter.result, colour(context, meter, "number"))
+            context.touch([meter.result])
+
+
+def colour(context: Context, meter: Meter, index: str) -> Value:
+    """The colour that the cell of a meter at `index`, which is below its size, gives the packet."""
+    arrays = context.layout.arrays
+    micros = f"(clock_ns() - own->{arrays[STARTED].symbol}[0].ns) / 1000"
+    size = "state.length" if meter.of_bytes else "1"
+    cell = f"&own->{arrays[meter_array(meter.name)].symbol}[{index}]"
+    return unsigned_word(f"colour_of({cell}, {micros}, {size})", METER_RATES.bit_length())
+
+
+def emit_choice(context: Context, layout: TableLayout, without: str) -> None:
+    """Write that the selector chooses a member of an entry's group; where the group is empty, `without` follows."""
+    array = context.layout.arrays.get(members_array(layout.table.name))
+    selector = context.program.profiles[layout.table.profile].selector if layout.table.profile else None
+    if array is None or selector is None:
+        return
+    if has_payload(selector):
+        raise UnsupportedError(f"a selector of table '{layout.table.name}' that hashes the payload")
+    out = context.out
+    with out.block(f"if (entry && entry->action == {GROUP}u)"):
+        out.line(f"if (!entry->given.group.count) {without}")
+        out.line(f"u64 place = (u32){call(context, selector)} % entry->given.group.count;")
+        out.line("place += entry->given.group.first;")
+        out.line(f"if (place >= {array.length}) {without}")
+        out.line("CHECKED(place);")
+        out.line(f"entry = &own->{array.symbol}[place];")
+
+
+def declare_value_set(context: Context, layout: ValueSetLayout) -> None:
+    """Declare the hash table of a parser value set."""
+    out, symbol = context.out, layout.symbol
+    out.line(f"struct key_{symbol} {{ u64 words[{layout.key.size // 8}]; }};")
+    out.line(f"struct entry_{symbol} {{ u64 present; }};")
+    out.line(f"TABLE({symbol}, struct key_{symbol}, struct entry_{symbol}, {layout.most})")
+
+
+def emit_membership(context: Context, layout: ValueSetLayout) -> None:
+    """Write `in_<value set>`, which says whether a value is in it."""
+    word = word_of(layout.value_set.bits)
+    with context.out.block(f"static INLINE int in_{layout.symbol}(u{word} value)"):
+        words = ", ".join(words_of(layout.key, ["value"]))
+        context.out.line(f"const struct key_{layout.symbol} key = {{{{{words}}}}};")
+        context.out.line(f"return find_{layout.symbol}(&key) != 0;")
+
+
+def words_of(key: MemoryRecord, parts: list[str]) -> list[str]:
+    """The C expressions of a key's 64-bit words. Keys that are written in whole words stay in registers."""
+    words: list[list[str]] = [[] for _ in range(key.size // 8)]
+    for member, part in zip(key.order, parts, strict=True):
+        words[member.offset // 8].append(f"(u64)({part}) << {8 * (member.offset % 8)}")
+        if member.size > WORD_BYTES:
+            words[member.offset // 8 + 1].append(f"(u64)(({part}) >> 64)")
+    return [" | ".join(terms) for terms in words]
+
+
+def key_part(context: Context, part: MatchKey) -> str:
+    """The C expression of one part of the packet's key."""
+    assert not isinstance(part.value, Unknown), "a key that was not checked"
+    text = context.value(part.value).text
+    if isinstance(part.value, Field) and may_keep_values(context, part.value):
+        text = f"({context.validity(part.value.header)} ? {text} : 0)"
+    return text if part.mask is None else f"({text} & {word_text(part.mask, word_of(part.bits))})"
+
+
+def may_keep_values(context: Context, field: Field) -> bool:
+    """Whether a field can be other than 0 while its header is not valid: to the key of a table it is 0 then."""
+    layout = context.layout
+    return not context.program.headers[field.header].metadata and (layout.rebuilt or field in layout.written)
+
+
+def word_of(bits: int) -> int:
+    """The bits of the word that holds a number of so many bits."""
+    return WORD if bits <= WORD else WIDE
+
+
+def emit_search(context: Context, layout: TableLayout) -> None:
+    """Write `search_<table>`, which finds the entry for `sought_<table>`, where more is to do than one lookup."""
+    if layout.rule is not None:
+        emit_list_search(context, layout, layout.rule)
+    elif layout.prefixed:
+        emit_prefix_search(context, layout)
+
+
+def emit_list_search(context: Context, layout: TableLayout, rule: MemoryRecord) -> None:
+    """Write the search of a list, block by block: the first place whose rule matches, or the number of places."""
+    out, symbol, arrays = context.out, layout.symbol, context.layout.arrays
+    first, places, tests = arrays[first_array(layout.table.name)].symbol, arrays[layout.table.name].length, []
+    for index in range(len(layout.table.key)):
+        mask, least, most = (f"rule->{rule.symbols[f'{name} {index}']}" for name in ("mask", "least", "most"))
+        part = f"(sought_{symbol}.part_{index} & {mask})"
+        tests += [f"{part} >= {least}", f"{part} <= {most}"]
+    with out.block(f"FUNCTION u64 block_{symbol}(u64 place)"):
+        with out.block("for (u32 i = 0; i < LIST_BLOCK; i++, place++)"):
+            out.line(f"if (place >= {places}) return {places};")
+            out.line("CHECKED(place);")
+            out.line(f"if (!own->{symbol}[place].entry.present) return {places};")
+            out.line(f"const struct {rule.name} *rule = &own->{symbol}[place].rule;")
+            out.line(f"if ({' && '.join(tests)}) return place;")
+        out.line("return GO_ON | place;")
+    with out.block(f"static INLINE const struct entry_{symbol} *search_{symbol}(void)"):
+        out.line(f"u64 place = GO_ON | own->{first}[0].place;")
+        blocks = f"u32 i = 0; i < {layout.most_entries} && place & GO_ON; i += LIST_BLOCK"
+        out.line(f"for ({blocks}) place = block_{symbol}((u32)place);")
+        out.line(f"if (place >= {places}) return 0;")
+        out.line("CHECKED(place);")
+        out.line(f"return &own->{symbol}[place].entry;")
+
+
+def emit_prefix_search(context: Context, layout: TableLayout) -> None:
+    """Write the search of the longest prefix: one lookup for each length in use, the longest first."""
+    out, symbol, (place, prefix) = context.out, layout.symbol, layout.prefix_part
+    lengths, word = context.layout.arrays[lengths_array(layout.table.name)].symbol, word_of(prefix.bits)
+    ones = word_text((1 << prefix.bits) - 1, word)
+    parts = [f"sought_{symbol}.part_{index}" for index in range(len(layout.table.key))]
+    parts[place] = f"({parts[place]} & mask)"
+    shifted = f"shift_left{'_wide' if word > WORD else ''}({ones}, {prefix.bits} - length)"
+    with out.block(f"static INLINE const struct entry_{symbol} *prefix_{symbol}(u32 length)"):
+        out.line(f"u{word} mask = {shifted} & {ones};")
+        out.line(f"const struct {layout.key.name} key = {{{{{', '.join(words_of(layout.key, [*parts, 'length']))}}}}};")
+        out.line(f"return find_{symbol}(&key);")
+    with out.block(f"FUNCTION u32 longest_{symbol}(void)"):
+        out.line(f"u32 link = own->{lengths}[{prefix.bits + 1}].next;")
+        with out.block(f"for (u32 i = 0; i <= {prefix.bits}; i++)"):
+            out.line("u32 length = link - 1;")
+            out.line(f"if (length > {prefix.bits}) return 0;")
+            out.line("CHECKED(length);")
+            out.line(f"if (prefix_{symbol}(length)) return link;")
+            out.line(f"link = own->{lengths}[length].next;")
+        out.line("return 0;")
+    with out.block(f"static INLINE const struct entry_{symbol} *search_{symbol}(void)"):
+        out.line(f"u32 link = longest_{symbol}();")
+        out.line(f"return link ? prefix_{symbol}(link - 1) : 0;")
+
+
+def emit_pipeline(context: Context, pipeline: Pipeline) -> None:
+    """Write the function named after the pipeline."""
+    out = context.out
+    with out.block(f"static INLINE void {context.layout.names.of(pipeline.name)}(void)"):
+        for name in in_order(pipeline):
+            node = pipeline.nodes[name]
+            with out.block(f"{label(context, name)}:"):
+                if node.source is not None:
+                    out.comment(node.source)
+                with located(node.source):
+                    emit_node(context, node)
+        out.line("done: return;")
+
+
+def in_order(pipeline: Pipeline) -> list[str]:
+    """The nodes that can be reached, each before all that follow it; `UnsupportedError` for a loop."""
+    finished: list[str] = []
+    entered: set[str] = set()
+
+    def visit(name: str | None) -> None:
+        if name is None or name in finished:
+            return
+        if name in entered:
+            raise UnsupportedError(f"a loop in pipeline '{pipeline.name}' at '{name}'")
+        entered.add(name)
+        for following in successors(pipeline.nodes[name]):
+            visit(following)
+        finished.append(name)
+
+    visit(pipeline.first)
+    return finished[::-1]
+
+
+def successors(node: Node) -> list[str | None]:
+    """The nodes that can follow a node; None is the pipeline's end."""
+    if isinstance(node, Conditional):
+        return [node.true_next, node.false_next]
+    return [node.hit, node.miss] if node.by_outcome else list(dict.fromkeys([*node.after.values(), node.base_next]))
+
+
+def label(context: Context, name: str | None) -> str:
+    """The C label of a node; None is the pipeline's end."""
+    return "done" if name is None else context.layout.names.of(f"at {name}")
+
+
+def emit_node(context: Context, node: Node) -> None:
+    """Write one node."""
+    if isinstance(node, Table):
+        emit_table(context, node)
+    else:
+        emit_conditional(context, node)
+
+
+# {"name": "node_3", "expression": {...}, "true_next": "x", "false_next": null}
+def emit_conditional(context: Context, node: Conditional) -> None:
+    """Write a condition with its two jumps."""
+    condition = context.value(node.condition).text
+    context.out.line(f"if ({condition}) goto {label(context, node.true_next)};")
+    context.out.line(f"goto {label(context, node.false_next)};")
+
+
+# {"name": "t", "key": [...], "actions": [...], "next_tables": {...}, "default_entry": {...}}
+def emit_table(context: Context, table: Table) -> None:
+    """Write a table: lookup, actions of a hit or of a default that was set, the program's own action of a miss."""
+    if table.key or table.name in context.layout.changeable:
+        emit_search_of_entry(context, table)
+        with context.out.block("if (entry)"):
+            emit_entry(context, table)
+    emit_miss(context, table)
+
+
+def emit_search_of_entry(context: Context, table: Table) -> None:
+    """Write the declaration of `entry`: what the packet hits, or the default that was set, or null."""
+    layout, changeable = context.layout, table.name in context.layout.changeable
+    if not table.key:
+        symbol = layout.changeable[table.name].symbol
+        context.out.line(f"const struct entry_{symbol} *entry = {default_text(context, table)};")
+        return
+    emit_lookup(context, layout.tables[table.name])
+    emit_note_of_hit(context, layout.tables[table.name])
+    if changeable and table.by_outcome:
+        context.out.line("int hit = entry != 0;")
+    if changeable:
+        context.out.line(f"if (!entry) entry = {default_text(context, table)};")
+    emit_choice(context, layout.tables[table.name], jump_without_action(context, table))
+
+
+def jump_without_action(context: Context, table: Table) -> str:
+    """The jump behind an entry, or a default that was set, whose group is empty."""
+    if not table.by_outcome:
+        return f"goto {label(context, table.base_next)};"
+    hit, miss = (f"goto {label(context, each)};" for each in (table.hit, table.miss))
+    return f"{{ if (hit) {hit} else {miss} }}" if table.name in context.layout.changeable else hit
+
+
+def emit_entry(context: Context, table: Table) -> None:
+    """Write the call of the action that `entry` names, with a jump behind it."""
+    with context.out.block("switch (entry->action)"):
+        for action in table.actions:
+            with context.out.block(f"case {action.number}:"):
+                given = f"&entry->given.{context.layout.parameters[action.number].name}" if action.parameters else ""
+                emit_call(context, action, given)
+                emit_jump_after_entry(context, table, action)
+
+
+def emit_jump_after_entry(context: Context, table: Table, action: Action) -> None:
+    """Write the jump behind an action that an entry named, or a default that was set."""
+    changeable = table.name in context.layout.changeable
+    if table.by_outcome and changeable and table.key and not action.always_exits and table.hit != table.miss:
+        context.out.line(f"if (!hit) goto {label(context, table.miss)};")
+    emit_jump(context, table, table.hit if table.key else table.miss, action)
+
+
+def emit_miss(context: Context, table: Table) -> None:
+    """Write the call of the program's own default action, with a jump behind it."""
+    if table.default is None:
+        context.out.line(f"goto {label(context, table.miss if table.by_outcome else table.base_next)};")
+        return
+    emit_default(context, table.default)
+    emit_jump(context, table, table.miss, table.default.action)
+
+
+def emit_call(context: Context, action: Action, given: str) -> None:
+    """Write the call of an action with a pointer to its parameters; it leaves the pipeline if the action says so."""
+    call = f"action_{action.number}({given})"
+    context.out.line(f"if ({call}) goto done;" if action.may_exit else f"{call};")
+
+
+def emit_default(context: Context, call: ActionCall) -> None:
+    """Write the call of an action with constant parameters."""
+    if not call.values:
+        emit_call(context, call.action, "")
+        return
+    record = context.layout.parameters[call.action.number]
+    values = zip(record.order, call.values, strict=True)
+    given = ", ".join(f".{m.symbol} = {word_text(v, word_of(8 * m.size))}" for m, v in values)
+    context.out.line(f"const struct {record.name} given = {{{given}}};")
+    emit_call(context, call.action, "&given")
+
+
+def emit_jump(context: Context, table: Table, outcome: str | None, action: Action) -> None:
+    """Write the jump to the node that follows.
+
+    That depends on hit or miss, or on the action that ran; an action with `exit` jumps to the pipeline's end.
+    """
+    if action.always_exits:
+        context.out.line("goto done;")
+        return
+    context.out.line(f"goto {label(context, outcome if table.by_outcome else table.after[action.number])};")

@@ -1,0 +1,112 @@
+"""Queues in front of the ports of a switch in the kernel, whose rates and depths are in packets, as in simple_switch.
+
+The kernel shapes by bytes. To its size table (`stab`) every packet is as long as `UNIT_BYTES`, so that a token bucket
+of one such packet lets one go every 1 / rate seconds. simple_switch's queues are in front of egress, these are behind
+it: they are the same for a program whose egress does nothing.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+from inakit.switch.fast.layout.field_usage import statements_of
+from inakit.switch.program.expressions import QUEUE_DEPTH
+from inakit.switch.program.program import Program, Table
+from inakit.topo.errors import UnsupportedError
+
+UNIT_BYTES = 16_000
+"""More than any packet has that is not a large segment."""
+HANDLE = "1aa7:"
+"""By this a queue is known that a switch has left which was killed."""
+SIZE_TABLE = ("stab", "mtu", "16384", "tsize", "512", "mpu", str(UNIT_BYTES), "linklayer", "ethernet")
+NO_QUEUES = "a program in the kernel has no queues in front of egress"
+
+
+def egress_does_nothing(program: Program) -> bool:
+    """Whether it makes no difference to packets, and to what is counted, on which side of egress they wait."""
+    counted = any(isinstance(node, Table) and (node.counted or node.meter) for node in program.egress.nodes.values())
+    return not statements_of(program.egress) and not counted
+
+
+class PortQueues:
+    """The queues of a program's ports. Rates are in packets/s, 0: none; depths in packets."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.interfaces: dict[int, str] = {}
+        self.rates: dict[int | None, int] = {None: 0}
+        self.depths: dict[int | None, int] = {None: QUEUE_DEPTH}
+        self.shaped: set[str] = set()
+
+    def set_rate(self, packets_per_s: int, port: int | None) -> None:
+        """Give the queue of a port, or all (None), a rate. `UnsupportedError` if that is not as in simple_switch."""
+        if packets_per_s and not egress_does_nothing(self.program):
+            raise UnsupportedError(f"a rate of {packets_per_s} packets/s for {named(port)}: {NO_QUEUES}")
+        self.put(self.rates, packets_per_s, port)
+
+    def set_depth(self, packets: int, port: int | None) -> None:
+        """Let the queue of a port, or all (None), hold so many packets."""
+        self.put(self.depths, packets, port)
+
+    def put(self, values: dict[int | None, int], value: int, port: int | None) -> None:
+        """Keep a value for a port, or for all, and let the interfaces have it."""
+        if port is None:
+            values.clear()
+        values[port] = value
+        for number in self.interfaces if port is None else {port} & self.interfaces.keys():
+            self.shape(number)
+
+    def add(self, port: int, interface: str) -> None:
+        """Let a port that is new have its queue."""
+        self.interfaces[port] = interface
+        self.shape(port)
+
+    def remove(self, port: int) -> None:
+        """Leave the interface of a port without a queue."""
+        self.release(self.interfaces.pop(port))
+
+    def shape(self, port: int) -> None:
+        """Let the interface of a port send as its rate and its depth say."""
+        interface = self.interfaces[port]
+        rate, depth = (values.get(port, values[None]) for values in (self.rates, self.depths))
+        if not rate:
+            self.release(interface)
+            return
+        if interface not in self.shaped and not is_free(interface):
+            raise UnsupportedError(f"a rate for {named(port)}: '{interface}' has a shaper of its own")
+        bucket = ("rate", f"{rate * UNIT_BYTES * 8}bit", "burst", f"{UNIT_BYTES}b", "limit", f"{depth * UNIT_BYTES}b")
+        self.shaped.add(interface)
+        tc("qdisc", "replace", "dev", interface, "root", "handle", HANDLE, *SIZE_TABLE, "tbf", *bucket)
+
+    def release(self, interface: str) -> None:
+        """Let an interface send whatever comes; do nothing if it does, or if it is gone."""
+        if interface in self.shaped:
+            self.shaped.remove(interface)
+            subprocess.run(["tc", "qdisc", "del", "dev", interface, "root"], capture_output=True, check=False)
+
+    def close(self) -> None:
+        """Leave all interfaces without queues."""
+        for port in list(self.interfaces):
+            self.remove(port)
+
+
+def is_free(interface: str) -> bool:
+    """Whether an interface has only the queue that the kernel gave it, or one of a switch that was killed."""
+    shown = tc("qdisc", "show", "dev", interface, "root")
+    return " 0: root" in shown or f"tbf {HANDLE}" in shown
+
+
+def tc(*words: str) -> str:
+    """What tc says; `UnsupportedError` if it cannot do this."""
+    if shutil.which("tc") is None:
+        raise UnsupportedError("the rate of a queue, for which the kernel is told by tc, which is not installed")
+    done = subprocess.run(["tc", *words], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise UnsupportedError(f"the rate of a queue: tc {' '.join(words)}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def named(port: int | None) -> str:
+    """The queue that a request names."""
+    return "the queues of all ports" if port is None else f"the queue of port {port}"

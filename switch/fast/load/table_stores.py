@@ -1,0 +1,412 @@
+"""What stores of entries have in common: a row for each entry, and the protocol of a store.
+
+The entries of a hash table, and their copies in the array in front of it.
+
+Every entry is in the hash table. While the array changes, it says of a place that what is sought is behind it, so that
+packets find the entries of the hash table, where each change is one step.
+
+The entries of a table that is searched one by one: a list, in the order in which entries win.
+
+The entries of a table in which the longest prefix wins: a hash table, sought once for each length in use.
+
+The entries of a table whose key is the index of an array.
+
+Where the entries of each kind of table are.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from heapq import merge
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inakit.switch.control.entry_check import rank, test_of
+from inakit.switch.entries import KeyPart, Lpm, Range, Ternary
+from inakit.switch.fast.layout.layout import ProgramLayout
+from inakit.switch.fast.layout.table_layout import COPIES, HEAD_BYTES, TableLayout, first_array, lengths_array
+from inakit.switch.program.program import MatchKey
+
+Memory = NDArray[np.uint8]
+
+
+class Row(NamedTuple):
+    """One entry of a table: `number` is its own as long as it is there, `data` what the generated C reads."""
+
+    key: tuple[KeyPart, ...]
+    priority: int | None
+    number: int
+    data: bytes
+
+
+class Store(Protocol):
+    """The entries of one table. Whatever it writes, a packet that comes in between finds whole entries only."""
+
+    def add(self, rows: Sequence[Row]) -> None:
+        """Add entries that are not there yet."""
+        ...
+
+    def change(self, rows: Sequence[Row]) -> None:
+        """Replace what entries with these keys and numbers do."""
+        ...
+
+    def remove(self, rows: Sequence[Row]) -> None:
+        """Remove entries that are there."""
+        ...
+
+    def rows(self) -> Iterator[Row]:
+        """All entries, as the memory has them, in any order."""
+        ...
+
+
+def number_of(data: bytes) -> int:
+    """The number of the entry with these bytes."""
+    return int.from_bytes(data[:4], "little") - 1
+
+
+def byte_rows(parts: Sequence[bytes]) -> NDArray[np.uint8]:
+    """Bytes of equal length, a row for each."""
+    return np.frombuffer(b"".join(parts), np.uint8).reshape(len(parts), -1)
+
+
+FILLED, BEHIND = 1, 1 << 32
+"""The two halves of a place's head, which is written at once."""
+
+Pairs = Sequence[tuple[bytes, bytes]]
+
+
+class ReadableTables(Protocol):
+    """The hash tables of a loaded program, by their symbol in C."""
+
+    def items(self, symbol: str) -> Iterable[tuple[bytes, bytes]]:
+        """All (key, entry) pairs, in any order."""
+        ...
+
+
+class Tables(ReadableTables, Protocol):
+    """Hash tables that can be changed, one entry after the other, each in one step."""
+
+    def put(self, symbol: str, entries: Pairs) -> None:
+        """Add (key, entry) pairs, all of one size; an entry with the same key is replaced."""
+        ...
+
+    def remove(self, symbol: str, keys: Sequence[bytes]) -> None:
+        """Remove the entries with these keys, which are there."""
+        ...
+
+
+class HashTable:
+    """One hash table with the array in front of it; `count` has how many entries belong to each place."""
+
+    def __init__(self, layout: ProgramLayout, symbol: str, memory: Memory, tables: Tables) -> None:
+        self.symbol, self.tables = symbol, tables
+        self.front = layout.fronts[symbol]
+        places = layout.view(memory, self.front.record.name)
+        raw = places.view(np.uint8).reshape(len(places), -1)
+        self.keys = raw[:, : self.front.key_bytes]
+        self.heads = raw[:, self.front.key_bytes :][:, :HEAD_BYTES].view(np.uint64).reshape(-1)
+        self.entries = raw[:, self.front.key_bytes + HEAD_BYTES :]
+        self.count = np.zeros(len(places), np.int64)
+
+    def put(self, pairs: Pairs) -> None:
+        """Add (key, entry) pairs, or replace entries with the same keys."""
+        if not pairs:
+            return
+        keys, entries = (byte_rows(part) for part in zip(*pairs, strict=True))
+        places = self.front.places(keys)
+        there = self.in_front(places, keys)
+        self.heads[places[there]] = BEHIND
+        self.tables.put(self.symbol, pairs)
+        self.fill(places, keys, entries)
+
+    def add(self, pairs: Pairs) -> None:
+        """Add (key, entry) pairs whose keys are not there yet."""
+        if pairs:
+            np.add.at(self.count, self.front.places(byte_rows([key for key, _ in pairs])), 1)
+            self.put(pairs)
+
+    def remove(self, keys: Sequence[bytes]) -> None:
+        """Remove the entries with these keys, which are there."""
+        if not keys:
+            return
+        rows = byte_rows(keys)
+        places = self.front.places(rows)
+        self.heads[places[self.in_front(places, rows)]] = BEHIND
+        self.tables.remove(self.symbol, keys)
+        np.add.at(self.count, places, -1)
+        self.write_heads(places)
+
+    def items(self) -> Iterable[tuple[bytes, bytes]]:
+        """All (key, entry) pairs, in any order."""
+        return self.tables.items(self.symbol)
+
+    def in_front(self, places: NDArray[np.intp], keys: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """For each key, whether its entry is at its place of the array."""
+        same: NDArray[np.bool_] = (self.keys[places] == keys).all(axis=1)
+        found: NDArray[np.bool_] = same & (self.heads[places] & np.uint64(FILLED) != 0)
+        return found
+
+    def fill(self, places: NDArray[np.intp], keys: NDArray[np.uint8], entries: NDArray[np.uint8]) -> None:
+        """Copy to places that are not filled the first entry given for each; then say what they have."""
+        _, first = np.unique(places, return_index=True)
+        free = first[self.heads[places[first]] & np.uint64(FILLED) == 0]
+        self.keys[places[free]] = keys[free]
+        self.entries[places[free]] = entries[free]
+        self.heads[places[free]] |= np.uint64(FILLED)
+        self.write_heads(places)
+
+    def write_heads(self, places: NDArray[np.intp]) -> None:
+        """Say of places whether more entries belong to them than they have."""
+        filled = self.heads[places] & np.uint64(FILLED)
+        more = self.count[places] > filled.astype(np.int64)
+        self.heads[places] = filled | more.astype(np.uint64) * np.uint64(BEHIND)
+
+
+class HashedEntries:
+    """The entries of a table whose key matches exactly."""
+
+    def __init__(self, layout: ProgramLayout, table: TableLayout, memory: Memory, tables: Tables) -> None:
+        self.table, self.hash_table = table, HashTable(layout, table.symbol, memory, tables)
+
+    def add(self, rows: Sequence[Row]) -> None:
+        """Add entries that are not there yet."""
+        self.hash_table.add(self.pairs(rows))
+
+    def change(self, rows: Sequence[Row]) -> None:
+        """Replace what entries with these keys do."""
+        self.hash_table.put(self.pairs(rows))
+
+    def remove(self, rows: Sequence[Row]) -> None:
+        """Remove entries that are there."""
+        self.hash_table.remove([self.table.pack_key(row.key) for row in rows])
+
+    def rows(self) -> Iterator[Row]:
+        """All entries."""
+        for key, data in self.hash_table.items():
+            yield Row(self.table.unpack_key(key), None, number_of(data), data)
+
+    def pairs(self, rows: Sequence[Row]) -> list[tuple[bytes, bytes]]:
+        """The keys and entries of rows, in bytes."""
+        return [(self.table.pack_key(row.key), row.data) for row in rows]
+
+
+Order = tuple[int, int]
+"""The rank and the number of an entry: the lowest wins, as the lowest handle does in BMv2 where priorities tie."""
+
+
+class ListedEntries:
+    """There is room for the list twice: packets read the one at `first`; the other is written, then `first` changes.
+
+    `order` has the entries as they are listed; behind the last one is a place without an entry.
+    """
+
+    def __init__(self, layout: ProgramLayout, table: TableLayout, memory: Memory) -> None:
+        assert table.rule is not None
+        self.table, self.rule = table, table.rule
+        places = layout.view(memory, table.table.name)
+        self.raw = places.view(np.uint8).reshape(len(places), -1)
+        self.first = layout.view(memory, first_array(table.table.name))["place"]
+        self.order: list[Order] = []
+
+    def add(self, rows: Sequence[Row]) -> None:
+        """Add entries where they win."""
+        new = sorted(rows, key=self.order_of)
+        at = [bisect_left(self.order, self.order_of(row)) for row in new]
+        if new:
+            self.publish(np.insert(self.listed, at, self.packed(new), axis=0))
+            self.order = list(merge(self.order, map(self.order_of, new)))
+
+    def change(self, rows: Sequence[Row]) -> None:
+        """Replace what entries do."""
+        if rows:
+            listed = self.listed.copy()
+            listed[self.places(rows)] = self.packed(rows)
+            self.publish(listed)
+
+    def remove(self, rows: Sequence[Row]) -> None:
+        """Take entries out of the list."""
+        at = self.places(rows)
+        self.publish(np.delete(self.listed, at, axis=0))
+        gone = set(at)
+        self.order = [order for place, order in enumerate(self.order) if place not in gone]
+
+    def rows(self) -> Iterator[Row]:
+        """All entries, those that win first."""
+        for place in self.raw[int(self.first[0]) :]:
+            data = place.tobytes()
+            if number_of(data[self.rule.size :]) < 0:
+                return
+            yield self.row(data)
+
+    @property
+    def listed(self) -> Memory:
+        """The list that packets read."""
+        first = int(self.first[0])
+        return self.raw[first : first + len(self.order)]
+
+    def publish(self, listed: Memory) -> None:
+        """Let packets read this list."""
+        half = len(self.raw) // 2
+        first = half - int(self.first[0])
+        self.raw[first : first + len(listed)] = listed
+        self.raw[first + len(listed)] = 0
+        self.first[0] = first
+
+    def order_of(self, row: Row) -> Order:
+        """Where an entry stands in the list."""
+        return rank(row.key, row.priority), row.number
+
+    def places(self, rows: Sequence[Row]) -> list[int]:
+        """Where in the list entries are."""
+        return [bisect_left(self.order, self.order_of(row)) for row in rows]
+
+    def packed(self, rows: Sequence[Row]) -> Memory:
+        """Entries as the list has them, a row of bytes for each."""
+        return byte_rows([self.rule_of(row) + row.data for row in rows])
+
+    def rule_of(self, row: Row) -> bytes:
+        """What a packet's key is compared with."""
+        tests = (test_of(part, value) for part, value in zip(self.table.table.key, row.key, strict=True))
+        return self.rule.pack([*(number for test in tests for number in test), row.priority or 0])
+
+    def row(self, data: bytes) -> Row:
+        """The entry at a place with these bytes."""
+        *ends, priority = self.rule.unpack(data[: self.rule.size])
+        key = tuple(key_part(p, *ends[3 * i : 3 * i + 3]) for i, p in enumerate(self.table.table.key))
+        entry = data[self.rule.size :]
+        return Row(key, priority, number_of(entry), entry)
+
+
+def key_part(part: MatchKey, mask: int, least: int, most: int) -> KeyPart:
+    """The part of a key for which `test_of` gave this mask, least and greatest value."""
+    match part.match:
+        case "lpm":
+            return Lpm(least, mask.bit_count())
+        case "ternary":
+            return Ternary(least, mask)
+        case "range":
+            return Range(least, most)
+    return least if mask else Ternary(0, 0)
+
+
+class PrefixedEntries(HashedEntries):
+    """Each length in use is linked to the next shorter one; the links begin at `head`. A link is a length plus 1."""
+
+    def __init__(self, layout: ProgramLayout, table: TableLayout, memory: Memory, tables: Tables) -> None:
+        super().__init__(layout, table, memory, tables)
+        self.place, part = table.prefix_part
+        self.head = part.bits + 1
+        self.links = layout.view(memory, lengths_array(table.table.name))["next"]
+        self.used: Counter[int] = Counter()
+
+    def add(self, rows: Sequence[Row]) -> None:
+        """Add entries; packets seek a length once the first entry with it is there."""
+        super().add([self.masked(row) for row in rows])
+        lengths = Counter(map(self.length, rows))
+        for length in lengths.keys() - self.used.keys():
+            before = self.before(length)
+            self.links[length] = self.links[before]
+            self.links[before] = length + 1
+        self.used += lengths
+
+    def change(self, rows: Sequence[Row]) -> None:
+        """Replace what entries with these prefixes do."""
+        super().change([self.masked(row) for row in rows])
+
+    def remove(self, rows: Sequence[Row]) -> None:
+        """Remove entries; packets no longer seek a length that no entry has."""
+        super().remove([self.masked(row) for row in rows])
+        lengths = Counter(map(self.length, rows))
+        self.used -= lengths
+        for length in lengths.keys() - self.used.keys():
+            self.links[self.before(length)] = self.links[length]
+
+    def before(self, length: int) -> int:
+        """The next longer length in use, or the head."""
+        at = self.head
+        while self.links[at] and self.links[at] - 1 > length:
+            at = int(self.links[at]) - 1
+        return at
+
+    def length(self, row: Row) -> int:
+        """The length of an entry's prefix."""
+        return self.prefix(row).prefix
+
+    def prefix(self, row: Row) -> Lpm:
+        """The prefix of an entry."""
+        part = row.key[self.place]
+        assert isinstance(part, Lpm)
+        return part
+
+    def masked(self, row: Row) -> Row:
+        """The entry with only those bits of its prefix that count."""
+        prefix, free = self.prefix(row), self.head - 1 - self.length(row)
+        key = list(row.key)
+        key[self.place] = replace(prefix, value=prefix.value >> free << free)
+        return row._replace(key=tuple(key))
+
+
+HEAD = TableLayout.HEAD_BYTES
+
+
+class DirectEntries:
+    """Each place of the array has an entry, and room for another one, which packets read if the first is not there.
+
+    A head is written at once: it says whether the entry is there, and which action it runs.
+    """
+
+    def __init__(self, layout: ProgramLayout, table: TableLayout, memory: Memory) -> None:
+        places = layout.view(memory, table.table.name)
+        self.entries = places.view(np.uint8).reshape(len(places), COPIES, table.entry_bytes)
+        self.heads = self.entries[:, :, :HEAD].view(np.uint64).reshape(len(places), COPIES)
+
+    def add(self, rows: Sequence[Row]) -> None:
+        """Add entries that are not there yet."""
+        for row in rows:
+            self.write(index_of(row), 0, row.data)
+
+    def change(self, rows: Sequence[Row]) -> None:
+        """Replace what entries with these keys do: the other one is there while the first is written."""
+        for row in rows:
+            index = index_of(row)
+            self.write(index, 1, row.data)
+            self.heads[index, 0] = 0
+            self.write(index, 0, row.data)
+            self.heads[index, 1] = 0
+
+    def remove(self, rows: Sequence[Row]) -> None:
+        """Remove the entries with these keys."""
+        for row in rows:
+            self.heads[index_of(row), 0] = 0
+
+    def rows(self) -> Iterator[Row]:
+        """All entries."""
+        for index in np.flatnonzero(self.heads[:, 0]):
+            data = self.entries[index, 0].tobytes()
+            yield Row((int(index),), None, number_of(data), data)
+
+    def write(self, index: int, copy: int, data: bytes) -> None:
+        """Write an entry that is not there: its parameters, and then the head."""
+        self.entries[index, copy, HEAD:] = np.frombuffer(data, np.uint8, offset=HEAD)
+        self.heads[index, copy] = int.from_bytes(data[:HEAD], "little")
+
+
+def index_of(row: Row) -> int:
+    """The index of an entry, which is its key."""
+    (index,) = row.key
+    assert isinstance(index, int)
+    return index
+
+
+def store_of(layout: ProgramLayout, table: TableLayout, memory: Memory, tables: Tables) -> Store:
+    """The entries of a table that has a key."""
+    if table.direct:
+        return DirectEntries(layout, table, memory)
+    if table.rule is not None:
+        return ListedEntries(layout, table, memory)
+    return (PrefixedEntries if table.prefixed else HashedEntries)(layout, table, memory, tables)

@@ -1,0 +1,322 @@
+"""Operators on numbers as functions of a packet. Numbers are Python's integers: of any width, and never rounded.
+
+Expressions of BMv2 as functions of a packet.
+
+A header is an expression, too: its value is the place in the packet at which the header stands.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+
+from inakit.switch.interpret.packet import Packet, Value
+from inakit.switch.interpret.switch_state import Context
+from inakit.switch.program.expressions import (
+    Boolean,
+    Constant,
+    ElementField,
+    Expression,
+    Field,
+    Header,
+    HeaderReference,
+    LastField,
+    Operation,
+    Parameter,
+    StackReference,
+    UnionReference,
+    Validity,
+)
+from inakit.topo.errors import RunError
+
+WIDEST_SHIFT = 1 << 16
+"""A wider shift to the left changes nothing: p4c keeps at most 2048 bits of a shifted number."""
+
+
+def shift_left(left: Value, right: Value) -> Value:
+    """`<<`, up to `WIDEST_SHIFT` bits."""
+    return lambda packet: left(packet) << min(right(packet), WIDEST_SHIFT)
+
+
+def whole_quotient(left: Value, right: Value) -> Value:
+    """`/`, of what is not negative by what is greater than 0; with other numbers BMv2 ends."""
+
+    def divide(packet: Packet) -> int:
+        return divided(left(packet), right(packet))[0]
+
+    return divide
+
+
+def remainder(left: Value, right: Value) -> Value:
+    """`%`, of what is not negative by what is greater than 0; with other numbers BMv2 ends."""
+
+    def divide(packet: Packet) -> int:
+        return divided(left(packet), right(packet))[1]
+
+    return divide
+
+
+def divided(number: int, by: int) -> tuple[int, int]:
+    """Quotient and remainder; `RunError` where BMv2 ends."""
+    if number < 0 or by <= 0:
+        raise RunError(f"the program divides {number} by {by}: BMv2 ends here")
+    return divmod(number, by)
+
+
+def two_complement(operand: Value, width: Value) -> Value:
+    """`two_comp_mod`: the low `width` bits as a signed number."""
+
+    def cast(packet: Packet) -> int:
+        half = 1 << width(packet) - 1
+        return ((operand(packet) + half) & (2 * half - 1)) - half
+
+    return cast
+
+
+def saturate_unsigned(operand: Value, width: Value) -> Value:
+    """`usat_cast`: the nearest unsigned number of `width` bits."""
+    return lambda packet: min(max(operand(packet), 0), (1 << width(packet)) - 1)
+
+
+def saturate_signed(operand: Value, width: Value) -> Value:
+    """`sat_cast`: the nearest signed number of `width` bits."""
+
+    def cast(packet: Packet) -> int:
+        half = 1 << width(packet) - 1
+        return min(max(operand(packet), -half), half - 1)
+
+    return cast
+
+
+# {"op": "+", "left": ..., "right": ...}; operands in the order condition, left, right.
+OPERATORS: dict[str, Callable[..., Value]] = {
+    "+": lambda left, right: lambda packet: left(packet) + right(packet),
+    "-": lambda left, right: lambda packet: left(packet) - right(packet),
+    "/": whole_quotient,
+    "%": remainder,
+    "*": lambda left, right: lambda packet: left(packet) * right(packet),
+    "&": lambda left, right: lambda packet: left(packet) & right(packet),
+    "|": lambda left, right: lambda packet: left(packet) | right(packet),
+    "^": lambda left, right: lambda packet: left(packet) ^ right(packet),
+    "~": lambda operand: lambda packet: ~operand(packet),
+    "<<": shift_left,
+    ">>": lambda left, right: lambda packet: left(packet) >> right(packet),
+    "==": lambda left, right: lambda packet: left(packet) == right(packet),
+    "!=": lambda left, right: lambda packet: left(packet) != right(packet),
+    "<": lambda left, right: lambda packet: left(packet) < right(packet),
+    "<=": lambda left, right: lambda packet: left(packet) <= right(packet),
+    ">": lambda left, right: lambda packet: left(packet) > right(packet),
+    ">=": lambda left, right: lambda packet: left(packet) >= right(packet),
+    "and": lambda left, right: lambda packet: left(packet) and right(packet),
+    "or": lambda left, right: lambda packet: left(packet) or right(packet),
+    "not": lambda operand: lambda packet: not operand(packet),
+    "?": lambda condition, left, right: lambda packet: left(packet) if condition(packet) else right(packet),
+    "two_comp_mod": two_complement,
+    "usat_cast": saturate_unsigned,
+    "sat_cast": saturate_signed,
+    "d2b": lambda operand: lambda packet: operand(packet) != 0,
+    "b2d": lambda operand: lambda packet: int(operand(packet)),
+}
+
+
+def value_of(context: Context, expression: Expression) -> Value:
+    """The function that gives the expression's value for a packet; truth is 1 and 0."""
+    if isinstance(expression, Operation):
+        return operation(context, expression)
+    for kind, leaf in LEAVES.items():
+        if isinstance(expression, kind):
+            return leaf(context, expression)
+    raise context.refusal(f"'{expression}' in an expression")
+
+
+def operation(context: Context, node: Operation) -> Value:
+    """The function of an operator on stacks, on whole headers or on numbers."""
+    if node.operator in ON_STACKS:
+        return ON_STACKS[node.operator](context, *node.operands)
+    values = [value_of(context, operand) for operand in node.operands]
+    if node.operator in ON_HEADERS and is_header(node.operands[0]):
+        return ON_HEADERS[node.operator](len(header_of(context, node.operands[0]).fields), *values)
+    if node.operator not in OPERATORS:
+        raise context.refusal(f"operator '{node.operator}'")
+    return OPERATORS[node.operator](*values)
+
+
+# {"type": "field", "value": ["ipv4", "ttl"]}
+def field_value(context: Context, field: Field) -> Value:
+    """The value of a field."""
+    return operator.itemgetter(context.places.field(field))
+
+
+# {"type": "hexstr", "value": "0x0800"}, or {"type": "bool", "value": true}
+def constant(_context: Context, node: Constant | Boolean) -> Value:
+    """A number, or truth as a number, that the program gives."""
+    value = int(node.value)
+    return lambda _packet: value
+
+
+# {"type": "field", "value": ["ipv4", "$valid$"]}
+def validity(context: Context, node: Validity) -> Value:
+    """Whether a header is valid."""
+    return operator.itemgetter(context.places.base[node.header])
+
+
+# {"type": "local", "value": 0}
+def parameter(context: Context, node: Parameter) -> Value:
+    """A parameter of the action that runs."""
+    return operator.itemgetter(context.places.parameters + node.index)
+
+
+# {"type": "header", "value": "ipv4"}
+def header_place(context: Context, node: HeaderReference) -> Value:
+    """The place of a header."""
+    place = context.places.base[node.header]
+    return lambda _packet: place
+
+
+# {"op": "access_field", "left": {"type": "header", ...}, "right": 2}
+def element_field(context: Context, node: ElementField) -> Value:
+    """A field of a header that is computed."""
+    place = element_place(context, node)
+    return lambda packet: packet[place(packet)]
+
+
+def element_place(context: Context, node: ElementField) -> Value:
+    """The place of a field of a header that is computed; behind the last field BMv2 counts the validity."""
+    header = value_of(context, node.header)
+    step = 0 if node.index == len(header_of(context, node.header).fields) else 1 + node.index
+    return lambda packet: header(packet) + step
+
+
+# {"type": "stack_field", "value": ["mpls", "bos"]}
+def last_field(context: Context, node: LastField) -> Value:
+    """A field of the last element that the parser filled; 0 if it filled none."""
+    place = last_place(context, node)
+
+    def read(packet: Packet) -> int:
+        found = place(packet)
+        return packet[found] if found >= 0 else 0
+
+    return read
+
+
+def last_place(context: Context, node: LastField) -> Value:
+    """The place of a field of the last element that the parser filled; negative if it filled none."""
+    following, step = context.places.next[node.stack], 1 + node.index
+    bases = elements(context, node.stack, node.member)
+
+    def place(packet: Packet) -> int:
+        filled = packet[following]
+        return bases[filled - 1] + step if filled else -1
+
+    return place
+
+
+LEAVES: dict[type, Callable[..., Value]] = {
+    Field: field_value,
+    Constant: constant,
+    Boolean: constant,
+    Validity: validity,
+    Parameter: parameter,
+    HeaderReference: header_place,
+    ElementField: element_field,
+    LastField: last_field,
+}
+
+
+def elements(context: Context, stack: str, member: str | None = None) -> list[int]:
+    """The places of a stack's headers; of a stack of unions, those of one member."""
+    if member is None:
+        return [context.places.base[name] for name in context.program.stacks[stack].headers]
+    unions = context.program.union_stacks[stack].unions
+    return [context.places.base[union.members[member]] for union in unions]
+
+
+def is_header(node: Expression) -> bool:
+    """Whether an expression evaluates to a header."""
+    return isinstance(node, HeaderReference) or (
+        isinstance(node, Operation)
+        and (node.operator == "dereference_header_stack" or (node.operator == "?" and is_header(node.operands[1])))
+    )
+
+
+def header_of(context: Context, node: Expression) -> Header:
+    """A header of the same type as the one that `node` evaluates to."""
+    match node:
+        case HeaderReference(name):
+            return context.program.headers[name]
+        case Operation("dereference_header_stack", (StackReference(stack), _)):
+            return context.program.headers[context.program.stacks[stack].headers[0]]
+        case Operation("?", (_, left, _)):
+            return header_of(context, left)
+    raise context.refusal(f"'{node}' as a header")
+
+
+# {"op": "dereference_header_stack", "left": {"type": "header_stack", "value": "mpls"}, "right": ...}
+def dereference(context: Context, stack: StackReference, index: Expression) -> Value:
+    """The place of the element at an index; `RunError` for an index that the stack does not have."""
+    bases, position = elements(context, stack.stack), value_of(context, index)
+
+    def place(packet: Packet) -> int:
+        number = position(packet)
+        if not 0 <= number < len(bases):
+            raise RunError(
+                f"header stack '{stack.stack}' has no element {number}: BMv2 ends here; test the index before"
+            )
+        return bases[number]
+
+    return place
+
+
+# {"op": "last_stack_index", "left": null, "right": {"type": "header_stack", "value": "mpls"}}
+def last_index(context: Context, stack: StackReference) -> Value:
+    """The index of the last element that the parser filled; -1 if it filled none."""
+    following = context.places.next[stack.stack]
+    return lambda packet: packet[following] - 1
+
+
+# {"op": "size_stack", "left": null, "right": {"type": "header_stack", "value": "mpls"}}
+def filled(context: Context, stack: StackReference) -> Value:
+    """How many elements of a stack the parser has filled."""
+    return operator.itemgetter(context.places.next[stack.stack])
+
+
+def valid_header(context: Context, header: Expression) -> Value:
+    """Whether a header that is computed is valid."""
+    place = value_of(context, header)
+    return lambda packet: packet[place(packet)]
+
+
+# {"op": "valid_union", "left": null, "right": {"type": "header_union", "value": "u"}}
+def valid_union(context: Context, union: UnionReference) -> Value:
+    """Whether a member of a union is valid."""
+    bases = [context.places.base[name] for name in context.program.unions[union.union].members.values()]
+    return lambda packet: max(packet[base] for base in bases)
+
+
+ON_STACKS: dict[str, Callable[..., Value]] = {
+    "dereference_header_stack": dereference,
+    "last_stack_index": last_index,
+    "size_stack": filled,
+    "valid": valid_header,
+    "valid_union": valid_union,
+}
+
+
+def headers_equal(fields: int, left: Value, right: Value) -> Value:
+    """Whether both headers are valid and all of their fields are equal."""
+
+    def equal(packet: Packet) -> int:
+        one, other = left(packet), right(packet)
+        return packet[one] == 1 and packet[one : one + 1 + fields] == packet[other : other + 1 + fields]
+
+    return equal
+
+
+def headers_differ(fields: int, left: Value, right: Value) -> Value:
+    """Whether one of the headers is not valid, or some field is not equal."""
+    equal = headers_equal(fields, left, right)
+    return lambda packet: not equal(packet)
+
+
+# {"op": "==", "left": {"type": "header", ...}, "right": {"type": "header", ...}}
+ON_HEADERS: dict[str, Callable[[int, Value, Value], Value]] = {"==": headers_equal, "!=": headers_differ}

@@ -1,0 +1,348 @@
+"""How fields are written: what of a number a field keeps, and where the field stands.
+
+Headers out of a packet's bytes, and into bytes.
+
+Headers that come, go, move and are copied as a whole: validity, header stacks and header unions.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+
+from inakit.switch.interpret.expressions import element_place, elements, header_of, last_place, value_of
+from inakit.switch.interpret.packet import Packet, Run, Value, block_size, has_variable
+from inakit.switch.interpret.switch_state import Context
+from inakit.switch.program.expressions import (
+    ElementField,
+    Expression,
+    Field,
+    Header,
+    LastField,
+    StackReference,
+    UnionReference,
+    UnionStackReference,
+)
+from inakit.switch.program.program import Argument
+
+Store = Callable[[Packet, int], None]
+Cut = Callable[[int], int]
+
+
+def signed(value: int, bits: int) -> int:
+    """The signed number of so many bits whose two's complement is `value`."""
+    return value - (1 << bits) if value >> bits - 1 else value
+
+
+def cut_to(field: Field) -> Cut:
+    """The function that gives what BMv2 keeps of a number that is written to a field.
+
+    Of a signed field, numbers up to that of all ones stay as they are: p4c writes none that the type does not have.
+    """
+    bits, ones = field.bits, (1 << field.bits) - 1
+    if not field.signed:
+        return lambda value: value & ones
+    least = -(1 << bits - 1)
+    return lambda value: value if least <= value <= ones else signed(value & ones, bits)
+
+
+def store(context: Context, target: Argument) -> Store:
+    """The function that writes a number to a field, wherever it is."""
+    if isinstance(target, Field):
+        return store_field(context, target)
+    for kind, placed in PLACED.items():
+        if isinstance(target, kind):
+            return store_at(placed(context, target), cut_to(declared(context, target)))
+    raise context.refusal(f"writing to '{target}'")
+
+
+def store_field(context: Context, field: Field) -> Store:
+    """The function that writes to a field whose place is known now."""
+    place, ones, cut = context.places.field(field), (1 << field.bits) - 1, cut_to(field)
+
+    def write(packet: Packet, value: int) -> None:
+        packet[place] = value & ones
+
+    def write_signed(packet: Packet, value: int) -> None:
+        packet[place] = cut(value)
+
+    return write_signed if field.signed else write
+
+
+def store_at(place: Value, cut: Cut) -> Store:
+    """The function that writes to the place that `place` gives; to a negative one it writes nothing."""
+
+    def write(packet: Packet, value: int) -> None:
+        found = place(packet)
+        if found >= 0:
+            packet[found] = cut(value)
+
+    return write
+
+
+PLACED: dict[type, Callable[..., Value]] = {ElementField: element_place, LastField: last_place}
+
+
+def declared(context: Context, target: Argument) -> Field:
+    """A field of the same type as the one that `target` is at run time."""
+    if isinstance(target, ElementField):
+        return header_of(context, target.header).fields[target.index]
+    assert isinstance(target, LastField)
+    program, stack, member = context.program, target.stack, target.member
+    header = (
+        program.stacks[stack].headers[0] if member is None else program.union_stacks[stack].unions[0].members[member]
+    )
+    return context.program.headers[header].fields[target.index]
+
+
+WHOLE = {8: "B", 16: "H", 32: "I", 64: "Q"}
+"""The letters of Python's struct for fields of 1, 2, 4 and 8 bytes."""
+
+
+def unpacker(header: Header) -> Callable[[bytes, int], Sequence[int]]:
+    """The function that gives a header's fields from where it begins in a packet; for headers of constant length."""
+    whole = struct_of(header)
+    if whole is not None:
+        return whole.unpack_from
+    size = header.size
+    cuts = [(header.bits - field.offset - field.bits, (1 << field.bits) - 1) for field in header.fields]
+    negative = [(index, field.bits) for index, field in enumerate(header.fields) if field.signed]
+
+    def unpack(data: bytes, start: int) -> Sequence[int]:
+        number = int.from_bytes(data[start : start + size], "big")
+        values = [number >> shift & ones for shift, ones in cuts]
+        for index, bits in negative:
+            values[index] = signed(values[index], bits)
+        return values
+
+    return unpack
+
+
+def struct_of(header: Header) -> struct.Struct | None:
+    """The header as one of Python's structs; None if some field is signed, or no whole number of such a size."""
+    if any(field.signed or field.bits not in WHOLE for field in header.fields):
+        return None
+    return struct.Struct(">" + "".join(WHOLE[field.bits] for field in header.fields))
+
+
+def packer(context: Context, header: Header) -> Callable[[Packet], bytes]:
+    """The function that gives the bytes of a packet's header."""
+    whole, variable = struct_of(header), context.places.length(header.name)
+    first, size = context.places.base[header.name] + 1, header.size
+    if whole is not None:
+        end = first + len(header.fields)
+        return lambda packet: whole.pack(*packet[first:end])
+    if variable is not None:
+        return variable_packer(header, first, variable)
+    parts = [(first + index, field.bits, (1 << field.bits) - 1) for index, field in enumerate(header.fields)]
+
+    def pack(packet: Packet) -> bytes:
+        number = 0
+        for place, bits, ones in parts:
+            number = number << bits | packet[place] & ones
+        return number.to_bytes(size, "big")
+
+    return pack
+
+
+def variable_packer(header: Header, first: int, length: int) -> Callable[[Packet], bytes]:
+    """The function that gives the bytes of a header with a field of variable length."""
+
+    def pack(packet: Packet) -> bytes:
+        number = 0
+        for place, field in enumerate(header.fields, start=first):
+            bits = packet[length] if field.variable else field.bits
+            number = number << bits | packet[place] & (1 << bits) - 1
+        return number.to_bytes((header.bits + packet[length]) // 8, "big")
+
+    return pack
+
+
+def unpack_variable(header: Header, data: bytes, start: int, length: int) -> list[int]:
+    """The fields of a header whose variable one has `length` bits, and behind them that length."""
+    left = header.bits + length
+    number, values = int.from_bytes(data[start : start + left // 8], "big"), []
+    for field in header.fields:
+        bits = length if field.variable else field.bits
+        left -= bits
+        value = number >> left & (1 << bits) - 1
+        values.append(signed(value, bits) if field.signed and bits else value)
+    return [*values, length]
+
+
+def byte_size(header: Header) -> Callable[[Packet, int], int]:
+    """The function that gives how many bytes of a packet a header of this type takes, from the header's place."""
+    size, length = header.size, 1 + len(header.fields)
+    if has_variable(header):
+        return lambda packet, base: size + packet[base + length] // 8
+    return lambda _packet, _base: size
+
+
+Copy = Callable[[Packet, int, int], None]
+
+
+def header_copy(context: Context, header: Header) -> Copy:
+    """The function that copies one header of this type to another, given their places, with its validity."""
+    size, siblings = block_size(header), context.places.siblings
+
+    def copy(packet: Packet, to: int, of: int) -> None:
+        if not packet[of]:
+            packet[to] = 0
+            return
+        packet[to : to + size] = packet[of : of + size]
+        for other in siblings.get(to, ()):
+            packet[other] = 0
+
+    return copy
+
+
+def pairs_copied(context: Context, pairs: list[tuple[str, str]]) -> Run:
+    """The function that copies header after header, given the names of target and source."""
+    headers, base = context.program.headers, context.places.base
+    copies = [(header_copy(context, headers[to]), base[to], base[of]) for to, of in pairs]
+
+    def run(packet: Packet) -> None:
+        for copy, to, of in copies:
+            copy(packet, to, of)
+
+    return run
+
+
+# {"op": "assign_header", "parameters": [{"type": "header", "value": "outer"}, {"type": "header", "value": "inner"}]}
+def assign_header(context: Context, target: Expression, source: Expression) -> Run:
+    """Copy one header to another."""
+    to, of, copy = (
+        value_of(context, target),
+        value_of(context, source),
+        header_copy(context, header_of(context, target)),
+    )
+    return lambda packet: copy(packet, to(packet), of(packet))
+
+
+# {"op": "add_header", "parameters": [{"type": "header", "value": "vlan"}]}
+def add_header(context: Context, target: Expression) -> Run:
+    """Make a header valid, all its fields 0, unless it is valid already."""
+    place, header = value_of(context, target), header_of(context, target)
+    zeros, size, siblings = [0] * len(header.fields), byte_size(header), context.places.siblings
+
+    def run(packet: Packet) -> None:
+        base = place(packet)
+        if packet[base]:
+            return
+        packet[base] = 1
+        packet[base + 1 : base + 1 + len(zeros)] = zeros
+        packet.length += size(packet, base)
+        for other in siblings.get(base, ()):
+            packet[other] = 0
+
+    return run
+
+
+# {"op": "remove_header", "parameters": [{"type": "header", "value": "vlan"}]}
+def remove_header(context: Context, target: Expression) -> Run:
+    """Make a header invalid."""
+    place, size = value_of(context, target), byte_size(header_of(context, target))
+
+    def run(packet: Packet) -> None:
+        base = place(packet)
+        if packet[base]:
+            packet[base] = 0
+            packet.length -= size(packet, base)
+
+    return run
+
+
+# {"op": "assign_union", "parameters": [{"type": "header_union", "value": "u"}, {"type": "header_union", ...}]}
+def assign_union(context: Context, target: UnionReference, source: UnionReference) -> Run:
+    """Copy a header union, member by member."""
+    to, of = (context.program.unions[each.union].members for each in (target, source))
+    return pairs_copied(context, [(to[member], of[member]) for member in to])
+
+
+# {"op": "assign_header_stack", "parameters": [{"type": "header_stack", "value": "a"}, {"type": "header_stack", ...}]}
+def assign_stack(context: Context, target: StackReference, source: StackReference) -> Run:
+    """Copy a header stack, and how many elements are filled."""
+    to, of = (context.program.stacks[each.stack].headers for each in (target, source))
+    return with_count(context, target.stack, source.stack, pairs_copied(context, list(zip(to, of, strict=True))))
+
+
+# {"op": "assign_union_stack", "parameters": [{"type": "header_union_stack", "value": "a"}, ...]}
+def assign_union_stack(context: Context, target: UnionStackReference, source: UnionStackReference) -> Run:
+    """Copy a stack of unions, and how many elements are filled."""
+    to, of = (context.program.union_stacks[each.stack].unions for each in (target, source))
+    pairs = [(one.members[name], two.members[name]) for one, two in zip(to, of, strict=True) for name in one.members]
+    return with_count(context, target.stack, source.stack, pairs_copied(context, pairs))
+
+
+def with_count(context: Context, target: str, source: str, copy: Run) -> Run:
+    """The function that runs `copy`, and copies how many elements the parser has filled."""
+    to, of = context.places.next[target], context.places.next[source]
+
+    def run(packet: Packet) -> None:
+        packet[to] = packet[of]
+        copy(packet)
+
+    return run
+
+
+def rows_of(context: Context, stack: StackReference | UnionStackReference) -> list[tuple[list[int], int]]:
+    """The places of a stack's headers, and their size; of a stack of unions, these for each member."""
+    if isinstance(stack, StackReference):
+        first = context.program.stacks[stack.stack].headers[0]
+        return [(elements(context, stack.stack), block_size(context.program.headers[first]))]
+    members = context.program.union_stacks[stack.stack].unions[0].members
+    return [
+        (elements(context, stack.stack, member), block_size(context.program.headers[name]))
+        for member, name in members.items()
+    ]
+
+
+def swap(packet: Packet, one: int, other: int, size: int) -> None:
+    """Exchange two headers of `size` places."""
+    packet[one : one + size], packet[other : other + size] = packet[other : other + size], packet[one : one + size]
+
+
+# {"op": "push", "parameters": [{"type": "header_stack", "value": "mpls"}, {"type": "hexstr", "value": "0x1"}]}
+def push(context: Context, stack: StackReference | UnionStackReference, count: Expression) -> Run:
+    """Move a stack's elements up by `count`; the first ones become invalid."""
+    number, following, rows = value_of(context, count), context.places.next[stack.stack], rows_of(context, stack)
+
+    def run(packet: Packet) -> None:
+        by, filled = number(packet), packet[following]
+        for bases, size in rows:
+            for index in range(len(bases) - 1, by - 1, -1):
+                swap(packet, bases[index], bases[index - by], size)
+            for base in bases[:by]:
+                packet[base] = 0
+            packet[following] = min(len(bases), filled + by)
+
+    return run
+
+
+# {"op": "pop", "parameters": [{"type": "header_stack", "value": "mpls"}, {"type": "hexstr", "value": "0x1"}]}
+def pop(context: Context, stack: StackReference | UnionStackReference, count: Expression) -> Run:
+    """Move a stack's elements down by `count`; the last ones become invalid."""
+    number, following, rows = value_of(context, count), context.places.next[stack.stack], rows_of(context, stack)
+
+    def run(packet: Packet) -> None:
+        by = number(packet)
+        packet[following] -= min(packet[following], by)
+        for bases, size in rows:
+            for index in range(len(bases) - by):
+                swap(packet, bases[index], bases[index + by], size)
+            for base in bases[max(len(bases) - by, 0) :]:
+                packet[base] = 0
+
+    return run
+
+
+WHOLE_HEADERS: dict[str, Callable[..., Run]] = {
+    "add_header": add_header,
+    "assign_header": assign_header,
+    "assign_header_stack": assign_stack,
+    "assign_union": assign_union,
+    "assign_union_stack": assign_union_stack,
+    "pop": pop,
+    "push": push,
+    "remove_header": remove_header,
+}

@@ -1,0 +1,209 @@
+"""Entries whose keys can overlap, found by their masks: one look-up for each set of masks that entries have.
+
+The entries of tables, and how the one that matches a packet is found.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from typing import Generic, TypeVar
+
+from inakit.switch.control.entry_check import Identity, Test, identity_of, masked_key, matches, rank
+from inakit.switch.entries import KeyPart
+from inakit.switch.program.program import ActionCall, Table
+from inakit.topo.errors import InputError
+
+Entry = TypeVar("Entry")
+
+Order = tuple[int, int]
+"""Which entry wins: the least of those that match. No two entries of a table have the same."""
+
+Ordered = list[tuple[Order, Entry]]
+
+
+class OverlappingEntries(Generic[Entry]):
+    """Entries by the tests of their keys. Those with a range are compared with a packet's key one after the other."""
+
+    def __init__(self) -> None:
+        self.by_masks: dict[tuple[int, ...], dict[tuple[int, ...], Ordered[Entry]]] = {}
+        self.ranges: list[tuple[Order, tuple[Test, ...], Entry]] = []
+
+    def clear(self) -> None:
+        """Have no entries."""
+        self.by_masks.clear()
+        self.ranges.clear()
+
+    def add(self, tests: tuple[Test, ...], order: Order, entry: Entry) -> None:
+        """Add an entry."""
+        if has_range(tests):
+            insort(self.ranges, (order, tests, entry), key=lambda each: each[0])
+            return
+        masks, values = masks_and_values(tests)
+        insort(self.by_masks.setdefault(masks, {}).setdefault(values, []), (order, entry), key=lambda each: each[0])
+
+    def remove(self, tests: tuple[Test, ...], order: Order) -> None:
+        """Remove an entry."""
+        if has_range(tests):
+            del self.ranges[bisect_left(self.ranges, order, key=lambda each: each[0])]
+            return
+        masks, values = masks_and_values(tests)
+        same = self.by_masks[masks][values]
+        del same[bisect_left(same, order, key=lambda each: each[0])]
+        if not same:
+            del self.by_masks[masks][values]
+        if not self.by_masks[masks]:
+            del self.by_masks[masks]
+
+    def first(self, key: Sequence[int]) -> Entry | None:
+        """The entry that wins among those that match a packet's key."""
+        best: tuple[Order, Entry] | None = None
+        for masks, entries in self.by_masks.items():
+            found = entries.get(tuple([part & mask for part, mask in zip(key, masks, strict=True)]))
+            if found is not None and (best is None or found[0][0] < best[0]):
+                best = found[0]
+        for order, tests, entry in self.ranges:
+            if best is not None and best[0] < order:
+                break
+            if matches(tests, key):
+                return entry
+        return None if best is None else best[1]
+
+
+def has_range(tests: tuple[Test, ...]) -> bool:
+    """Whether a part of the key matches several numbers between two bounds."""
+    return any(least != most for _, least, most in tests)
+
+
+def masks_and_values(tests: tuple[Test, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The masks of a key's parts, and what is left of a matching packet's key behind them."""
+    return tuple([mask for mask, _, _ in tests]), tuple([least for _, least, _ in tests])
+
+
+REMEMBERED = 4096
+"""The results of at most so many lookups are remembered."""
+
+Key = tuple[int, ...]
+
+
+@dataclass(eq=False)
+class Installed:
+    """One entry of a running table; `calls` has several actions if the table's selector chooses one of them.
+
+    `number` is the lowest that no other entry of the table has: it is the cell of a direct meter. `matched_us` is when
+    a packet last matched, or when the entry was added.
+    """
+
+    key: tuple[KeyPart, ...]
+    priority: int | None
+    calls: tuple[ActionCall, ...]
+    number: int = 0
+    packets: int = 0
+    bytes: int = 0
+    matched_us: int = 0
+
+
+class TableState:
+    """The entries of one table. `find` gives the one that matches a packet's key, or None.
+
+    Keys that match exactly are looked up in `exact`, others in `overlapping`. `chosen_default` takes the place of
+    `default` where the control plane has set members of an action profile.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.default = table.default
+        self.chosen_default: Installed | None = None
+        self.entries: dict[Identity, Installed] = {}
+        self.free: list[int] = []
+        self.exact: dict[Key, Installed] = {}
+        self.overlapping: OverlappingEntries[Installed] = OverlappingEntries()
+        self.found: dict[Key, Installed | None] = {}
+        self.find: Callable[[Key], Installed | None] = self.exact.get if table.match == "exact" else self.search
+        self.reset()
+
+    def reset(self) -> None:
+        """Have the entries and the default that the program gives, and no others."""
+        self.clear()
+        self.default, self.chosen_default = self.table.default, None
+        for entry in self.table.entries or ():
+            priority = None if self.table.match in ("exact", "lpm") else entry.priority
+            self.add(Installed(entry.key, priority, (entry.call,)))
+
+    def clear(self) -> None:
+        """Have no entries."""
+        for entries in (self.entries, self.free, self.exact, self.found):
+            entries.clear()
+        self.overlapping.clear()
+
+    def search(self, key: Key) -> Installed | None:
+        """The entry that wins among those that match."""
+        if key not in self.found:
+            if len(self.found) >= REMEMBERED:
+                self.found.clear()
+            self.found[key] = self.overlapping.first(key)
+        return self.found[key]
+
+    def add(self, entry: Installed) -> None:
+        """Add an entry that was checked and whose key is new."""
+        entry.key = masked_key(self.table, entry.key)
+        entry.number = heappop(self.free) if self.free else len(self.entries)
+        identity = self.identity(entry.key, entry.priority)
+        self.entries[identity] = entry
+        if self.table.match == "exact":
+            self.exact[exact_key(identity)] = entry
+            return
+        self.overlapping.add(identity[0], (rank(entry.key, entry.priority), entry.number), entry)
+        self.found.clear()
+
+    def remove(self, key: Sequence[KeyPart], priority: int | None) -> Installed:
+        """Remove the entry with this key."""
+        identity = self.identity(key, priority)
+        entry = self.entries.pop(identity)
+        heappush(self.free, entry.number)
+        if self.table.match == "exact":
+            del self.exact[exact_key(identity)]
+            return entry
+        self.overlapping.remove(identity[0], (rank(entry.key, entry.priority), entry.number))
+        self.found.clear()
+        return entry
+
+    def at(self, key: Sequence[KeyPart], priority: int | None) -> Installed:
+        """The entry with this key; `InputError` if there is none."""
+        found = self.entries.get(self.identity(key, priority))
+        if found is None:
+            raise InputError(f"table '{self.table.name}' has no entry for the key {key}: install it first")
+        return found
+
+    def identity(self, key: Sequence[KeyPart], priority: int | None) -> Identity:
+        """What no other entry of this table has."""
+        return identity_of(self.table, key, priority)
+
+    def check_mutable(self) -> None:
+        """Raise `InputError` if the program gives the table's entries."""
+        if self.table.entries is not None:
+            raise InputError(f"the entries of table '{self.table.name}' are const in the program: it takes no others")
+
+    def check_new(self, keys: Sequence[tuple[tuple[KeyPart, ...], int | None]]) -> None:
+        """Raise `InputError` unless these (key, priority) are new, find room, and the table takes entries."""
+        name, seen = self.table.name, set(self.entries)
+        if keys and not self.table.key:
+            raise InputError(f"table '{name}' has no key: it takes no entries")
+        if keys:
+            self.check_mutable()
+        for key, priority in keys:
+            identity = self.identity(key, priority)
+            if identity in seen:
+                raise InputError(f"table '{name}' already has an entry for the key {key}")
+            seen.add(identity)
+        if len(seen) > self.table.size and keys:
+            raise InputError(
+                f"table '{name}' is full: the program gives it {self.table.size} entries; raise its size there"
+            )
+
+
+def exact_key(identity: Identity) -> Key:
+    """The key of a packet that matches an entry of a table whose keys match exactly."""
+    return tuple(least for _, least, _ in identity[0])

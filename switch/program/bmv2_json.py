@@ -1,0 +1,770 @@
+"""Nodes of the JSON document, and where in the P4 source each comes from.
+
+JSON to headers: instances with the fields of their types, header stacks, header unions.
+
+JSON to what is hashed, reported or kept: calculations, field lists, selectors of action profiles.
+
+What a document declares before any statement: headers, registers, counters, meters, calculations, externs.
+
+JSON to arguments of primitives and to expressions. One reader for each type of node stands in `LEAVES`.
+
+JSON to actions, and to the primitives that actions, parser states and the deparser consist of.
+
+JSON to pipelines: match-action tables with the entries that the program gives, and conditionals.
+
+What is wrong with a program that is not as p4c writes it: exceptions that tell it, and values of wrong types.
+
+Types are checked before anything runs, and so are numbers that would only exhaust memory.
+
+JSON to the parser: states, what they look at, and their transitions.
+
+A whole document of BMv2 JSON, as p4c's backend `p4c-bm2-ss` writes it, to a `Program`.
+
+Above each reader of this folder stands the piece of JSON that it takes.
+"""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
+
+from inakit.switch.entries import KeyPart, Lpm, Range, Ternary
+from inakit.switch.program.expressions import (
+    STANDARD_METADATA,
+    Boolean,
+    Calculation,
+    Checksum,
+    Constant,
+    ElementField,
+    Expression,
+    Field,
+    FieldList,
+    HashInput,
+    Header,
+    HeaderReference,
+    LastField,
+    Lookahead,
+    Operation,
+    Parameter,
+    Payload,
+    SizedNumber,
+    Source,
+    Stack,
+    StackReference,
+    Union,
+    UnionReference,
+    UnionStack,
+    UnionStackReference,
+    Unknown,
+    Validity,
+)
+from inakit.switch.program.program import (
+    Action,
+    ActionCall,
+    ActionParameter,
+    ActionProfile,
+    Argument,
+    Arguments,
+    Conditional,
+    ConstEntry,
+    Counter,
+    DirectCounter,
+    Extern,
+    MatchKey,
+    Meter,
+    Node,
+    Parser,
+    ParserState,
+    Pipeline,
+    Primitive,
+    Program,
+    Register,
+    Table,
+    Text,
+    Transition,
+    ValueSet,
+)
+from inakit.topo.errors import InputError
+
+Json = Any
+"""What `json.loads` returns. Above each reader stands the shape that it takes; of others it raises an exception of
+`inakit.switch.program.malformed.MALFORMED`."""
+
+
+def listed(node: Json, name: str) -> Json:
+    """The elements of a list in a node; none where BMv2 takes its absence for an empty one, as older compilers did."""
+    return node.get(name) or []
+
+
+# {"source_info": {"filename": "ina.p4", "line": 12, "column": 4, "source_fragment": "drop()"}}
+def read_source(node: Json) -> Source | None:
+    """The line of P4 that a node names; None if it names none."""
+    info = node.get("source_info")
+    return Source(info.get("filename", ""), info.get("line", 0), info.get("source_fragment", "")) if info else None
+
+
+# {"header_types": [{"name": "udp_t", "fields": [["src_port", 16, false], ...]}], "headers": [...]}
+def read_headers(document: Json) -> dict[str, Header]:
+    """The header instances by name, metadata among them."""
+    types = {header_type["name"]: header_type for header_type in document["header_types"]}
+    return {header["name"]: read_header(header, types[header["header_type"]]) for header in document["headers"]}
+
+
+# {"name": "udp", "id": 4, "header_type": "udp_t", "metadata": false}
+def read_header(node: Json, header_type: Json) -> Header:
+    """One instance, with the fields of its type."""
+    fields = tuple(read_fields(node["name"], header_type["fields"]))
+    return Header(node["name"], node.get("metadata", False), fields, header_type["name"], header_type.get("max_length"))
+
+
+# [["version", 4, false], ["options", "*"]]: name, bits or * for a variable length, whether it is signed
+def read_fields(header: str, fields: Json) -> Iterable[Field]:
+    """The fields of an instance, each with its offset behind those before it."""
+    offset = 0
+    for name, bits, *signed in fields:
+        variable = bits == "*"
+        width = 0 if variable else bits
+        yield Field(header, name, width, bool(signed and signed[0]), offset, variable)
+        offset += width
+
+
+# {"header_stacks": [{"name": "mpls", "size": 2, "header_ids": [3, 4]}]}
+def read_stacks(document: Json) -> dict[str, Stack]:
+    """The header stacks by name."""
+    names = {header["id"]: header["name"] for header in document["headers"]}
+    return {
+        stack["name"]: Stack(stack["name"], tuple(names[number] for number in stack["header_ids"]))
+        for stack in document.get("header_stacks", [])
+    }
+
+
+# {"header_union_types": [{"name": "U", "headers": [["ipv4", "ipv4_t"]]}], "header_unions": [{"header_ids": [3]}]}
+def read_unions(document: Json) -> dict[str, Union]:
+    """The header unions by name."""
+    names = {header["id"]: header["name"] for header in document["headers"]}
+    types = {each["name"]: [name for name, _ in each["headers"]] for each in document.get("header_union_types", [])}
+    return {
+        union["name"]: Union(
+            union["name"],
+            dict(zip(types[union["union_type"]], (names[number] for number in union["header_ids"]), strict=True)),
+        )
+        for union in document.get("header_unions", [])
+    }
+
+
+# {"header_union_stacks": [{"name": "options", "size": 2, "header_union_ids": [0, 1]}]}
+def read_union_stacks(document: Json, unions: dict[str, Union]) -> dict[str, UnionStack]:
+    """The stacks of header unions by name."""
+    named = {union["id"]: unions[union["name"]] for union in document.get("header_unions", [])}
+    return {
+        stack["name"]: UnionStack(stack["name"], tuple(named[number] for number in stack["header_union_ids"]))
+        for stack in document.get("header_union_stacks", [])
+    }
+
+
+Fields = dict[tuple[str, str], Field]
+"""All fields of a program, by the names of header and field."""
+
+INPUTS: dict[str, Callable[[Json, Fields], HashInput]] = {
+    "field": lambda node, fields: fields[tuple(node["value"])],
+    "hexstr": lambda node, _fields: SizedNumber(int(node["value"], 16), node["bitwidth"]),
+    "header": lambda node, _fields: HeaderReference(node["value"]),
+    "payload": lambda _node, _fields: Payload(),
+}
+"""What one part of an input becomes, by its type."""
+
+
+# [{"type": "field", "value": ["ipv4", "ttl"]}, {"type": "hexstr", "value": "0x00", "bitwidth": 8}]
+def read_inputs(nodes: Json, fields: Fields) -> tuple[HashInput, ...]:
+    """The parts of what is hashed or listed, in order."""
+    return tuple(INPUTS[node["type"]](node, fields) for node in nodes)
+
+
+# {"name": "calc", "algo": "csum16", "input": [{"type": "field", ...}, {"type": "payload", "value": null}]}
+def read_calculation(node: Json, fields: Fields) -> Calculation:
+    """One calculation."""
+    return Calculation(node["name"], node["algo"], read_inputs(node["input"], fields), read_source(node))
+
+
+# {"id": 1, "name": "digest_t", "elements": [{"type": "field", ...}, {"type": "hexstr", ..., "bitwidth": 8}]}
+def read_field_list(node: Json, fields: Fields) -> FieldList:
+    """One list of fields; parts that are neither fields nor numbers are left out."""
+    listed = tuple(each for each in read_inputs(node["elements"], fields) if isinstance(each, Field | SizedNumber))
+    return FieldList(node["id"], node["name"], listed, read_source(node))
+
+
+# {"action_profiles": [{"name": "ap", "max_size": 16, "selector": {"algo": "crc16", "input": [...]}}]}
+# before: {"tables": [{"name": "t", "act_prof_name": "ap", "max_size": 16, "selector": {...}}]}
+def read_profiles(pipeline: Json, fields: Fields) -> Iterable[ActionProfile]:
+    """The action profiles of a pipeline, which older compilers write with the tables that use them."""
+    for node in listed(pipeline, "action_profiles"):
+        yield ActionProfile(node["name"], node["max_size"] or 0, read_selector(node, fields))
+    for table in listed(pipeline, "tables"):
+        if "action_profile" not in table and "act_prof_name" in table:
+            yield ActionProfile(table["act_prof_name"], table["max_size"], read_selector(table, fields))
+
+
+def profile_of(table: Json) -> str | None:
+    """The name of a table's action profile; None for a table without one."""
+    found: str | None = table.get("action_profile", table.get("act_prof_name"))
+    return found
+
+
+def read_selector(profile: Json, fields: Fields) -> Calculation | None:
+    """The calculation that chooses among the members of a profile's group; None for a profile without a selector."""
+    chosen = profile.get("selector")
+    if chosen is None:
+        return None
+    return Calculation(profile["name"], chosen["algo"], read_inputs(chosen["input"], fields), read_source(profile))
+
+
+@dataclass(frozen=True)
+class Declarations:
+    """Declarations by name, in which readers of statements look up what a statement names.
+
+    `meters` holds direct meters too, `counters` only indirect counters.
+    """
+
+    headers: dict[str, Header]
+    fields: Fields
+    stacks: dict[str, Stack]
+    unions: dict[str, Union]
+    union_stacks: dict[str, UnionStack]
+    registers: dict[str, Register]
+    counters: dict[str, Counter]
+    meters: dict[str, Meter]
+    calculations: dict[str, Calculation]
+    externs: dict[str, Extern]
+
+
+def read_declarations(document: Json) -> Declarations:
+    """All declarations of a document."""
+    headers = read_headers(document)
+    fields = {(header.name, each.name): each for header in headers.values() for each in header.fields}
+    stacks, unions = read_stacks(document), read_unions(document)
+    return Declarations(
+        headers=headers,
+        fields=fields,
+        stacks=stacks,
+        unions=unions,
+        union_stacks=read_union_stacks(document, unions),
+        registers=read_registers(document),
+        counters=read_counters(document),
+        meters={node["name"]: read_meter(node, fields) for node in listed(document, "meter_arrays")},
+        calculations={node["name"]: read_calculation(node, fields) for node in listed(document, "calculations")},
+        externs=read_externs(document),
+    )
+
+
+# {"register_arrays": [{"name": "r", "size": 1024, "bitwidth": 32}]}
+def read_registers(document: Json) -> dict[str, Register]:
+    """The register arrays by name."""
+    return {r["name"]: Register(r["name"], r["size"], r["bitwidth"]) for r in listed(document, "register_arrays")}
+
+
+def is_direct(node: Json) -> bool:
+    """Whether the cells of a counter or meter belong to a table's entries."""
+    return bool(node.get("is_direct", False))
+
+
+# {"counter_arrays": [{"name": "c", "size": 16, "is_direct": false}]}
+def read_counters(document: Json) -> dict[str, Counter]:
+    """The indirect counters by name."""
+    return {c["name"]: Counter(c["name"], c["size"]) for c in listed(document, "counter_arrays") if not is_direct(c)}
+
+
+# {"counter_arrays": [{"name": "c", "is_direct": true, "binding": "t"}]}
+def read_direct_counters(document: Json) -> Iterable[DirectCounter]:
+    """The counters of tables' entries."""
+    for counter in listed(document, "counter_arrays"):
+        if is_direct(counter):
+            yield DirectCounter(counter["name"], counter["binding"], read_source(counter))
+
+
+# {"name": "m", "is_direct": false, "rate_count": 2, "type": "bytes", "size": 16, "result_target": [...]}
+def read_meter(node: Json, fields: Fields) -> Meter:
+    """One meter, direct or not."""
+    target = node.get("result_target") if is_direct(node) else None
+    result = fields[tuple(target)] if target else None
+    of_bytes = node["type"] == "bytes"
+    return Meter(node["name"], node["size"], node["rate_count"], of_bytes, result, read_source(node))
+
+
+# {"extern_instances": [{"name": "e", "id": 0, "type": "my_extern", "attribute_values": [...]}]}
+def read_externs(document: Json) -> dict[str, Extern]:
+    """The instances of externs that are not v1model's, by name; older compilers write no such list."""
+    return {
+        each["name"]: Extern(each["name"], each["type"], read_source(each))
+        for each in listed(document, "extern_instances")
+    }
+
+
+# {"parse_vsets": [{"name": "pvs", "compressed_bitwidth": 32, "max_size": 4}]}
+def read_value_sets(document: Json) -> Iterable[ValueSet]:
+    """The parser's value sets."""
+    for each in listed(document, "parse_vsets"):
+        yield ValueSet(each["name"], each["compressed_bitwidth"], each.get("max_size", 0), read_source(each))
+
+
+VALIDITY = "$valid$"
+
+
+# {"type": "expression", "value": {"op": "+", "left": ..., "right": ...}}
+def read_argument(declared: Declarations, node: Json, action: Json = None) -> Argument:
+    """An argument of a primitive, or a leaf or node of an expression, inside `action` (its JSON) if any."""
+    kind, value = node["type"], node["value"]
+    while kind == "expression" and "op" not in value:
+        kind, value = value["type"], value["value"]
+    if kind not in LEAVES:
+        return Unknown(kind, str(value))
+    return LEAVES[kind](declared, value, action)
+
+
+def read_expression(declared: Declarations, node: Json, action: Json = None) -> Expression:
+    """Like `read_argument`, for a place where only an expression can stand; anything else is `Unknown`."""
+    found = read_argument(declared, node, action)
+    return found if isinstance(found, Expression) else Unknown("operand", str(node["value"]))
+
+
+# {"op": "?", "cond": ..., "left": ..., "right": ...}; unary operators have "left": null, which before - is 0
+# {"op": "access_field", "left": <a header>, "right": 2}
+def read_operation(declared: Declarations, node: Json, action: Json) -> Operation | ElementField:
+    """An operator with its operands, or a field of a header that is computed."""
+    if node["op"] == "access_field":
+        return ElementField(read_expression(declared, node["left"], action), node["right"])
+    sides = [node[side] for side in ("cond", "left", "right") if node.get(side) is not None]
+    operands = tuple(read_expression(declared, side, action) for side in sides)
+    return Operation(node["op"], (Constant(0), *operands) if node["op"] == "-" and len(operands) == 1 else operands)
+
+
+# {"type": "field", "value": ["ina", "label"]}, or ["ina", "$valid$"]
+def read_field(declared: Declarations, value: Json, _action: Json = None) -> Field | Validity | Unknown:
+    """A field of a header or metadata instance, or the validity of a header."""
+    if value[1] == VALIDITY:
+        return Validity(value[0])
+    return declared.fields.get(tuple(value), Unknown("field", ".".join(value)))
+
+
+# {"type": "stack_field", "value": ["mpls", "bos"]}
+def read_stack_field(declared: Declarations, value: Json, _action: Json) -> LastField | Unknown:
+    """A field of the last element of a header stack that the parser filled."""
+    name, wanted = value
+    return last_field(declared, name, declared.stacks[name].headers[0], wanted)
+
+
+# {"type": "union_stack_field", "value": ["options", "nop", "kind"]}
+def read_union_stack_field(declared: Declarations, value: Json, _action: Json) -> LastField | Unknown:
+    """A field of one member of the last union that the parser filled in a stack of unions."""
+    name, member, wanted = value
+    return last_field(declared, name, declared.union_stacks[name].unions[0].members[member], wanted, member)
+
+
+def last_field(
+    declared: Declarations, stack: str, element: str, wanted: str, member: str | None = None
+) -> LastField | Unknown:
+    """The field called `wanted` of a stack's last element; `element` is a header of the same type."""
+    for index, field in enumerate(declared.headers[element].fields):
+        if field.name == wanted:
+            return LastField(stack, index, field.bits, member)
+    return Unknown("field of a header stack", f"{stack}.last.{wanted}")
+
+
+# {"type": "runtime_data", "value": 0}, and inside expressions {"type": "local", "value": 0}
+def read_parameter(_declared: Declarations, value: Json, action: Json) -> Argument:
+    """A parameter of the action in which it stands."""
+    return Parameter(value, action["runtime_data"][value]["bitwidth"])
+
+
+# {"type": "parameters_vector", "value": [{"type": "field", ...}, ...]}; without elements, {}
+def read_arguments(declared: Declarations, value: Json, action: Json) -> Arguments:
+    """A list of expressions as one argument."""
+    return Arguments(tuple(read_expression(declared, each, action) for each in value or ()))
+
+
+# The reader of each type of argument: (declarations, value, JSON of the action) -> argument.
+LEAVES: dict[str, Callable[[Declarations, Json, Json], Argument]] = {
+    "expression": read_operation,
+    "field": read_field,
+    "stack_field": read_stack_field,
+    "union_stack_field": read_union_stack_field,
+    "hexstr": lambda _declared, value, _action: Constant(int(value, 16)),
+    "bool": lambda _declared, value, _action: Boolean(value),
+    "local": read_parameter,
+    "runtime_data": read_parameter,
+    "header": lambda _declared, value, _action: HeaderReference(value),
+    "regular": lambda _declared, value, _action: HeaderReference(value),
+    "header_stack": lambda _declared, value, _action: StackReference(value),
+    "stack": lambda _declared, value, _action: StackReference(value),
+    "header_union": lambda _declared, value, _action: UnionReference(value),
+    "header_union_stack": lambda _declared, value, _action: UnionStackReference(value),
+    "union_stack": lambda _declared, value, _action: UnionStackReference(*value),
+    "lookahead": lambda _declared, value, _action: Lookahead(*value),
+    "register_array": lambda declared, value, _action: declared.registers[value],
+    "counter_array": lambda declared, value, _action: declared.counters[value],
+    "meter_array": lambda declared, value, _action: declared.meters[value],
+    "calculation": lambda declared, value, _action: declared.calculations[value],
+    "extern": lambda declared, value, _action: declared.externs[value],
+    "string": lambda _declared, value, _action: Text(value),
+    "parameters_vector": read_arguments,
+}
+
+
+Actions = dict[int, Action]
+"""The actions of a program by their numbers, by which tables name them."""
+
+
+COMPUTING = {
+    "add": "+",
+    "subtract": "-",
+    "bit_and": "&",
+    "bit_or": "|",
+    "bit_xor": "^",
+    "shift_left": "<<",
+    "shift_right": ">>",
+    "add_to_field": "+",
+    "subtract_from_field": "-",
+}
+"""Primitives of P4-14 that give their first argument the result of an operator; of two arguments, the first is one."""
+
+RENAMED = {"modify_field": "assign", "copy_header": "assign_header", "drop": "mark_to_drop"}
+"""Primitives that older compilers write, with what they are called now."""
+
+
+# {"op": "assign", "parameters": [{"type": "field", ...}, ...], "source_info": {...}}
+def read_primitive(declared: Declarations, node: Json, action: Json = None) -> Primitive:
+    """One statement, inside `action` (its JSON) if any; one of an older compiler as what is written for it now."""
+    name, source = node["op"], read_source(node)
+    arguments = tuple(read_argument(declared, parameter, action) for parameter in listed(node, "parameters"))
+    if name == "drop":
+        arguments = (HeaderReference(STANDARD_METADATA), *arguments)
+    if name in COMPUTING:
+        target, *operands = arguments
+        values = tuple(each for each in (operands if len(operands) > 1 else arguments) if isinstance(each, Expression))
+        return Primitive("assign", (target, Operation(COMPUTING[name], values)), source)
+    return Primitive(RENAMED.get(name, name), arguments, source)
+
+
+# {"name": "send", "id": 9, "runtime_data": [{"name": "port", "bitwidth": 9}], "primitives": [...]}
+def read_action(declared: Declarations, node: Json) -> Action:
+    """One action with its parameters and statements."""
+    parameters = tuple(ActionParameter(data["name"], data["bitwidth"]) for data in listed(node, "runtime_data"))
+    primitives = tuple(
+        read_primitive(declared, each, node) for each in listed(node, "primitives") if each["op"] != "no_op"
+    )
+    return Action(node["id"], node["name"], parameters, primitives)
+
+
+# {"action_id": 6, "action_data": ["0x1"], ...}
+def read_action_call(actions: Actions, node: Json) -> ActionCall:
+    """An action with the values of its parameters, as a default action or an entry of the program has it."""
+    return ActionCall(actions[node["action_id"]], tuple(int(data, 16) for data in node["action_data"]))
+
+
+# {"name": "ingress", "init_table": "t", "tables": [...], "conditionals": [...]}
+def read_pipeline(declared: Declarations, actions: Actions, node: Json) -> Pipeline:
+    """One pipeline with all of its nodes."""
+    nodes: list[Node] = [read_table(declared, actions, table) for table in listed(node, "tables")]
+    nodes += [read_conditional(declared, conditional) for conditional in listed(node, "conditionals")]
+    return Pipeline(node["name"], node.get("init_table"), {each.name: each for each in nodes})
+
+
+# {"name": "t", "key": [...], "action_ids": [6, 0], "next_tables": {"__HIT__": "x", "__MISS__": null}, ...}
+def read_table(declared: Declarations, all_actions: Actions, node: Json) -> Table:
+    """One table, its `next_tables` by hit and miss or by action."""
+    actions = tuple(read_actions(all_actions, node))
+    following, last = node["next_tables"], node.get("base_default_next")
+    default, entries = node.get("default_entry"), node.get("entries")
+    return Table(
+        name=node["name"],
+        key=tuple(read_match_key(declared, part) for part in listed(node, "key")),
+        actions=actions,
+        default=read_action_call(all_actions, default) if default else None,
+        size=node["max_size"] if "max_size" in node else len(entries),
+        after={action.number: following.get(action.name, last) for action in actions},
+        by_outcome="__HIT__" in following,
+        hit=following.get("__HIT__"),
+        miss=following.get("__MISS__"),
+        source=read_source(node),
+        match=node["match_type"],
+        entries=None if entries is None else tuple(read_entry(all_actions, each) for each in entries),
+        default_is_const=bool(default and default.get("action_entry_const", False)),
+        default_action_is_const=bool(default and default.get("action_const", False)),
+        base_next=last,
+        profile=profile_of(node),
+        counted=node.get("with_counters", False),
+        meter=node.get("direct_meters"),
+        idle_timeout=node.get("support_timeout", False),
+    )
+
+
+# "action_ids": [6, 0]; until 2.6 only "actions": ["send", "drop"]
+def read_actions(actions: Actions, table: Json) -> Iterable[Action]:
+    """The actions of a table. Only names were written as long as no two actions shared one."""
+    if "action_ids" in table:
+        return (actions[number] for number in table["action_ids"])
+    named = {action.name: action for action in reversed(actions.values())}
+    return (named[name] for name in table["actions"])
+
+
+# {"match_type": "exact", "name": "hdr.ina.job", "target": ["ina", "job"], "mask": "0xff00"}; valid: "target": "ina"
+def read_match_key(declared: Declarations, node: Json) -> MatchKey:
+    """One part of a table's key."""
+    target = node["target"]
+    value = Validity(target) if isinstance(target, str) else read_field(declared, target)
+    mask = int(node["mask"], 16) if node.get("mask") is not None else None
+    name = target if isinstance(target, str) else ".".join(target)
+    return MatchKey(node.get("name", name), node["match_type"], value, mask)
+
+
+# {"match_key": [{"match_type": "exact", "key": "0x01"}], "action_entry": {...}, "priority": 1}
+def read_entry(actions: Actions, node: Json) -> ConstEntry:
+    """One entry that the program gives."""
+    key = tuple(KEY_PARTS[part["match_type"]](part) for part in node["match_key"])
+    return ConstEntry(key, read_action_call(actions, node["action_entry"]), node["priority"], read_source(node))
+
+
+# {"name": "node_3", "expression": {...}, "true_next": "x", "false_next": null}
+def read_conditional(declared: Declarations, node: Json) -> Conditional:
+    """One condition with the nodes that follow it."""
+    condition = read_expression(declared, node["expression"])
+    return Conditional(node["name"], condition, node.get("true_next"), node.get("false_next"), read_source(node))
+
+
+KEY_PARTS: dict[str, Callable[[Json], KeyPart]] = {
+    "exact": lambda node: int(node["key"], 16),
+    "valid": lambda node: int(node["key"]),
+    "lpm": lambda node: Lpm(int(node["key"], 16), node["prefix_length"]),
+    "ternary": lambda node: Ternary(int(node["key"], 16), int(node["mask"], 16)),
+    "range": lambda node: Range(int(node["start"], 16), int(node["end"], 16)),
+}
+"""What one part of an entry's key becomes, by its match type."""
+
+
+MALFORMED = (ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, TypeError, ValueError)
+"""What is raised for a program that names what it does not declare, or gives a statement what it does not take."""
+
+MOST: Mapping[str, int] = {"bits": 1 << 16, "offset": 1 << 24, "size": 1 << 32, "rates": 16, "index": 1 << 16}
+"""The greatest number that a field of this name may be; none is negative."""
+
+
+def not_p4c(name: str, error: Exception) -> InputError:
+    """The error for a program in which one of `MALFORMED` was raised."""
+    return InputError(f"program '{name}' is not as p4c writes it: {error!r}; compile the P4 again")
+
+
+def check_types(value: Any, seen: set[int] | None = None) -> None:
+    """Raise `ValueError` for the first value that is not of its declared type, or is too great a number.
+
+    All fields of a dataclass are checked, and those of dataclasses inside it; `seen` are the ids of those done already.
+    """
+    seen = set() if seen is None else seen
+    if id(value) in seen:
+        return
+    seen.add(id(value))
+    kind: type = type(value)
+    for name, hint in hints_of(kind).items():
+        found = getattr(value, name)
+        if not fits(found, hint, seen):
+            raise ValueError(f"{type(value).__name__} with {name} {found!r}")
+        if name in MOST and found is not None and not 0 <= found <= MOST[name]:
+            raise ValueError(f"{type(value).__name__} with {name} {found}: 0 to {MOST[name]} are possible")
+
+
+@cache
+def hints_of(kind: type[Any]) -> dict[str, Any]:
+    """The types of a dataclass's fields, by name."""
+    hints = get_type_hints(kind)
+    return {field.name: hints[field.name] for field in fields(kind)}
+
+
+def fits(value: Any, hint: Any, seen: set[int]) -> bool:
+    """Whether `value` has the type `hint`; dataclasses inside it are checked too."""
+    origin = get_origin(hint)
+    if origin in (typing.Union, UnionType):
+        return any(fits(value, each, seen) for each in get_args(hint))
+    if origin is tuple:
+        return isinstance(value, tuple) and all(fits(each, get_args(hint)[0], seen) for each in value)
+    if origin is dict:
+        of_key, of_value = get_args(hint)
+        return isinstance(value, dict) and all(
+            fits(key, of_key, seen) and fits(each, of_value, seen) for key, each in value.items()
+        )
+    if type(value) is not hint:
+        return False
+    if is_dataclass(value):
+        check_types(value, seen)
+    return True
+
+
+KeyField = Field | LastField | Lookahead | Unknown
+
+
+# {"init_state": "start", "parse_states": [...]}
+def read_parser(declared: Declarations, node: Json) -> Parser:
+    """The whole parser."""
+    states = [read_state(declared, state) for state in node["parse_states"]]
+    return Parser(node["init_state"], {state.name: state for state in states})
+
+
+# {"name": "ipv4", "parser_ops": [...], "transition_key": [...], "transitions": [...]}
+def read_state(declared: Declarations, node: Json) -> ParserState:
+    """One state with its operations and transitions."""
+    key = tuple(read_key_field(declared, part) for part in listed(node, "transition_key"))
+    transitions = tuple(read_transition(transition, key) for transition in listed(node, "transitions"))
+    operations = tuple(read_parser_operation(declared, operation) for operation in listed(node, "parser_ops"))
+    return ParserState(node["name"], operations, key, transitions)
+
+
+# {"op": "extract", "parameters": [...]}; any primitive: {"op": "primitive", "parameters": [{"op": ..., ...}]}
+# of older compilers: {"op": "shift", "parameters": [4]}, {"op": "verify", "parameters": [{...}, 3]}
+def read_parser_operation(declared: Declarations, node: Json) -> Primitive:
+    """One operation of a state, or a primitive of actions that stands in it."""
+    name, parameters = node["op"], node["parameters"]
+    if name == "primitive":
+        return read_primitive(declared, parameters[0])
+    if name == "shift":
+        (size,) = parameters
+        return Primitive("advance", (Constant(8 * size),), read_source(node))
+    whole = [{"type": "hexstr", "value": hex(each)} if isinstance(each, int) else each for each in parameters]
+    return read_primitive(declared, {**node, "parameters": whole})
+
+
+# {"type": "field", "value": ["ipv4", "protocol"]}
+def read_key_field(declared: Declarations, node: Json) -> KeyField:
+    """One part of what a state's transitions look at."""
+    value = read_expression(declared, node)
+    return value if isinstance(value, Field | LastField | Lookahead) else Unknown(node["type"], str(node["value"]))
+
+
+# {"type": "hexstr", "value": "0x0800", "mask": null, "next_state": "ipv4"}; until 2.18 without a type, or "default"
+def read_transition(node: Json, key: tuple[KeyField, ...]) -> Transition:
+    """One transition of a state that looks at `key`; `InputError` for one that is no value, value set or default."""
+    kind = node.get("type", "hexstr")
+    if kind == "default" or (kind == "hexstr" and node["value"] == "default"):
+        return Transition(None, None, node["next_state"])
+    if kind not in ("hexstr", "parse_vset") or any(isinstance(part, Unknown) for part in key):
+        raise InputError(f"parser transition of type '{kind}' is not understood: only values are")
+    widths = [part.bits for part in key if not isinstance(part, Unknown)]
+    mask = None if node["mask"] is None else without_padding(int(node["mask"], 16), widths)
+    if kind == "parse_vset":
+        return Transition(None, mask, node["next_state"], node["value"])
+    return Transition(without_padding(int(node["value"], 16), widths), mask, node["next_state"])
+
+
+def without_padding(value: int, widths: list[int]) -> int:
+    """The fields' bits of a transition's value side by side; in the JSON each field fills whole bytes."""
+    result = shift = 0
+    if not all(0 <= bits <= MOST["bits"] for bits in widths):
+        raise ValueError(f"a key of {widths} bits")
+    for bits in reversed(widths):
+        result |= (value & ((1 << bits) - 1)) << shift
+        value >>= -(-bits // 8) * 8
+        shift += bits
+    return result
+
+
+CORE_ERRORS = (
+    "NoError",
+    "PacketTooShort",
+    "NoMatch",
+    "StackOutOfBounds",
+    "HeaderTooShort",
+    "ParserTimeout",
+    "ParserInvalidArgument",
+)
+"""The errors that core.p4 declares, in the order in which BMv2 numbers those that a program does not."""
+
+REQUIRED = ("ingress_port", "packet_length", "instance_type", "egress_spec", "egress_port")
+"""The metadata without which `simple_switch` takes no program."""
+
+
+def read_document(document: Json) -> Program:
+    """The program in a document, whose values may still have other types than `Program` declares."""
+    declared = read_declarations(document)
+    actions = {node["id"]: read_action(declared, node) for node in listed(document, "actions")}
+    pipelines = {node["name"]: read_pipeline(declared, actions, node) for node in document["pipelines"]}
+    check_architecture(document.get("program", "?"), declared.fields.keys(), pipelines.keys())
+    direct = {node["name"] for node in listed(document, "meter_arrays") if is_direct(node)}
+    deparser = document["deparsers"][0]
+    return Program(
+        name=document.get("program", "?"),
+        headers=declared.headers,
+        errors=read_errors(document),
+        parser=read_parser(declared, document["parsers"][0]),
+        ingress=pipelines["ingress"],
+        egress=pipelines["egress"],
+        deparser=tuple(deparser["order"]),
+        actions=tuple(actions.values()),
+        registers=declared.registers,
+        counters=declared.counters,
+        aliases={name: declared.fields[tuple(target)] for name, target in listed(document, "field_aliases")},
+        extras=tuple(read_extras(document)),
+        stacks=declared.stacks,
+        unions=declared.unions,
+        union_stacks=declared.union_stacks,
+        direct_counters={each.name: each for each in read_direct_counters(document)},
+        meters={name: meter for name, meter in declared.meters.items() if name not in direct},
+        direct_meters={name: meter for name, meter in declared.meters.items() if name in direct},
+        calculations=declared.calculations,
+        checksums=tuple(read_checksum(declared, node) for node in listed(document, "checksums")),
+        digests={node["id"]: read_field_list(node, declared.fields) for node in listed(document, "learn_lists")},
+        field_lists={node["id"]: read_field_list(node, declared.fields) for node in listed(document, "field_lists")},
+        profiles={each.name: each for node in document["pipelines"] for each in read_profiles(node, declared.fields)},
+        value_sets={each.name: each for each in read_value_sets(document)},
+        externs=declared.externs,
+        deparser_statements=tuple(read_primitive(declared, node) for node in listed(deparser, "primitives")),
+    )
+
+
+def check_architecture(program: str, fields: Collection[tuple[str, str]], pipelines: Collection[str]) -> None:
+    """Raise `InputError` for a program that lacks what `simple_switch` requires: it is not for v1model."""
+    missing = [f"pipeline '{name}'" for name in ("ingress", "egress") if name not in pipelines]
+    missing += [f"field '{STANDARD_METADATA}.{name}'" for name in REQUIRED if (STANDARD_METADATA, name) not in fields]
+    if missing:
+        raise InputError(
+            f"program '{program}' has no {missing[0]}: it is not for v1model, the architecture of simple_switch; "
+            "compile it for that one"
+        )
+
+
+# {"errors": [["NoError", 0], ["PacketTooShort", 1], ...]}
+def read_errors(document: Json) -> dict[str, int]:
+    """The numbers of the parser's errors by name. Those of core.p4 that a document lacks come behind its own."""
+    errors = dict(listed(document, "errors"))
+    for name in CORE_ERRORS:
+        errors.setdefault(name, max(errors.values(), default=-1) + 1)
+    return errors
+
+
+# {"target": ["ipv4", "checksum"], "calculation": "calc", "verify": true, "update": false, "if_cond": {...}}
+def read_checksum(declared: Declarations, node: Json) -> Checksum:
+    """One checksum; documents without `verify` and `update` mean both."""
+    return Checksum(
+        node["name"],
+        declared.fields[tuple(node["target"])],
+        declared.calculations[node["calculation"]],
+        verify=node.get("verify", True),
+        update=node.get("update", True),
+        condition=read_expression(declared, node["if_cond"]) if node.get("if_cond") else None,
+        source=read_source(node),
+    )
+
+
+def read_extras(document: Json) -> Iterable[Unknown]:
+    """What no part of a `Program` holds; p4c writes none of it, but older compilers did."""
+    for checksum in listed(document, "checksums"):
+        if checksum["type"] != "generic":
+            yield Unknown("checksum type", checksum["type"], read_source(checksum))
+    for pipeline in document["pipelines"]:
+        for call in listed(pipeline, "action_calls"):
+            yield Unknown("call of an action outside of a table", call["name"], read_source(call))
+    for header_type in document["header_types"]:
+        if header_type.get("length_exp"):
+            yield Unknown("header with an expression for its length", header_type["name"])
+        for name, _, *more in header_type["fields"]:
+            if any(more[1:]):
+                yield Unknown("saturating field", f"{header_type['name']}.{name}")

@@ -1,0 +1,359 @@
+"""Whether a program runs in the kernel or is interpreted, and why.
+
+What runs the program of a served switch, and has its ports.
+
+An interpreted program on packet sockets: one thread takes packets in and sends what leaves.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import TYPE_CHECKING, Protocol
+
+from inakit.switch.control.data_plane import DataPlane
+from inakit.switch.fast.layout.field_usage import used_fields
+from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
+from inakit.switch.interpret.packet import PacketPlaces, TraceLines
+from inakit.switch.interpret.switch_state import Clock, Target
+from inakit.switch.program.expressions import DROP_PORT, Constant
+from inakit.switch.program.program import Program
+from inakit.switch.server.options import Journal, Options
+from inakit.switch.server.ports import PacketSocket, PcapFiles
+from inakit.switch.targets import TARGETS
+from inakit.topo.errors import InakitError, InputError
+
+if TYPE_CHECKING:
+    from inakit.switch.fast.load.kernel_switch import Compiled
+
+
+VARIABLE = "INAKIT_SWITCH"
+QUEUE_DEPTHS = ("enq_qdepth", "deq_qdepth")
+KERNELS_HEADERS = 128
+"""No packet of a host has more bytes of Ethernet, VLAN tags, IP and TCP that the kernel knows of."""
+CHOICES = ("auto", "kernel", "interpreted")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How a program is to run: `compiled` for the kernel, or interpreted (None), because of `why`."""
+
+    compiled: Compiled | None
+    why: str
+
+
+def choose(program: Program, options: Options) -> Choice:
+    """The kernel where it can, else interpreted; the environment variable INAKIT_SWITCH can demand one of them."""
+    wanted = os.environ.get(VARIABLE, "auto")
+    if wanted not in CHOICES:
+        raise InputError(f"{VARIABLE}={wanted}: expected one of {', '.join(CHOICES)}")
+    if wanted == "interpreted":
+        return Choice(None, f"{VARIABLE} says so")
+    reason = only_interpreted(options) or only_interpreted_of(program) or TARGETS["fast"].missing()
+    if reason is not None and wanted == "auto":
+        return Choice(None, reason)
+    from inakit.switch.fast.load.kernel_switch import compile_program  # noqa: PLC0415, needs libbpf
+
+    try:
+        return Choice(compile_program(program), "it is as fast as it gets")
+    except InakitError as error:
+        if wanted == "kernel":
+            raise
+        return Choice(None, str(error))
+
+
+def only_interpreted_of(program: Program) -> str | None:
+    """What the program does that packets of hosts would not go through in the kernel as in BMv2; None if nothing."""
+    return depth_it_reads(program) or short_packets_of(program)
+
+
+def short_packets_of(program: Program) -> str | None:
+    """The `truncate` by which a packet may become shorter than the headers that a host's stack has made in it.
+
+    The kernel does not cut such packets; None if the program has none.
+    """
+    for action in program.actions:
+        for primitive in action.primitives:
+            if primitive.name == "truncate" and not leaves_headers(primitive.arguments[0]):
+                cut = primitive.source or primitive.name
+                return f"the kernel does not cut packets within their headers, as its statement '{cut}' may"
+    return None
+
+
+def leaves_headers(length: object) -> bool:
+    """Whether a length of packets is known, and long enough for all headers that the kernel minds."""
+    return isinstance(length, Constant) and length.value >= KERNELS_HEADERS
+
+
+def depth_it_reads(program: Program) -> str | None:
+    """The depth of a queue that the program reads, which is always 0 in the kernel; None if it reads none."""
+    for field in sorted(used_fields(program), key=str):
+        if field.name in QUEUE_DEPTHS:
+            return f"it reads '{field}', and a program in the kernel has no queues in front of egress"
+    return None
+
+
+def only_interpreted(options: Options) -> str | None:
+    """What the options ask for that a program in the kernel does not have; None if nothing."""
+    if options.log.every_step:
+        return f"-L {options.log.level} asks for every step of every packet"
+    if options.priority_queues > 1:
+        return "--priority-queues asks for queues in front of egress"
+    if options.drop_port != DROP_PORT:
+        return f"--drop-port {options.drop_port} is compiled into no program"
+    if options.log.packet_bytes and options.log.wanted:
+        return "--dump-packet-data asks for the bytes of every packet"
+    return None
+
+
+ToCpu = Callable[[bytes], None]
+"""Takes a packet that leaves by the CPU port."""
+
+
+class Engine(Protocol):
+    """A running program. `what` says in a few words what runs it."""
+
+    what: str
+
+    @property
+    def data_plane(self) -> DataPlane:
+        """The state of the program while it runs."""
+        ...
+
+    def attach(self, port: int, interface: str) -> None:
+        """Make an interface the port of this number; `MachineError` if that cannot be."""
+        ...
+
+    def detach(self, port: int) -> None:
+        """Give a port's interface back to the host; do nothing if it is gone."""
+        ...
+
+    def is_up(self, port: int) -> bool:
+        """Whether packets can come by a port."""
+        ...
+
+    def inject(self, port: int, packet: bytes) -> None:
+        """Let a packet arrive at a port."""
+        ...
+
+    def set_rate(self, packets_per_s: int, port: int | None, priority: int | None) -> None:
+        """Give queues a rate, 0: none; all of them, those of a port, or one. `UnsupportedError` if there are none."""
+        ...
+
+    def set_depth(self, packets: int, port: int | None, priority: int | None) -> None:
+        """Let queues hold so many packets."""
+        ...
+
+    def close(self) -> None:
+        """Give all interfaces back, and forget the program."""
+        ...
+
+
+PASSES = 64
+"""A packet makes at most so many passes before the next is taken in: one that recirculates stops no other."""
+
+Task = Callable[[], None]
+
+
+class JournalTrace(TraceLines):
+    """A trace that goes into the log as it happens."""
+
+    def __init__(self, places: PacketPlaces, journal: Journal) -> None:
+        super().__init__(places)
+        self.journal, self.packet = journal, -1
+
+    def note(self, line: str) -> None:
+        """Write a line into the log."""
+        self.journal.step(f"[{self.packet}.0] [cxt 0] {line}")
+
+
+class InterpretedEngine:
+    """Runs a program in this process, until `close`. Packets to `cpu_port` go to `to_cpu`."""
+
+    def __init__(
+        self,
+        program: Program,
+        journal: Journal,
+        clock: Clock,
+        target: Target,
+        cpu_port: int | None,
+        to_cpu: ToCpu,
+        pcaps: PcapFiles | None = None,
+    ) -> None:
+        self.what = "interpreted in this process"
+        self.journal, self.cpu_port, self.to_cpu, self.pcaps = journal, cpu_port, to_cpu, pcaps
+        self.interpreted = InterpretedSwitch(program, clock=clock, seed=time.time_ns(), target=target)
+        self.data_plane = self.interpreted.state
+        self.trace = JournalTrace(PacketPlaces(program), journal) if journal.options.every_step else None
+        self.switch = self.interpreted.switch if self.trace is None else self.interpreted.made(self.trace)
+        self.sockets: dict[int, PacketSocket] = {}
+        self.told: set[tuple[int, int | None]] = set()
+        self.tasks: SimpleQueue[Task] = SimpleQueue()
+        self.wake, self.poll = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC), select.epoll()
+        self.poll.register(self.wake, select.EPOLLIN)
+        self.running = True
+        self.thread = Thread(target=self.run, name="packets", daemon=True)
+        self.thread.start()
+
+    def attach(self, port: int, interface: str) -> None:
+        """Make an interface the port of this number."""
+        socket = self.opened(interface)
+        if self.pcaps is not None:
+            self.pcaps.begin(interface)
+        self.sockets[port] = socket
+        self.poll.register(socket.fileno(), select.EPOLLIN)
+
+    def opened(self, interface: str) -> PacketSocket:
+        """The socket by which packets of an interface come and go.
+
+        As for BMv2, what others on this host send by the interface has come to the port as well.
+        """
+        return PacketSocket(interface, outgoing=True)
+
+    def detach(self, port: int) -> None:
+        """Give a port's interface back to the host."""
+        socket = self.sockets.pop(port, None)
+        if socket is not None:
+            self.do(lambda: self.switch.queues.release(port))
+            self.do(socket.close)  # which ends its registration as well
+
+    def is_up(self, port: int) -> bool:
+        """Whether the port's interface is there."""
+        return port in self.sockets and self.sockets[port].is_there()
+
+    def inject(self, port: int, packet: bytes) -> None:
+        """Let a packet arrive at a port."""
+        self.do(lambda: self.arrive(port, packet))
+
+    def set_rate(self, packets_per_s: int, port: int | None, priority: int | None) -> None:
+        """Give queues a rate."""
+        self.do(lambda: self.data_plane.queues.set_rate(packets_per_s, port, priority))
+
+    def set_depth(self, packets: int, port: int | None, priority: int | None) -> None:
+        """Let queues hold so many packets."""
+        self.do(lambda: self.data_plane.queues.set_depth(packets, port, priority))
+
+    def close(self) -> None:
+        """End the thread, and give all interfaces back."""
+        self.running = False
+        self.do(lambda: None)
+        self.thread.join()
+        for socket in self.sockets.values():
+            socket.close()
+        self.poll.close()
+        os.close(self.wake)
+
+    def do(self, task: Task) -> None:
+        """Let the thread of the packets do something between two of them."""
+        self.tasks.put(task)
+        os.eventfd_write(self.wake, 1)
+
+    def run(self) -> None:
+        """Take packets in until `close`."""
+        while self.running:
+            ready = dict(self.poll.poll(self.patience_s()))
+            if self.wake in ready:
+                os.eventfd_read(self.wake)
+            self.do_tasks()
+            for port, socket in list(self.sockets.items()):
+                events = ready.get(socket.fileno(), 0)
+                if events & select.EPOLLOUT:
+                    self.flush(port, socket)
+                if events & ~select.EPOLLOUT:
+                    self.receive(port, socket)
+            self.advance()
+
+    def patience_s(self) -> float | None:
+        """How long nothing happens by itself; None: until a packet comes."""
+        if self.switch.incoming:
+            return 0.0
+        due_us = self.switch.queues.due_us()
+        return None if due_us is None else max(0.0, (due_us - self.data_plane.now_us()) / 1e6)
+
+    def do_tasks(self) -> None:
+        """Do what other threads have asked for."""
+        while True:
+            try:
+                self.tasks.get_nowait()()
+            except Empty:
+                return
+
+    def receive(self, port: int, socket: PacketSocket) -> None:
+        """Take in the packets that wait at a port. An interface that is gone is left alone."""
+        try:
+            for _, packet in socket.receive():
+                if self.pcaps is not None:
+                    self.pcaps.write(socket.interface, "in", packet)
+                self.arrive(port, packet)
+        except OSError as error:
+            if not socket.is_there():
+                self.journal.error(f"interface '{socket.interface}' of port {port} is gone: {error.strerror}")
+                self.sockets.pop(port, None)
+                socket.close()
+
+    def arrive(self, port: int, packet: bytes) -> None:
+        """Take in a packet, and send what leaves."""
+        if self.trace is not None:
+            self.trace.packet += 1
+            self.dump("Received", port, packet)
+        self.advance((port, packet))
+
+    def advance(self, *arrivals: tuple[int, bytes]) -> None:
+        """Let packets arrive and go on, and send what leaves; a packet that the program fails on is lost."""
+        sent: list[tuple[int, bytes]] = []
+        try:
+            with self.data_plane.turnstile.passing():
+                for arrival in arrivals:
+                    self.switch.take_in(*arrival)
+                sent = self.switch.advance(PASSES)
+        except Exception as error:
+            self.journal.error(f"a packet is lost: {error}\n{traceback.format_exc()}")
+            self.switch.incoming.clear()
+        for port, packet in sent:
+            self.send(port, packet)
+
+    def send(self, port: int, packet: bytes) -> None:
+        """Send a packet by a port; one for a port without an interface is lost."""
+        self.dump("Sending", port, packet)
+        if port == self.cpu_port:
+            self.to_cpu(packet)
+        elif (socket := self.sockets.get(port)) is not None:
+            if self.pcaps is not None:
+                self.pcaps.write(socket.interface, "out", packet)
+            try:
+                socket.send(packet)
+            except OSError as error:
+                self.tell_lost(port, len(packet), error)
+            if socket.unsent:
+                self.wait_for(port, socket)
+
+    def flush(self, port: int, socket: PacketSocket) -> None:
+        """Send what waits for a port's interface, which takes packets again."""
+        try:
+            socket.flush()
+        except OSError as error:
+            self.tell_lost(port, len(socket.unsent), error)
+        self.wait_for(port, socket)
+
+    def wait_for(self, port: int, socket: PacketSocket) -> None:
+        """Learn when an interface takes packets again, if some wait; while too many do, hold the port's queues."""
+        more = select.EPOLLOUT if socket.unsent else 0
+        self.poll.modify(socket.fileno(), select.EPOLLIN | more)
+        (self.switch.queues.hold if socket.full else self.switch.queues.release)(port)
+
+    def tell_lost(self, port: int, octets: int, error: OSError) -> None:
+        """Tell of a packet that a port's interface does not take, once for each port and reason."""
+        if (port, error.errno) not in self.told:
+            self.told.add((port, error.errno))
+            self.journal.warn(f"packets are lost at port {port}, the first of {octets} bytes: {error.strerror}")
+
+    def dump(self, done: str, port: int, packet: bytes) -> None:
+        """Write the first bytes of a packet into the log, if they were asked for."""
+        if count := self.journal.options.packet_bytes:
+            self.journal.info(f"{done} packet of length {len(packet)} on port {port}: {packet[:count].hex(' ')}")

@@ -1,0 +1,323 @@
+"""What a role may do: everything, or what its config says.
+
+P4Runtime leaves the form of a role's config open. Here it is the one that Stratum has made for it, `P4RoleConfig`: the
+ids of a P4Info that the role writes and reads, whether it gets the packets to controllers, and whether it may set
+pipeline configs. Replication, which no id stands for, is for roles without a config.
+
+Which client of a role is its primary, and what clients are told of it.
+
+A client is known by the stream that it holds open. Of each role the client with the highest election id that was seen
+is the primary; the others are backups. When the last client of a role has left, what was seen is forgotten: a
+controller that is started after another one writes whatever its election id is, as with simple_switch_grpc. As there,
+a client without an election id, which the specification would have be a backup for ever, is the primary with the id 0
+as long as it is the only one: the PTF tests of p4c's back end have none.
+
+Packets from and to controllers: the header that a program gives them on the CPU port, as metadata.
+
+The fields of the header stand in the order of the P4Info, bit by bit; its last byte is filled up with zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+from inakit.switch.server.p4runtime.messages import Code, Fault, Message, Status, decode, encode, invalid, not_found, v1
+from inakit.switch.server.p4runtime.schema import PacketHeader, Parameter
+
+UINT32, BYTES, BOOL, MESSAGE = 13, 12, 8, 11
+ONE, MANY = 1, 3
+"""Types and labels of fields, as descriptions have them."""
+
+
+def role_config_class() -> Message:
+    """The class of the message `stratum.P4RoleConfig`."""
+    file = descriptor_pb2.FileDescriptorProto(name="p4_role_config.proto", package="stratum", syntax="proto3")
+    config = file.message_type.add(name="P4RoleConfig")
+    inner = config.nested_type.add(name="PacketFilter")
+    inner.field.add(name="metadata_id", number=1, type=UINT32, label=ONE)
+    inner.field.add(name="value", number=2, type=BYTES, label=ONE)
+    config.field.add(name="exclusive_p4_ids", number=1, type=UINT32, label=MANY)
+    config.field.add(name="shared_p4_ids", number=2, type=UINT32, label=MANY)
+    filtering = config.field.add(name="packet_in_filter", number=3, type=MESSAGE, label=ONE)
+    filtering.type_name = ".stratum.P4RoleConfig.PacketFilter"
+    config.field.add(name="receives_packet_ins", number=4, type=BOOL, label=ONE)
+    config.field.add(name="can_push_pipeline", number=5, type=BOOL, label=ONE)
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName("stratum.P4RoleConfig"))
+
+
+RoleConfig = role_config_class()
+
+
+@dataclass(frozen=True)
+class RoleScope:
+    """The ids of a role (None: everything), and what else it may do.
+
+    Of packets to controllers it gets those whose metadata are as `packet_filter` says: (id, value).
+    """
+
+    ids: frozenset[int] | None = None
+    packets: bool = True
+    packet_filter: tuple[int, bytes] | None = None
+    pipelines: bool = True
+
+    def has(self, number: int) -> bool:
+        """Whether what has this id is in scope; 0 is what no P4Info describes."""
+        return self.ids is None or number in self.ids
+
+    def check(self, number: int) -> None:
+        """Raise a fault if what has this id is out of scope."""
+        if not self.has(number):
+            raise Fault(Code.PERMISSION_DENIED, f"the role's config does not have what has the id {number:#010x}")
+
+    def gets(self, packet: Message) -> bool:
+        """Whether the role gets a packet to controllers."""
+        if not self.packets or self.packet_filter is None:
+            return self.packets
+        return any((each.metadata_id, each.value) == self.packet_filter for each in packet.metadata)
+
+
+def read_scope(message: Message) -> RoleScope:
+    """The scope of the role of an arbitration update; a fault if its config is not a `P4RoleConfig`."""
+    if not message.role.HasField("config"):
+        return RoleScope()
+    found = RoleConfig()
+    try:
+        fits = message.role.config.Unpack(found)
+    except Exception as error:  # protobuf has an error of its own for it
+        raise invalid(f"the role's config cannot be read: {error}") from error
+    if not fits:
+        raise invalid(f"the role's config is '{message.role.config.type_url}', not stratum.P4RoleConfig")
+    wanted = found.packet_in_filter
+    return RoleScope(
+        ids=frozenset([*found.exclusive_p4_ids, *found.shared_p4_ids]),
+        packets=found.receives_packet_ins,
+        packet_filter=(wanted.metadata_id, wanted.value) if found.HasField("packet_in_filter") else None,
+        pipelines=found.can_push_pipeline,
+    )
+
+
+MOST_CLIENTS = 512
+"""The streams that a role may have open."""
+NO_ID = 0
+"""What an election id is where a message has none."""
+
+Send = Callable[[Message], None]
+"""Sends a `StreamMessageResponse` to one client."""
+
+
+@dataclass(eq=False)
+class Client:
+    """One stream. Its role is None until it has sent its first arbitration update; `left` once it has ended."""
+
+    send: Send
+    role: str | None = None
+    election_id: int | None = None
+    left: bool = False
+
+
+@dataclass(eq=False)
+class Role:
+    """The clients of a role. `highest` is the greatest election id that was seen; `primary` may have left."""
+
+    name: str
+    message: Message | None
+    clients: list[Client] = field(default_factory=list)
+    highest: int | None = None
+    primary: Client | None = None
+    config: Message | None = None
+    scope: RoleScope = field(default_factory=RoleScope)
+
+
+class Arbitration:
+    """The roles of one device. `writing` is held while requests of primaries are carried out.
+
+    Whoever calls holds off other calls, but `check_primary` and `primaries`, which only look.
+    """
+
+    def __init__(self, device_id: int, writing: AbstractContextManager[object]) -> None:
+        self.device_id, self.writing = device_id, writing
+        self.roles: dict[str, Role] = {"": Role("", None)}
+
+    def update(self, client: Client, message: Message) -> None:
+        """Take a client's arbitration update, unless its stream has ended; a fault ends it."""
+        if client.left:
+            return
+        name = role_name(message)
+        self.check(client, name, message)
+        scope = read_scope(message)
+        role = self.roles.setdefault(name, Role(name, message.role if message.HasField("role") else None))
+        was_primary = role.primary is client
+        client.role, client.election_id = name, wanted_id(role, client, message)
+        if client not in role.clients:
+            role.clients.append(client)
+        if client.election_id is not None and (role.highest is None or client.election_id >= role.highest):
+            self.promote(role, client, message, scope)
+        elif was_primary:
+            role.primary = None
+            self.tell(role, role.clients)
+        else:
+            self.tell(role, [client])
+
+    def check(self, client: Client, name: str, message: Message) -> None:
+        """Raise a fault for an update that cannot be."""
+        if client.role is None and message.device_id != self.device_id:
+            raise not_found(f"there is no device {message.device_id}: this is {self.device_id}")
+        if client.role is not None and (message.device_id != self.device_id or client.role != name):
+            raise Fault(Code.FAILED_PRECONDITION, "a stream keeps its device and its role: open another")
+        others = [each for each in self.clients(name) if each is not client]
+        wanted = election_id(message)
+        if wanted is not None and any(each.election_id == wanted for each in others):
+            raise invalid(f"the election id {wanted} of role '{name}' is that of another client")
+        if client.role is None and len(others) >= MOST_CLIENTS:
+            raise Fault(Code.RESOURCE_EXHAUSTED, f"role '{name}' has {MOST_CLIENTS} clients")
+
+    def clients(self, name: str) -> list[Client]:
+        """The clients of a role."""
+        return self.roles[name].clients if name in self.roles else []
+
+    def promote(self, role: Role, client: Client, message: Message, scope: RoleScope) -> None:
+        """Let a client be the primary: the one before writes no more, and what it writes now is finished first."""
+        role.primary, role.highest = None, client.election_id
+        role.config = message.role.config if message.role.HasField("config") else None
+        role.scope = scope
+        self.tell(role, [each for each in role.clients if each is not client], Code.ALREADY_EXISTS)
+        with self.writing:
+            role.primary = client
+        self.tell(role, [client])
+
+    def leave(self, client: Client) -> None:
+        """Forget a client whose stream has ended."""
+        client.left = True
+        role = self.roles.get(client.role or "")
+        if role is None or client not in role.clients:
+            return
+        role.clients.remove(client)
+        if not role.clients:
+            role.highest = None
+        if role.primary is client:
+            role.primary = None
+            self.tell(role, role.clients)
+
+    def tell(self, role: Role, clients: list[Client], backups: Code | None = None) -> None:
+        """Tell clients who is the primary; a backup gets `backups`, or what follows from there being a primary."""
+        for client in list(clients):
+            code = backups or (Code.NOT_FOUND if role.primary is None else Code.ALREADY_EXISTS)
+            client.send(self.notice(role, Code.OK if client is role.primary else code))
+
+    def notice(self, role: Role, code: Code) -> Message:
+        """The arbitration update that tells a client whether it is the primary."""
+        response = v1.StreamMessageResponse()
+        update = response.arbitration
+        update.device_id = self.device_id
+        if role.message is not None:
+            update.role.id, update.role.name = role.message.id, role.message.name
+            if role.config is not None:
+                update.role.config.CopyFrom(role.config)
+        if role.highest is not None:
+            update.election_id.high, update.election_id.low = role.highest >> 64, role.highest & (1 << 64) - 1
+        update.status.CopyFrom(Status(code=code, message=MEANINGS[code]))
+        return response
+
+    def check_primary(self, request: Message) -> RoleScope:
+        """What the sender of a request may do; a fault if it is not the primary of its role."""
+        if request.device_id != self.device_id:
+            raise not_found(f"there is no device {request.device_id}: this is {self.device_id}")
+        name = request.role or (str(request.role_id) if request.role_id else "")
+        role = self.roles.get(name)
+        if role is None:
+            raise not_found(f"there is no role '{name}'")
+        primary = role.primary
+        if primary is None or primary.election_id != number_of(request):
+            raise Fault(Code.PERMISSION_DENIED, f"the sender is not the primary of role '{name}'")
+        return role.scope
+
+    def is_primary(self, client: Client) -> bool:
+        """Whether a client is the primary of its role."""
+        return client.role is not None and self.roles[client.role].primary is client
+
+    def primaries(self) -> list[tuple[Client, RoleScope]]:
+        """The primaries of all roles, with what each may do."""
+        return [(role.primary, role.scope) for role in list(self.roles.values()) if role.primary is not None]
+
+
+MEANINGS = {
+    Code.OK: "you are the primary",
+    Code.ALREADY_EXISTS: "another client is the primary",
+    Code.NOT_FOUND: "there is no primary",
+}
+"""What a client is told, in words."""
+
+
+def role_name(message: Message) -> str:
+    """The name of a message's role; that of the default role is empty. Older clients have numbers instead."""
+    return str(message.role.name or message.role.id or "")
+
+
+def election_id(message: Message) -> int | None:
+    """The election id of a message; None if it has none."""
+    return number_of(message) if message.HasField("election_id") else None
+
+
+def wanted_id(role: Role, client: Client, message: Message) -> int | None:
+    """The election id that a client asks for; 0 if it says none and no other was seen."""
+    alone = role.highest is None or (role.primary is client and client.election_id == NO_ID)
+    return election_id(message) if message.HasField("election_id") or not alone else NO_ID
+
+
+def number_of(message: Message) -> int:
+    """The 128 bits of a message's election id; `NO_ID` if it has none."""
+    return int(message.election_id.high << 64 | message.election_id.low)
+
+
+PADDING = ("_", "pad")
+"""How fields begin that a client may leave out, and are then 0."""
+
+
+def header_bytes(header: PacketHeader) -> int:
+    """The bytes that a header takes."""
+    return (sum(field.bits for field in header.fields) + 7) // 8
+
+
+def packet_out(header: PacketHeader | None, message: Message) -> bytes:
+    """The packet that arrives at the CPU port; a fault if its metadata are not those of the header."""
+    fields = header.fields if header is not None else ()
+    given = {each.metadata_id: each.value for each in message.metadata}
+    unknown = set(given) - {field.id for field in fields}
+    if unknown or len(given) < len(message.metadata):
+        raise invalid(f"packet_out: metadata of the ids {sorted(unknown) or sorted(given)} are unknown or given twice")
+    number = 0
+    for part in fields:
+        number = number << part.bits | value_of(part, given)
+    size = header_bytes(header) if header is not None else 0
+    filling = 8 * size - sum(field.bits for field in fields)
+    return (number << filling).to_bytes(size, "big") + bytes(message.payload)
+
+
+def value_of(field: Parameter, given: dict[int, bytes]) -> int:
+    """The value of one field; only padding may be left out."""
+    if field.id in given:
+        return decode(given[field.id], field.bits, f"packet_out: '{field.name}'")
+    if field.name.startswith(PADDING):
+        return 0
+    raise invalid(f"packet_out: the metadata '{field.name}' (id {field.id}) are missing")
+
+
+def packet_in(header: PacketHeader | None, packet: bytes) -> Message:
+    """The message of a packet that has left by the CPU port; one that is shorter than the header has no metadata."""
+    size = header_bytes(header) if header is not None else 0
+    message = v1.PacketIn()
+    if header is None or len(packet) < size:
+        message.payload = packet
+        return message
+    message.payload = packet[size:]
+    number, below = int.from_bytes(packet[:size], "big"), 8 * size
+    for part in header.fields:
+        below -= part.bits
+        message.metadata.add(metadata_id=part.id, value=encode(number >> below & (1 << part.bits) - 1))
+    return message

@@ -1,0 +1,270 @@
+"""A network interface as a port: all packets that arrive at it, as they were on the wire, and packets to send.
+
+What arrives at and leaves each port, in the files that BMv2 writes: eth0_in.pcap and eth0_out.pcap.
+
+Captures what arrives at and leaves interfaces whose packets do not pass through this process.
+
+The CPU port of a program in the kernel: an interface whose other end is this process.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import struct
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Thread
+
+from inakit.switch.testing.devices import IFF_NO_PI, IFF_TAP, LEAST_FRAME, MAX_PACKET, open_tun
+from inakit.topo.errors import MachineError, RunError, writing
+from inakit.topo.live.wires import index_of, inside, set_up, switch_off_ipv6
+
+ALL_PROTOCOLS = 0x0003
+SOL_PACKET = 263
+ADD_MEMBERSHIP, AUXDATA, IGNORE_OUTGOING = 1, 8, 23
+PROMISCUOUS = struct.Struct("iHH8s")
+PROMISCUOUS_TYPE = 1
+FORCED_RECEIVE_BUFFER = 33
+AUXILIARY = struct.Struct("=IIIHHHH")
+"""struct tpacket_auxdata: status, length, captured, mac, net, tag, protocol of the tag"""
+TAGGED, TAG_PROTOCOL_KNOWN = 0x10, 0x40
+VLAN = 0x8100
+TAG_AT = 12
+OUTGOING = 4
+MOST_BYTES = 65536 + 18
+BUFFER_BYTES = 16 << 20
+BATCH = 32
+MOST_UNSENT = 128
+"""So many packets that have passed egress wait for an interface, then others wait in front of egress."""
+
+
+class PacketSocket:
+    """A packet socket on `interface`; with `outgoing` it also sees what this host sends by it.
+
+    The interface takes packets for any address as long as the socket is open.
+    """
+
+    def __init__(self, interface: str, outgoing: bool = False) -> None:
+        self.interface = interface
+        try:
+            self.index = socket.if_nametoindex(interface)
+            self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW | socket.SOCK_NONBLOCK, 0)
+        except PermissionError as error:
+            raise MachineError(f"interface '{interface}': only root may open it: run as root") from error
+        except (OSError, ValueError) as error:
+            raise MachineError(f"interface {interface!r}: {error}; is there one of this name?") from error
+        self.unsent: deque[bytes] = deque()
+        self.socket.setsockopt(SOL_PACKET, AUXDATA, 1)
+        self.socket.setsockopt(SOL_PACKET, IGNORE_OUTGOING, int(not outgoing))
+        self.socket.setsockopt(socket.SOL_SOCKET, FORCED_RECEIVE_BUFFER, BUFFER_BYTES)
+        membership = PROMISCUOUS.pack(self.index, PROMISCUOUS_TYPE, 0, b"")
+        self.socket.setsockopt(SOL_PACKET, ADD_MEMBERSHIP, membership)
+        self.socket.bind((interface, ALL_PROTOCOLS))
+
+    def fileno(self) -> int:
+        """The descriptor, to wait for packets with."""
+        return self.socket.fileno()
+
+    def receive(self) -> Iterator[tuple[bool, bytes]]:
+        """Up to `BATCH` packets that have arrived, each with whether this host sent it; `OSError` if it is gone."""
+        for _ in range(BATCH):
+            try:
+                data, about, _, address = self.socket.recvmsg(MOST_BYTES, 64)
+            except BlockingIOError:
+                return
+            yield address[2] == OUTGOING, with_tag(data, about)
+
+    def send(self, packet: bytes) -> None:
+        """Send a packet, or let it wait for `flush` if the interface has too many that it has not sent yet.
+
+        `OSError` if the interface does not take it: it is down, or the packet is too long.
+        """
+        self.unsent.append(packet)
+        if len(self.unsent) == 1:
+            self.flush()
+
+    def flush(self) -> None:
+        """Send packets that wait, as far as the interface takes them; `OSError` for one that it does not take."""
+        while self.unsent:
+            try:
+                self.socket.send(self.unsent[0])
+            except BlockingIOError:
+                return
+            except OSError:
+                self.unsent.popleft()
+                raise
+            self.unsent.popleft()
+
+    @property
+    def full(self) -> bool:
+        """Whether as many packets wait as BMv2 lets wait."""
+        return len(self.unsent) >= MOST_UNSENT
+
+    def is_there(self) -> bool:
+        """Whether the interface still exists."""
+        try:
+            return socket.if_nametoindex(self.interface) == self.index
+        except OSError:
+            return False
+
+    def close(self) -> None:
+        """Give the interface back to the host."""
+        self.socket.close()
+
+
+def with_tag(data: bytes, about: list[tuple[int, int, bytes]]) -> bytes:
+    """The packet with the VLAN tag that the kernel has taken out of it and tells beside it."""
+    for level, kind, value in about:
+        if (level, kind) == (SOL_PACKET, AUXDATA):
+            status, _, _, _, _, tag, protocol = AUXILIARY.unpack_from(value)
+            if status & TAGGED:
+                named = protocol if status & TAG_PROTOCOL_KNOWN else VLAN
+                return data[:TAG_AT] + struct.pack("!HH", named, tag) + data[TAG_AT:]
+    return data
+
+
+class Promiscuous:
+    """Lets an interface take packets for any address until `close`, without looking at them."""
+
+    def __init__(self, interface: str) -> None:
+        membership = PROMISCUOUS.pack(socket.if_nametoindex(interface), PROMISCUOUS_TYPE, 0, b"")
+        self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+        self.socket.setsockopt(SOL_PACKET, ADD_MEMBERSHIP, membership)
+
+    def close(self) -> None:
+        """Let the interface take only what is addressed to it."""
+        self.socket.close()
+
+
+HEADER = struct.pack("=IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
+"""Of a pcap file with microseconds and Ethernet frames."""
+
+
+FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+
+
+class PcapFiles:
+    """The two files of each interface in `folder`. Each packet is in its file at once."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.files: dict[tuple[str, str], int] = {}
+
+    def write(self, interface: str, direction: str, packet: bytes) -> None:
+        """Add a packet to the file of an interface; `direction` is `in` or `out`."""
+        now = time.time_ns() // 1000
+        head = struct.pack("=IIII", now // 1_000_000, now % 1_000_000, len(packet), len(packet))
+        os.write(self.file(interface, direction), head + packet)
+
+    def file(self, interface: str, direction: str) -> int:
+        """The descriptor of a file, begun when it is first asked for."""
+        if (interface, direction) not in self.files:
+            path = self.folder / f"{interface}_{direction}.pcap"
+            with writing(path):
+                self.files[interface, direction] = os.open(path, FLAGS, 0o644)
+            os.write(self.files[interface, direction], HEADER)
+        return self.files[interface, direction]
+
+    def begin(self, interface: str) -> None:
+        """Begin both files of an interface."""
+        self.file(interface, "in")
+        self.file(interface, "out")
+
+    def close(self) -> None:
+        """Close all files."""
+        for descriptor in self.files.values():
+            os.close(descriptor)
+        self.files.clear()
+
+
+class Capture:
+    """Writes the packets of interfaces into pcaps, until `close`."""
+
+    def __init__(self, files: PcapFiles) -> None:
+        self.files = files
+        self.sockets: dict[int, PacketSocket] = {}
+        self.poll = select.epoll()
+        self.ending, self.end = os.pipe2(os.O_CLOEXEC)
+        self.poll.register(self.ending, select.EPOLLIN)
+        self.thread = Thread(target=self.run, name="pcaps", daemon=True)
+        self.thread.start()
+
+    def add(self, interface: str) -> None:
+        """Capture an interface as well."""
+        self.files.begin(interface)
+        socket = PacketSocket(interface, outgoing=True)
+        self.sockets[socket.fileno()] = socket
+        self.poll.register(socket.fileno(), select.EPOLLIN)
+
+    def run(self) -> None:
+        """Write packets until `close`."""
+        ready: set[int] = set()
+        while self.ending not in ready:
+            ready = {descriptor for descriptor, _ in self.poll.poll()}
+            for descriptor in ready & set(self.sockets):
+                self.write(self.sockets[descriptor])
+        for tap in list(self.sockets.values()):
+            while self.write(tap):
+                pass
+
+    def write(self, socket: PacketSocket) -> int:
+        """Write what has come, and return how much; an interface that is gone is captured no longer."""
+        written = 0
+        try:
+            for outgoing, packet in socket.receive():
+                self.files.write(socket.interface, "out" if outgoing else "in", packet)
+                written += 1
+        except OSError:
+            if not socket.is_there():
+                del self.sockets[socket.fileno()]
+                socket.close()
+        return written
+
+    def close(self) -> None:
+        """End the capture."""
+        os.close(self.end)
+        self.thread.join()
+        for tap in self.sockets.values():
+            tap.close()
+        self.poll.close()
+        os.close(self.ending)
+
+
+class CpuInterface:
+    """A TAP interface, called `name`, until `close`; what leaves by it goes to `to_cpu`.
+
+    It is Ethernet: the kernel takes the first 14 bytes away from what is redirected to an interface of another kind.
+    """
+
+    def __init__(self, to_cpu: Callable[[bytes], None]) -> None:
+        self.descriptor, self.name = open_tun(IFF_TAP | IFF_NO_PI)
+        self.to_cpu = to_cpu
+        switch_off_ipv6(self.name)
+        with inside(None) as netlink:
+            set_up(netlink, index_of(self.name))
+        self.ending, self.end = os.pipe2(os.O_CLOEXEC)
+        self.thread = Thread(target=self.run, name="packets to the CPU port", daemon=True)
+        self.thread.start()
+
+    def inject(self, packet: bytes) -> None:
+        """Let a packet arrive at the CPU port."""
+        if len(packet) < LEAST_FRAME:
+            raise RunError(f"a packet of {len(packet)} bytes for the CPU port: the kernel takes {LEAST_FRAME} or more")
+        os.write(self.descriptor, packet)
+
+    def run(self) -> None:
+        """Take what leaves by the CPU port until `close`."""
+        while self.ending not in (ready := select.select([self.descriptor, self.ending], [], [])[0]):
+            if self.descriptor in ready:
+                self.to_cpu(os.read(self.descriptor, MAX_PACKET))
+
+    def close(self) -> None:
+        """Remove the interface."""
+        os.close(self.end)
+        self.thread.join()
+        os.close(self.ending)
+        os.close(self.descriptor)

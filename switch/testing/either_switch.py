@@ -1,0 +1,143 @@
+"""A switch that runs any program in this process, compiled where the generator has C for all of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inakit.switch.control.control_plane import ControlPlane
+from inakit.switch.control.data_plane import DataPlane
+from inakit.switch.control.recorded_entries import transfer
+from inakit.switch.entries import MulticastGroup, SwitchEntries, TableEntry
+from inakit.switch.fast.load.in_process_switch import InProcessSwitch
+from inakit.switch.fast.load.running_tables import Clock
+from inakit.switch.interpret.interpreted_switch import InterpretedSwitch, Traced, clock_from_now
+from inakit.switch.program.program import Program
+from inakit.topo.errors import MachineError, RunError, UnsupportedError
+
+Packets = list[tuple[int, bytes]]
+Inner = InProcessSwitch | InterpretedSwitch
+
+
+class EitherSwitch:
+    """A switch that runs any v1model program in this process, as fast as it can.
+
+    It is interpreted where the generator refuses the program, where there is no compiler, and where entries come that
+    compiled code does not take. After the first packet such entries are an `UnsupportedError`, unless they come by the
+    control plane: it moves all that is in the switch to the interpreter. `clock` gives nanoseconds since any moment.
+    """
+
+    def __init__(self, program: Program, name: str = "switch", clock: Clock = time.monotonic_ns) -> None:
+        self.name, self.program = name, program
+        self.micros = clock_from_now(clock)
+        self.steps: list[Callable[[Inner], None]] = []
+        self.used = False
+        self.switch: Inner
+        try:
+            self.switch = InProcessSwitch(program, name, clock)
+        except (UnsupportedError, MachineError):
+            self.switch = self.interpreted()
+
+    @property
+    def compiled(self) -> bool:
+        """Whether compiled code runs; an interpreted switch stays interpreted."""
+        return isinstance(self.switch, InProcessSwitch)
+
+    @cached_property
+    def control(self) -> ControlPlane:
+        """The control plane. It knows what it has put into the switch itself: use `install` and `change` no more."""
+        control = ControlPlane(cast("DataPlane", self.switch.state))
+        control.fall_back = self.interpret_for
+        return control
+
+    def interpreted(self) -> InterpretedSwitch:
+        """The program interpreted, by the same clock."""
+        return InterpretedSwitch(self.program, self.name, self.micros)
+
+    def interpret_for(self, missing: UnsupportedError) -> None:
+        """Go on interpreted, with all that the control plane and packets have put into the switch."""
+        if not self.compiled:
+            raise missing
+        self.switch = self.interpreted()
+        transfer(self.control, self.switch.state)
+
+    def install(self, entries: SwitchEntries) -> None:
+        """Add entries; `InputError` if one of them is wrong, and then none is added."""
+        self.fill(lambda switch: switch.install(entries))
+
+    def change(self, entries: Sequence[TableEntry]) -> None:
+        """Give entries that are there, by their tables and keys, other actions and parameters."""
+        self.fill(lambda switch: switch.change(entries))
+
+    def fill(self, step: Callable[[Inner], None]) -> None:
+        """Run `step`, which adds or changes entries, on the switch.
+
+        If compiled code refuses it and no packet has passed yet, the switch goes on interpreted.
+        """
+        try:
+            step(self.switch)
+        except UnsupportedError:
+            if self.used or not self.compiled:
+                raise
+            self.interpret()
+            step(self.switch)
+        self.steps.append(step)
+
+    def interpret(self) -> None:
+        """Replace compiled code by the interpreter, with the same entries."""
+        self.switch = self.interpreted()
+        for step in self.steps:
+            step(self.switch)
+
+    def inject(self, port: int, packet: bytes) -> Packets:
+        """What leaves, as (port, packet) in order, when `packet` arrives at `port`."""
+        self.used = True
+        return self.switch.inject(port, packet)
+
+    def inject_all(self, packets: Sequence[tuple[int, bytes]]) -> Packets:
+        """What leaves when `packets` arrive one after the other."""
+        self.used = True
+        return self.switch.inject_all(packets)
+
+    def trace(self, port: int, packet: bytes) -> Traced:
+        """Like `inject`, with all that happens to the packet, line by line.
+
+        Only an interpreted switch keeps a trace: `RunError` if compiled code has processed a packet before.
+        """
+        if isinstance(self.switch, InProcessSwitch):
+            if self.used:
+                raise RunError(
+                    f"switch '{self.name}' runs compiled code, which keeps no trace: trace its first packet too"
+                )
+            self.interpret()
+        assert isinstance(self.switch, InterpretedSwitch)
+        self.used = True
+        return self.switch.trace(port, packet)
+
+    def wipe(self) -> None:
+        """Set all registers to 0."""
+        self.switch.wipe()
+
+    def check(self) -> None:
+        """Do nothing: a switch in this process runs as long as the process does."""
+
+    def read_table(self, name: str) -> list[TableEntry]:
+        """The entries of a table, ordered by key."""
+        return self.switch.read_table(name)
+
+    def read_groups(self) -> list[MulticastGroup]:
+        """The multicast groups, ordered by number."""
+        return self.switch.read_groups()
+
+    def read_register(self, name: str) -> NDArray[np.uint64]:
+        """All elements of a register array."""
+        return self.switch.read_register(name)
+
+    def read_counter(self, name: str) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Packets and bytes of every element of a counter."""
+        return self.switch.read_counter(name)
