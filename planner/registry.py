@@ -20,19 +20,20 @@ from inakit.topo.errors import InputError, unknown_name
 if TYPE_CHECKING:
     from inakit.planner.methods.p4inc_aoi.schedulers import Scheduler
 
-SCHEDULER = "p4inc_aoi.schedulers:Scheduler"
-
 
 def imported(function: str, beside: str = "") -> Any:
-    """The function that a line names, or what has another name in its module."""
+    """What `module:function` names below `inakit.planner.methods`, or what that module has under the name `beside`."""
     module, _, name = function.partition(":")
     return getattr(import_module(f"inakit.planner.methods.{module}"), beside or name)
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line of the tables: a summary, the function as `module:function` of `inakit.planner.methods`, and the name that
-    the type of its options has in that module, unless that is `Options`.
+    """A planner or scheduler of the tables below.
+
+    - `summary`: what `inakit planners` says of it
+    - `function`: where it is, as `module:function` below `inakit.planner.methods`
+    - `options`: the type of its options, by its name in that module; the plain `Options` where it is empty
     """
 
     summary: str
@@ -48,7 +49,7 @@ class Line:
     @cached_property
     def scheduler(self) -> Scheduler:
         """The scheduler."""
-        made: Scheduler = imported(SCHEDULER)(self.summary, imported(self.function))
+        made: Scheduler = imported("p4inc_aoi.schedulers:Scheduler")(self.summary, imported(self.function))
         return made
 
 

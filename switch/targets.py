@@ -79,7 +79,7 @@ def missing_for_fast() -> str | None:
 
 TARGETS: dict[str, Target] = {
     "bmv2": Target(
-        "bmv2", "inakit.switch.bmv2.bmv2_switch:Bmv2Switch", "inakit.switch.bmv2.simple_switch:view", missing_for_bmv2
+        "bmv2", "inakit.switch.bmv2.bmv2_switch:Bmv2Switch", "inakit.switch.bmv2.runtime:view", missing_for_bmv2
     ),
     "fast": Target(
         "fast",

@@ -92,7 +92,6 @@ REMEDIES = {
 }
 """What to do about an error of writing. An `OSError` that is not listed here is no person's mistake."""
 
-
 SYSTEM_REMEDIES = {
     errno.EMFILE: "this process may open no more files: raise the limit (`ulimit -n 4096`)",
     errno.ENFILE: "this machine has no more open files: end what holds many, or raise /proc/sys/fs/file-max",

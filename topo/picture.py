@@ -19,7 +19,7 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from inakit.topo.errors import InputError, writing
-from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.fabric import DirectedLink, Fabric
 from inakit.topo.fabric.positions import SWITCH_HEIGHT, NodePositions, Point
 
 
@@ -93,8 +93,6 @@ MOST_JOBS = 3
 """Of a host with more jobs than these, the drawing says only their number."""
 LABEL_POINTS, LABEL_ASIDE, HOST_RADIUS = 5.4, 0.22, 0.13
 """A label's font size, its distance from the middle of a cable with loads in both directions, and a host's radius."""
-
-DirectedLink = tuple[str, str]
 
 
 class BranchShape(Protocol):

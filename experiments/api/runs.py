@@ -204,7 +204,8 @@ def run(
     *,
     faults: Faults = None,
     results: str | Path | None = None,
-    **options: Any,
+    program: str = "ina",
+    keep_going: bool = False,
 ) -> Result:
     """Run a plan on real packets: build its network in a world, install its entries, send gradients, measure, judge.
 
@@ -220,8 +221,10 @@ def run(
         ``{"links": [{"link": "all", "drop": "1%"}]}``.
     results
         The folder in which the run leaves its files; without it they are removed with the result.
-    **options
-        Further fields of `inakit.experiments.emulate.emulate.Emulation`, such as ``keep_going=True``.
+    program
+        The data-plane program: ``"ina"``, or ``"ina_hw"``, which does what a chip can.
+    keep_going
+        Whether a run in real time goes on even when it is clearly too slow for this machine.
 
     Returns
     -------
@@ -234,7 +237,9 @@ def run(
     RunError
         A switch died, or traffic stalled.
     """
-    return ran({plan.name: plan}, world, faults, results, options)[plan.name]
+    if not isinstance(plan, PlannedRun):
+        raise InputError(f"{plan!r:.40}: a plan is expected, as inakit.plan(fabric, job, 'aro') gives it")
+    return ran({plan.name: plan}, world, faults, results, program, keep_going=keep_going)[plan.name]
 
 
 def compare(
@@ -248,7 +253,8 @@ def compare(
     headroom: str = AFTERWARDS,
     seed: int = 0,
     results: str | Path | None = None,
-    **options: Any,
+    program: str = "ina",
+    keep_going: bool = False,
 ) -> Comparison:
     """Plan the same problem by several planners, run each plan on a network of its own, and put them side by side.
 
@@ -262,7 +268,7 @@ def compare(
         As in `inakit.run`; None runs nothing, so that only what is planned is compared.
     mode, headroom, seed
         As in `inakit.plan`.
-    faults, results, **options
+    faults, results, program, keep_going
         As in `inakit.run`.
 
     Returns
@@ -277,7 +283,7 @@ def compare(
     if not plans:
         raise InputError("no planner: name at least one, such as planners=['aro']")
     if world is not None:
-        return ran(plans, world, faults, results, {"headroom": headroom, **options})
+        return ran(plans, world, faults, results, program, headroom, keep_going=keep_going)
     return Comparison(problem, {name: Result(plan, plan_figures(plan)) for name, plan in plans.items()})
 
 
@@ -287,7 +293,14 @@ def plan_figures(plan: PlannedRun) -> dict[str, Any]:
 
 
 def ran(
-    plans: Mapping[str, PlannedRun], world: str, faults: Faults, results: str | Path | None, options: Mapping[str, Any]
+    plans: Mapping[str, PlannedRun],
+    world: str,
+    faults: Faults,
+    results: str | Path | None,
+    program: str,
+    headroom: str = AFTERWARDS,
+    *,
+    keep_going: bool,
 ) -> Comparison:
     """Run plans of the same problem one after another, as `inakit emulate` does, without printing."""
     first = next(iter(plans.values()))
@@ -303,7 +316,9 @@ def ran(
         first.seed,
         results=Path(results),
         faults=fault_plan(faults, first.problem),
-        **options,
+        keep_going=keep_going,
+        headroom=headroom,
+        program=program,
     )
     record = emulated(emulation, Console(quiet=True), {name: plan.prepared for name, plan in plans.items()})
     folder = (emulation.results / "latest").resolve()

@@ -38,8 +38,9 @@ from inakit.experiments.sweeps.run_trials import Row, measure_rows
 from inakit.experiments.worlds.world import World
 from inakit.planner.core.policies import POLICIES
 from inakit.topo.errors import InakitError, InputError, RunError
+from inakit.topo.fabric.fabric import DirectedLink
 from inakit.topo.kit import this_kit
-from inakit.traffic.measure.monitor import DirectedLink, link_bytes
+from inakit.traffic.measure.monitor import link_bytes
 from inakit.traffic.measure.verdict import Verdict
 
 ONE_JOB = JobChoice()

@@ -51,9 +51,9 @@ from inakit.switch.entries import SwitchEntries, TableEntry
 from inakit.switch.program.read import check_sources
 from inakit.switch.targets import TARGETS, Target
 from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
+from inakit.topo.live.netlink import index_of, inside, network_namespace, remove_shaping
 from inakit.topo.live.network import Network
 from inakit.topo.live.priority import on_endpoint_processor, steer_packets, steering_file
-from inakit.topo.live.wires import index_of, inside, network_namespace, remove_shaping
 from inakit.traffic.sockets.packet_sockets import Messages, send_all
 from inakit.traffic.wire.packet_format import FRAGMENT, FRAME, UDP_PORT, Frames, Kind, new_frames
 

@@ -20,8 +20,8 @@ from inakit.planner.core.problem import Job, Problem
 from inakit.planner.core.slots import assign_slots
 from inakit.planner.trees.from_paths import plan_from_paths
 from inakit.planner.trees.summed_once import SplitTask, Way, entrance, split_equally, tree_of
-from inakit.planner.trees.unfolding import Path, unreachable
-from inakit.topo.fabric.fabric import Fabric
+from inakit.planner.trees.unfolding import unreachable
+from inakit.topo.fabric.fabric import Fabric, Path
 from inakit.topo.fabric.up_down import up_down_paths
 
 

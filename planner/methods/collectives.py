@@ -37,9 +37,9 @@ from inakit.planner.methods.collective_schemes import (
     recursive_doubling,
     ring,
 )
-from inakit.planner.trees.unfolding import DirectedLink, Path, Unfolded, unfold, unreachable
+from inakit.planner.trees.unfolding import Unfolded, unfold, unreachable
 from inakit.topo.errors import InputError
-from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.fabric import DirectedLink, Fabric, Path
 
 # -- A path for each connection: by a hash, or so that connections which send at the same time share links evenly.
 

@@ -16,8 +16,8 @@ from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.core.slots import Inp
 from inakit.planner.trees.from_paths import inps, plan_from_paths
-from inakit.planner.trees.unfolding import DirectedLink, Path, unfold, unreachable
-from inakit.topo.fabric.fabric import Fabric
+from inakit.planner.trees.unfolding import unfold, unreachable
+from inakit.topo.fabric.fabric import DirectedLink, Fabric, Path
 
 Loads = Counter[DirectedLink]
 """The flows that have chosen a link. The PS's own link is not counted, since no flow can avoid it."""

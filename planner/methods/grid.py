@@ -27,8 +27,7 @@ from inakit.planner.core.slots import Inp
 from inakit.planner.solvers import solve
 from inakit.planner.trees.from_paths import plan_at_equal_rate
 from inakit.planner.trees.summed_once import SplitTask, Way, split_equally, tree_of, ways
-from inakit.planner.trees.unfolding import DirectedLink, Path
-from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.fabric import DirectedLink, Fabric, Path
 
 
 @dataclass(frozen=True)

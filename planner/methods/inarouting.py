@@ -31,8 +31,7 @@ from inakit.planner.core.problem import Problem
 from inakit.planner.solvers import PROVEN_GAP, solve
 from inakit.planner.trees.from_paths import plan_from_paths, tree_from_paths
 from inakit.planner.trees.summed_once import SplitTask, split_equally
-from inakit.planner.trees.unfolding import DirectedLink, Path
-from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.fabric import DirectedLink, Fabric, Path
 
 # -- Routes of tasks as next hops, what they use of links and switches, and the rates that fair shares give them.
 #
@@ -193,7 +192,6 @@ def certain_usage(network: Network, task: SplitTask) -> Usage:
 
 Key = tuple[int, Any]
 """A task's place, and a link or a switch."""
-
 
 ROUNDING = 1e-6
 """By this share a total rate that is known to be possible is lowered."""

@@ -15,8 +15,8 @@ from inakit.planner.core.method import Options
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
 from inakit.planner.trees.from_paths import plan_from_paths
-from inakit.planner.trees.unfolding import DirectedLink, Path, unreachable
-from inakit.topo.fabric.fabric import Fabric
+from inakit.planner.trees.unfolding import unreachable
+from inakit.topo.fabric.fabric import DirectedLink, Fabric, Path
 from inakit.topo.fabric.up_down import up_down_paths
 
 Flow = tuple[int, str, str]

@@ -23,9 +23,9 @@ from inakit.planner.core.problem import Job, Problem
 from inakit.planner.core.slots import assign_slots
 from inakit.planner.methods.ecmp import Loads, greedy_paths
 from inakit.planner.trees.from_paths import tree_from_paths
-from inakit.planner.trees.unfolding import Path, unfold
+from inakit.planner.trees.unfolding import unfold
 from inakit.topo.errors import InputError
-from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.fabric import Fabric, Path
 
 POLICY = "panama"
 """The slot policy: shadow copies, and congestion control by marks."""

@@ -21,8 +21,8 @@ from inakit.planner.core.plan import ROOT_LABEL, AggregationTree, Plan
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.trees.from_paths import plan_at_equal_rate, tree_from_paths
 from inakit.planner.trees.under_policy import rooted_in_network
-from inakit.planner.trees.unfolding import Path, static_path, static_paths, unfold
-from inakit.topo.fabric.fabric import Fabric
+from inakit.planner.trees.unfolding import static_path, static_paths, unfold
+from inakit.topo.fabric.fabric import Fabric, Path
 
 POLICY = "switchml"
 """The slot policy of a root that answers by itself: a segment with two versions, of which one keeps the last sums."""

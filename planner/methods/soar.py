@@ -24,9 +24,9 @@ from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.solvers import min_plus
 from inakit.planner.trees.from_paths import plan_at_equal_rate, tree_from_paths
-from inakit.planner.trees.unfolding import Path, static_paths, turns, unfold
+from inakit.planner.trees.unfolding import static_paths, turns, unfold
 from inakit.topo.errors import InputError
-from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.fabric import Fabric, Path
 
 # -- SOAR's network: switches in a tree, the messages that enter at each, and how long links are busy with them.
 

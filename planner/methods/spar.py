@@ -17,7 +17,7 @@ from inakit.planner.core.method import Design
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.trees.overlay import Overlay, OverlayOptions, aggregating, plan_of, single_task
-from inakit.planner.trees.unfolding import Path
+from inakit.topo.fabric.fabric import Path
 from inakit.topo.fabric.variations import with_ina
 
 GUESS = 7919

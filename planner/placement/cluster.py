@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from inakit.planner.core.problem import FragmentFormat
 from inakit.planner.placement.queue import QueuedJob
-from inakit.planner.trees.unfolding import Path, Unfolded, static_path, unfold
+from inakit.planner.trees.unfolding import Unfolded, static_path, unfold
 from inakit.topo.errors import InputError
-from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.fabric import Fabric, Path
 
 # -- Blocks of hosts (racks, pods, all), which hosts are free, and static routes.
 

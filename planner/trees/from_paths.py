@@ -16,9 +16,8 @@ from inakit.planner.core.loads import equal_rate_bps, sending_rate_bps
 from inakit.planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Branch, Plan, Shard, SolverOutcome
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.core.slots import DEFAULT_WINDOW, Inp, assign_slots, most_children
-from inakit.planner.trees.unfolding import Path
 from inakit.topo.errors import InputError
-from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.fabric import Fabric, Path
 from inakit.topo.fabric.up_down import is_path
 
 
@@ -61,7 +60,8 @@ def plan_from_paths(
     Raises `InputError` for a path that is
     missing, and for a job that has no rate.
     """
-    given = equal_rates(problem) if rates_bps is None else rates_bps
+    equal = {(job.number, server): 1.0 for job in problem.jobs for server in job.servers}
+    given = equal if rates_bps is None else rates_bps
     tasks = tasks_with_rate(problem, given)
     made = [with_results(task_tree(problem.fabric, *task, paths, aggregate_at), task, results or {}) for task in tasks]
     trees = assign_slots(problem.fabric, made, window)
@@ -89,11 +89,6 @@ def tasks_with_rate(problem: Problem, rates: Mapping[tuple[int, str], float]) ->
         if not job_sum(job, rates) > 0:
             raise InputError(f"job {job.number}: its rate is 0 for every PS; give one a rate greater than 0")
     return [(job, server) for job in problem.jobs for server in job.servers if rates.get((job.number, server), 0) > 0]
-
-
-def equal_rates(problem: Problem) -> dict[tuple[int, str], float]:
-    """The rate 1 for every task, so that all flows get the same rate."""
-    return {(job.number, server): 1.0 for job in problem.jobs for server in job.servers}
 
 
 def job_sum(job: Job, rates: Mapping[tuple[int, str], float]) -> float:

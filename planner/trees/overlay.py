@@ -18,9 +18,9 @@ from inakit.planner.core.plan import MOST_BITS, ROOT_LABEL, AggregationTree, Agg
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.core.slots import Inp
 from inakit.planner.trees.from_paths import plan_at_equal_rate
-from inakit.planner.trees.unfolding import Path, unreachable
+from inakit.planner.trees.unfolding import unreachable
 from inakit.topo.errors import InputError
-from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.fabric import Fabric, Path
 from inakit.topo.fabric.up_down import Move, hops_to, up_down_paths
 
 

@@ -14,8 +14,8 @@ from inakit.planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Br
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.core.slots import Inp, most_children
 from inakit.planner.trees.from_paths import Summing
-from inakit.planner.trees.unfolding import Path, Unfolded, unfold, unreachable
-from inakit.topo.fabric.fabric import Fabric
+from inakit.planner.trees.unfolding import Unfolded, unfold, unreachable
+from inakit.topo.fabric.fabric import Fabric, Path
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,8 @@ from functools import cached_property
 from math import inf
 
 from inakit.topo.errors import InputError
-from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.fabric import DirectedLink, Fabric, Path
 from inakit.topo.fabric.up_down import Move, move
-
-Path = tuple[str, ...]
-DirectedLink = tuple[str, str]
 
 
 @dataclass(frozen=True)

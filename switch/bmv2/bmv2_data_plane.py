@@ -17,7 +17,7 @@ from bm_runtime.standard.ttypes import (
 from numpy.typing import NDArray
 from sswitch_runtime.ttypes import InvalidMirroringOperation, MirroringSessionConfig
 
-from inakit.switch.bmv2.simple_switch import CONTEXT, Runtime, in_bytes, key_of, pipeline, refused, values, write_call
+from inakit.switch.bmv2.runtime import CONTEXT, Runtime, in_bytes, key_of, pipeline, refused, values, write_call
 from inakit.switch.control.data_plane import Digest, Rates
 from inakit.switch.control.entry_check import action_call, default_call, profile_calls
 from inakit.switch.entries import (

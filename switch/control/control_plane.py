@@ -1,7 +1,4 @@
-"""Requests for hash functions whose parameters the control plane sets.
-
-The control plane of one running switch, as BMv2's simple_switch has it, whatever protocol the requests come by.
-"""
+"""The control plane of one running switch, as BMv2's simple_switch has it, whatever protocol the requests come by."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""How the key of a packet is compared with entries, and which entry wins where several match.
-
-Checks entries against the program that they are for, before any of them is installed.
-"""
+"""Checks entries against the program that they are for, before any of them is installed."""
 
 from __future__ import annotations
 

@@ -1,12 +1,4 @@
-"""Records of files that courses write: they may have keys that nobody here reads, which is told.
-
-The tables, keys and actions of a program by names that people write short: `t` for `ingress.t`, `h.f` for `hdr.h.f`.
-
-Whole names are taken too. A short name that fits several things is refused.
-
-The file that fills a switch of p4lang's tutorials: `s1-runtime.json`, with what P4Runtime would write.
-
-Reads a file that fills a switch, whichever of the formats that courses use it has.
+"""Reads a file that fills a switch, whichever of the formats that courses use it has.
 
 It is a `s1-runtime.json` of p4lang's tutorials if its name ends in .json, else it has commands of simple_switch_CLI.
 """

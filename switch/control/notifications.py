@@ -1,7 +1,4 @@
-"""Digests in batches, as BMv2 reports them: a sample is not reported again until it has been acknowledged.
-
-Idle timeouts of table entries.
-"""
+"""What a switch tells unasked: digests in batches, as BMv2 reports them, and entries whose idle timeouts ran out."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """A data plane that no packet passes: it keeps what the control plane puts into it, as entries for any switch.
 
-Brings what a control plane has put into one data plane into another of the same program, with what packets left.
-
-Installs neutral entries in a running switch by its control plane, so that they have handles there.
+Entries go back into a running switch by its control plane, and all that one holds goes over to another.
 """
 
 from __future__ import annotations

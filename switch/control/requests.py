@@ -1,11 +1,4 @@
-"""Why a control plane refuses a request: a kind for each error code of BMv2's services, and the error with it.
-
-What all parts of a control plane share: the data plane, its program, and the one lock that requests take.
-
-Handles as BMv2 numbers what it holds: the lowest number that is free, and for table entries a version beside it.
-
-What a control plane holds, as it tells those who ask: entries, defaults, members and groups of action profiles.
-"""
+"""What all parts of a control plane share: refusals, the lock that requests take, handles, and what it tells of entries."""
 
 from __future__ import annotations
 

@@ -1,22 +1,4 @@
-"""Names as simple_switch_CLI takes them: whole, or an end of one, from a dot on, that no other name has.
-
-A command of simple_switch_CLI, and the switch that it is for, with names as short as is clear.
-
-The words of simple_switch_CLI's commands: numbers, addresses, parts of keys, rates.
-
-Commands of simple_switch_CLI that change nothing here: those that can be skipped, and those that must not be.
-
-Commands for the queues in front of egress, which a switch that is served has.
-
-Commands for cells of meters, registers and counters, for parser value sets, and for hashes.
-
-Commands for members and groups of action profiles.
-
-Commands for multicast groups, their nodes, link aggregation groups and mirror sessions.
-
-Commands for entries and default actions of tables.
-
-The commands of `simple_switch_CLI`, run on any control plane, or read as entries, which `SwitchEntries.cli` writes.
+"""The commands of `simple_switch_CLI`, run on any control plane, or read as entries, which `SwitchEntries.cli` writes.
 
 Names are whole, or any end of them that is unique. Commands that only read, and those without a meaning here, are
 skipped and said to be. What cannot be carried out is an `InputError`.

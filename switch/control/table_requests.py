@@ -1,11 +1,4 @@
-"""The rates of a direct meter's cells, which outlast the table entries that they measure.
-
-The entries of each table by their handles, and by what no two of them share.
-
-What a table refuses: keys, actions and parameters that do not fit it, and changes of what the program keeps.
-
-Requests for the entries of tables and for what tables run on a miss.
-"""
+"""Requests for the entries of tables and for what tables run on a miss."""
 
 from __future__ import annotations
 

@@ -1,14 +1,8 @@
 """Entries as the JSON of BF-Runtime, in which `bfrt_python` dumps and adds them, and back.
 
 Each entry is an object with `table_name`, `action`, `key` and `data`. Multicast groups are entries of the fixed tables
-`$pre.node` (the copies of one replica number) and `$pre.mgid` (the nodes of a group).
-
-Entries in BF-Runtime's JSON held to the schema that the chip's compiler writes beside a program (`bf-rt.json`).
-
-Scripts for `bfrt_python`, the Python of BF-Runtime's switches: they add a switch's entries, remove and dump them.
-
-Each has its data inside, so that `bfshell -b FILE` needs nothing else. A script has no functions, because some
-releases run it where functions do not see its names.
+`$pre.node` (the copies of one replica number) and `$pre.mgid` (the nodes of a group). Entries are held to the schema
+that the chip's compiler writes beside a program (`bf-rt.json`), and put into scripts for `bfrt_python`.
 """
 
 from __future__ import annotations

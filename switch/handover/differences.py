@@ -1,7 +1,4 @@
-"""The parts of a switch's entries that are handed over to hardware: multicast groups and table entries.
-
-In what a switch differs from the entries that it should hold.
-"""
+"""What is handed over to hardware of a switch's entries, and in what a switch differs from what it should hold."""
 
 from __future__ import annotations
 

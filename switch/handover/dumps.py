@@ -1,8 +1,4 @@
-"""What `simple_switch_CLI` prints for `table_dump` and `mc_dump`, as entries.
-
-The output does not name the table of an entry. It is the one with this key and this action.
-
-Reads what a switch holds from a dump, whichever of four formats it has; its beginning tells which.
+"""Reads what a switch holds from a dump, whichever of four formats it has; its beginning tells which.
 
 | format | written by |
 |---|---|

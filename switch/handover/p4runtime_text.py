@@ -1,9 +1,7 @@
-"""Entries as the protobuf text of P4Runtime, and back. Ids come from the P4Info that p4c writes beside the program.
+"""Entries as the protobuf text of P4Runtime, and back; or read from a running server.
 
-A file is one `p4.v1.WriteRequest`, whose updates have to be made in their order. Comments give the names behind the
-ids.
-
-Reads what a running P4Runtime server holds: its table entries and multicast groups.
+A file is one `p4.v1.WriteRequest`, whose updates have to be made in their order. Ids come from the P4Info that p4c
+writes beside the program; comments give the names behind them.
 """
 
 from __future__ import annotations

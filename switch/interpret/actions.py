@@ -1,7 +1,4 @@
-"""Primitives that use the switch's state: registers, counters, meters, hashes, random numbers, log messages.
-
-Actions as functions of a packet, with a handler for each primitive that works on the packet's fields and fate.
-"""
+"""Actions as functions of a packet, with a handler for each primitive."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Hash functions of v1model's HashAlgorithm, as BMv2 computes them over bytes.
-
-Hash calculations over fields, numbers, headers and the payload.
-
-Checksums, which are checked after the parser and set before the deparser.
-"""
+"""Hash calculations and checksums over fields, numbers, headers and the payload, with v1model's algorithms."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Operators on numbers as functions of a packet. Numbers are Python's integers: of any width, and never rounded.
-
-Expressions of BMv2 as functions of a packet.
+"""Expressions of BMv2 as functions of a packet. Numbers are Python's integers: of any width, and never rounded.
 
 A header is an expression, too: its value is the place in the packet at which the header stands.
 """

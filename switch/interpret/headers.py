@@ -1,8 +1,6 @@
-"""How fields are written: what of a number a field keeps, and where the field stands.
+"""Fields and headers of a packet: out of bytes and into bytes, and what a field keeps of a number.
 
-Headers out of a packet's bytes, and into bytes.
-
-Headers that come, go, move and are copied as a whole: validity, header stacks and header unions.
+Headers come, go, move and are copied as a whole: validity, header stacks and header unions.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""A lock between packets and requests that lets neither wait for long.
-
-The state of an interpreted switch while packets pass: each request comes between two packets.
-"""
+"""The state of an interpreted switch while packets pass: each request comes between two packets, and neither waits long."""
 
 from __future__ import annotations
 

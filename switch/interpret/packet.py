@@ -1,10 +1,7 @@
 """A packet on its way through the program: one list of numbers, and the places in it of all fields.
 
-Where in a packet the metadata fields stand that the switch itself reads and writes.
-
-What happens to a packet, line by line, in the words of BMv2's log.
-
-`Trace` hears nothing and costs nothing: it returns the functions that it is given as they are. `TraceLines` wraps them.
+`Trace` hears nothing and costs nothing: it returns the functions that it is given as they are. `TraceLines` wraps them,
+and tells what happens to a packet, line by line, in the words of BMv2's log.
 """
 
 from __future__ import annotations

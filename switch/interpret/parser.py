@@ -1,10 +1,6 @@
-"""The operations of parser states as functions of a packet. The handler of each stands in `PARSER_OPERATIONS`.
+"""Parser and deparser as functions of a packet: each state is one, and returns the number of the state that follows.
 
-How a parser state chooses the next one, as a function of a packet.
-
-The parser as functions of a packet: each state is one, and returns the number of the state that follows.
-
-The deparser: checksums are set, and the bytes of valid headers are put before the payload.
+The handler of each operation of a state stands in `PARSER_OPERATIONS`.
 """
 
 from __future__ import annotations

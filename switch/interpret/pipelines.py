@@ -1,7 +1,4 @@
-"""Which action an entry runs: its own, or one that the selector of its action profile chooses.
-
-Ingress and egress as functions of a packet: each node is one, and returns the number of the node that follows.
-"""
+"""Ingress and egress as functions of a packet: each node is one, and returns the number of the node that follows."""
 
 from __future__ import annotations
 

@@ -1,11 +1,4 @@
-"""Meters: arrays of cells, each with a bucket of tokens for each rate, which give a packet its colour.
-
-What simple_switch is started with beside the program, as far as packets see it.
-
-What a running switch holds beside packets: tables, registers, counters, meters, groups, mirror sessions.
-
-What the stages share while a program is made into functions of a packet; and refusals by name.
-"""
+"""What a running switch holds beside packets, and what the stages share while a program is made into functions."""
 
 from __future__ import annotations
 

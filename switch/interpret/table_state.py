@@ -1,7 +1,4 @@
-"""Entries whose keys can overlap, found by their masks: one look-up for each set of masks that entries have.
-
-The entries of tables, and how the one that matches a packet is found.
-"""
+"""The entries of tables, and how the one that matches a packet is found."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Reads the network files of courses: `topology.json` of p4lang's tutorials, `p4app.json` of p4-utils.
-
-The compiled form of a program that a network file names as P4 source.
-"""
+"""Reads the network files of courses: `topology.json` of p4lang's tutorials, `p4app.json` of p4-utils."""
 
 from __future__ import annotations
 

@@ -1,13 +1,4 @@
-"""A network of hosts and P4 switches as a course describes it, whatever format its file has.
-
-Numbers of ports and names of interfaces, where a network file leaves them open.
-
-What network files of all formats say in the same words: amounts, delays, addresses.
-
-The addresses that p4-utils gives hosts: by the strategy of the file, from the names of hosts and switches.
-
-Finds the files that a network file names: courses name them from the folder in which they run, or from their own.
-"""
+"""A network of hosts and P4 switches as a course describes it, whatever format its file has."""
 
 from __future__ import annotations
 

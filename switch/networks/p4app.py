@@ -1,11 +1,7 @@
-"""What `p4app.json` of p4-utils says, as it stands in the file, with the keys of all its years.
-
-The network file of p4-utils: `p4app.json`, whose nodes get their ports and addresses by a strategy.
+"""The network file of p4-utils: `p4app.json`, whose nodes get their ports and addresses by a strategy.
 
 There are two generations. Until 2020 a file numbers ports in the order of its links, a switch as in its name, and hosts
 are `mixed` where no strategy is named. Since 2021 all goes by the order of names.
-
-Switches for networks of p4-utils: `net.addP4Switch("s1", cls=InakitP4Switch)` runs the kit's switch, not BMv2.
 """
 
 from __future__ import annotations

@@ -1,26 +1,6 @@
-"""Nodes of the JSON document, and where in the P4 source each comes from.
+"""A whole document of BMv2 JSON, as p4c's backend `p4c-bm2-ss` writes it, to a `Program`.
 
-JSON to headers: instances with the fields of their types, header stacks, header unions.
-
-JSON to what is hashed, reported or kept: calculations, field lists, selectors of action profiles.
-
-What a document declares before any statement: headers, registers, counters, meters, calculations, externs.
-
-JSON to arguments of primitives and to expressions. One reader for each type of node stands in `LEAVES`.
-
-JSON to actions, and to the primitives that actions, parser states and the deparser consist of.
-
-JSON to pipelines: match-action tables with the entries that the program gives, and conditionals.
-
-What is wrong with a program that is not as p4c writes it: exceptions that tell it, and values of wrong types.
-
-Types are checked before anything runs, and so are numbers that would only exhaust memory.
-
-JSON to the parser: states, what they look at, and their transitions.
-
-A whole document of BMv2 JSON, as p4c's backend `p4c-bm2-ss` writes it, to a `Program`.
-
-Above each reader of this folder stands the piece of JSON that it takes.
+Above each reader stands the piece of JSON that it takes.
 """
 
 from __future__ import annotations

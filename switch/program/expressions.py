@@ -1,14 +1,6 @@
-"""Where in the P4 source a construct stands, as p4c notes it in the JSON.
-
-What v1model.p4 and BMv2's simple_switch fix for every program: metadata, ports, how a packet came to a pipeline.
-
-Headers and metadata of a program, with their fields; header stacks and header unions.
-
-Expressions as typed data.
+"""What statements of a program name: headers, fields, expressions, calculations, lists of fields; as typed data.
 
 Numbers are Python integers without a width, as in BMv2; fields and parameters have one.
-
-What a program hashes, checks, reports and keeps: calculations, checksums and lists of fields.
 """
 
 from __future__ import annotations

@@ -1,12 +1,4 @@
-"""State that outlives a packet, and other externs: registers, counters, meters, action profiles, value sets.
-
-Actions, and the primitives with their arguments that actions, the parser and the deparser run.
-
-The parser: a graph of states, each of which runs operations and chooses the next one.
-
-Ingress and egress: graphs of match-action tables and conditions.
-
-A P4 program as typed, immutable data: what the BMv2 JSON says, independent of how it will run.
+"""A P4 program as typed, immutable data: what the BMv2 JSON says, independent of how it will run.
 
 Parts of the JSON that no reader knows are kept by name in `Unknown` and `Program.extras`, so that a
 target can refuse them by name, with the line of P4 that `source` gives.

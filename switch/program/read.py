@@ -1,9 +1,7 @@
-"""Whether a compiled P4 program is what its sources say now.
+"""Reads programs: a file of BMv2 JSON, checked against its P4 sources and for malformed parts, to a `Program`.
 
 `make p4` writes beside `p4/build/ina.json` a file `ina.sha256`, with the hashes of the program and of every source that
 it is made of. A program without such a file, like a user's own, is not checked.
-
-Reads programs: a file of BMv2 JSON, checked against its P4 sources and for malformed parts, to a `Program`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""Whether a program runs in the kernel or is interpreted, and why.
-
-What runs the program of a served switch, and has its ports.
-
-An interpreted program on packet sockets: one thread takes packets in and sends what leaves.
-"""
+"""What runs the program of a served switch and has its ports: the kernel where it can, else an interpreter."""
 
 from __future__ import annotations
 

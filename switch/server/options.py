@@ -1,7 +1,4 @@
-"""What a served switch is started with: the options of simple_switch and of simple_switch_grpc.
-
-The log of a served switch, in the form of BMv2's: `[12:34:56.789] [bmv2] [I] [thread 1234] text`.
-"""
+"""What a served switch is started with, the options of simple_switch and of simple_switch_grpc; and its log."""
 
 from __future__ import annotations
 

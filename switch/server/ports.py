@@ -1,14 +1,12 @@
-"""A network interface as a port: all packets that arrive at it, as they were on the wire, and packets to send.
+"""Network interfaces as ports: packets as they were on the wire, in and out, and captured in the files that BMv2 writes.
 
-What arrives at and leaves each port, in the files that BMv2 writes: eth0_in.pcap and eth0_out.pcap.
-
-Captures what arrives at and leaves interfaces whose packets do not pass through this process.
-
-The CPU port of a program in the kernel: an interface whose other end is this process.
+A port is a packet socket. Packets that pass the kernel alone are captured by further sockets. The CPU port of a program
+in the kernel is a TAP interface whose other end is this process.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import socket
@@ -16,12 +14,35 @@ import struct
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from fcntl import ioctl
 from pathlib import Path
 from threading import Thread
 
-from inakit.switch.testing.devices import IFF_NO_PI, IFF_TAP, LEAST_FRAME, MAX_PACKET, open_tun
 from inakit.topo.errors import MachineError, RunError, writing
-from inakit.topo.live.wires import index_of, inside, set_up, switch_off_ipv6
+from inakit.topo.live.netlink import index_of, inside, set_up, switch_off_ipv6
+
+DEVICE = Path("/dev/net/tun")
+TUNSETIFF = 0x400454CA
+IFF_TUN, IFF_TAP, IFF_NO_PI = 0x0001, 0x0002, 0x1000
+MAX_PACKET = 65536
+LEAST_FRAME, MOST_FRAME = 14, 1514
+"""The bytes of a frame that an Ethernet interface carries: its header, and what Linux lets one be behind it."""
+
+
+def open_tun(kind: int = IFF_TUN) -> tuple[int, str]:
+    """A new interface, by default a TUN: its descriptor, and the name that the kernel gave it."""
+    try:
+        descriptor = os.open(DEVICE, os.O_RDWR | os.O_CLOEXEC)
+    except OSError as error:
+        raise MachineError(f"{DEVICE}: {error.strerror}; a switch on its own needs TUN: modprobe tun") from error
+    try:
+        answer = ioctl(descriptor, TUNSETIFF, struct.pack("16sH22x", b"inakit%d", kind))
+    except OSError as error:
+        os.close(descriptor)
+        way_out = "run as root" if error.errno == errno.EPERM else "is another interface of that name in the way?"
+        raise MachineError(f"no TUN interface can be made: {error.strerror}; {way_out}") from error
+    return descriptor, answer[:16].rstrip(b"\0").decode()
+
 
 ALL_PROTOCOLS = 0x0003
 SOL_PACKET = 263

@@ -1,7 +1,4 @@
-"""The programs `inakit-simple-switch` and `inakit-simple-switch-grpc`: a switch with BMv2's doors, until a signal.
-
-A folder in which the kit's switches bear BMv2's names, for scripts that start `simple_switch`.
-"""
+"""The programs `inakit-simple-switch` and `inakit-simple-switch-grpc`: a switch with BMv2's doors, until a signal."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The ports of a served switch, whatever program runs; and its CPU port.
-
-The queues in front of egress, whatever program runs.
-"""
+"""The ports of a served switch, its CPU port and the queues in front of egress, whatever program runs."""
 
 from __future__ import annotations
 

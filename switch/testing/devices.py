@@ -1,18 +1,13 @@
-"""Wires to the ports of one switch that runs on network interfaces: packets in, packets out, no network.
-
-Each port is a TUN interface, which carries any bytes at all: also frames that are shorter than an Ethernet header,
-which no other interface would take. It vanishes with this process, or when closed.
-
-One switch on its own, by the name of its target: packets in, packets out, without a network.
+"""One switch on its own, by the name of its target: packets in, packets out, without a network.
 
 `fast` runs in this process and needs no root: compiled, or `interpreted` where the compiler refuses the program.
 `traced` is interpreted too, and says what happens to each packet. `kernel` is the compiled switch in the kernel,
-`bmv2` is `simple_switch`; both need root.
+`bmv2` is `simple_switch`; both need root. Each of their ports is a TUN interface, which carries any bytes at all: also
+frames that are shorter than an Ethernet header. It vanishes with this process, or when closed.
 """
 
 from __future__ import annotations
 
-import errno
 import os
 import select
 import struct
@@ -20,7 +15,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from fcntl import ioctl
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -35,22 +29,17 @@ from inakit.switch.entries import SwitchEntries
 from inakit.switch.fast.load.running_tables import Clock
 from inakit.switch.interpret.interpreted_switch import InterpretedSwitch, clock_from_now
 from inakit.switch.program.read import read_program
+from inakit.switch.server.ports import MAX_PACKET, open_tun
 from inakit.switch.targets import choose_target
 from inakit.switch.testing.either_switch import EitherSwitch
-from inakit.topo.errors import MachineError, unknown_name
-from inakit.topo.live.wires import index_of, inside, set_up, switch_off_ipv6
+from inakit.topo.errors import unknown_name
+from inakit.topo.live.netlink import index_of, inside, set_up, switch_off_ipv6
 
-DEVICE = Path("/dev/net/tun")
-TUNSETIFF = 0x400454CA
-IFF_TUN, IFF_TAP, IFF_NO_PI = 0x0001, 0x0002, 0x1000
 HEAD = struct.pack("!HH", 0, 0x88B5)
 """Flags and a protocol number, one for experiments, which the device wants before each packet.
 
 Neither reaches the switch. With the number of IPv4, Linux would look for headers and not let the switch remove them.
 """
-MAX_PACKET = 65536
-LEAST_FRAME, MOST_FRAME = 14, 1514
-"""The bytes of a frame that an Ethernet interface carries: its header, and what Linux lets one be behind it."""
 MOST_BYTES_LEAVING = 9216
 """Packets may grow in the switch: so many bytes leave it by a wire."""
 
@@ -89,21 +78,6 @@ def open_wires(ports: Iterable[int]) -> Iterator[Wires]:
                 switch_off_ipv6(name)
                 set_up(netlink, index_of(name), mtu=MOST_BYTES_LEAVING)
         yield Wires(descriptors, interfaces)
-
-
-def open_tun(kind: int = IFF_TUN) -> tuple[int, str]:
-    """A new interface, by default a TUN: its descriptor, and the name that the kernel gave it."""
-    try:
-        descriptor = os.open(DEVICE, os.O_RDWR | os.O_CLOEXEC)
-    except OSError as error:
-        raise MachineError(f"{DEVICE}: {error.strerror}; a switch on its own needs TUN: modprobe tun") from error
-    try:
-        answer = ioctl(descriptor, TUNSETIFF, struct.pack("16sH22x", b"inakit%d", kind))
-    except OSError as error:
-        os.close(descriptor)
-        way_out = "run as root" if error.errno == errno.EPERM else "is another interface of that name in the way?"
-        raise MachineError(f"no TUN interface can be made: {error.strerror}; {way_out}") from error
-    return descriptor, answer[:16].rstrip(b"\0").decode()
 
 
 QUIET_S = 0.05
@@ -306,11 +280,8 @@ def in_bmv2(program: Path, ports: Iterable[int], clock: Clock) -> Iterator[Devic
     from thrift.Thrift import TException  # noqa: PLC0415, only where BMv2 is
 
     from inakit.switch.bmv2.bmv2_data_plane import Bmv2DataPlane  # noqa: PLC0415
-    from inakit.switch.bmv2.simple_switch import (  # noqa: PLC0415
-        Runtime,
-        SimpleSwitchProcess,
-        free_port,
-    )
+    from inakit.switch.bmv2.runtime import Runtime  # noqa: PLC0415
+    from inakit.switch.bmv2.simple_switch_process import SimpleSwitchProcess, free_port  # noqa: PLC0415
 
     with open_wires(ports) as wires, tempfile.TemporaryDirectory(prefix="inakit-") as folder:
         control_port = free_port()

@@ -1,8 +1,4 @@
-"""Random table entries for any program, with keys and parameters that fit.
-
-`Limits` are the highest values of fields that keys match, and of parameters of actions, by their whole names.
-
-Random packets for any program, which its parser goes through, its entries match, and interfaces carry.
+"""Random table entries and packets for any program, with keys, parameters and fields that fit.
 
 A packet is made by walking the parser's states: each header that a state extracts is appended, and fields that decide
 are set to values that lead on. Half of the fields that tables match get a value of some entry.
@@ -20,7 +16,7 @@ from inakit.switch.control.entry_check import by_priority, numbers_of
 from inakit.switch.entries import KeyPart, Lpm, Range, SwitchEntries, TableEntry, Ternary
 from inakit.switch.program.expressions import Expression, Field, Header, HeaderReference, Lookahead, StackReference
 from inakit.switch.program.program import ActionParameter, MatchKey, ParserState, Primitive, Program, Table, Transition
-from inakit.switch.testing.devices import LEAST_FRAME, MOST_FRAME
+from inakit.switch.server.ports import LEAST_FRAME, MOST_FRAME
 from inakit.topo.errors import InputError
 
 PORTS = range(5)

@@ -1,7 +1,4 @@
-"""How the packets that left a switch differ from those that an STF test expects.
-
-Plays an STF test on a switch: PASS, FAIL with the differences, or UNSUPPORTED with the reason.
-"""
+"""Plays an STF test on a switch: PASS, FAIL with the differences, or UNSUPPORTED with the reason."""
 
 from __future__ import annotations
 

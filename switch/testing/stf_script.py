@@ -1,4 +1,4 @@
-"""A test in the Simple Test Framework format (STF) of p4c, as typed statements.
+"""A test in the Simple Test Framework format (STF) of p4c, as typed statements, and what they mean in a program.
 
     add TABLE [PRIORITY] KEY:VALUE ... ACTION(NAME:VALUE, ...)     # 0x25** leaves digits open, 0x0a00/16 is a prefix
     setdefault TABLE ACTION(NAME:VALUE, ...)
@@ -7,13 +7,9 @@
     wait
     mc_*, mirroring_*, meter_*, register_*, counter_*              # commands of simple_switch_CLI
 
-`#` starts a comment. A higher priority wins, the other way around than in BMv2.
-
-What the names and values of an STF test mean in a program: statements become entries.
-
-STF writes names short: `t` for `ingress.t`, `h.f` for `hdr.h.f`, `stack$0.f` for `stack[0].f`, `h.valid` or
-`h.$valid$`. A short name that fits several things is refused. Parts of a key that are not named match anything;
-those that match exactly are 0.
+`#` starts a comment. A higher priority wins, the other way around than in BMv2. STF writes names short: `t` for
+`ingress.t`, `h.f` for `hdr.h.f`, `stack$0.f` for `stack[0].f`, `h.valid` or `h.$valid$`. A short name that fits several
+things is refused. Parts of a key that are not named match anything; those that match exactly are 0.
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 A difference counts only if it comes again when both start anew and packets arrive one at a time: on a busy machine
 BMv2 loses packets, and a program that reads clocks or random numbers never does the same twice.
-
-One table of a switch under test: its entries, found by their keys, and its default action.
 """
 
 from __future__ import annotations

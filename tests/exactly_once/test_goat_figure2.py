@@ -108,8 +108,8 @@ def in_virtual_time(problem: Problem, plan: Plan, place: Mapping[int, tuple[int,
 
 def in_kernel(problem: Problem, plan: Plan, place: Mapping[int, tuple[int, int]]) -> Transfers:
     from inakit.switch.targets import choose_target  # noqa: PLC0415
+    from inakit.topo.live.netlink import network_namespace  # noqa: PLC0415
     from inakit.topo.live.network import Network  # noqa: PLC0415
-    from inakit.topo.live.wires import network_namespace  # noqa: PLC0415
     from inakit.traffic.sockets.packet_sockets import open_sink  # noqa: PLC0415
     from inakit.traffic.sockets.ports import host_ports  # noqa: PLC0415
 

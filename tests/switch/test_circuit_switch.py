@@ -19,8 +19,8 @@ from inakit.switch.testing.target_comparison import compare
 from inakit.topo.errors import FabricError
 from inakit.topo.fabric.circuits import Circuit, circuit, optical_ports
 from inakit.topo.fabric.generators import units
+from inakit.topo.live.netlink import inside
 from inakit.topo.live.network import Network
-from inakit.topo.live.wires import inside
 
 pytestmark = pytest.mark.root
 

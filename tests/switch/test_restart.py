@@ -13,8 +13,8 @@ from inakit.switch.entries import RegisterPreset, SwitchEntries, TableEntry
 from inakit.switch.fast.load.in_process_switch import InProcessSwitch
 from inakit.switch.targets import choose_target
 from inakit.topo.fabric.generators import named_fabric
+from inakit.topo.live.netlink import network_namespace
 from inakit.topo.live.network import Network, RunningHost
-from inakit.topo.live.wires import network_namespace
 from inakit.traffic.wire.packet_format import BARE_FRAME, new_frames
 
 PRESETS = (RegisterPreset("InaIngress.sum7", 4095, 9), RegisterPreset("InaIngress.arrival.draws", 3, 5))

@@ -25,6 +25,11 @@ VALUES_PER_PACKET = 64
 
 ROUNDING = 1e-9
 
+Path = tuple[str, ...]
+"""The nodes that a packet passes, one after the other."""
+DirectedLink = tuple[str, str]
+"""One direction of a link: from the first node to the second."""
+
 
 @dataclass(frozen=True)
 class Chip:

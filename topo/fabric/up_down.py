@@ -12,9 +12,7 @@ from enum import IntEnum
 from itertools import pairwise
 
 from inakit.topo.errors import FabricError, unknown_name
-from inakit.topo.fabric.fabric import Fabric
-
-Path = tuple[str, ...]
+from inakit.topo.fabric.fabric import Fabric, Path
 
 
 class Move(IntEnum):

@@ -76,7 +76,7 @@ def read_file(path: Path, kind: FileKind) -> ParsedFile:
     text = read_text(path, kind)
     try:
         if path.suffix == ".json" or (text.lstrip()[:1] == "{" and "\t" in text):
-            return ParsedFile(path, kind, parse_json(text))
+            return ParsedFile(path, kind, json.loads(text, object_pairs_hook=without_repeated_keys))
         loader = PlainLoader(text)
         tree = loader.get_single_node()
         return ParsedFile(path, kind, loader.construct_document(tree) if tree else None, tree)
@@ -109,11 +109,6 @@ def read_text(path: Path, kind: FileKind) -> str:
 
 class RepeatedKeyError(ValueError):
     """A JSON object has a key twice, and a reader that keeps the last would drop what a person wrote."""
-
-
-def parse_json(text: str) -> Any:
-    """The value of a JSON document that a person may have written. Raises `ValueError`, for a repeated key as well."""
-    return json.loads(text, object_pairs_hook=without_repeated_keys)
 
 
 def without_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

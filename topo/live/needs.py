@@ -23,8 +23,8 @@ from pathlib import Path
 from inakit.topo.errors import MachineError, as_root
 from inakit.topo.fabric.fabric import Fabric
 from inakit.topo.live.ledger import ROOT
+from inakit.topo.live.netlink import End, create_pair, index_of, inside, new_namespace, set_up, shape, silence
 from inakit.topo.live.priority import free_processes
-from inakit.topo.live.wires import End, create_pair, index_of, inside, new_namespace, set_up, shape, silence
 
 CAPABILITIES = {"CAP_NET_ADMIN": 12, "CAP_NET_RAW": 13, "CAP_SYS_ADMIN": 21, "CAP_BPF": 39}
 """Numbers of the kernel's capabilities (capabilities(7))."""

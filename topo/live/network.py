@@ -45,9 +45,9 @@ from inakit.topo.live.ledger import (
     write_facts,
 )
 from inakit.topo.live.needs import check_fabric, check_machine
+from inakit.topo.live.netlink import add_neighbors, index_of, inside, interface_name, set_rate, set_up
 from inakit.topo.live.priority import endpoint_processor, steer_packets, switch_processors
 from inakit.topo.live.signals import interrupts_held, signals_unwind
-from inakit.topo.live.wires import add_neighbors, index_of, inside, interface_name, set_rate, set_up
 
 if TYPE_CHECKING:
     from mininet.net import Mininet

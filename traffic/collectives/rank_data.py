@@ -37,7 +37,6 @@ from inakit.traffic.sockets.ports import BoolArray, FloatArray, HostPort, IntArr
 LEAST_IN_FLIGHT = 4 * ACKNOWLEDGED_AT_ONCE
 """A connection may have at least so many fragments on the way: what is acknowledged at once is a small part of them."""
 
-
 QUEUED_SHARE = 0.5
 """A connection may have this part of what a stream to a PS may have in queues: connections of several steps may meet on
 a link.

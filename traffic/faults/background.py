@@ -10,7 +10,7 @@ from math import ceil
 from pathlib import Path
 
 from inakit.planner.install.fault_entries import Flow
-from inakit.topo.live.wires import network_namespace
+from inakit.topo.live.netlink import network_namespace
 from inakit.traffic.measure.counters import interfaces
 from inakit.traffic.sockets.packet_sockets import open_sink
 from inakit.traffic.sockets.ports import HostPort, RepeatedFrames

@@ -20,7 +20,6 @@ from inakit.traffic.sockets.ports import BoolArray, FloatArray, IntArray, Outgoi
 SLOWEST = 0.05
 """The least share of its planned rate that a straggler sends at."""
 
-
 DIGITS = 9
 """Digits of a straggler's share: C libraries give its logarithm and sine with different last digits."""
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from inakit.planner.install.program import EVENTS, LOST, RECEIVED, REJECTED, REPLICATED, SENT
 from inakit.topo.errors import RunError
-from inakit.topo.live.wires import network_namespace
+from inakit.topo.live.netlink import network_namespace
 from inakit.traffic.sockets.packet_sockets import backlog_drops
 from inakit.traffic.sockets.ports import HostPort
 from inakit.traffic.wire.packet_format import Event

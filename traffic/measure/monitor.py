@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import Self
 
 from inakit.planner.core.evaluate import SwitchAggregation
+from inakit.topo.fabric.fabric import DirectedLink
 from inakit.topo.live.priority import ahead_of_others
 from inakit.traffic.measure.contention import clear_overload
 from inakit.traffic.measure.counters import Snapshot, Watched
@@ -135,9 +136,6 @@ def link_rows(samples: Sequence[LinkSample], ends: Mapping[str, tuple[str, str]]
             sender, receiver = ends.get(interface, ("", ""))
             row = {"at_s": later.at_s, "interface": interface, "bytes": grown, "rate_bps": rate}
             yield row | {"sender": sender, "receiver": receiver}
-
-
-DirectedLink = tuple[str, str]
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inakit.topo.errors import MachineError, RunError
-from inakit.topo.live.wires import network_namespace
+from inakit.topo.live.netlink import network_namespace
 from inakit.traffic.sockets.ports import FloatArray, HostPort, IntArray, Outgoing, Packets, ragged
 from inakit.traffic.wire.packet_format import BARE_FRAME, FRAGMENT, FRAME, UDP_PORT, Frames, Kind, offset_of
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from subprocess import DEVNULL, PIPE, Popen
 
 from inakit.topo.errors import MachineError, RunError
+from inakit.topo.live.netlink import network_namespace
 from inakit.topo.live.priority import send_ahead
-from inakit.topo.live.wires import network_namespace
 from inakit.traffic.sockets.ports import HostPort
 
 BURSTS_PER_S = 1000

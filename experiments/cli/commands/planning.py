@@ -42,7 +42,6 @@ from inakit.experiments.cli.options import (
 )
 from inakit.experiments.run.chip_costs import print_chip_costs
 from inakit.experiments.run.console import Screen, working
-from inakit.experiments.run.placement import place_and_print
 from inakit.experiments.run.planning import (
     check_files,
     draw_fabric,
@@ -59,7 +58,6 @@ from inakit.planner.install.program import DataPlaneProgram, find_program
 from inakit.planner.methods.atro.atro import design as designed_network
 from inakit.planner.methods.atro.cluster import Cluster, most_workers_bound
 from inakit.planner.new_planner import write_package, write_planner
-from inakit.planner.placement.policies import InaOptions
 from inakit.planner.prepared import Prepared, prepare
 from inakit.planner.registry import KIT, METHODS, OWN, SCHEDULERS, by_name, find_method
 from inakit.topo.errors import InputError
@@ -250,6 +248,9 @@ def place(
     output: PlacementFolder = None,
 ) -> None:
     """Place a queue of jobs that come and go: hosts for each, who has INA when, and completion times to expect."""
+    from inakit.experiments.run.placement import place_and_print  # noqa: PLC0415, it loads networkx
+    from inakit.planner.placement.policies import InaOptions  # noqa: PLC0415
+
     options = InaOptions(quota, parse_duration(round_trip))
     moment = None if at is None else parse_duration(at)
     place_and_print(Screen(), fabric.choice(seed), queue, split_names(by) or (by,), options, moment, output)

@@ -37,8 +37,8 @@ from inakit.switch.targets import TARGETS, choose_target
 from inakit.topo.errors import InakitError, InputError, MachineError
 from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch
 from inakit.topo.live.needs import check_machine
+from inakit.topo.live.netlink import network_namespace
 from inakit.topo.live.network import Network, RunningHost
-from inakit.topo.live.wires import network_namespace
 from inakit.traffic.sockets.packet_sockets import Messages, send_all
 
 RATE_BPS = 100e6

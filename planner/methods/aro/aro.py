@@ -20,9 +20,8 @@ from inakit.planner.methods.aro.tasks import Task, tasks_of
 from inakit.planner.methods.aro.variants import LiteralOptions, aggregators, locations, plan_variant, pre_pruned
 from inakit.planner.methods.aro.worth import Rates
 from inakit.planner.trees.from_paths import plan_from_paths
-from inakit.planner.trees.unfolding import Path
 from inakit.topo.errors import SolverError
-from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.fabric import Fabric, Path
 
 # -- SRO and APP before the fast search: what ARO-ACC, ARO-SRO and ARO-APP lose, without the printed model's minutes.
 #

@@ -22,8 +22,7 @@ from inakit.planner.core.plan import MOST_BITS
 from inakit.planner.core.slots import most_children
 from inakit.planner.methods.aro.bisection import flows_within
 from inakit.planner.methods.aro.tasks import Task
-from inakit.planner.trees.unfolding import Path
-from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.fabric import Fabric, Path
 
 Flow = tuple[str, ...]
 """The workers whose gradients a flow carries."""

@@ -24,9 +24,8 @@ from inakit.planner.methods.aro.leaf_spine import Choice, LeafSpine, leaf_spine
 from inakit.planner.methods.aro.tasks import Task, TaskGraph, task_graph
 from inakit.planner.solvers import PROVEN_GAP, run
 from inakit.planner.trees.from_paths import Summing
-from inakit.planner.trees.unfolding import DirectedLink, Path
 from inakit.topo.errors import SolverError
-from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.fabric import DirectedLink, Fabric, Path
 
 # -- Whether a task's flows fit at a given t = 1 / r, on any fabric: ARO's model, in which only x is integral.
 #

@@ -17,8 +17,9 @@ import pulp
 
 from inakit.planner.core.problem import Problem
 from inakit.planner.core.slots import Inp, limited_pipelines, most_children
+from inakit.planner.methods.aro.bisection import ROUNDING
 from inakit.planner.methods.aro.tasks import Task, TaskGraph, task_graph, tasks_of
-from inakit.planner.trees.unfolding import DirectedLink
+from inakit.topo.fabric.fabric import DirectedLink
 
 # -- Constraint (10), the sum of y r over tasks, in linear form, exactly.
 #
@@ -29,8 +30,6 @@ from inakit.planner.trees.unfolding import DirectedLink
 
 Term = tuple[int, Any]
 """A task's number, and an integer variable that counts its flows and has an upper bound."""
-
-ROUNDING = 1e-9
 
 
 class Rates(ABC):

@@ -18,8 +18,8 @@ from math import ceil
 from inakit.planner.core.slots import Inp, most_children
 from inakit.planner.methods.aro.tasks import Task
 from inakit.planner.solvers import LinearProgram, Term
-from inakit.planner.trees.unfolding import DirectedLink, Path, unfold, unreachable
-from inakit.topo.fabric.fabric import Fabric
+from inakit.planner.trees.unfolding import unfold, unreachable
+from inakit.topo.fabric.fabric import DirectedLink, Fabric, Path
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,12 @@ from time import monotonic
 
 from inakit.planner.core.plan import INFEASIBLE
 from inakit.planner.core.slots import Inp, most_children
+from inakit.planner.methods.aro.bisection import ROUNDING
 from inakit.planner.methods.aro.reduced_network import ONE, Network, Reduced, grouped, result_columns, result_parents
-from inakit.planner.methods.aro.worth import ROUNDING, Rates
+from inakit.planner.methods.aro.worth import Rates
 from inakit.planner.solvers import LinearProgram, Solution
 from inakit.planner.trees.from_paths import sums_of
-from inakit.planner.trees.unfolding import DirectedLink, Path
-from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.fabric import DirectedLink, Fabric, Path
 
 # -- Deals the flows of a class of common switches out to its members, so that no link has more than it carries.
 #

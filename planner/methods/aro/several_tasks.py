@@ -18,7 +18,7 @@ from inakit.planner.core.method import Options
 from inakit.planner.core.plan import FEASIBLE, INFEASIBLE, OPTIMAL, Plan, SolverOptions, SolverOutcome
 from inakit.planner.core.problem import Problem
 from inakit.planner.core.slots import Inp, most_children
-from inakit.planner.methods.aro.bisection import Least, Steps, least_t
+from inakit.planner.methods.aro.bisection import ROUNDING, Least, Steps, least_t
 from inakit.planner.methods.aro.reduced_network import Network, network
 from inakit.planner.methods.aro.several_routing import (
     Columns,
@@ -31,12 +31,11 @@ from inakit.planner.methods.aro.several_routing import (
     with_results,
 )
 from inakit.planner.methods.aro.tasks import Task, tasks_of
-from inakit.planner.methods.aro.worth import ROUNDING, STRICT, Box, Rates, Worth, levels
+from inakit.planner.methods.aro.worth import STRICT, Box, Rates, Worth, levels
 from inakit.planner.solvers import PROVEN_GAP, LinearProgram, Term
 from inakit.planner.trees.from_paths import Sender, Summing, plan_from_paths
-from inakit.planner.trees.unfolding import DirectedLink, Path
 from inakit.topo.errors import SolverError
-from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.fabric import DirectedLink, Fabric, Path
 
 # -- The best rates of one cell, exactly: in a cell only links that tasks share tell one rate from another.
 #

@@ -9,8 +9,8 @@ from functools import cached_property
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.core.slots import Inp, most_children
 from inakit.planner.trees.from_paths import sums_of
-from inakit.planner.trees.unfolding import DirectedLink, unfold, unreachable
-from inakit.topo.fabric.fabric import Fabric
+from inakit.planner.trees.unfolding import unfold, unreachable
+from inakit.topo.fabric.fabric import DirectedLink, Fabric
 
 TaskKey = tuple[int, str]
 """The number of the job, and the PS: how `plan_from_paths` names a task."""

@@ -17,6 +17,7 @@ import pulp
 from inakit.planner.core.method import Options
 from inakit.planner.core.plan import OPTIMAL, Plan, SolverOptions, SolverOutcome
 from inakit.planner.core.problem import Problem
+from inakit.planner.methods.aro.bisection import ROUNDING
 from inakit.planner.methods.aro.one_task import generate_routes
 from inakit.planner.methods.aro.printed_model import MU, Form, Literal, build, highest_capacity_bps, task_graphs
 from inakit.planner.methods.aro.tasks import TaskGraph, TaskKey, reached
@@ -29,8 +30,6 @@ from inakit.topo.fabric.fabric import Fabric
 #
 # Both leave switches out of a task's graph. They work on groups of alternative aggregators (AAs): the INA switches of
 # one location, of which a flow could take any. A switch without which a worker would miss its PS always stays.
-
-ROUNDING = 1e-9
 
 
 def locations(fabric: Fabric) -> list[tuple[str, ...]]:
@@ -120,12 +119,8 @@ def first_stage(graph: TaskGraph) -> TaskGraph:
 
 def second_stage(graphs: Sequence[TaskGraph], solved: Literal) -> list[TaskGraph]:
     """SRO's second stage: every task's graph without the AAs that it has not passed in the first."""
-    return [excluding(graph, unused(graph, used_switches(solved, i))) for i, graph in enumerate(graphs)]
-
-
-def used_switches(solved: Literal, i: int) -> set[str]:
-    """The switches with an INP that task i passes, x = 1."""
-    return {switch for (switch, _), x in solved.flows[i].x.items() if round(x.varValue)}
+    passed = [{switch for (switch, _), x in flows.x.items() if round(x.varValue)} for flows in solved.flows]
+    return [excluding(graph, unused(graph, used)) for graph, used in zip(graphs, passed, strict=True)]
 
 
 def unused(graph: TaskGraph, used: Collection[str]) -> list[str]:

@@ -13,13 +13,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import floor, inf
 
+from inakit.planner.methods.aro.bisection import ROUNDING
 from inakit.planner.methods.aro.printed_model import MU
 from inakit.planner.methods.aro.reduced_network import Network
 from inakit.planner.methods.aro.tasks import Task
 from inakit.planner.solvers import LinearProgram, Term
 from inakit.topo.errors import SolverError
-
-ROUNDING = 1e-9
 
 STRICT = 2e-7
 """Relative: rates above a rate are those that are higher by at least this much."""

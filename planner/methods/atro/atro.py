@@ -25,9 +25,8 @@ from inakit.planner.core.problem import FragmentFormat, Job, Problem
 from inakit.planner.methods.atro.cluster import SERVER, Cluster, Link, Wiring, check_wiring, most_workers_bound
 from inakit.planner.solvers import run
 from inakit.planner.trees.from_paths import plan_from_paths
-from inakit.planner.trees.unfolding import Path
 from inakit.topo.errors import SolverError
-from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.fabric import Fabric, Path
 from inakit.topo.fabric.generators import Cable, wire
 from inakit.topo.fabric.variations import with_ina
 

@@ -30,9 +30,6 @@ from inakit.planner.solvers import solve
 
 Names = tuple[str, ...]
 
-MORE_PORTS = "give the switches more ports, or add switches or layers"
-"""What to do about a cluster that cannot be wired."""
-
 
 @dataclass(frozen=True)
 class Sets:
@@ -77,7 +74,7 @@ class Sets:
 
 @dataclass(frozen=True)
 class Parameters:
-    """`eta[u]`, the ports of each node; `most`, M, a number that no flows exceed; `layers`, L."""
+    """`eta[u]`, the ports of each node; `most`, M, the number of workers, which no flows exceed; `layers`, L."""
 
     eta: dict[str, int]
     most: int
@@ -98,15 +95,16 @@ class Variables:
 def optimise(cluster: Cluster, options: SolverOptions) -> tuple[Wiring, SolverOutcome]:
     """The wiring with the highest rate. Raises `SolverError` when the cluster cannot be wired at all."""
     model, variables = build(cluster)
-    outcome = solve(model, options, MORE_PORTS)
+    outcome = solve(model, options, "give the switches more ports, or add switches or layers")
     return extract(variables), outcome
 
 
 def build(cluster: Cluster) -> tuple[pulp.LpProblem, Variables]:
     """The model for capacities of one unit, so that y r <= b is y <= t, and its variables."""
     model = pulp.LpProblem("atro", pulp.LpMinimize)
-    sets = sets_of(cluster)
-    parameters = parameters_of(cluster, sets)
+    sets = Sets(cluster.worker_names, (SERVER,), cluster.aggregator_names, cluster.common_names)
+    eta = dict.fromkeys(sets.n_s, cluster.ports) | dict.fromkeys(sets.n_n, 1)
+    parameters = Parameters(eta, most=len(sets.n_w), layers=cluster.layers)
     variables = add_variables(model, sets, parameters)
     model += variables.t, "inverse_throughput"  # (5): maximises r = 1 / t
     limit_ports(model, sets, parameters, variables)
@@ -116,17 +114,6 @@ def build(cluster: Cluster) -> tuple[pulp.LpProblem, Variables]:
     limit_links(model, sets, parameters, variables)
     keep_layers(model, sets, parameters, variables)
     return model, variables
-
-
-def sets_of(cluster: Cluster) -> Sets:
-    """The nodes of the cluster by kind."""
-    return Sets(cluster.worker_names, (SERVER,), cluster.aggregator_names, cluster.common_names)
-
-
-def parameters_of(cluster: Cluster, sets: Sets) -> Parameters:
-    """The cluster's numbers. M is the number of workers: each flow into an aggregator stands for workers of its own."""
-    eta = dict.fromkeys(sets.n_s, cluster.ports) | dict.fromkeys(sets.n_n, 1)
-    return Parameters(eta, len(sets.n_w), cluster.layers)
 
 
 def add_variables(model: pulp.LpProblem, sets: Sets, parameters: Parameters) -> Variables:

@@ -37,8 +37,8 @@ from inakit.planner.methods.forest.packing import (
     task_rates,
 )
 from inakit.planner.solvers import LinearProgram, Term
-from inakit.planner.trees.unfolding import DirectedLink
 from inakit.topo.errors import InputError, SolverError
+from inakit.topo.fabric.fabric import DirectedLink
 
 # -- Column generation: the best forest of any number of trees, and what no forest exceeds.
 #
@@ -278,7 +278,8 @@ def best_forest(problem: Problem, most: float, options: Options) -> BestForest:
     ground = Ground(problem.fabric, tasks_of(problem), options.with_results)
     columns = aro_trees(ground, problem, options)
     closed = [leaf_spine(ground.fabric, task) for task in ground.tasks]
-    best = BestForest(ground, pack(ground, columns), counting_bound(closed))
+    counted = rate_bound(closed[0]) if len(closed) == 1 and closed[0] is not None else inf
+    best = BestForest(ground, pack(ground, columns), counted)
     if most > 1 and None not in closed:
         spread_out = spread_trees(ground, closed, most)
         best = best.with_better(pack(ground, spread_out)) if spread_out else best
@@ -333,11 +334,6 @@ def spread_trees(ground: Ground, closed: Sequence[LeafSpine | None], most: float
         for task, shape in enumerate(closed)
         for tree in (spread(shape, few) if shape is not None else ())
     ]
-
-
-def counting_bound(closed: Sequence[LeafSpine | None]) -> float:
-    """A bound of the rate of a single task that has a closed form; infinite for all else."""
-    return rate_bound(closed[0]) if len(closed) == 1 and closed[0] is not None else inf
 
 
 # -- The planners.

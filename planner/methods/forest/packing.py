@@ -19,9 +19,8 @@ from inakit.planner.methods.aro.tasks import Task
 from inakit.planner.methods.aro.worth import Worth
 from inakit.planner.solvers import LinearProgram, Term
 from inakit.planner.trees.from_paths import tree_from_paths
-from inakit.planner.trees.unfolding import DirectedLink, Path
 from inakit.topo.errors import SolverError
-from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.fabric import DirectedLink, Fabric, Path
 
 # -- Packing: the best rates of given trees. A task's gradient is divided over its trees in proportion to their rates.
 #
@@ -276,13 +275,9 @@ def total_rate(task: LeafSpine, trees: Sequence[Tree]) -> float:
 
 def rate_bound(task: LeafSpine) -> float:
     """A rate that no forest exceeds, by counting: workers' links, what leaves a leaf, what the PS gets."""
-    uplinks = [task.spine_bps * spine_count(task) / len(leaf.flows) for leaf in task.leaves]
+    spine_count = sum(len(spines.aggregating) + len(spines.common) for spines in task.gates.values())
+    uplinks = [task.spine_bps * spine_count / len(leaf.flows) for leaf in task.leaves]
     return min(task.worker_bps, *uplinks, task.server_bps / fewest_flows(task))
-
-
-def spine_count(task: LeafSpine) -> int:
-    """The number of spines behind all gates."""
-    return sum(len(spines.aggregating) + len(spines.common) for spines in task.gates.values())
 
 
 def fewest_flows(task: LeafSpine) -> int:

@@ -29,9 +29,8 @@ from inakit.planner.core.slots import Inp, most_children
 from inakit.planner.methods.goat.gina import OBJECTIVES, Gina, KrgsOptions, Schedule, schedule
 from inakit.planner.trees.from_paths import sums_of
 from inakit.planner.trees.summed_once import SplitTask, Way, entrance, split_equally, tree_of, ways
-from inakit.planner.trees.unfolding import Path
 from inakit.topo.errors import InputError, unknown_name
-from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.fabric import Fabric, Path
 from inakit.topo.fabric.up_down import is_up_down, up_down_paths
 
 # -- Sub-models: a gradient cut between the layers of its model (GOAT, section II-D), in whole fragments.

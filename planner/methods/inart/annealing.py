@@ -17,8 +17,7 @@ from math import exp, floor, inf
 from inakit.planner.core.slots import Inp, Resource, most_children, resource_bps
 from inakit.planner.methods.inart.relaxation import Routing
 from inakit.planner.trees.summed_once import SplitTask, Way, entrance, ways
-from inakit.planner.trees.unfolding import Path
-from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.fabric import Fabric, Path
 
 HOT, COLD = 0.1, 0.04
 """The first and the last temperature, in flows of a mean task: an added excess that is accepted with probability 1/e.

@@ -17,8 +17,7 @@ from inakit.planner.core.plan import OPTIMAL, AggregationTree, SolverOptions
 from inakit.planner.core.slots import Inp, Resource, most_children, resource_bps
 from inakit.planner.solvers import run, solve
 from inakit.planner.trees.summed_once import SplitTask, Way, entrance
-from inakit.planner.trees.unfolding import DirectedLink, Path
-from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.fabric import DirectedLink, Fabric, Path
 
 # -- LP-InArt: the linear relaxation of InArt's split, aggregation points and routes, Eq. (5), by edge flows in bit/s.
 #
@@ -136,7 +135,8 @@ def relax_at(fabric: Fabric, tasks: Sequence[SplitTask], rate_bps: float, option
     """The tightened relaxation at a given rate; None if it has no solution."""
 
     def children(task: SplitTask, inp: Inp) -> int:
-        most, limit = most_children(fabric, inp[0]), summing_limit_bps(fabric, inp)
+        most = most_children(fabric, inp[0])
+        limit = min(resource_bps(fabric, inp[0]), resource_bps(fabric, inp))
         return most if limit == inf else min(most, whole_flows(limit, task.share * rate_bps))
 
     relaxation = build(fabric, tasks, children)
@@ -159,11 +159,6 @@ def highest_rate_bps(fabric: Fabric, tasks: Sequence[SplitTask], upper_bps: floa
     limits |= {switch.pipeline_summing_bps for switch in fabric.switches}
     rates = [limit / tasks[0].share for limit in limits if 0 < limit < inf]
     return max(rate / max(1, ceil(rate / upper_bps - 1e-9)) for rate in rates)
-
-
-def summing_limit_bps(fabric: Fabric, inp: Inp) -> float:
-    """The most that a pipeline sums, by its switch's aggregation rate and by what its chip recirculates."""
-    return min(resource_bps(fabric, inp[0]), resource_bps(fabric, inp))
 
 
 def whole_flows(capacity_bps: float, flow_bps: float) -> int:
@@ -358,7 +353,6 @@ Ways = tuple[Way, ...]
 
 Onward = dict[Inp, Path]
 """The path to the PS from each INP that sums."""
-
 
 Rounding = Callable[[Fabric, SplitTask, TaskFractions, random.Random], tuple[Ways, Onward]]
 

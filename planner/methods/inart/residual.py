@@ -10,9 +10,8 @@ from inakit.planner.core.loads import aggregated_flows, flow_counts
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
 from inakit.planner.install.fault_entries import Flow, background_routes, flow_links
-from inakit.planner.trees.unfolding import DirectedLink
 from inakit.topo.errors import InputError, unknown_name
-from inakit.topo.fabric.fabric import Fabric, Link, Switch
+from inakit.topo.fabric.fabric import DirectedLink, Fabric, Link, Switch
 
 
 @dataclass(frozen=True)

@@ -43,17 +43,14 @@ from inakit.topo.errors import InputError, SolverError
 LEAST = 1e-3
 """m: the least rate of a transfer, as a part of the rate that sends a job's data in one slot."""
 
-MORE_TIME = "make T longer (constraint 'completion (10)'), or give the units more ports (6) or bandwidth (5)"
-"""What to do about a problem without a schedule."""
-
-
 GIGA = 1e9
 
 
 def optimise_printed(problem: Scheduling, slots: int, options: SolverOptions) -> Schedule:
     """The best schedule within T = `slots`. Raises `SolverError` when T is too short, or nothing is found in time."""
     milp = Milp(problem, slots)
-    return milp.extract(solve(milp.model, options, MORE_TIME))
+    remedy = "make T longer (constraint 'completion (10)'), or give the units more ports (6) or bandwidth (5)"
+    return milp.extract(solve(milp.model, options, remedy))
 
 
 class Milp:

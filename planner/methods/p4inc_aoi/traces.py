@@ -33,7 +33,6 @@ FREE_SERVERS = 14
 """A unit has 1 to this many free servers when a job comes; the paper places "as many workers as possible" in one unit.
 """
 
-
 MOST_UNITS = 3
 """A job has its workers in at most this many units, if these have the servers."""
 

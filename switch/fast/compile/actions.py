@@ -1,17 +1,4 @@
-"""Externs to C: random numbers, log messages and assertions.
-
-Statements that ask for copies of a packet, or for another pass of it, to C.
-
-An action only notes in `asked` what is to be done; architecture.py does it at the end of the pipeline, as BMv2 does.
-
-Digests to C: an action asks for one, and the values are put into a ring at the end of ingress.
-
-Jumps within actions to C: p4c writes an `if` of an action as jumps over its statements.
-
-They become jumps of C. These go forward only, so that no packet stays in an action, and the kernel's verifier sees it.
-
-Actions to C: one function each. The handler of each primitive stands in the table `PRIMITIVES`.
-"""
+"""Actions to C: one function each. The handler of each primitive stands in the table `PRIMITIVES`."""
 
 from __future__ import annotations
 

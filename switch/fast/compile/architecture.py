@@ -1,11 +1,4 @@
-"""What a copy of a packet begins egress with: `saved` keeps what ingress has left in the state.
-
-The passes of packets through a switch whose program copies packets, or lets them come in again.
-
-What waits is kept in `waiting` of copies.h, each with the state that its next pass begins with.
-
-BMv2's simple_switch to C: what happens to a packet around the parser and the two pipelines.
-"""
+"""BMv2's simple_switch to C: what happens to a packet around the parser and the two pipelines, and to its copies."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Hash calculations to C: what is hashed is put into one run of bytes, which a function of hashes.h hashes.
+"""Hash calculations and checksums to C.
 
-Checksums to C: they are verified after the parser and updated before the deparser.
+What is hashed is put into one run of bytes, which a function of hashes.h hashes. Checksums are verified after the
+parser and updated before the deparser.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What the stages of the generator share: the program, its layout, and the text that is being written.
-
-The metadata fields that the switch itself reads and writes, in C.
-"""
+"""What the stages of the generator share: the program, its layout, the text that is being written, standard metadata."""
 
 from __future__ import annotations
 

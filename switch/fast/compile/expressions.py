@@ -1,18 +1,9 @@
-"""Values: the C text of a word, with the range of the number that BMv2, which counts without a width, would hold.
-
-The text always gives that number's low bits, as many as a word has.
-
-Operators to C: one rule each, in the table `OPERATORS`, gives the text and the range of the result.
-
-Ranges follow the arithmetic of integers. Operators for which the low bits of their operands are not enough
-(comparisons, shifts to the right) demand a range that the word holds.
-
-Expressions of BMv2, which count without a width, as C expressions on words of 64 bits, or else of 128.
+"""Expressions of BMv2, which count without a width, as C expressions on words of 64 bits, or else of 128.
 
 An expression that exceeds words of 64 bits is compiled once more on words of 128. One that exceeds these too is
-refused, never rounded.
-
-Rewrites expressions about whole headers, stacks and unions as expressions about fields and validity.
+refused, never rounded. A `Value` has the range of the number that BMv2 would hold; its C text always gives that
+number's low bits, as many as a word has. Operators for which the low bits of their operands are not enough
+(comparisons, shifts to the right) demand a range that the word holds.
 """
 
 from __future__ import annotations

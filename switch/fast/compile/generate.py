@@ -1,7 +1,4 @@
-"""A program to one C file: the stages run in the order in which C needs their results.
-
-How generated C is compiled: to a library for this process, and to an eBPF object.
-"""
+"""A program to one C file, whose stages run in the order in which C needs their results, and how that is compiled."""
 
 from __future__ import annotations
 

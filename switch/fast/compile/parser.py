@@ -1,11 +1,8 @@
-"""Positions of the parser, and the places where it finds headers; all are known before any packet comes.
-
-Parser to C: header fields out of the packet's bytes.
+"""Parser and deparser to C: header fields out of the packet's bytes, and back.
 
 A state is written once for each position at which it is entered. Places in the packet are then constants, which the
 kernel's verifier needs and the compiler optimises well. Behind a header of variable length they count from its end.
-
-Deparser to C: changed headers are written back where they are, or all valid ones anew before the payload.
+Changed headers are written back where they are, or all valid ones anew before the payload.
 """
 
 from __future__ import annotations

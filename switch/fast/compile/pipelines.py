@@ -1,6 +1,6 @@
-"""Tables to C: what an entry is, and how the one that matches a packet's key is found.
+"""Ingress and egress pipelines to C: a label for each table and condition, and jumps that only go forward.
 
-Ingress and egress pipelines to C: a label for each table and condition, and jumps that only go forward.
+For each table: what an entry is, and how the one that matches a packet's key is found.
 """
 
 from __future__ import annotations

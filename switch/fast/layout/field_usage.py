@@ -1,6 +1,6 @@
 """Which fields a program reads and writes. Fields that it never names stay in the packet.
 
-Whether all headers of a program stay where they are in the packet: then fields are changed in place.
+Where all headers of a program stay where they are in the packet, fields are changed in place.
 """
 
 from __future__ import annotations

@@ -1,10 +1,4 @@
-"""Where the parameters of hash functions are that the control plane sets: for each calculation in two copies.
-
-Where digests wait for the control plane: a ring for each list of fields, and how many were ever put into each.
-
-Fields of variable length: the room that they and their lengths take beside the packet.
-
-Where everything of a program lives: packet fields, registers, counters and tables.
+"""Where everything of a program lives: packet fields, registers, counters and tables.
 
 Registers of equal length stand side by side as the columns of one array of rows: a program that uses
 many registers at the same index then touches one run of cache lines.

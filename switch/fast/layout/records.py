@@ -1,11 +1,8 @@
-"""Fields in bytes: the C that reads a field from a packet and writes it there, wherever its bits are.
-
-Writes C, one line at a time. Indentation follows `with`; names and comments are made safe here and only here.
-
-Records: the layout of structs that Python and the generated C share (keys, entries, register rows).
+"""Records: the layout of structs that Python and the generated C share (keys, entries, register rows).
 
 Members are ordered by size, so that none needs padding in front of it. C then lays the struct out in the same way,
-and the generated C asserts that it does.
+and the generated C asserts that it does. `Emitter` writes C, one line at a time: indentation follows `with`; names and
+comments are made safe there and only there.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
 """Where a table's entries live, and how one entry and its key are packed into bytes that the generated C reads.
 
-The arrays in memory that belong to tables: their entries, what is kept for each entry, cells of meters.
-
-An array in front of each hash table, so that most lookups touch one place in memory and call no function.
-
-Every entry is in its hash table. A copy is in the array, at the place that a hash of its key gives, if no other entry
-was there before it. A place that could not take all of its entries says that more are behind it, in the hash table.
+Every entry of a hashed table is in its hash table. A copy is in an array in front of it, so that most look-ups touch one
+place in memory and call no function: at the place that a hash of its key gives, if no other entry was there before it.
+A place that could not take all of its entries says that more are behind it, in the hash table.
 """
 
 from __future__ import annotations

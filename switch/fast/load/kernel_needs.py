@@ -1,8 +1,6 @@
-"""Asks the running kernel what it offers, each thing by a small try.
+"""What a compiled program needs of the kernel, and which of it this kernel lacks, by name.
 
-What a compiled program needs of the kernel, and which of it this kernel lacks, by name.
-
-Helpers and map types are read from the program itself; the kernel is asked for each.
+Helpers and map types are read from the program itself; the kernel is asked for each by a small try.
 """
 
 from __future__ import annotations

@@ -1,17 +1,8 @@
-"""Attaches a program to all packets that arrive at an interface, or that leave by it.
-
-Since Linux 6.6 by a link (TCX), which ends with the process that made it, however that ends. Before, by a filter of
-tc's clsact qdisc, which stays behind when the process is killed; the next switch on the interface replaces it.
-
-A switch whose ports are network interfaces and whose program runs in the kernel, on one CPU.
+"""A switch whose ports are network interfaces and whose program runs in the kernel, on one CPU.
 
 The program is at tc's ingress of every port and lets nothing through to the host's own network stack.
 All ports are steered to one CPU (RPS), so that one packet at a time passes through the switch, as in
 BMv2: registers need no lock. Whoever changes entries does so on that CPU as well, between two packets.
-
-A switch in the kernel as another process sees it: for reading, without asking the process that runs it.
-
-Packets that this host itself sends by a port's interface: simple_switch takes them in as well, by that port.
 """
 
 from __future__ import annotations

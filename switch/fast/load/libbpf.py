@@ -1,7 +1,4 @@
-"""The functions of libbpf that loading a program needs, with errors as exceptions.
-
-What a compiled eBPF object contains: the helpers that its programs call, and the types of its maps.
-"""
+"""The functions of libbpf that loading a program needs, with errors as exceptions, and what an object file contains."""
 
 from __future__ import annotations
 

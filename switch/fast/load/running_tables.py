@@ -1,15 +1,4 @@
-"""The parameters of hash functions that the control plane sets, while packets are hashed.
-
-The action that the control plane lets a table run on a miss, instead of the one that the program gives.
-
-The members of the groups that entries of a table name: for each group a run of places of one array.
-
-The rates of a meter's cells, while packets empty and time fills the buckets of each.
-
-One table of a running switch: which entries it has, and what the control plane may do with them.
-
-The values of a parser value set, which the parser looks up in a hash table.
-"""
+"""The tables of a running switch: which entries they have, and what the control plane may do with them while packets pass."""
 
 from __future__ import annotations
 

@@ -1,10 +1,4 @@
-"""Reads the digests of a switch from its memory, each once, in the order in which they were reported.
-
-Mirror sessions and digests of a switch that runs compiled code.
-
-The state of a switch whose generated C runs here or in the kernel, as its memory and its hash tables have it.
-
-The state of a switch whose generated C runs here or in the kernel, changed while packets pass.
+"""The state of a switch whose generated C runs here or in the kernel, read and changed while packets pass.
 
 Memory is one array of bytes that Python and the running program share. Hash tables are behind `Tables`. Whoever changes
 the state is between two packets whenever its own code runs, so each write that is one step is one for packets too.

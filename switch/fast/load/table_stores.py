@@ -1,18 +1,4 @@
-"""What stores of entries have in common: a row for each entry, and the protocol of a store.
-
-The entries of a hash table, and their copies in the array in front of it.
-
-Every entry is in the hash table. While the array changes, it says of a place that what is sought is behind it, so that
-packets find the entries of the hash table, where each change is one step.
-
-The entries of a table that is searched one by one: a list, in the order in which entries win.
-
-The entries of a table in which the longest prefix wins: a hash table, sought once for each length in use.
-
-The entries of a table whose key is the index of an array.
-
-Where the entries of each kind of table are.
-"""
+"""Where the entries of each kind of table are: hashed, searched one by one, by longest prefix, or by index."""
 
 from __future__ import annotations
 

@@ -1,10 +1,4 @@
-"""What a role may do: everything, or what its config says.
-
-P4Runtime leaves the form of a role's config open. Here it is the one that Stratum has made for it, `P4RoleConfig`: the
-ids of a P4Info that the role writes and reads, whether it gets the packets to controllers, and whether it may set
-pipeline configs. Replication, which no id stands for, is for roles without a config.
-
-Which client of a role is its primary, and what clients are told of it.
+"""Which client of a role is its primary, what a role may do, and packets from and to controllers.
 
 A client is known by the stream that it holds open. Of each role the client with the highest election id that was seen
 is the primary; the others are backups. When the last client of a role has left, what was seen is forgotten: a
@@ -12,9 +6,9 @@ controller that is started after another one writes whatever its election id is,
 a client without an election id, which the specification would have be a backup for ever, is the primary with the id 0
 as long as it is the only one: the PTF tests of p4c's back end have none.
 
-Packets from and to controllers: the header that a program gives them on the CPU port, as metadata.
-
-The fields of the header stand in the order of the P4Info, bit by bit; its last byte is filled up with zeros.
+P4Runtime leaves the form of a role's config open. Here it is the one that Stratum has made for it, `P4RoleConfig`: the
+ids of a P4Info that the role writes and reads, whether it gets the packets to controllers, and whether it may set
+pipeline configs. Replication, which no id stands for, is for roles without a config.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Arrays that statements use by index: counters, meters and registers. Each cell is an entity that is modified.
+"""Counters, meters, registers and parser value sets.
 
-`DirectCounterEntry` and `DirectMeterEntry`: the counts and the rates of table entries, without the entries.
-
-`ValueSetEntry`: the values of parser value sets, each written as a whole.
+Each cell of an array that statements use by index is an entity that is modified. `DirectCounterEntry` and
+`DirectMeterEntry` are the counts and the rates of table entries, without the entries.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The program in a `p4_device_config`: BMv2 JSON, or older controllers' `P4DeviceConfig` around it.
-
-One switch as P4Runtime sees it: arbitration, pipeline configs, and requests to the pipeline that runs.
-"""
+"""One switch as P4Runtime sees it: arbitration, pipeline configs, and requests to the pipeline that runs."""
 
 from __future__ import annotations
 

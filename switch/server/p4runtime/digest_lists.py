@@ -1,6 +1,6 @@
-"""`DigestEntry`: which digests are reported, and in what lists.
+"""Digests in lists: collected, sent to the primaries, and remembered until they are acknowledged.
 
-Lists of digest messages: collected, sent to the primaries, and remembered until they are acknowledged.
+A `DigestEntry` says which digests are reported, and in what lists.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The rates of meters: `MeterConfig` in units per second, the control plane's in units per microsecond.
-
-What an entry brings with it beside its action: counts, rates, an idle timeout and what its controller notes.
-"""
+"""What an entry brings with it beside its action: counts, rates, an idle timeout and what its controller notes."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Why a server does not do what a client asks: canonical codes of gRPC, and the error that carries one.
-
-Numbers as the byte strings of P4Runtime: big-endian, and canonically as short as they can be.
-
-The messages of P4Runtime, made of the descriptions that the package `p4runtime` carries.
+"""The messages of P4Runtime, made of the descriptions that the package `p4runtime` carries; byte strings and faults.
 
 The classes in that package were generated for protobuf before 4, and no later protobuf loads them, so that only the
 serialized descriptions are taken from its files. `v1.TableEntry` is the class of the message `p4.v1.TableEntry`,

@@ -1,9 +1,4 @@
-"""A program with its P4Info and all that clients have written for it.
-
-The updates of a `WriteRequest`, each with its own answer, carried out as its atomicity asks for.
-
-The entities that a `ReadRequest` selects, in responses of bounded size.
-"""
+"""A program with its P4Info and all that clients have written for it; their updates, and what they read."""
 
 from __future__ import annotations
 

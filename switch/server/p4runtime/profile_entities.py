@@ -1,9 +1,7 @@
-"""The members and groups of an action profile by the ids that clients give them.
+"""Members and groups of action profiles, by the ids that clients give them.
 
 A member whose weight in some group is n is n members in the control plane, all with its action, so that a selector
 that takes every member as often takes it n times.
-
-Members and groups of action profiles.
 """
 
 from __future__ import annotations

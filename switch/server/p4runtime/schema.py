@@ -1,16 +1,6 @@
-"""The types that a P4Info names, as layouts: how a value is a `P4Data`, and which numbers it is in a program.
+"""A P4Info read against the program that it describes: ids, names, widths, keys, actions and types.
 
 A program has the members of structs, tuples and headers one after the other, each an unsigned number.
-
-What a P4Info says of a program: ids, names and widths, each beside the part of the program that it stands for.
-
-Actions with their parameters: `Action` messages as calls, and back.
-
-Keys of entries: `FieldMatch` messages as parts of a key, and back. A field that is left out matches everything.
-
-The tables of a P4Info read against those of the program.
-
-A P4Info read against the program that it describes.
 """
 
 from __future__ import annotations

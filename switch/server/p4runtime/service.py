@@ -1,9 +1,4 @@
-"""One client's stream: its messages are taken in by a thread, and what it is told waits in a queue.
-
-The calls of the gRPC service `p4.v1.P4Runtime`.
-
-A P4Runtime server on a TCP or Unix address, as simple_switch_grpc has it.
-"""
+"""A P4Runtime server on a TCP or Unix address, as simple_switch_grpc has it: its calls, and a stream for each client."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""What entries run: an action, a member or a group of an action profile, or a set of actions written at one shot.
-
-`TableEntry`: entries of tables and what tables run on a miss.
-
-Entries that no packet has matched for their idle timeout are told to the primaries, once for each timeout.
-"""
+"""`TableEntry`: entries of tables, what they run, what tables run on a miss, and idle timeouts."""
 
 from __future__ import annotations
 

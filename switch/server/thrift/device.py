@@ -1,7 +1,4 @@
-"""Requests for the switch as a whole: its ports, its program, its hash functions.
-
-The service `simple_switch`: mirroring, egress queues, times.
-"""
+"""Requests for the switch as a whole: ports, program, hash functions, mirroring, egress queues, times."""
 
 from __future__ import annotations
 

@@ -1,15 +1,4 @@
-"""What all handlers of the Thrift services have.
-
-Requests for entries and defaults of tables.
-
-Requests for members and groups of action profiles.
-
-Requests for counters, meters and registers, those of entries included, and for parser value sets.
-
-The services `simple_pre` and `simple_pre_lag`: multicast groups, their nodes, and link aggregation groups.
-
-Requests for learning lists: how digests are batched, and which may come again.
-"""
+"""Requests of the Thrift services: tables, action profiles, arrays, parser value sets, multicast and learning lists."""
 
 from __future__ import annotations
 

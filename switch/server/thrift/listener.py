@@ -1,12 +1,6 @@
-"""The service `standard`.
+"""The Thrift door of a running switch: its services, all of them on one port, and its notifications.
 
-Refusals as the exceptions that the functions of the Thrift services declare, each of which carries a code.
-
-Messages of clients to answers: which function of which service is called, with which arguments.
-
-The listening socket of the Thrift services: a thread for each client, as BMv2 has it.
-
-The Thrift door of a running switch: its services, all of them on one port, and its notifications.
+Each client has a thread, as in BMv2. Refusals become the exceptions that the functions of the services declare.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""What BMv2 tells unasked: digests, entries that expired, ports that came up or went down.
+"""Publishes what happens in a running switch, as BMv2 does: digests, expired entries, ports that come up or go down.
 
-It publishes them with nanomsg, all in one format: a header of 32 bytes in the machine's byte order, without padding,
+It publishes with nanomsg, all in one format: a header of 32 bytes in the machine's byte order, without padding,
 that begins with four letters, and records behind it.
-
-Publishes what happens in a running switch, as BMv2 does: digests, expired entries, ports that come up or go down.
 """
 
 from __future__ import annotations

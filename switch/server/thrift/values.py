@@ -1,16 +1,10 @@
-"""The interface description `bmv2.thrift`, parsed: its services, structures, codes and exceptions as Python classes.
-
-Keys, parameters and numbers of Thrift messages as those of the program, and back.
+"""Thrift messages off a connection, checked before they are decoded, and their values as those of the program.
 
 BMv2 takes as many bytes as a field has, most significant first, and ignores the bits of the first one that the field
 does not have. Thrift has no unsigned integers: handles and counts are the signed numbers of the same bits.
 
-Whole messages of Thrift's binary protocol off a connection, their shape checked before a library decodes them.
-
 A message has no length in front: it ends where its outermost structure does. So it is walked as it arrives, and
 refused as soon as it is wrong: a library that believed its sizes would take gigabytes or hours.
-
-The numbers that the compiler gave to what a program declares: clients look them up, notifications bear them.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""A served switch whose ports are pairs of sockets of this process instead of interfaces: it needs no root.
-
-What PTF asks of its platform: ports, here of a switch that runs in PTF's own process, or in the kernel.
-
-Runs PTF on a folder of tests, with a switch of the kit instead of interfaces.
-"""
+"""Runs PTF on a folder of tests: ports are those of a switch in PTF's own process, or in the kernel."""
 
 from __future__ import annotations
 
@@ -28,10 +23,10 @@ from inakit.switch.control.simple_switch_cli import CommandedSwitch
 from inakit.switch.program.program import Program
 from inakit.switch.server.engines import Engine, InterpretedEngine
 from inakit.switch.server.options import Journal, LogOptions, Options
-from inakit.switch.server.ports import BATCH, PacketSocket
+from inakit.switch.server.ports import BATCH, MAX_PACKET, PacketSocket
 from inakit.switch.server.serve import running
 from inakit.switch.server.served_switch import ServedSwitch
-from inakit.switch.testing.devices import HEAD, MAX_PACKET, open_wires
+from inakit.switch.testing.devices import HEAD, open_wires
 from inakit.topo.extras import lacking
 
 MOST_BYTES = 1 << 16

@@ -188,6 +188,8 @@ def test_planners_that_are_no_planners_are_named() -> None:
         ina.compare(small(), planners=[])
     with pytest.raises(ina.InputError, match="two planners are called 'aro'"):
         ina.compare(small(), planners=["aro", "aro"], world=None)
+    with pytest.raises(ina.InputError, match="'aro': a plan is expected"):
+        ina.run("aro")  # type: ignore[arg-type]
     with pytest.raises(ina.InputError, match="planner 7: a name, a file, a Method or a function"):
         ina.plan(small(), None, 7)  # type: ignore[arg-type]
 

@@ -245,7 +245,7 @@ ENTRIES = {
     "starts a process": ("import os\nos.fork()", "Operation not permitted"),
     "opens a socket": ("import socket\nsocket.socket()", "Operation not permitted"),
     "answers by itself": ("import os\nos.write(3, b'\\x00\\x00\\x00\\x0a[\"ok\", []]' * 20)", "entries"),
-    "imports the grader": ("from inakit.experiments.labs.tree import course_entries", "Permission denied"),
+    "imports the grader": ("from inakit.experiments.labs.course import tree_lab", "Permission denied"),
     "entry of no table": (
         "from entry import Entry\ndef entries(plan, switch):\n    return [Entry('x', (), 'y')]",
         "unknown table",

@@ -44,11 +44,8 @@ def run(*command: str) -> None:
 @pytest.mark.long
 def test_lab_2_in_the_form_of_ptf_on_simple_switch(tmp_path: Path) -> None:
     from inakit.switch.bmv2.bmv2_data_plane import Bmv2DataPlane  # noqa: PLC0415, only where BMv2 is
-    from inakit.switch.bmv2.simple_switch import (  # noqa: PLC0415
-        Runtime,
-        SimpleSwitchProcess,
-        free_port,
-    )
+    from inakit.switch.bmv2.runtime import Runtime  # noqa: PLC0415
+    from inakit.switch.bmv2.simple_switch_process import SimpleSwitchProcess, free_port  # noqa: PLC0415
 
     program = tmp_path / "sum.json"
     source = TEACHER / "2-sum" / "solutions" / "sum.p4"

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from sequences import PORTS, Step, last_packets
 
 from inakit.topo.live.ledger import Ledger
-from inakit.topo.live.wires import End, create_pair, index_of, inside, set_up, silence
+from inakit.topo.live.netlink import End, create_pair, index_of, inside, set_up, silence
 
 PATIENCE_S = 20.0
 RECEIVE_BUFFER_BYTES = 1 << 24

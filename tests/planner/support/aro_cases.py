@@ -17,9 +17,9 @@ from planner_cases import FRAGMENT, GRADIENT_BYTES
 
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Job, Problem
-from inakit.topo.fabric.fabric import Fabric, Switch
+from inakit.topo.fabric.fabric import Fabric, Path, Switch
 from inakit.topo.fabric.generators import fat_tree, leaf_spine
-from inakit.topo.fabric.up_down import Path, up_down_paths
+from inakit.topo.fabric.up_down import up_down_paths
 
 UNIT = 20e6
 LEAF_SPINES = (leaf_spine(2, 2, 4), leaf_spine(3, 2, 2), leaf_spine(3, 3, 3), leaf_spine(4, 3, 2))

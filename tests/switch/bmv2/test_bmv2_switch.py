@@ -61,7 +61,7 @@ def test_a_switch_that_does_not_know_its_services_yet_is_asked_again(
     """It ends the connection of whoever asks for an unknown service, so that the next question needs a new one."""
     from bmpy_utils import thrift_connect  # noqa: PLC0415, needs p4-utils
 
-    from inakit.switch.bmv2 import simple_switch as runtime  # noqa: PLC0415
+    from inakit.switch.bmv2 import runtime  # noqa: PLC0415
 
     known, connected = runtime.SERVICES, []
 

@@ -15,7 +15,7 @@ from small_programs import PROGRAMS, packet
 from tiers import long_unless
 from veth_wires import Wires
 
-from inakit.switch.bmv2.simple_switch import SimpleSwitchProcess, free_port
+from inakit.switch.bmv2.simple_switch_process import SimpleSwitchProcess, free_port
 from inakit.switch.program.read import read_program
 from inakit.switch.server.engines import VARIABLE
 from inakit.switch.server.serve import make_shim

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from inakit.switch.bmv2.simple_switch import SimpleSwitchProcess, free_port
+from inakit.switch.bmv2.simple_switch_process import SimpleSwitchProcess, free_port
 from inakit.switch.control.requests import RefusalKind, Refused
 from inakit.switch.entries import KeyPart, Lpm, MirrorSession, Range, TableEntry, Ternary
 from inakit.switch.program.program import Program

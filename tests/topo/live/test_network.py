@@ -31,8 +31,8 @@ from inakit.topo.errors import FabricError, MachineError
 from inakit.topo.fabric.fabric import Fabric
 from inakit.topo.fabric.generators import aro_figure1, fat_tree, leaf_spine, with_capacity, with_delay
 from inakit.topo.live.ledger import ROOT, Ledger, clean_dead_runs, start_time
+from inakit.topo.live.netlink import inside, interface_name, set_namespace
 from inakit.topo.live.network import Network
-from inakit.topo.live.wires import inside, interface_name, set_namespace
 
 pytestmark = [pytest.mark.root, pytest.mark.beside]
 """The state that tests compare is the machine's own: networks of other processes may come and go meanwhile."""

@@ -13,8 +13,8 @@ pytest.importorskip("mininet", reason="needs Mininet")
 from mininet.node import Switch as MininetSwitch
 
 from inakit.topo.fabric.generators import leaf_spine
+from inakit.topo.live.netlink import network_namespace
 from inakit.topo.live.network import Network
-from inakit.topo.live.wires import network_namespace
 from inakit.traffic.measure.counters import QueueReader, queue_drops
 
 FRAME = b"\xff" * 12 + b"\x88\xb5" + bytes(312)

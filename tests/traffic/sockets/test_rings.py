@@ -10,7 +10,7 @@ from contextlib import ExitStack
 import numpy as np
 import pytest
 
-from inakit.topo.live.wires import network_namespace
+from inakit.topo.live.netlink import network_namespace
 from inakit.traffic.sockets.packet_sockets import (
     LEAST_SLOTS,
     MOST_SLOTS,

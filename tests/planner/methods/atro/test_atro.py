@@ -11,7 +11,6 @@ from planner_cases import FRAGMENT
 from inakit.planner.core.check import check
 from inakit.planner.core.plan import SolverOptions
 from inakit.planner.methods.atro import atro
-from inakit.planner.methods.atro import atro as compact
 from inakit.planner.methods.atro import model as literal
 from inakit.planner.methods.atro.atro import construct, design, most_constructed
 from inakit.planner.methods.atro.cluster import Cluster, Wiring, check_wiring, most_workers_bound
@@ -103,7 +102,7 @@ def compare_with_compact(seed: int, draws: int, most_switches: int) -> None:
     draw = random.Random(seed)
     for _ in range(draws):
         cluster, t = small_cluster(draw, most_switches, 40), draw.randint(1, 4)
-        most = compact.most_workers(cluster, t, LIMIT)
+        most = atro.most_workers(cluster, t, LIMIT)
         assert most_constructed(cluster, t) == most <= most_workers_bound(cluster, t), (cluster, t)
         if most:
             wiring = construct(replace(cluster, workers=most), t)
@@ -155,7 +154,7 @@ def test_what_the_construction_misses_the_compact_model_settles(monkeypatch: pyt
 def test_without_a_proof_nothing_is_called_optimal(monkeypatch: pytest.MonkeyPatch) -> None:
     """The solver gives up on 1 and 2 flows, so these are not excluded."""
     monkeypatch.setattr(atro, "most_workers_bound", lambda *_: 1000)
-    monkeypatch.setattr(atro, "decide", lambda *_: compact.UNKNOWN)
+    monkeypatch.setattr(atro, "decide", lambda *_: atro.UNKNOWN)
     _, outcome = atro.optimise(Cluster(1, 2, 4, 6))
     assert outcome.status == "feasible"
     assert outcome.gap == pytest.approx(3 / 1 - 1)
@@ -163,7 +162,7 @@ def test_without_a_proof_nothing_is_called_optimal(monkeypatch: pytest.MonkeyPat
 
 def test_not_to_find_is_not_to_exclude(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(atro, "construct", lambda *_: None)
-    monkeypatch.setattr(atro, "decide", lambda *_: compact.UNKNOWN)
+    monkeypatch.setattr(atro, "decide", lambda *_: atro.UNKNOWN)
     with pytest.raises(SolverError, match="no proof that there is none"):
         atro.optimise(Cluster(2, 2, 4, 6))
 

@@ -24,11 +24,8 @@ pytestmark = [pytest.mark.root, pytest.mark.bmv2]
 @contextmanager
 def simple_switch(program: Path, wires: Wires, log: Path) -> Iterator[object]:
     """BMv2 on the switch's end of `wires`; gives its control connection."""
-    from inakit.switch.bmv2.simple_switch import (  # noqa: PLC0415, needs Thrift, as only this test does
-        Runtime,
-        SimpleSwitchProcess,
-        free_port,
-    )
+    from inakit.switch.bmv2.runtime import Runtime  # noqa: PLC0415
+    from inakit.switch.bmv2.simple_switch_process import SimpleSwitchProcess, free_port  # noqa: PLC0415
 
     control = free_port()
     attached = [part for port, name in wires.names.items() for part in ("-i", f"{port}@{name}")]

@@ -12,7 +12,7 @@ from typing import Any
 
 from small_programs import Packets
 
-from inakit.switch.bmv2.simple_switch import SimpleSwitchProcess, free_port
+from inakit.switch.bmv2.simple_switch_process import SimpleSwitchProcess, free_port
 from inakit.switch.control.data_plane import Rates
 from inakit.switch.control.entry_check import identity_of
 from inakit.switch.entries import DefaultAction, Entry, ProfileEntry, TableEntry, ValueSetMember
@@ -46,7 +46,7 @@ class ReferenceState:
         """Add entries, those of action profiles with members and groups of their own."""
         from bm_runtime.standard.ttypes import BmAddEntryOptions  # noqa: PLC0415
 
-        from inakit.switch.bmv2.simple_switch import match  # noqa: PLC0415
+        from inakit.switch.bmv2.runtime import match  # noqa: PLC0415
 
         for entry in entries:
             table = self.program.tables[entry.table]

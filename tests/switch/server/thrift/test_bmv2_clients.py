@@ -22,7 +22,7 @@ from thrift_clients import connected, exact
 from thrift_stations import COMMANDED
 from veth_wires import Wires
 
-from inakit.switch.bmv2.simple_switch import SimpleSwitchProcess, free_port
+from inakit.switch.bmv2.simple_switch_process import SimpleSwitchProcess, free_port
 from inakit.switch.server.thrift.values import description
 
 pytestmark = pytest.mark.bmv2

@@ -12,7 +12,7 @@ from thrift_clients import connected
 from thrift_fuzzing import KEPT, Fuzz
 from thrift_stations import COMMANDED
 
-from inakit.switch.bmv2.simple_switch import free_port
+from inakit.switch.bmv2.simple_switch_process import free_port
 
 MOST_BYTES = 400 << 20
 """What the process may take; it begins with about 100 MB."""
