@@ -1,4 +1,4 @@
-"""What all parts of a control plane share: refusals, the lock that requests take, handles, and what it tells of entries."""
+"""What the parts of a control plane share: refusals, one lock, handles, and what is told of entries."""
 
 from __future__ import annotations
 

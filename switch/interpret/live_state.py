@@ -1,4 +1,4 @@
-"""The state of an interpreted switch while packets pass: each request comes between two packets, and neither waits long."""
+"""The state of an interpreted switch while packets pass: each request comes between two packets, without long waits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Network interfaces as ports: packets as they were on the wire, in and out, and captured in the files that BMv2 writes.
+"""Network interfaces as ports: packets as they were on the wire, and captured in the files that BMv2 writes.
 
 A port is a packet socket. Packets that pass the kernel alone are captured by further sockets. The CPU port of a program
 in the kernel is a TAP interface whose other end is this process.

@@ -1,4 +1,4 @@
-"""What the stages of the generator share: the program, its layout, the text that is being written, standard metadata."""
+"""What the stages of the generator share: the program, its layout, the text being written, standard metadata."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Where a table's entries live, and how one entry and its key are packed into bytes that the generated C reads.
 
-Every entry of a hashed table is in its hash table. A copy is in an array in front of it, so that most look-ups touch one
-place in memory and call no function: at the place that a hash of its key gives, if no other entry was there before it.
+Every entry of a hashed table is in its hash table. A copy is in an array in front of it, so that most look-ups touch
+one place in memory and call no function: at the place that a hash of its key gives, if no other entry was there before.
 A place that could not take all of its entries says that more are behind it, in the hash table.
 """
 

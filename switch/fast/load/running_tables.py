@@ -1,4 +1,4 @@
-"""The tables of a running switch: which entries they have, and what the control plane may do with them while packets pass."""
+"""The tables of a running switch: their entries, and what the control plane may do with them while packets pass."""
 
 from __future__ import annotations
 

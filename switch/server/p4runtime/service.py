@@ -1,4 +1,4 @@
-"""A P4Runtime server on a TCP or Unix address, as simple_switch_grpc has it: its calls, and a stream for each client."""
+"""A P4Runtime server on a TCP or Unix address, as simple_switch_grpc has it: calls, and a stream for each client."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from inakit.planner.core.problem import Job
 from inakit.topo.errors import MachineError, RunError
 from inakit.traffic.endpoints.gradient import FixedPoint, exact_sum
 from inakit.traffic.training import ddp
-from inakit.traffic.training.ddp import Exchange, Member
+from inakit.traffic.training.exchange import Exchange, Member
 
 JOB: Job = replace(one_job(workers=3)[0].jobs[0], gradient_bytes=40)
 FIXED_POINT = FixedPoint.clipping_at(1.0, 3)
