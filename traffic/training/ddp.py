@@ -7,8 +7,6 @@ Beside it stands a process per worker that trains the same model as `inakit.traf
 floats. Gloo, on the loopback, only gives the workers the same first parameters. Importing this needs PyTorch.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal
@@ -22,11 +20,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inakit.planner.core.problem import Job
-from inakit.topo.errors import RunError
+from inakit.topo.errors import MachineError, RunError
 from inakit.traffic.sockets.ports import FloatArray
 from inakit.traffic.training.exchange import Exchange, Member
 from inakit.traffic.training.parallel import Mean, rounded_mean
 from inakit.traffic.training.training_task import History, Recipe, Samples, TrainingTask
+
+try:
+    import torch
+    import torch.distributed as dist
+    from torch.nn.parallel import DistributedDataParallel
+except ImportError as error:
+    raise MachineError(
+        "PyTorch is not installed: `pip install torch` (its CPU build is enough), or train with --framework numpy"
+    ) from error
 
 END_S = 30.0
 """How long a process may take to end once it has the last sums."""

@@ -13,7 +13,7 @@ from traffic_cases import one_job
 from inakit.planner.core.problem import Job
 from inakit.topo.errors import MachineError, RunError
 from inakit.traffic.endpoints.gradient import FixedPoint, exact_sum
-from inakit.traffic.training import ddp
+from inakit.traffic.training import exchange
 from inakit.traffic.training.exchange import Exchange, Member
 
 JOB: Job = replace(one_job(workers=3)[0].jobs[0], gradient_bytes=40)
@@ -68,7 +68,7 @@ def test_a_network_that_ends_is_told_to_the_worker() -> None:
 
 
 def test_nobody_is_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ddp, "LOOK_S", 0.01)
+    monkeypatch.setattr(exchange, "LOOK_S", 0.01)
     with Exchange(patience_s=0.05) as network, pytest.raises(RunError, match="no sign of worker 2"):
         network.of(JOB, 2, 0)
 
