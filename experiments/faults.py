@@ -307,7 +307,6 @@ class Kind:
 
 
 def workers(problem: Problem) -> set[str]:
-    """The workers of all jobs."""
     return {host for job in problem.jobs for host in job.workers}
 
 

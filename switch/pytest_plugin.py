@@ -41,7 +41,6 @@ class MakeSwitch(Protocol):
 
     def __call__(self, program: str | PathLike[str], ports: Iterable[int] = PORTS) -> PacketTest:
         """A switch with the program of a file and these ports; one in this process has all port numbers."""
-        ...
 
 
 @pytest.fixture

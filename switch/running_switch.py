@@ -20,19 +20,15 @@ class SwitchView(Protocol):
 
     def read_table(self, name: str) -> list[TableEntry]:
         """The entries of a table, by its full name in the P4 program, ordered by key."""
-        ...
 
     def read_groups(self) -> list[MulticastGroup]:
         """The multicast groups, ordered by number."""
-        ...
 
     def read_register(self, name: str) -> NDArray[np.uint64]:
         """All elements of a register array, by its full name in the P4 program."""
-        ...
 
     def read_counter(self, name: str, count: int | None = None) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """Packets and bytes of the first `count` elements of an indirect counter, by default of all."""
-        ...
 
 
 class RunningSwitch(SwitchView, Protocol):
@@ -42,16 +38,12 @@ class RunningSwitch(SwitchView, Protocol):
 
     def install(self, entries: SwitchEntries) -> None:
         """Add table entries, multicast groups and register presets; `InputError` if the program has no such thing."""
-        ...
 
     def change(self, entries: Sequence[TableEntry]) -> None:
         """Give entries that are there, by their tables and keys, other actions and parameters, while packets pass."""
-        ...
 
     def wipe(self) -> None:
         """Set all registers to 0, as a restart does. No packet may pass meanwhile: it would meet with half a state."""
-        ...
 
     def check(self) -> None:
         """Raise `RunError` if the switch has stopped processing packets."""
-        ...

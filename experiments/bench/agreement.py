@@ -276,7 +276,6 @@ class Attempt:
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:
-        """The outcome, if there is one."""
         return () if self.outcome is None else (self.outcome,)
 
 

@@ -313,7 +313,6 @@ class Case:
     workload: Workload
 
     def rates(self, rates_pps: Sequence[float | None]) -> tuple[Measurement, ...]:
-        """A measurement for each loss limit."""
         limits = zip(LOSS_LIMITS, rates_pps, strict=True)
         return tuple(
             Measurement(self.target.name, self.workload.name, self.switches, limit, rate) for limit, rate in limits

@@ -97,7 +97,6 @@ def lazy_commands(rows: Mapping[str, Command | Group]) -> dict[str, Any]:
 
 
 def lazy_group(name: str, row: Group) -> TyperGroup:
-    """The group of a row."""
     commands = lazy_commands(row.commands)
     if row.alone is None:
         return TyperGroup(name=name, help=row.help, commands=commands, no_args_is_help=True)
@@ -153,7 +152,6 @@ app = typer.Typer(cls=Commands, name="inakit", no_args_is_help=True, pretty_exce
 
 
 def print_version(asked: bool) -> None:
-    """Print which inakit this is, and exit, if that is asked."""
     if asked:
         typer.echo(f"inakit {this_kit()}")
         raise typer.Exit

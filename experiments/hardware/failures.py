@@ -97,7 +97,6 @@ def without(fabric: Fabric, failure: Failure) -> Fabric:
 
 
 def linked(fabric: Fabric, links: tuple[Link, ...], switches: tuple[Switch, ...]) -> Fabric:
-    """The fabric with these links and switches, and the hosts that have a link."""
     nodes = {node for link in links for node in (link.a, link.b)}
     return replace(fabric, hosts=tuple(h for h in fabric.hosts if h.name in nodes), switches=switches, links=links)
 
@@ -140,7 +139,6 @@ def tree_links(tree: AggregationTree) -> Iterator[tuple[str, str]]:
 
 
 def for_jobs(plan: Plan, numbers: Container[int]) -> Plan:
-    """The part of a plan that is for the jobs with these numbers."""
     shards = tuple(shard for shard in plan.shards if shard.job in numbers)
     return replace(plan, shards=shards, collectives=tuple(each for each in plan.collectives if each.job in numbers))
 
@@ -219,7 +217,6 @@ def rate_bps(plan: Plan, job: Job) -> float:
 
 
 def least_flow_bps(plan: Plan) -> float:
-    """The rate of the slowest flow of a plan."""
     flows = [shard.rate_bps / len(shard.trees) for shard in plan.shards]
     return min([*flows, *(c.rate_bps for each in plan.collectives for c in each.connections)])
 
@@ -277,7 +274,6 @@ def save_problem(folder: Path, problem: Problem) -> None:
 
 
 def plan_file(folder: Path, planner: str) -> Path:
-    """Where the plan of a planner is."""
     return folder / f"{name_of(planner)}.plan.json"
 
 

@@ -145,7 +145,6 @@ def resources_of(manifest: Document, resources: Document, phv: Document) -> Reso
 
 
 def last_stage(stages: list[Document]) -> int:
-    """The number of stages up to the last one with a table."""
     return max((stage["stage_number"] + 1 for stage in stages if stage["logical_tables"]["ids"]), default=0)
 
 
@@ -306,7 +305,6 @@ def switch_of(need: UsedLimit) -> str:
 
 
 def needs_of(problem: Problem, plan: Plan, installed: dict[str, SwitchEntries]) -> Iterator[UsedLimit]:
-    """What a plan and its entries need of every limit of every switch that has a chip."""
     chips = {switch.name: switch.chip for switch in problem.fabric.switches if switch.chip}
     yield from used_slots(plan, chips)
     yield from used_bitmaps(problem, plan)
@@ -382,7 +380,6 @@ def verdict(fit: ChipFit) -> str:
 
 
 def amount(kind: str, value: float) -> str:
-    """A value of a kind of limit with its unit."""
     factor, unit = UNITS.get(kind, (1, ""))
     return f"{value * factor:,.6g} {unit}".rstrip()
 

@@ -142,7 +142,6 @@ def end_hosts(problem: Problem, plan: Plan) -> list[EndHost]:
 
 
 def host_jobs(problem: Problem, numbers: set[int]) -> tuple[HostJob, ...]:
-    """The jobs with these numbers."""
     fragment, jobs = problem.fragment, [job for job in problem.jobs if job.number in numbers]
     return tuple(
         HostJob(job.number, job.gradient_bytes, job.iterations, fragment.values, fragment.wire_bytes) for job in jobs
@@ -150,7 +149,6 @@ def host_jobs(problem: Problem, numbers: set[int]) -> tuple[HostJob, ...]:
 
 
 def trees_of(plan: Plan) -> Iterator[tuple[Shard, AggregationTree]]:
-    """Every tree with its shard."""
     return ((shard, tree) for shard in plan.shards for tree in shard.trees)
 
 

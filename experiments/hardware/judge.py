@@ -121,7 +121,6 @@ def program_reasons(site: Site) -> Iterator[str]:
 
 
 def rate_reasons(margins: Margins, rates_bps: Mapping[int, float], when: str) -> Iterator[str]:
-    """The jobs whose rate is below the least."""
     least = margins.least_rate_bps or 0.0
     for number, rate in rates_bps.items():
         if rate < least * (1 - ROUNDING):

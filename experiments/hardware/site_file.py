@@ -214,7 +214,6 @@ def fabric_choice(file: ParsedFile, record: SiteRecord, folder: Path) -> FabricC
 
 
 def margins_of(record: MarginsRecord) -> Margins:
-    """The margins of a record."""
     return Margins(record.keeps, record.least_rate, record.free, record.within)
 
 

@@ -72,7 +72,6 @@ def packed(plan: Plan) -> str:
 
 
 def unpacked(text: str) -> Plan:
-    """The plan of such a text."""
     return PLAN.validate_json(zlib.decompress(base64.b64decode(text)))
 
 
@@ -98,7 +97,6 @@ def withstand(given: Given) -> Row:
 
 
 def rates_of(problem: Problem, plan: Plan) -> dict[str, float]:
-    """The sending rate of each job, by its number as a text."""
     return {str(number): job.sending_rate_bps for number, job in evaluate(problem, plan).jobs.items()}
 
 

@@ -156,7 +156,6 @@ def switch_rates(network: RunningNetwork, before: Sample, after: Sample) -> Iter
 def ports(
     network: RunningNetwork, before: Sample, after: Sample
 ) -> Iterator[tuple[str, PortFacts, InterfaceCounters, InterfaceCounters]]:
-    """Every port of every switch, and what its interface had counted in both samples."""
     for name, switch in network.switches.items():
         for port in switch.ports:
             then, now = (sample.interfaces.get(port.interface) for sample in (before, after))
@@ -176,7 +175,6 @@ def processor_rates(network: RunningNetwork, before: Sample, after: Sample) -> I
 
 
 def role(network: RunningNetwork, processor: int) -> str:
-    """What a network uses a processor for."""
     uses = {"endpoints": network.endpoint_processors, "switches": network.switch_processors}
     return ", ".join(use for use, processors in uses.items() if processor in processors)
 
@@ -287,7 +285,6 @@ def top(console: Console, run: str | None, interval_s: float, *, once: bool) -> 
 
 
 def lower_own_priority(network: RunningNetwork) -> None:
-    """Run only on the processors of switches, and there with low priority, so that the network is not disturbed."""
     allowed = os.sched_getaffinity(0).intersection(network.switch_processors)
     if allowed:
         os.sched_setaffinity(0, allowed)

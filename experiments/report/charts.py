@@ -52,7 +52,6 @@ class DrawnFabric:
 
     @cached_property
     def fabric(self) -> Fabric:
-        """The fabric as it is drawn."""
         return with_circuit_switch(self.described) if self.circuits else self.described
 
     @cached_property
@@ -62,13 +61,11 @@ class DrawnFabric:
 
     @cached_property
     def link_number(self) -> Mapping[DirectedLink, int]:
-        """The number of every directed link that is drawn."""
         ends = ((link.a, link.b) for link in self.fabric.links)
         return {hop: 2 * n + back for n, pair in enumerate(ends) for back, hop in enumerate((pair, pair[::-1]))}
 
     @cached_property
     def optical(self) -> frozenset[DirectedLink]:
-        """The directed optical links of the fabric as it is described."""
         pairs = [(link.a, link.b) for link in self.described.links if link.optical]
         return frozenset((*pairs, *(pair[::-1] for pair in pairs)))
 

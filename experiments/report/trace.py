@@ -56,7 +56,6 @@ def span(name: str, from_s: float, until_s: float, **told: Any) -> Event:
 
 
 def iteration_events(planner: PlannerView) -> Iterator[tuple[str, Event]]:
-    """The iterations of each job."""
     for each in planner.iterations:
         if each.started_s is not None:
             name, end_s = f"iteration {each.number}", each.started_s + each.time_s

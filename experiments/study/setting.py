@@ -95,7 +95,6 @@ class Setting(Record):
 
     @property
     def files(self) -> list[Path]:
-        """The files that the setting names."""
         named = (self.fabric, self.jobs, self.model, self.faults)
         return [Path(name) for name in named if name and Path(name).is_file()]
 

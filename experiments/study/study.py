@@ -66,7 +66,6 @@ def emulation_of(setting: Setting) -> Emulation:
 
 
 def planned_row(prepared: Prepared) -> dict[str, Any]:
-    """The planned figures, and how the plan was found."""
     plan, prediction = prepared.plan, prepared.prediction
     figures = planned_figures(prediction) | {"network_throughput_bps": prediction.network_throughput_bps}
     row: dict[str, Any] = {name: figures[name.removeprefix("planned_")] for name in PLANNED}

@@ -95,7 +95,6 @@ def document_of(shown: Shown) -> Document:
 
 
 def groups(shown: Shown, counted: Sequence[Row]) -> Iterator[dict[str, Any]]:
-    """Every group of every figure."""
     for each in groups_of(counted, shown.groups, shown.figures):
         names = [name(key, value) for key, value in zip(shown.groups, each.names, strict=True)]
         interval = {"mean": each.mean.value, "low": each.mean.low, "high": each.mean.high, "median": each.median}

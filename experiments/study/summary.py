@@ -294,7 +294,6 @@ def differences_sheet(figure: str, keys: Sequence[str], found: Sequence[Differen
 
 
 def terminal_table(sheet: Sheet) -> NamedTable:
-    """The sheet for the terminal."""
     table = Table(title=sheet.title, caption=INTERVAL, **NARROW)
     for place, heading in enumerate(sheet.headings):
         table.add_column(heading, justify="left" if place < sheet.names else "right", no_wrap=True)

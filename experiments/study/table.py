@@ -68,7 +68,6 @@ def write_tables(folder: Path, rows: Sequence[Row], occasions: Sequence[Row]) ->
 
 
 def type_of(column: str) -> pa.DataType:
-    """The type of a column."""
     if column in WHOLE:
         return pa.int64()
     if column in (*FIGURES, "aggregation_rate"):

@@ -51,7 +51,6 @@ class TimeLeft:
 
     @property
     def words(self) -> str:
-        """The time left in words."""
         seconds = self.seconds
         return "" if seconds is None else f"about {in_words(seconds)} left"
 

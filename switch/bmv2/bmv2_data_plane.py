@@ -44,7 +44,6 @@ class Bmv2DataPlane:
         self.nodes: dict[int, list[int]] = {}
 
     def add(self, entries: Sequence[Entry]) -> None:
-        """Add entries that are not there."""
         plain = [entry for entry in entries if isinstance(entry, TableEntry)]
         answers = pipeline(self.standard, "bm_mt_add_entry", map(self.runtime.entry_call, plain))
         for added, answer in zip(plain, answers, strict=True):
@@ -55,7 +54,6 @@ class Bmv2DataPlane:
                 self.runtime.add_profiled(entry)
 
     def change(self, entries: Sequence[Entry]) -> None:
-        """Give entries that are there other actions and parameters."""
         for entry in entries:
             if isinstance(entry, TableEntry):
                 call = action_call(self.program, entry)
@@ -74,7 +72,6 @@ class Bmv2DataPlane:
             self.standard.bm_mt_indirect_ws_modify_entry(CONTEXT, entry.table, self.handle(entry), group)
 
     def remove(self, entries: Sequence[Entry]) -> None:
-        """Remove entries that are there."""
         for entry in entries:
             handle = self.handle(entry)
             if isinstance(entry, TableEntry):
@@ -90,7 +87,6 @@ class Bmv2DataPlane:
         return handle
 
     def set_default(self, default: DefaultAction | ProfileDefault) -> None:
-        """Let a table run another action on a miss."""
         if isinstance(default, DefaultAction):
             self.runtime.set_default(default)
             return
@@ -103,14 +99,12 @@ class Bmv2DataPlane:
             self.standard.bm_mt_indirect_ws_set_default_group(CONTEXT, default.table, group)
 
     def reset_default(self, table: str) -> None:
-        """Let a table run on a miss what its program says."""
         if self.program.table(table).profile is None:
             self.standard.bm_mt_reset_default_entry(CONTEXT, table)
         else:
             self.standard.bm_mt_indirect_reset_default_entry(CONTEXT, table)
 
     def put_group(self, group: MulticastGroup) -> None:
-        """Add a multicast group, or replace the one of this number."""
         self.remove_group(group.group)
         self.nodes[group.group] = self.runtime.add_group(group)
 
@@ -124,23 +118,19 @@ class Bmv2DataPlane:
             return
 
     def put_session(self, session: MirrorSession) -> None:
-        """Add a mirror session, or replace the one of this number."""
         config = MirroringSessionConfig(port=session.port, mgid=session.group)
         self.runtime.switch.mirroring_session_add(session.session, config)
 
     def remove_session(self, number: int) -> None:
-        """Remove a mirror session; do nothing if there is none."""
         try:
             self.runtime.switch.mirroring_session_delete(number)
         except InvalidMirroringOperation:
             return
 
     def add_value(self, member: ValueSetMember) -> None:
-        """Add a value to a parser value set."""
         self.standard.bm_parse_vset_add(CONTEXT, member.value_set, self.value_bytes(member))
 
     def remove_value(self, member: ValueSetMember) -> None:
-        """Remove a value from a parser value set; do nothing if it is not in it."""
         self.standard.bm_parse_vset_remove(CONTEXT, member.value_set, self.value_bytes(member))
 
     def value_bytes(self, member: ValueSetMember) -> bytes:
@@ -152,7 +142,6 @@ class Bmv2DataPlane:
         return self.runtime.read_register(name)
 
     def write_register(self, name: str, index: int | None, value: int) -> None:
-        """Write one cell of a register, or all (`index` None)."""
         if index is not None:
             self.standard.bm_register_write(*write_call(RegisterPreset(name, index, value)))
         else:
@@ -161,52 +150,42 @@ class Bmv2DataPlane:
             self.standard.bm_register_write_range(CONTEXT, name, 0, last, signed)
 
     def read_counter(self, name: str) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """Packets and bytes of all cells of an indirect counter."""
         return self.runtime.read_counter(name)
 
     def write_counter(self, name: str, index: int | None, packets: int, octets: int) -> None:
-        """Write one cell of an indirect counter, or all (`index` None)."""
         cells = range(self.program.counter(name).size) if index is None else (index,)
         value = BmCounterValue(packets=packets, bytes=octets)
         pipeline(self.standard, "bm_counter_write", ((CONTEXT, name, cell, value) for cell in cells))
 
     def set_rates(self, rates: MeterRates) -> None:
-        """Give one cell of a meter, or all, these rates and full buckets."""
         self.runtime.set_rates(rates)
 
     def read_rates(self, name: str, index: int) -> Rates:
-        """The rates of one cell of a meter."""
         found = self.standard.bm_meter_get_rates(CONTEXT, name, index)
         return tuple((each.units_per_micros, each.burst_size) for each in found)
 
     def entry_counts(self, entry: Entry) -> tuple[int, int]:
-        """Packets and bytes of an entry of a table with a direct counter."""
         value = self.standard.bm_mt_read_counter(CONTEXT, entry.table, self.handle(entry))
         return value.packets, value.bytes
 
     def write_entry_counts(self, entry: Entry, packets: int, octets: int) -> None:
-        """Set packets and bytes of an entry of a table with a direct counter."""
         value = BmCounterValue(packets=packets, bytes=octets)
         self.standard.bm_mt_write_counter(CONTEXT, entry.table, self.handle(entry), value)
 
     def set_entry_rates(self, entry: Entry, rates: Rates) -> None:
-        """Give an entry of a table with a direct meter these rates and full buckets."""
         given = [BmMeterRateConfig(rate, burst) for rate, burst in rates]
         self.standard.bm_mt_set_meter_rates(CONTEXT, entry.table, self.handle(entry), given)
 
     def entry_rates(self, entry: Entry) -> Rates:
-        """The rates of an entry of a table with a direct meter."""
         found = self.standard.bm_mt_get_meter_rates(CONTEXT, entry.table, self.handle(entry))
         return tuple((each.units_per_micros, each.burst_size) for each in found)
 
     def idle_s(self, entry: Entry) -> float:
-        """Seconds since the entry last matched a packet, or since it was added."""
         options = BmAddEntryOptions(entry.priority)
         found = self.standard.bm_mt_get_entry_from_key(CONTEXT, entry.table, key_of(self.program, entry), options)
         return 0.0 if found.life is None else found.life.time_since_hit_ms / 1000
 
     def set_crc(self, calculation: str, parameters: CrcParameters) -> None:
-        """Let a calculation of a custom algorithm go on with these parameters."""
         bits = CRC_CUSTOM[self.program.calculations[calculation].algorithm]
         numbers = (signed(each, bits) for each in (parameters.polynomial, parameters.first, parameters.last))
         kind = BmCrc16Config if bits == 16 else BmCrc32Config
@@ -218,12 +197,10 @@ class Bmv2DataPlane:
         raise UnsupportedError("target 'bmv2' gives no digests here: it publishes them by nanomsg")
 
     def now_us(self) -> int:
-        """Microseconds since the switch started."""
         now: int = self.runtime.switch.get_time_elapsed_us()
         return now
 
     def reset(self) -> None:
-        """Be as just started."""
         self.nodes.clear()
         self.standard.bm_reset_state()
 

@@ -79,27 +79,22 @@ class Bmv2Switch(P4Switch):  # type: ignore[misc]
         return make_handle("bmv2", self._program, pid=self.bmv2_pid, control_port=self._started.control_port)
 
     def install(self, entries: SwitchEntries) -> None:
-        """Add table entries, multicast groups and register presets; `InputError` if the program has no such thing."""
         with self._talking() as runtime:
             runtime.install(entries)
 
     def change(self, entries: Sequence[TableEntry]) -> None:
-        """Give entries that are there, by their tables and keys, other actions and parameters, while packets pass."""
         with self._talking() as runtime:
             runtime.change(entries)
 
     def wipe(self) -> None:
-        """Set all registers to 0, as a restart does. No packet may pass meanwhile."""
         with self._talking() as runtime:
             runtime.wipe()
 
     def read_table(self, name: str) -> list[TableEntry]:
-        """The entries of a table, by its full name in the P4 program, ordered by key."""
         with self._talking() as runtime:
             return runtime.read_table(name)
 
     def read_groups(self) -> list[MulticastGroup]:
-        """The multicast groups, ordered by number."""
         with self._talking() as runtime:
             return runtime.read_groups()
 
@@ -109,7 +104,6 @@ class Bmv2Switch(P4Switch):  # type: ignore[misc]
             return runtime.read_register(name)
 
     def read_counter(self, name: str, count: int | None = None) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """Packets and bytes of the first `count` elements of an indirect counter, by default of all."""
         with self._talking() as runtime:
             return runtime.read_counter(name, count)
 

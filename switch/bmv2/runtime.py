@@ -215,7 +215,6 @@ class Runtime(RuntimeView):
         pipeline(self.standard, "bm_mt_modify_entry", changes)
 
     def wipe(self) -> None:
-        """Set all registers to 0."""
         pipeline(self.standard, "bm_register_reset", ((CONTEXT, name) for name in self.program.registers))
 
     def reset(self) -> None:

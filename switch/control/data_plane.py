@@ -38,107 +38,81 @@ class DataPlane(Protocol):
 
     def add(self, entries: Sequence[Entry]) -> None:
         """Add entries that are not there."""
-        ...
 
     def change(self, entries: Sequence[Entry]) -> None:
         """Give entries that are there other actions and parameters; their counts and idle times stay.
 
         A `ProfileEntry` without actions is one whose group is empty: its packets run no action.
         """
-        ...
 
     def remove(self, entries: Sequence[Entry]) -> None:
         """Remove entries that are there."""
-        ...
 
     def set_default(self, default: DefaultAction | ProfileDefault) -> None:
         """Let a table run another action on a miss."""
-        ...
 
     def reset_default(self, table: str) -> None:
         """Let a table run on a miss what its program says."""
-        ...
 
     def put_group(self, group: MulticastGroup) -> None:
         """Add a multicast group, or replace the one of this number."""
-        ...
 
     def remove_group(self, number: int) -> None:
         """Remove a multicast group; do nothing if there is none."""
-        ...
 
     def put_session(self, session: MirrorSession) -> None:
         """Add a mirror session, or replace the one of this number."""
-        ...
 
     def remove_session(self, number: int) -> None:
         """Remove a mirror session; do nothing if there is none."""
-        ...
 
     def add_value(self, member: ValueSetMember) -> None:
         """Add a value to a parser value set."""
-        ...
 
     def remove_value(self, member: ValueSetMember) -> None:
         """Remove a value from a parser value set; do nothing if it is not in it."""
-        ...
 
     def read_register(self, name: str) -> NDArray[np.uint64]:
         """All cells of a register, as Python integers if they have more than 64 bits."""
-        ...
 
     def write_register(self, name: str, index: int | None, value: int) -> None:
         """Write one cell of a register, or all (`index` None)."""
-        ...
 
     def read_counter(self, name: str) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """Packets and bytes of all cells of an indirect counter."""
-        ...
 
     def write_counter(self, name: str, index: int | None, packets: int, octets: int) -> None:
         """Write one cell of an indirect counter, or all (`index` None)."""
-        ...
 
     def set_rates(self, rates: MeterRates) -> None:
         """Give one cell of a meter, or all, these rates and full buckets; without rates every packet is green."""
-        ...
 
     def read_rates(self, name: str, index: int) -> Rates:
         """The rates of one cell of a meter."""
-        ...
 
     def entry_counts(self, entry: Entry) -> tuple[int, int]:
         """Packets and bytes of an entry of a table with a direct counter."""
-        ...
 
     def write_entry_counts(self, entry: Entry, packets: int, octets: int) -> None:
         """Set packets and bytes of an entry of a table with a direct counter."""
-        ...
 
     def set_entry_rates(self, entry: Entry, rates: Rates) -> None:
         """Give an entry of a table with a direct meter these rates and full buckets; without rates it is green."""
-        ...
 
     def entry_rates(self, entry: Entry) -> Rates:
         """The rates of an entry of a table with a direct meter."""
-        ...
 
     def idle_s(self, entry: Entry) -> float:
         """Seconds since the entry last matched a packet, or since it was added."""
-        ...
 
     def set_crc(self, calculation: str, parameters: CrcParameters) -> None:
         """Let a calculation whose algorithm is one of `CRC_CUSTOM` go on with these parameters; `reset` keeps them."""
-        ...
 
     def read_digests(self) -> list[Digest]:
         """The digests that packets have left since the last call, the oldest first."""
-        ...
 
     def now_us(self) -> int:
         """Microseconds since the switch started."""
-        ...
 
     def reset(self) -> None:
         """Be as just started: const entries, the program's defaults, no groups, sessions, rates or values, zeros."""
-        ...

@@ -118,7 +118,6 @@ class ProfileControl(Control):
 
     @locked
     def member(self, profile: str, member: int) -> HeldMember:
-        """One member."""
         held = self.profile(profile)
         held.check_member(member)
         return HeldMember(member, *held.members[member])
@@ -175,7 +174,6 @@ class ProfileControl(Control):
 
     @locked
     def group(self, profile: str, group: int) -> HeldGroup:
-        """One group."""
         held = self.profile(profile)
         held.check_group(group)
         return HeldGroup(group, tuple(sorted(held.groups[group])))

@@ -267,7 +267,6 @@ def brought(prepared: ControlPlane | None, program_before: ControlPlane | None, 
 
 
 def bring_all(control: ControlPlane, old: DataPlane) -> None:
-    """Bring what is in the data plane `old` into the new one."""
     for table in control.tables.values():
         bring_table(control, table, old)
     control.install_replication()

@@ -112,7 +112,6 @@ class ReplicationControl(Control):
 
     @locked
     def update_node(self, handle: int, ports: Iterable[int], lags: Iterable[int] = ()) -> None:
-        """Give a node other ports and LAGs."""
         node = self.node(handle)
         node.ports, node.lags = known_ports(ports), frozenset(lags)
         self.replicate([] if node.group is None else [node.group])
@@ -152,7 +151,6 @@ class ReplicationControl(Control):
 
     @locked
     def set_lag(self, number: int, ports: Iterable[int]) -> None:
-        """Give a LAG these ports."""
         if not 0 <= number <= MAX_LAG:
             raise Refused(RefusalKind.MC_ERROR, f"LAG {number}: LAGs are 0 to {MAX_LAG}")
         self.lags[number] = known_ports(ports)
@@ -213,7 +211,6 @@ class ReplicationControl(Control):
 
     @locked
     def session(self, number: int) -> MirrorSession:
-        """The mirror session of this number."""
         if number not in self.sessions:
             why = f"there is no mirror session {number} (sessions are 0 to {MAX_SESSION})"
             raise Refused(RefusalKind.SESSION_NOT_FOUND, why)

@@ -49,11 +49,9 @@ class Queues(Protocol):
 
     def set_rate(self, packets_per_s: int, port: int | None = None, priority: int | None = None) -> None:
         """Give queues a rate; 0: none."""
-        ...
 
     def set_depth(self, packets: int, port: int | None = None, priority: int | None = None) -> None:
         """Let queues hold so many packets."""
-        ...
 
 
 class CommandedSwitch:

@@ -387,7 +387,6 @@ class TableControl(ProfileControl):
 
     @locked
     def entry(self, table: str, handle: int) -> HeldEntry:
-        """One entry."""
         found = self.table(table)
         return self.told(found.table, handle, found.at(handle))
 

@@ -62,7 +62,6 @@ def group_documents(groups: Sequence[MulticastGroup]) -> Iterator[Document]:
 
 
 def entry_document(program: Program, entry: TableEntry) -> Document:
-    """A table entry."""
     table = program.table(entry.table)
     key = {part.name: key_value(value) for part, value in zip(table.key, entry.key, strict=True)}
     if entry.priority is not None:
@@ -97,7 +96,6 @@ def entries_of(program: Program, listed: Sequence[Document], switch: str) -> Swi
 
 
 def table_entry(table: Table, document: Document) -> TableEntry:
-    """A table entry of its document."""
     key = tuple(key_part(part.match, document["key"][part.name]) for part in table.key)
     names = [parameter.name for parameter in table.action(document["action"]).parameters]
     params = tuple(number(document["data"][name]) for name in names)

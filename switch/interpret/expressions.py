@@ -141,7 +141,6 @@ def operation(context: Context, node: Operation) -> Value:
 
 # {"type": "field", "value": ["ipv4", "ttl"]}
 def field_value(context: Context, field: Field) -> Value:
-    """The value of a field."""
     return operator.itemgetter(context.places.field(field))
 
 
@@ -166,7 +165,6 @@ def parameter(context: Context, node: Parameter) -> Value:
 
 # {"type": "header", "value": "ipv4"}
 def header_place(context: Context, node: HeaderReference) -> Value:
-    """The place of a header."""
     place = context.places.base[node.header]
     return lambda _packet: place
 

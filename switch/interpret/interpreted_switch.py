@@ -81,22 +81,18 @@ class InterpretedSwitch:
         self.state.install(entries)
 
     def change(self, entries: Sequence[TableEntry]) -> None:
-        """Give entries that are there, by their tables and keys, other actions and parameters."""
         self.state.change_checked(entries)
 
     def wipe(self) -> None:
-        """Set all registers to 0."""
         self.state.wipe()
 
     def check(self) -> None:
         """Do nothing: a switch in this process runs as long as the process does."""
 
     def read_table(self, name: str) -> list[TableEntry]:
-        """The entries of a table, ordered by key."""
         return [entry_of(name, each) for each in self.state.installed(name)]
 
     def read_groups(self) -> list[MulticastGroup]:
-        """The multicast groups, ordered by number."""
         return [normal(self.state.groups[number]) for number in sorted(self.state.groups)]
 
     def read_register(self, name: str) -> NDArray[np.uint64]:

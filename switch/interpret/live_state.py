@@ -83,13 +83,11 @@ class LiveState(State):
 
     @atomic
     def add(self, entries: Sequence[Entry]) -> None:
-        """Add entries that are not there."""
         for entry in entries:
             self.put(entry, calls_of(self.program, entry))
 
     @atomic
     def change(self, entries: Sequence[Entry]) -> None:
-        """Give entries that are there other actions and parameters."""
         for entry in entries:
             self.entry(entry).calls = calls_of(self.program, entry)
 
@@ -104,7 +102,6 @@ class LiveState(State):
 
     @atomic
     def set_default(self, default: DefaultAction | ProfileDefault) -> None:
-        """Let a table run another action on a miss."""
         table = self.tables[default.table]
         if isinstance(default, DefaultAction):
             table.default, table.chosen_default = call(table.table, default.action, default.params), None
@@ -114,118 +111,96 @@ class LiveState(State):
 
     @atomic
     def reset_default(self, table: str) -> None:
-        """Let a table run on a miss what its program says."""
         found = self.tables[table]
         found.default, found.chosen_default = found.table.default, None
 
     @atomic
     def put_group(self, group: MulticastGroup) -> None:
-        """Add a multicast group, or replace the one of this number."""
         self.groups[group.group] = group
 
     @atomic
     def remove_group(self, number: int) -> None:
-        """Remove a multicast group; do nothing if there is none."""
         self.groups.pop(number, None)
 
     @atomic
     def put_session(self, session: MirrorSession) -> None:
-        """Add a mirror session, or replace the one of this number."""
         self.sessions[session.session] = session
 
     @atomic
     def remove_session(self, number: int) -> None:
-        """Remove a mirror session; do nothing if there is none."""
         self.sessions.pop(number, None)
 
     @atomic
     def add_value(self, member: ValueSetMember) -> None:
-        """Add a value to a parser value set."""
         self.value_sets[member.value_set].add(member.value)
 
     @atomic
     def remove_value(self, member: ValueSetMember) -> None:
-        """Remove a value from a parser value set; do nothing if it is not in it."""
         self.value_sets[member.value_set].discard(member.value)
 
     @atomic
     def read_register(self, name: str) -> NDArray[np.uint64]:
-        """All cells of a register, as Python integers if they have more than 64 bits."""
         register = self.program.register(name)
         return np.array(self.registers[register.name], np.uint64 if register.bits <= 64 else object)
 
     @atomic
     def write_register(self, name: str, index: int | None, value: int) -> None:
-        """Write one cell of a register, or all (`index` None)."""
         write_cells(self.registers[name], index, value)
 
     @atomic
     def read_counter(self, name: str) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """Packets and bytes of all cells of an indirect counter."""
         cells = self.counters[self.program.counter(name).name]
         return np.array(cells.packets, np.uint64), np.array(cells.bytes, np.uint64)
 
     @atomic
     def write_counter(self, name: str, index: int | None, packets: int, octets: int) -> None:
-        """Write one cell of an indirect counter, or all (`index` None)."""
         self.counters[name].write(index, packets, octets)
 
     @atomic
     def set_rates(self, rates: MeterRates) -> None:
-        """Give one cell of a meter, or all, these rates and full buckets; without rates every packet is green."""
         self.meters[rates.meter].set_rates(rates.index, rates.rates)
 
     @atomic
     def read_rates(self, name: str, index: int) -> Rates:
-        """The rates of one cell of a meter."""
         return self.meters[name].rates_of(index)
 
     @atomic
     def entry_counts(self, entry: Entry) -> tuple[int, int]:
-        """Packets and bytes of an entry."""
         found = self.entry(entry)
         return found.packets, found.bytes
 
     @atomic
     def write_entry_counts(self, entry: Entry, packets: int, octets: int) -> None:
-        """Set packets and bytes of an entry."""
         found = self.entry(entry)
         found.packets, found.bytes = packets, octets
 
     @atomic
     def set_entry_rates(self, entry: Entry, rates: Rates) -> None:
-        """Give an entry of a table with a direct meter these rates and full buckets; without rates it is green."""
         self.meters[self.program.table(entry.table).meter or ""].set_rates(self.entry(entry).number, rates)
 
     @atomic
     def entry_rates(self, entry: Entry) -> Rates:
-        """The rates of an entry of a table with a direct meter."""
         return self.meters[self.program.table(entry.table).meter or ""].rates_of(self.entry(entry).number)
 
     @atomic
     def idle_s(self, entry: Entry) -> float:
-        """Seconds since the entry last matched a packet, or since it was added."""
         return (self.clock() - self.entry(entry).matched_us) / 1e6
 
     @atomic
     def set_crc(self, calculation: str, parameters: CrcParameters) -> None:
-        """Let a calculation go on with these parameters."""
         self.crcs[calculation] = parameters
 
     @atomic
     def read_digests(self) -> list[Digest]:
-        """The digests that packets have left since the last call, the oldest first."""
         digests = list(self.digests)
         self.digests.clear()
         return digests
 
     def now_us(self) -> int:
-        """Microseconds since the switch started."""
         return self.clock()
 
     @atomic
     def reset(self) -> None:
-        """Be as just started."""
         self.wipe()
         for counter in self.counters.values():
             counter.write(None, 0, 0)

@@ -99,7 +99,6 @@ class PacketPlaces:
         return values
 
     def field(self, field: Field) -> int:
-        """The place of a field."""
         names = [each.name for each in self.program.headers[field.header].fields]
         return self.base[field.header] + 1 + names.index(field.name)
 

@@ -29,12 +29,10 @@ class OverlappingEntries(Generic[Entry]):
         self.ranges: list[tuple[Order, tuple[Test, ...], Entry]] = []
 
     def clear(self) -> None:
-        """Have no entries."""
         self.by_masks.clear()
         self.ranges.clear()
 
     def add(self, tests: tuple[Test, ...], order: Order, entry: Entry) -> None:
-        """Add an entry."""
         if has_range(tests):
             insort(self.ranges, (order, tests, entry), key=lambda each: each[0])
             return
@@ -42,7 +40,6 @@ class OverlappingEntries(Generic[Entry]):
         insort(self.by_masks.setdefault(masks, {}).setdefault(values, []), (order, entry), key=lambda each: each[0])
 
     def remove(self, tests: tuple[Test, ...], order: Order) -> None:
-        """Remove an entry."""
         if has_range(tests):
             del self.ranges[bisect_left(self.ranges, order, key=lambda each: each[0])]
             return

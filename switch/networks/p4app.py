@@ -184,7 +184,6 @@ class AppLink:
 
 
 def plan_of(file: ParsedFile) -> NetworkPlan:
-    """The network of a file."""
     app = P4App(file, validate(file, P4AppRecord))
     if app.topology.routers:
         raise file.error(("topology", "routers"), "FRR's routers are not run here: leave them and their links out")
@@ -218,7 +217,6 @@ class P4App:
         return named
 
     def plan(self) -> NetworkPlan:
-        """The network."""
         topology = self.topology
         links = tuple(self.planned_links())
         switches = tuple(self.switch_of(name, each) for name, each in topology.switches.items())

@@ -83,7 +83,6 @@ class ReadLink:
 
 
 def plan_of(file: ParsedFile) -> NetworkPlan:
-    """The network of a file."""
     record = validate(file, TopologyRecord)
     switches = tuple(switch_of(file, name, each, record.program) for name, each in record.switches.items())
     read = [
@@ -100,7 +99,6 @@ def plan_of(file: ParsedFile) -> NetworkPlan:
 
 
 def host_of(name: str, record: HostRecord) -> PlannedHost:
-    """A host."""
     address = None if record.ip is None else with_prefix(record.ip, MININETS_PREFIX)
     return PlannedHost(name, address, record.mac, commands=tuple(record.commands or ()))
 

@@ -166,7 +166,6 @@ def read_inputs(nodes: Json, fields: Fields) -> tuple[HashInput, ...]:
 
 # {"name": "calc", "algo": "csum16", "input": [{"type": "field", ...}, {"type": "payload", "value": null}]}
 def read_calculation(node: Json, fields: Fields) -> Calculation:
-    """One calculation."""
     return Calculation(node["name"], node["algo"], read_inputs(node["input"], fields), read_source(node))
 
 
@@ -222,7 +221,6 @@ class Declarations:
 
 
 def read_declarations(document: Json) -> Declarations:
-    """All declarations of a document."""
     headers = read_headers(document)
     fields = {(header.name, each.name): each for header in headers.values() for each in header.fields}
     stacks, unions = read_stacks(document), read_unions(document)
@@ -446,7 +444,6 @@ def read_action_call(actions: Actions, node: Json) -> ActionCall:
 
 # {"name": "ingress", "init_table": "t", "tables": [...], "conditionals": [...]}
 def read_pipeline(declared: Declarations, actions: Actions, node: Json) -> Pipeline:
-    """One pipeline with all of its nodes."""
     nodes: list[Node] = [read_table(declared, actions, table) for table in listed(node, "tables")]
     nodes += [read_conditional(declared, conditional) for conditional in listed(node, "conditionals")]
     return Pipeline(node["name"], node.get("init_table"), {each.name: each for each in nodes})
@@ -585,7 +582,6 @@ KeyField = Field | LastField | Lookahead | Unknown
 
 # {"init_state": "start", "parse_states": [...]}
 def read_parser(declared: Declarations, node: Json) -> Parser:
-    """The whole parser."""
     states = [read_state(declared, state) for state in node["parse_states"]]
     return Parser(node["init_state"], {state.name: state for state in states})
 

@@ -119,35 +119,27 @@ class Engine(Protocol):
     @property
     def data_plane(self) -> DataPlane:
         """The state of the program while it runs."""
-        ...
 
     def attach(self, port: int, interface: str) -> None:
         """Make an interface the port of this number; `MachineError` if that cannot be."""
-        ...
 
     def detach(self, port: int) -> None:
         """Give a port's interface back to the host; do nothing if it is gone."""
-        ...
 
     def is_up(self, port: int) -> bool:
         """Whether packets can come by a port."""
-        ...
 
     def inject(self, port: int, packet: bytes) -> None:
         """Let a packet arrive at a port."""
-        ...
 
     def set_rate(self, packets_per_s: int, port: int | None, priority: int | None) -> None:
         """Give queues a rate, 0: none; all of them, those of a port, or one. `UnsupportedError` if there are none."""
-        ...
 
     def set_depth(self, packets: int, port: int | None, priority: int | None) -> None:
         """Let queues hold so many packets."""
-        ...
 
     def close(self) -> None:
         """Give all interfaces back, and forget the program."""
-        ...
 
 
 PASSES = 64
@@ -197,7 +189,6 @@ class InterpretedEngine:
         self.thread.start()
 
     def attach(self, port: int, interface: str) -> None:
-        """Make an interface the port of this number."""
         socket = self.opened(interface)
         if self.pcaps is not None:
             self.pcaps.begin(interface)
@@ -212,7 +203,6 @@ class InterpretedEngine:
         return PacketSocket(interface, outgoing=True)
 
     def detach(self, port: int) -> None:
-        """Give a port's interface back to the host."""
         socket = self.sockets.pop(port, None)
         if socket is not None:
             self.do(lambda: self.switch.queues.release(port))
@@ -223,15 +213,12 @@ class InterpretedEngine:
         return port in self.sockets and self.sockets[port].is_there()
 
     def inject(self, port: int, packet: bytes) -> None:
-        """Let a packet arrive at a port."""
         self.do(lambda: self.arrive(port, packet))
 
     def set_rate(self, packets_per_s: int, port: int | None, priority: int | None) -> None:
-        """Give queues a rate."""
         self.do(lambda: self.data_plane.queues.set_rate(packets_per_s, port, priority))
 
     def set_depth(self, packets: int, port: int | None, priority: int | None) -> None:
-        """Let queues hold so many packets."""
         self.do(lambda: self.data_plane.queues.set_depth(packets, port, priority))
 
     def close(self) -> None:

@@ -33,7 +33,6 @@ class KernelEngine:
             self.queues.add(cpu_port, self.cpu.name)
 
     def attach(self, port: int, interface: str) -> None:
-        """Make an interface the port of this number."""
         try:
             self.switch.add_port(port, interface)
             self.host_packets.take_in(interface)
@@ -45,7 +44,6 @@ class KernelEngine:
             raise InputError(f"interface '{interface}': {error.strerror}; is there one of this name?") from error
 
     def detach(self, port: int) -> None:
-        """Give a port's interface back to the host."""
         if port in self.switch.interfaces:
             self.queues.remove(port)
             self.host_packets.leave(self.switch.interfaces[port])
@@ -67,7 +65,6 @@ class KernelEngine:
         self.queues.set_rate(packets_per_s, port)
 
     def set_depth(self, packets: int, port: int | None, priority: int | None) -> None:  # noqa: ARG002
-        """Let queues hold so many packets."""
         self.queues.set_depth(packets, port)
 
     def close(self) -> None:

@@ -97,7 +97,6 @@ class Lines(logging.Formatter):
     """Writes a line as BMv2 does."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line of a record."""
         time = f"{self.formatTime(record, '%H:%M:%S')}.{int(record.msecs):03d}"
         return f"[{time}] [bmv2] [{LETTERS[record.levelno]}] [thread {record.thread}] {record.getMessage()}"
 

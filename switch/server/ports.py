@@ -196,7 +196,6 @@ class PcapFiles:
         self.file(interface, "out")
 
     def close(self) -> None:
-        """Close all files."""
         for descriptor in self.files.values():
             os.close(descriptor)
         self.files.clear()

@@ -32,11 +32,9 @@ class Door(Protocol):
 
     def start(self) -> None:
         """Listen; `MachineError` if that cannot be."""
-        ...
 
     def close(self) -> None:
         """Listen no longer, and end what still goes on."""
-        ...
 
 
 def simple_switch() -> None:

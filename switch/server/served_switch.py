@@ -177,7 +177,6 @@ class ServedSwitch:
         return self.options.thrift_port or self.options.device_id
 
     def interpreted(self, program: Program) -> InterpretedEngine:
-        """An engine that interprets a program."""
         to_cpu, cpu_port = self.ports.to_cpu, self.options.cpu_port
         return InterpretedEngine(program, self.journal, self.clock, self.target, cpu_port, to_cpu, self.pcaps)
 

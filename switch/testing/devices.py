@@ -95,15 +95,12 @@ class Filled(Protocol):
 
     def install(self, entries: SwitchEntries) -> None:
         """Add entries; `InputError` if the program has no such thing."""
-        ...
 
     def read_register(self, name: str) -> NDArray[np.uint64]:
         """All elements of a register array."""
-        ...
 
     def read_counter(self, name: str) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """Packets and bytes of every element of an indirect counter."""
-        ...
 
 
 class Device(Filled, Protocol):
@@ -118,27 +115,21 @@ class Device(Filled, Protocol):
     @property
     def control(self) -> ControlPlane:
         """The control plane of the switch."""
-        ...
 
     def inject(self, port: int, packet: bytes) -> list[tuple[int, bytes]]:
         """What leaves, as (port, packet), when `packet` arrives at `port`; in order for each port."""
-        ...
 
     def inject_all(self, port: int, packets: Sequence[bytes]) -> list[tuple[int, bytes]]:
         """What leaves when all of `packets` arrive at `port`, which must be few enough to wait there."""
-        ...
 
     def inject_expecting(self, port: int, packet: bytes, count: int) -> list[tuple[int, bytes]]:
         """What leaves when `packet` arrives at `port`: `count` packets, if they come in time."""
-        ...
 
     def late(self) -> list[tuple[int, bytes]]:
         """What leaves later than `inject` waited for."""
-        ...
 
     def trace_lines(self) -> list[str]:
         """What has happened to packets since the last call, line by line; nothing, if no trace is kept."""
-        ...
 
 
 class InProcessDevice:
@@ -155,7 +146,6 @@ class InProcessDevice:
 
     @cached_property
     def control(self) -> ControlPlane:
-        """The control plane of the switch."""
         switch = self.in_process
         return switch.control if isinstance(switch, EitherSwitch) else ControlPlane(switch.state)
 
@@ -172,7 +162,6 @@ class InProcessDevice:
         return []
 
     def trace_lines(self) -> list[str]:
-        """Nothing: no trace is kept."""
         return []
 
 
@@ -192,7 +181,6 @@ class TracedDevice(InProcessDevice):
         return traced.sent
 
     def trace_lines(self) -> list[str]:
-        """The trace since the last call."""
         lines, self.lines = self.lines, []
         return lines
 
@@ -233,7 +221,6 @@ class DeviceOnInterfaces:
         return list(self.wires.received(PATIENCE_S))
 
     def trace_lines(self) -> list[str]:
-        """Nothing: no trace is kept."""
         return []
 
 

@@ -71,7 +71,6 @@ class EitherSwitch:
         self.fill(lambda switch: switch.install(entries))
 
     def change(self, entries: Sequence[TableEntry]) -> None:
-        """Give entries that are there, by their tables and keys, other actions and parameters."""
         self.fill(lambda switch: switch.change(entries))
 
     def fill(self, step: Callable[[Inner], None]) -> None:
@@ -120,24 +119,19 @@ class EitherSwitch:
         return self.switch.trace(port, packet)
 
     def wipe(self) -> None:
-        """Set all registers to 0."""
         self.switch.wipe()
 
     def check(self) -> None:
         """Do nothing: a switch in this process runs as long as the process does."""
 
     def read_table(self, name: str) -> list[TableEntry]:
-        """The entries of a table, ordered by key."""
         return self.switch.read_table(name)
 
     def read_groups(self) -> list[MulticastGroup]:
-        """The multicast groups, ordered by number."""
         return self.switch.read_groups()
 
     def read_register(self, name: str) -> NDArray[np.uint64]:
-        """All elements of a register array."""
         return self.switch.read_register(name)
 
     def read_counter(self, name: str) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """Packets and bytes of every element of a counter."""
         return self.switch.read_counter(name)

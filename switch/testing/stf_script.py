@@ -184,7 +184,6 @@ def port_and_digits(rest: str) -> tuple[int, str]:
 
 
 def parse_wait(rest: str) -> Wait:
-    """`wait`."""
     if rest:
         raise ValueError("wait takes nothing")
     return Wait()

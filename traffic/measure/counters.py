@@ -1,9 +1,4 @@
-"""The kernel's counters of traffic: interfaces, queueing disciplines, and the time of each processor.
-
-What queueing disciplines dropped, by interface: from one dump over netlink, without an object for every queue.
-
-All counters of a network at one moment, by which its packets are accounted for.
-"""
+"""The kernel's counters of traffic: interfaces, queueing disciplines, processors; and all of a network at one moment."""
 
 from __future__ import annotations
 
@@ -28,6 +23,8 @@ from inakit.topo.live.netlink import network_namespace
 from inakit.traffic.sockets.packet_sockets import backlog_drops
 from inakit.traffic.sockets.ports import HostPort
 from inakit.traffic.wire.packet_format import Event
+
+# -- Interfaces and processors.
 
 
 @dataclass(frozen=True)
@@ -95,6 +92,8 @@ def queue_drops(pid: int | None = None) -> Mapping[str, int]:
     with QueueReader(pid) as queues:
         return queues.drops()
 
+
+# -- What queueing disciplines dropped, by interface: from one dump over netlink, without an object for every queue.
 
 NLM_F_REQUEST, NLM_F_DUMP, NLMSG_ERROR, NLMSG_DONE, RTM_GETQDISC = 0x1, 0x300, 0x2, 0x3, 38
 """Of linux/netlink.h and linux/rtnetlink.h."""
@@ -170,6 +169,9 @@ def attribute(data: bytes, wanted: int) -> bytes:
             return data[at + ATTRIBUTE.size : at + length]
         at += -(-length // 4) * 4
     return b""
+
+
+# -- All counters of a network at one moment, by which its packets are accounted for.
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,4 @@
-"""Watches a run from before its first packet until after its last: counters, links and processors.
-
-The load of every interface of a network, from samples of its counters.
-
-What each directed link carried in a whole run, as the interfaces of switches counted it.
-
-How much switches aggregated in a run, from what their programs counted.
-"""
+"""Watches a run from before its first packet until after its last: counters, links and processors."""
 
 from __future__ import annotations
 
@@ -116,6 +109,9 @@ def settled(watched: Watched) -> Snapshot:
     return watched.snapshot()
 
 
+# -- The load of every interface of a network, from samples of its counters.
+
+
 @dataclass(frozen=True)
 class LinkSample:
     """Bytes that have left each interface so far, at `at_s`."""
@@ -136,6 +132,9 @@ def link_rows(samples: Sequence[LinkSample], ends: Mapping[str, tuple[str, str]]
             sender, receiver = ends.get(interface, ("", ""))
             row = {"at_s": later.at_s, "interface": interface, "bytes": grown, "rate_bps": rate}
             yield row | {"sender": sender, "receiver": receiver}
+
+
+# -- What each directed link carried in a whole run, as the interfaces of switches counted it.
 
 
 @dataclass(frozen=True)
@@ -174,6 +173,9 @@ def ends_of_interfaces(watched: Watched) -> dict[str, DirectedLink]:
 def link_bytes(monitor: Monitor) -> dict[DirectedLink, int]:
     """The bytes that every directed link carried."""
     return {(each.sender, each.receiver): each.sent_bytes for each in link_totals(monitor)}
+
+
+# -- How much switches aggregated in a run, from what their programs counted.
 
 
 def measured_aggregation(events: Mapping[int, int]) -> SwitchAggregation:

@@ -1,25 +1,4 @@
-"""The links of a network over time: how much of its capacity each one uses, and how many packets wait for it.
-
-How many fragments each switch holds sums of over time, as the followed fragments of a run show it.
-
-A switch holds a fragment from the first gradient of it that comes there until the sum leaves. A fragment of which no
-sum leaves (it was evicted, or forwarded as it came) counts until the last of its packets has arrived anywhere.
-
-Where fragments spent their time: the parts of each fragment's life, which add up to it exactly.
-
-A fragment's life begins when the first of its workers sends its gradient, and ends when the last of them has the
-result. It is divided along the packets that everybody waited for:
-
-- `slots`: from the first worker's sending to the sending of the worker whose packet completed the sum. Until that
-  packet comes, slots (or the PS) hold the sums of the quicker workers. A lost packet that is sent again counts here.
-- `sending`, `queues`, `delay`: the way of that packet, and of the sums that its arrivals made aggregators send, to the
-  root: the time that links need for its bits, that it waits for a link, and the delays of links and switches.
-- `server`: from the arrival that completed the sum to the sending of the result; in a switch that is the root, none.
-- `result_sending`, `result_queues`, `result_delay`: the way of the result to the worker that gets it last.
-
-Where a packet left a switch because of a packet of another fragment (it was evicted, or held back as a fault on
-demand), the time before it left is part of `slots`. All times are whole picoseconds.
-"""
+"""What followed packets show of a run over time: the use of links, the slots of switches, the life of fragments."""
 
 from __future__ import annotations
 
@@ -36,6 +15,8 @@ from inakit.topo.virtual.engine import NO_HOP, PS_PER_S, LinkSamples
 from inakit.traffic.endpoints.streams import index_of, tree_key
 from inakit.traffic.sockets.ports import BoolArray, FloatArray, IntArray
 from inakit.traffic.wire.packet_format import Kind
+
+# -- The links of a network over time: how much of its capacity each one uses, and how many packets wait for it.
 
 NAMED = 5
 """How many of the most loaded links, and of the deepest queues, are named in `run.json`."""
@@ -119,6 +100,12 @@ class LinkSeries:
 LINK_COLUMNS = ("at_s", "from", "to", "rate_bps", "utilisation", "queue_mean_packets", "queue_most_packets")
 
 
+# -- How many fragments each switch holds sums of over time, as the followed fragments of a run show it.
+#
+# A switch holds a fragment from the first gradient of it that comes there until the sum leaves. A fragment of which
+# no sum leaves (it was evicted, or forwarded as it came) counts until the last of its packets has arrived anywhere.
+
+
 @dataclass(frozen=True)
 class SlotSeries:
     """The fragments that each of the aggregating `switches` holds, mean of each interval, (switches, intervals)."""
@@ -197,6 +184,23 @@ def time_since(moments_ps: IntArray, at_ps: FloatArray) -> FloatArray:
     passed: FloatArray = over * at_ps - total[over]
     return passed
 
+
+# -- Where fragments spent their time: the parts of each fragment's life, which add up to it exactly.
+#
+# A fragment's life begins when the first of its workers sends its gradient, and ends when the last of them has the
+# result. It is divided along the packets that everybody waited for:
+#
+# - `slots`: from the first worker's sending to the sending of the worker whose packet completed the sum. Until that
+#   packet comes, slots (or the PS) hold the sums of the quicker workers. A lost packet that is sent again counts
+#   here.
+# - `sending`, `queues`, `delay`: the way of that packet, and of the sums that its arrivals made aggregators send, to
+#   the root: the time that links need for its bits, that it waits for a link, and the delays of links and switches.
+# - `server`: from the arrival that completed the sum to the sending of the result; in a switch that is the root,
+#   none.
+# - `result_sending`, `result_queues`, `result_delay`: the way of the result to the worker that gets it last.
+#
+# Where a packet left a switch because of a packet of another fragment (it was evicted, or held back as a fault on
+# demand), the time before it left is part of `slots`. All times are whole picoseconds.
 
 PARTS = ("slots", "sending", "queues", "delay", "server", "result_sending", "result_queues", "result_delay")
 RESULT_PARTS = PARTS[5:]

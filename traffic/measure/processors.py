@@ -1,21 +1,4 @@
-"""What the kernel says at one moment of who used and who waited for the processors: threads, processes, quotas.
-
-A process of its own reads this during a run (`processor_observer`). Of every process of the machine it reads one file
-by itself: psutil would take four times as long, and does not tell the class in which a process is scheduled. What the
-run's own processes use comes from psutil (`own_usage`). Every source but /proc/stat and /proc/<pid>/stat is optional,
-and None where the kernel does not offer it.
-
-The seconds of a run: how long the run waited for a processor in each, what was free, and what others took.
-
-These are pure functions of two moments (`proc_files`).
-
-What each part of the kit, and the rest of the machine, used in each second of a run.
-
-What the processes of a run use of the processors and of the memory, by psutil, each as a part of the kit.
-
-Of memory a process has what it shares with no file or other process, so that a library counts for nobody and nothing
-counts twice.
-"""
+"""Who uses the processors during a run and who waits for them: one moment, the seconds between, the run's own parts."""
 
 from __future__ import annotations
 
@@ -31,6 +14,13 @@ from typing import Any, NamedTuple, Protocol
 import psutil
 
 from inakit.topo.live.priority import SOFTIRQ, cpu_groups
+
+# -- What the kernel says at one moment of who used and who waited for the processors: threads, processes, quotas.
+#
+# A process of its own reads this during a run (`processor_observer`). Of every process of the machine it reads one
+# file by itself: psutil would take four times as long, and does not tell the class in which a process is scheduled.
+# What the run's own processes use comes from psutil (`UsageReader`). Every source but /proc/stat and /proc/<pid>/stat
+# is optional, and None where the kernel does not offer it.
 
 KERNEL_THREADS = 2
 """The number of the process that is the parent of all threads of the kernel."""
@@ -251,6 +241,10 @@ def descendants(processes: Mapping[tuple[int, int], Process], owner: int) -> set
     return found
 
 
+# -- The seconds of a run: how long the run waited for a processor in each, what was free, and what others took.
+#
+# These are pure functions of two moments.
+
 SCHEDSTAT, PRESSURE, IDLE = "schedstat", "pressure", "idle"
 """What tells that a run waited: each thread's own account, that of the whole machine, or only that little was idle."""
 LISTED = 8
@@ -401,6 +395,9 @@ def optional_share(earlier_s: float | None, later_s: float | None, of_s: float) 
     return None if earlier_s is None or later_s is None else share(later_s - earlier_s, of_s)
 
 
+# -- What each part of the kit, and the rest of the machine, used in each second of a run.
+
+
 @dataclass(frozen=True)
 class Part:
     """A part in a second: how many processors it had on average, and its memory at the end, in bytes."""
@@ -477,6 +474,11 @@ def part_series(seconds: Sequence[PartsOfSecond], since_s: float) -> dict[str, A
         },
     }
 
+
+# -- What the processes of a run use of the processors and of the memory, by psutil, each as a part of the kit.
+#
+# Of memory a process has what it shares with no file or other process, so that a library counts for nobody and
+# nothing counts twice.
 
 WORKERS_AND_PS = "workers and PS"
 KERNEL = "switches and links in the kernel"

@@ -85,7 +85,6 @@ class HostFrames:
         return found
 
     def exchange(self, host: str, packet: bytes, expected: int) -> Arrived:
-        """What comes to hosts when one sends a packet, and so many packets are expected for it."""
         self.send(host, packet)
         first = self.received(PATIENCE_S, expected) if expected else []
         return first + self.received(QUIET_S)
@@ -97,7 +96,6 @@ class HostFrames:
 
 
 def open_socket(host: RunningHost) -> socket.socket:
-    """A raw socket at a host's interface."""
     with network_namespace(host.pid):
         opened = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(TYPE_AGG))
         opened.bind((host.interface, TYPE_AGG))
@@ -146,7 +144,6 @@ class Emulation:
     target: str
 
     def program(self, stem: str) -> str:
-        """The compiled program."""
         return compiled_program(self.submission, stem)[0]
 
 

@@ -28,11 +28,9 @@ class Route:
 
     @property
     def entry(self) -> TableEntry:
-        """The entry of the route."""
         return TableEntry(TABLE, (Lpm(self.value, self.prefix),), FORWARD, (self.mac, self.port))
 
     def address(self, random_bits: int) -> int:
-        """An address of the prefix."""
         return self.value | random_bits & (1 << 32 - self.prefix) - 1
 
 
@@ -62,7 +60,6 @@ def with_checksum(packet: bytes) -> bytes:
 
 
 def routed(packet: bytes, route: Route) -> Packets:
-    """What a router makes of a packet."""
     addresses = route.mac.to_bytes(6, "big") + RECEIVER
     head = packet[12:TTL_AT] + bytes([packet[TTL_AT] - 1]) + packet[TTL_AT + 1 :]
     return [(route.port, with_checksum(addresses + head))]
@@ -199,7 +196,6 @@ def judge_counts(bench: Bench, left: dict[int, list[int]], astray: dict[int, lis
 
 
 def in_counter(port: int, packets: int, octets: int) -> str:
-    """What the counter has for a port."""
     return f"{COUNTER}[{port}]: {packets} packets, {octets} bytes"
 
 

@@ -225,7 +225,6 @@ class DeviceSwitch:
 
     @property
     def running(self) -> Device:
-        """The switch."""
         assert self.device is not None
         return self.device
 
@@ -273,7 +272,6 @@ def shown(line: str) -> str:
 
 
 def deciding(lines: Sequence[str], field: str) -> int | None:
-    """The number of the last line that decided a field, if any did."""
     words = {"port": DECIDES, "drop": DROPS}.get(field, (f"{field} = ",))
     found = [number for number, line in enumerate(lines) if any(word in line for word in words)]
     statements = [number for number in found if lines[number].startswith("Primitive")]
@@ -320,7 +318,6 @@ class OpenedProgram:
         return (*self.said, *lacking(self.switch))
 
     def bench(self, item: Item, random: Random) -> Bench:
-        """The bench of an item."""
         del item
         self.last = Bench(self.switch, random)
         return self.last
@@ -372,7 +369,6 @@ class ProgramPart:
 
     @property
     def said(self) -> tuple[str, ...]:
-        """The note, if there is one."""
         return (self.note,) if self.note else ()
 
     @property
@@ -396,7 +392,6 @@ class ProgramPart:
 
 
 def in_order(got: Sequence[tuple[int, bytes]], expected: Sequence[tuple[int, bytes] | str]) -> Packets:
-    """Packets by the ports in the order in which they are expected, the others last."""
     ports = [each[0] for each in expected if not isinstance(each, str)]
     return sorted(got, key=lambda packet: ports.index(packet[0]) if packet[0] in ports else len(ports))
 

@@ -115,7 +115,6 @@ class StarRun:
         return [max(each) for each in self.ended]
 
     def send(self, link: int, packet: bytes) -> None:
-        """Give a packet to a link, now."""
         frames = np.zeros(1, FRAME)
         frames["bytes"][0, : len(packet)] = np.frombuffer(packet, np.uint8)
         self.engine.send(np.array([link], np.uint32), np.array([len(packet)], np.uint32), frames)

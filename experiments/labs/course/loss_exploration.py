@@ -178,7 +178,6 @@ class Network:
                 raise BrokenError(cause, None, None)
 
     def of_switch(self, state: State, worker: int, packet: Agg) -> State:
-        """What a packet makes of the network when it comes to the switch from a worker."""
         step = self.switch.step(state.switch, Event("receive", packet, worker))
         down = list(state.down)
         for port, sent in step.sent:
@@ -316,7 +315,6 @@ def put(items: tuple[Any, ...], at: int, item: Any) -> tuple[Any, ...]:
 
 
 def take(state: State, move: Move) -> tuple[State, Agg]:
-    """Take the packet at the head of a channel."""
     channels = state.up if move.to_switch else state.down
     packet, *rest = channels[move.worker]
     left = put(channels, move.worker, tuple(rest))
@@ -330,7 +328,6 @@ def release(state: State, move: Move) -> tuple[State, Agg]:
 
 
 def arrived(state: State, move: Move) -> list[tuple[int, Agg]]:
-    """What comes to the switch by a move, with its worker."""
     if not move.to_switch:
         return []
     packet = state.held[move.number][2] if move.what == "late" else state.up[move.worker][0]
@@ -443,7 +440,6 @@ class Runner:
         return not self.waiting and min(map(len, self.results)) == self.job.count
 
     def time_out(self) -> None:
-        """All workers that lack a result time out for each slot."""
         self.run.story.append("nothing is on its way: workers that lack a result time out")
         for worker, results in enumerate(self.results):
             if len(results) < self.job.count:

@@ -88,7 +88,6 @@ class LossBench:
 
 
 def entries_of(ports: list[int]) -> SwitchEntries:
-    """The entries of a switch with a worker at each of these ports."""
     full = (1 << len(ports)) - 1
     at = tuple(TableEntry("worker_at", (port,), "is_worker", (worker, full)) for worker, port in enumerate(ports))
     return SwitchEntries("switch", at, (MulticastGroup(GROUP, tuple(ports)),))

@@ -195,7 +195,6 @@ class HandedIn:
         return found
 
     def pairs(self, size: int) -> list[tuple[float, float]]:
-        """For one size, the seconds of INA and of the ring in runs of the same seed."""
         seeds = sorted(key.seed for key in self.results if key[:2] == (INA, size))
         both = [(RunKey(INA, size, seed), RunKey(RING, size, seed)) for seed in seeds]
         return [(self.results[a], self.results[b]) for a, b in both if b in self.results]
@@ -220,14 +219,12 @@ def rows_of(text: str, name: str, columns: Sequence[str]) -> Iterator[tuple[str,
 
 
 def whole(text: str, line: str, most: int) -> int:
-    """A whole number."""
     if not text.strip().isascii() or not text.strip().isdigit() or len(text) > 12 or int(text) > most:
         raise WrongError(f"{line}: {said(text)}: a whole number from 0 to {most} is expected")
     return int(text)
 
 
 def number(text: str, line: str) -> float:
-    """A number."""
     try:
         value = float(text)
     except ValueError:
@@ -359,7 +356,6 @@ def listed(numbers: set[int]) -> str:
 
 
 def check_table(bench: MeasureBench) -> None:
-    """The table has the runs of the study, each once, and no others."""
     asked, there = bench.keys, bench.handed.results
     if missing := [key for key in asked if key not in there]:
         raise WrongError(f"{RESULTS} lacks {len(missing)} of the runs of {STUDY}, such as {missing[0]}")
@@ -440,7 +436,6 @@ def told(found: set[int]) -> str:
 
 
 def crossover_given(given: Any) -> tuple[int, int]:
-    """The two sizes of the answer."""
     match given:
         case [int(low), int(high)] if 0 < low < high:
             return low, high
@@ -505,14 +500,12 @@ class OpenedStudy:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Whose fabric the study was graded on."""
         try:
             return (f"graded on the fabric of student {said(self.handed.student)}",)
         except WrongError:
             return ()
 
     def bench(self, item: Item, random: Random) -> MeasureBench:
-        """The bench of an item."""
         del item
         return MeasureBench(self.handed, random)
 

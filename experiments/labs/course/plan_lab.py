@@ -130,7 +130,6 @@ def check_paths(bench: PlanBench) -> None:
 
 
 def check_rates(bench: PlanBench) -> None:
-    """Rates."""
     bench.try_rule(plan_rules.for_rates(bench.random), rules.check_nodes, rules.check_rates)
 
 

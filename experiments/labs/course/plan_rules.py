@@ -122,14 +122,12 @@ def one_job(random: Random, fabric: Fabric, workers: int) -> Problem:
 
 
 def several_jobs(random: Random, fabric: Fabric, jobs: int, workers: int) -> Problem:
-    """Jobs on different hosts of a fabric."""
     free = [host.name for host in fabric.hosts]
     made = [job_on(random, fabric, workers, number, free) for number in range(1, jobs + 1)]
     return Problem(fabric, tuple(made), FRAGMENT)
 
 
 def beside_the_server(random: Random, fabric: Fabric, others: int) -> Problem:
-    """A job with all hosts of the server's ToR as workers, and some others."""
     server = random.choice([host.name for host in fabric.hosts])
     near = [host.name for host in fabric.hosts if fabric.tor_of(host.name) == fabric.tor_of(server)]
     far = [host.name for host in fabric.hosts if host.name not in near]
@@ -248,7 +246,6 @@ def fabric_given(fabric: Fabric) -> dict[str, Any]:
 
 
 def jobs_given(problem: Problem) -> list[dict[str, Any]]:
-    """The jobs as a planner is given them, each with one server."""
     return [{"job": job.number, "workers": list(job.workers), "server": job.servers[0]} for job in problem.jobs]
 
 
@@ -304,14 +301,12 @@ class TreeReader:
         self.labels = {each: next(numbers) for each in dict.fromkeys([*job.workers, *senders, *self.aggregators])}
 
     def rate(self) -> float:
-        """The rate of each worker, in bit/s."""
         rate = self.given["rate_bps"]
         if type(rate) not in (int, float) or not isfinite(rate) or rate <= 0:
             raise WrongError(f"{self.where}: 'rate_bps' is {said(rate)}: a number of bit/s above 0 is expected")
         return float(rate)
 
     def tree(self) -> AggregationTree:
-        """The tree."""
         branches = tuple(self.branch(number, each) for number, each in enumerate(self.paths, start=1))
         sums = tuple(self.aggregator(own, each, branches) for own, each in self.aggregators.items())
         senders = {each["from"] for each in self.paths} - set(self.aggregators)
@@ -349,7 +344,6 @@ class TreeReader:
 
 
 def record(given: Any, keys: tuple[str, ...], where: str) -> dict[str, Any]:
-    """A dict with these keys and no others."""
     if not isinstance(given, dict):
         raise WrongError(f"{where} is {said(given)}: a dict with {', '.join(keys)} is expected")
     for key in keys:
@@ -376,7 +370,6 @@ def items_of(given: Any, where: str, expected: str) -> list[Any]:
 
 
 def name(given: Any, where: str) -> str:
-    """A name."""
     if not isinstance(given, str):
         raise WrongError(f"{where} is {said(given)}: a name is expected")
     return given
@@ -395,7 +388,6 @@ def said(value: Any) -> str:
 
 
 def listed(problem: Problem) -> str:
-    """The numbers of the jobs."""
     return ", ".join(str(job.number) for job in problem.jobs)
 
 
@@ -413,7 +405,6 @@ def told_in_words(drawn: Drawn) -> Iterator[None]:
 
 
 def checks_of(drawn: Drawn) -> Iterator[TreeCheck]:
-    """The checker of each tree."""
     for shard in drawn.plan.shards:
         yield TreeCheck(drawn.problem, shard, shard.trees[0])
 
@@ -465,7 +456,6 @@ def passing(fabric: Fabric, tree: AggregationTree) -> dict[tuple[str, int], list
 
 
 def check_where(drawn: Drawn) -> None:
-    """Aggregators are at INA switches."""
     for shard in drawn.plan.shards:
         for each in shard.trees[0].aggregators:
             if each.switch not in drawn.problem.fabric.ina_names:
@@ -544,7 +534,6 @@ def optimum_bps(problem: Problem) -> float:
 
 
 def routes_bps(drawn: Drawn) -> float:
-    """The rate that every job can have by the routes of a plan, where every INA switch sums what it can."""
     paths = {shard.job: [shard.trees[0].way(label) for label in shard.trees[0].workers] for shard in drawn.plan.shards}
     plan = plan_from_paths(drawn.problem, paths, drawn.problem.fabric.ina_names)
     return min(shard.rate_bps for shard in plan.shards)

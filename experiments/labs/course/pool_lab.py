@@ -466,8 +466,6 @@ class AnswersBench:
 
 
 def of_answers(check: Any) -> Any:
-    """A check of answers as one that takes a bench."""
-
     def checked(bench: AnswersBench) -> None:
         check(bench.answers, bench.curve)
 

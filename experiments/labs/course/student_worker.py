@@ -45,9 +45,7 @@ class Node(Protocol):
         """The first state."""
         ...
 
-    def step(self, state: Any, event: Event) -> Step:
-        """What an event makes of the node in a state."""
-        ...
+    def step(self, state: Any, event: Event) -> Step: ...
 
 
 @dataclass(frozen=True)
@@ -68,7 +66,6 @@ class Job:
         return len(self.fragments[0])
 
     def sum_of(self, fragment: int) -> Values:
-        """The sum that all are to have."""
         return summed([own[fragment] for own in self.fragments])
 
     def gradient(self, worker: int, fragment: int) -> Agg:
@@ -269,7 +266,6 @@ class Remembered:
         return self.node.first()
 
     def step(self, state: Any, event: Event) -> Step:
-        """What an event makes of a state."""
         key = (state, event)
         if key not in self.steps:
             self.steps[key] = self.node.step(state, event)

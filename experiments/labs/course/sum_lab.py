@@ -45,7 +45,6 @@ class Job:
 
 
 def entries_of(ports: list[int]) -> SwitchEntries:
-    """The entries of a switch with a worker at each of these ports."""
     full = (1 << len(ports)) - 1
     at = tuple(TableEntry(WORKER_AT, (port,), IS_WORKER, (worker, full)) for worker, port in enumerate(ports))
     return SwitchEntries("switch", at, (MulticastGroup(GROUP, tuple(ports)),))
@@ -57,7 +56,6 @@ def aggregates(packets: Packets) -> Left:
 
 
 def drawn_round(bench: Bench, order: Iterable[int] = range(WORKERS), slot: int = 0, number: int = 0) -> list[Agg]:
-    """A gradient of each worker, in this order."""
     return [Agg(GRADIENT, worker, slot, number, bench.drawn_values()) for worker in order]
 
 
@@ -147,7 +145,6 @@ def of_another(job: Job, gradient: Agg) -> tuple[Agg, int]:
 
 
 def beyond_slots(job: Job, gradient: Agg) -> tuple[Agg, int]:
-    """A gradient for a slot that there is not."""
     return replace(gradient, slot=SLOTS + FORGED_SLOT), job.ports[gradient.worker]
 
 

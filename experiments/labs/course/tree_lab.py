@@ -48,7 +48,6 @@ from inakit.topo.errors import InputError
 
 
 def course_entries(drawn: Drawn, switch: str, wanted: Collection[str] = tuple(TABLES)) -> SwitchEntries:
-    """The entries of a switch, of the tables that are wanted, and its multicast groups."""
     rows = [row for row in dict.fromkeys(rows_of(drawn, switch)) if row[0] in wanted]
     tables = tuple(TableEntry(table, key, TABLES[table].action, params) for table, key, params in rows)
     return SwitchEntries(switch, tables, tuple(groups_of(drawn, switch)))
@@ -188,9 +187,7 @@ def group_of(switch: str, number: int, ports: tuple[int, ...], known: dict[int, 
 class EntriesOf(Protocol):
     """The entries of a plan for a switch, of the tables that are wanted, or of all."""
 
-    def __call__(self, drawn: Drawn, switch: str, wanted: Collection[str] = ...) -> SwitchEntries:
-        """The entries."""
-        ...
+    def __call__(self, drawn: Drawn, switch: str, wanted: Collection[str] = ...) -> SwitchEntries: ...
 
 
 @dataclass(frozen=True)
@@ -206,7 +203,6 @@ class EntriesBench:
 
 
 def mixed(bench: EntriesBench, drawn: Drawn, tables: tuple[str, ...]) -> dict[str, SwitchEntries]:
-    """For each switch the student's entries of these tables, and the course's of all others."""
     return {
         name: of_tables(bench.student(drawn, name, tables), course_entries(drawn, name), tables)
         for name in drawn.switches

@@ -77,11 +77,9 @@ class Drawn:
 
     @cached_property
     def switches(self) -> tuple[str, ...]:
-        """The switches of the fabric."""
         return tuple(switch.name for switch in self.fabric.switches)
 
     def port(self, node: str, peer: str) -> int:
-        """The port of a node that leads to a peer."""
         return self.fabric.port_numbers[node, peer]
 
     def attachment(self, host: str) -> tuple[str, int]:
@@ -230,7 +228,6 @@ class Work:
     branches: list[Branch] = field(default_factory=list)
 
     def new_label(self) -> int:
-        """A label for an aggregator."""
         return len(self.workers) + 1 + len(self.aggregators)
 
 
@@ -289,7 +286,6 @@ class ModelTree:
         return found
 
     def missing(self, table: str, *key: int) -> str:
-        """That a table has no entry for a key, in words."""
         fields = ", ".join(f"{name} {value}" for name, value in zip(TABLES[table].key, key, strict=True))
         return f"table '{table}' of {self.name} has no entry for {fields}"
 

@@ -38,7 +38,6 @@ class Node:
 
     @property
     def entries(self) -> list[TableEntry]:
-        """The entries of the tables."""
         full = (1 << len(self.children)) - 1
         found = [entry(PIPELINE_OF, (port,), (self.pipeline,)) for port in self.ports]
         for bit, (child, port) in enumerate(zip(self.children, self.ports, strict=True)):
@@ -51,11 +50,9 @@ class Node:
         return [*found, entry(DOWN, (self.job,), (self.job,))]
 
     def gradient(self, bench: Bench, child: int, slot: int, number: int = 0) -> Agg:
-        """A gradient of a child, with drawn values."""
         return Agg(GRADIENT, child, slot, number, bench.drawn_values(), self.job)
 
     def round(self, bench: Bench, slot: int, number: int = 0) -> list[Agg]:
-        """A gradient of each child, in a drawn order."""
         order = bench.random.sample(self.children, len(self.children))
         return [self.gradient(bench, child, slot, number) for child in order]
 
@@ -77,7 +74,6 @@ def entry(table: str, key: tuple[int, ...], params: tuple[int, ...] = ()) -> Tab
 
 
 def drawn_node(bench: Bench, label: int, count: int = CHILDREN, **fixed: int) -> Node:
-    """An aggregator with drawn labels, ports and job."""
     ports = bench.drawn_ports(count + 1)
     children = bench.random.sample(range(1, 100), count)
     job = fixed.pop("job", bench.random.randrange(1, 200))
@@ -264,7 +260,6 @@ def check_jobs(bench: Bench) -> None:
 
 
 def check_pipelines(bench: Bench) -> None:
-    """Two aggregators of one job, with the same slots in the two pipelines, have nothing to do with each other."""
     labels, ports = bench.random.sample(range(1, 100), 2 * CHILDREN), bench.drawn_ports(2 * CHILDREN + 1)
     job, first = bench.random.randrange(1, 200), bench.random.randrange(1, 40)
     nodes = [Node(job, 120 + n, tuple(labels[n::2]), tuple(ports[1 + n :: 2]), ports[0], n, first) for n in range(2)]

@@ -20,7 +20,6 @@ def text_of(grade: Grade) -> str:
 
 
 def lines_of(grade: Grade) -> Iterator[str]:
-    """The lines of a grade."""
     yield f"lab {grade.lab}, seed {grade.seed}: {number(grade.points)} of {grade.most} points"
     yield from (f"note: {note}" for note in grade.notes)
     if grade.problem:
@@ -72,7 +71,6 @@ VERSION = 1
 
 
 def as_json(grade: Grade) -> str:
-    """All of a grade."""
     items = [
         {
             "name": each.item.name,

@@ -35,7 +35,6 @@ def task_lines(lab: Path, step: str) -> tuple[str, ...]:
 
 
 def is_heading(line: str, step: str) -> bool:
-    """Whether a line is the heading of a step."""
     return line.startswith("#") and line.lstrip("# ").startswith((f"{step}:", f"{step} "))
 
 
@@ -128,7 +127,6 @@ def grade(request: Request) -> Grade:
 
 
 def grade_items(request: Request, opened: Graders) -> Iterator[Graded]:
-    """Grade each item on its own."""
     ended = 0
     for item in request.lab.items:
         finding: Finding | None = None

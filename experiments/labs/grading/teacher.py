@@ -110,7 +110,6 @@ def mutant_of(folder: Path, file: str, described: dict[str, Any]) -> Mutant:
 
 
 def without_lines(text: str, pattern: str) -> str:
-    """A text without the lines that match a pattern."""
     return "".join(line for line in text.splitlines(keepends=True) if not re.search(pattern, line))
 
 
@@ -125,7 +124,6 @@ class Trial:
 
     @property
     def lost(self) -> tuple[str, ...]:
-        """The items that have not all points."""
         return tuple(each.item.name for each in self.grade.graded if each.points < each.item.points)
 
     @property
@@ -184,7 +182,6 @@ def trials_of(lab: Lab, course: Path, folder: Path, seed: str = "0") -> Iterator
 
 
 def texts_in(folder: Path) -> dict[str, str]:
-    """The files of a folder, by name."""
     return {path.name: path.read_text() for path in sorted(folder.iterdir()) if path.is_file()}
 
 
@@ -196,7 +193,6 @@ def try_solution(lab: Lab, course: Path, name: str, texts: dict[str, str], archi
 def try_mutant(
     lab: Lab, course: Path, mutant: Mutant, right: dict[str, str], archive: dict[str, str], seed: str
 ) -> Trial:
-    """Grade one mutant."""
     texts = right | {mutant.file: mutant.text} | dict(mutant.others)
     if mutant.then:
         texts = made_anew(texts, mutant.then)

@@ -120,7 +120,6 @@ def give_up_files(readable: Iterable[str], writable: Iterable[str]) -> int:
 
 
 def allow(ruleset: int, path: str, rights: int) -> None:
-    """Let a ruleset allow these rights below a path, if there is such a path."""
     try:
         descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:

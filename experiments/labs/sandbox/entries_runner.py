@@ -88,7 +88,6 @@ def numbers(what: str, found: Any) -> list[int]:
 
 
 def answer_to(runner: EntriesRunner, question: list[Any]) -> list[Any]:
-    """The answer to a question."""
     calls: dict[str, Callable[..., Any]] = {"load": runner.load, "entries": runner.entries}
     try:
         return ["ok", calls[question[0]](*question[1:])]

@@ -41,7 +41,6 @@ def plain(trees: Any) -> Any:
 
 
 def answer_to(question: list[Any]) -> list[Any]:
-    """The answer to a question."""
     text, fabric, jobs = question
     kind = "refused"
     try:

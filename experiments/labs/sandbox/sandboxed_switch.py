@@ -95,5 +95,4 @@ class SandboxedSwitch:
 
 
 def packets_in(answer: Any) -> Packets:
-    """The packets of an answer."""
     return [(int(port), bytes.fromhex(packet)) for port, packet in answer]

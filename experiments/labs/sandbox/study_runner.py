@@ -32,7 +32,6 @@ def runs_of(folder: str, text: str) -> list[dict[str, Any]]:
 
 
 def answer_to(question: list[Any]) -> list[Any]:
-    """The answer to a question."""
     try:
         runs = runs_of(*question)
     except InakitError as error:

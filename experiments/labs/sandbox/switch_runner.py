@@ -126,7 +126,6 @@ class SwitchRunner:
         return written(self.running.inject(port, bytes.fromhex(packet)))
 
     def trace(self, port: int, packet: str) -> list[Any]:
-        """What leaves for a packet, and the lines of its trace."""
         traced = self.running.trace(port, bytes.fromhex(packet))
         return [written(traced.sent), list(traced.lines[-MOST_LINES:])]
 
@@ -153,7 +152,6 @@ class SwitchRunner:
 
     @property
     def running(self) -> InterpretedSwitch:
-        """The switch that was chosen."""
         return self.switches[self.chosen]
 
 
@@ -167,7 +165,6 @@ def written(packets: Packets) -> list[list[Any]]:
 
 
 def answer_to(runner: SwitchRunner, question: list[Any]) -> list[Any]:
-    """The answer to a question."""
     calls: dict[str, Callable[..., Any]] = {
         each.__name__: each
         for each in (

@@ -60,7 +60,6 @@ class WorkerRunner:
         return [self.number(self.running), [], self.results(self.running)]
 
     def step(self, state: int, event: list[Any]) -> list[Any]:
-        """What an event makes of a worker in a state."""
         worker = pickle.loads(self.states[state])
         packets = self.act(worker, event)
         return [self.number(worker), packets, self.results(worker)]
@@ -82,7 +81,6 @@ class WorkerRunner:
         return [packet_of(name, each) for each in sent]
 
     def results(self, worker: Any) -> dict[str, list[int]]:
-        """The worker's results, by fragment."""
         found = getattr(worker, "results", None)
         if not isinstance(found, dict):
             raise MistakeError(f"worker.results is {said(found)}: expected a dict, from a fragment to its sum")
@@ -125,7 +123,6 @@ def whole(what: str, value: Any) -> int:
 
 
 def answer_to(runner: WorkerRunner, question: list[Any]) -> list[Any]:
-    """The answer to a question."""
     calls: dict[str, Callable[..., Any]] = {"load": runner.load, "step": runner.step, "run": runner.run}
     try:
         return ["ok", calls[question[0]](*question[1:])]

@@ -49,7 +49,6 @@ FULL_AT_FOUR: Printed = {name: {"1J4T": 100.0} for name in (EXACT, "ARO-ACC")}
 
 
 def wanted(settings: Sequence[AroSetting], request: Request) -> Sequence[AroSetting]:
-    """All settings, or, for a quick request, every third one."""
     return settings[::3] if request.quick else settings
 
 

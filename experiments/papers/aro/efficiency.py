@@ -59,14 +59,11 @@ class Effort:
         )
 
     def show(self, console: Console, title: str, axis: str, places: Sequence[object]) -> None:
-        """Print seconds and throughput as tables."""
         console.print(value_table(f"ARO, {title}: {SECONDS}", axis, places, means(self.seconds)))
         console.print(value_table(f"ARO, {title}: {GBPS}", axis, places, means(self.gbps)))
 
 
 def effort(found: Sample, lines: Mapping[str, Sequence[Case]]) -> Effort:
-    """The effort of the cases of each line."""
-
     def estimates(key: str) -> Series:
         return {name: [found.estimate_of(case, key) for case in line] for name, line in lines.items()}
 

@@ -104,7 +104,6 @@ def aro_acc(problem: Problem) -> Plan:
 
 
 def by_planner(name: str, problem: Problem) -> Plan:
-    """The plan of a planner."""
     return METHODS[name].plan(problem, Options(seed=SEED))
 
 

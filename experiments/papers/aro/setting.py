@@ -214,7 +214,6 @@ def compared() -> tuple[str, ...]:
 
 
 def scheme_of(name: str) -> Scheme:
-    """A scheme of the paper, or any planner by its name."""
     return SCHEMES.get(name) or partial(planned, name)
 
 
@@ -289,7 +288,6 @@ class Sample:
         return [self.mean(setting, scheme, key) for setting in settings]
 
     def lines(self, settings: Sequence[AroSetting], schemes: Iterable[str], key: str = "least_bps") -> Series:
-        """For each scheme a line of estimates over the settings."""
         return {scheme: [self.estimate_of(Case(s, scheme), key) for s in settings] for scheme in schemes}
 
     @property
@@ -320,6 +318,5 @@ def sample(
 
 
 def cases(settings: Iterable[AroSetting], schemes: Iterable[str]) -> list[Case]:
-    """Every scheme in every setting, each setting once."""
     every = list(schemes)
     return [Case(setting, scheme) for setting in dict.fromkeys(settings) for scheme in every]

@@ -154,17 +154,14 @@ def measure(trial: Trial) -> Result:
 
 
 def scheme_of(name: str) -> Scheme:
-    """A scheme of the paper, or a planner by its name."""
     return SCHEMES.get(name) or partial(planned_rate, name)
 
 
 def planned_rate(name: str, problem: Problem, seed: int) -> float:
-    """The sum of the rates of a planner's plan."""
     return sum(shard.rate_bps for shard in METHODS[name].plan(problem, Options(seed=seed)).shards)
 
 
 def drawn_problem(fabric: Fabric, workers: int, aggregators: int, seed: int) -> Problem:
-    """A job on a fabric with INA switches, PS and workers drawn at random, for schemes that do not choose them."""
     draw = random.Random(seed)
     chosen = draw.sample([switch.name for switch in fabric.switches], aggregators)
     server, *others = draw.sample([host.name for host in fabric.hosts], workers + 1)

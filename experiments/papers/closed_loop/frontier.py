@@ -140,12 +140,10 @@ class Row:
 
     @property
     def best(self) -> float:
-        """The rate of the best planner, in per cent of the bound."""
         return max(rate for name, rate in self.per_cent.items() if name not in BOUNDS)
 
 
 def row_of(found: Measured, network: str, methods: Sequence[str]) -> Row:
-    """The row of a network."""
     rates = {name: float(found.result(trial(network, name))["rate_bps"]) for name in (*BOUNDS, *methods)}
     bound = max(rates[name] for name in BOUNDS)
     return Row(network, bound, {name: 100 * rate / bound for name, rate in rates.items() if rate > 0})

@@ -79,7 +79,6 @@ def spread_jobs(fabric: Fabric, jobs: int, workers: Callable[[], int], draw: ran
 
 
 def equal_jobs(fabric: Fabric, jobs: int, workers: int) -> Callable[[int], Problem]:
-    """By seed, jobs with the same number of workers on a fabric."""
     return lambda seed: spread_jobs(fabric, jobs, lambda: workers, random.Random(seed))
 
 
@@ -171,7 +170,6 @@ def measure(trial: Trial) -> Result:
 
 
 def trials(network: str, seeds: int, headroom: str) -> list[Trial]:
-    """The trials of a network under one headroom."""
     return [{"network": network, "seed": seed, "headroom": headroom} for seed in range(seeds)]
 
 

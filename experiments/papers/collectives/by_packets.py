@@ -129,7 +129,6 @@ class Row:
 
 
 def row_of(found: Measured, network: str, planner: str) -> Row:
-    """The row of a planner on a network."""
     clean, lossy = (found.result(trial_of(network, planner, loss)) for loss in (0.0, LOSS))
     measured_s = float(clean["measured_s"])
     return Row(

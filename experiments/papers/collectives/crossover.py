@@ -89,7 +89,6 @@ def trial_of(line: str, fabric: str, message_bytes: int, seed: int) -> Trial:
 
 
 def fabric_of(trial: Trial) -> Fabric:
-    """The fabric of a trial."""
     fabric = with_delay(FABRICS[str(trial["fabric"])](), LINK_DELAY_S)
     return with_aggregators(fabric, slots=INA.get(str(trial["line"]), 512))
 
@@ -103,7 +102,6 @@ def problem_of(trial: Trial) -> Problem:
 
 
 def planned(trial: Trial) -> tuple[Problem, Plan]:
-    """The problem of a trial, and its plan as it runs."""
     problem = problem_of(trial)
     planner = OTHERS.get(str(trial["line"]), "aro")
     return problem, plan_to_run(problem, planner, int(trial["seed"])).plan

@@ -78,7 +78,6 @@ def measure(trial: Trial) -> Result:
 
 
 def trial_of(planner: str, workers: int) -> Trial:
-    """The trial of a planner with so many workers."""
     return {"planner": planner, "workers": workers}
 
 

@@ -196,7 +196,6 @@ class Pen:
             self.axes.autoscale_view()
 
     def interval(self, x: float, point: Estimate) -> None:
-        """Draw the interval of a point, if it has one."""
         if point.low is not None and point.high is not None:
             name = INTERVAL_ID if len(point.draws) >= FEWEST_DRAWS else CUT_OFF
             self.line([x, x], [point.low, point.high], name, linewidth=1.0, marker="_", markersize=5.0)

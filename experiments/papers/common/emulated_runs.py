@@ -72,7 +72,6 @@ class EmulatedRuns:
     reasons: tuple[str, ...]
 
     def tell(self, console: Console) -> None:
-        """Print the verdict of all runs together, its reasons, and the folder."""
         console.print(f"verdict: [{VERDICT_STYLES.get(self.verdict, 'bold yellow')}]{self.verdict}[/]", highlight=False)
         for reason in shortened(self.reasons):
             console.print(f"  - {reason}", highlight=False, markup=False, soft_wrap=True)
@@ -276,7 +275,6 @@ def run_plans(
 
 
 def panel(rows: Sequence[RateRow]) -> Panel:
-    """Bars of the measured rates on one network, with the planned ones."""
     places = list(dict.fromkeys(row.network for row in rows))
     unit, bps = unit_of(rows)
     series = {row.planner: [exact(row.measured_bps / bps)] for row in rows}
@@ -290,7 +288,6 @@ def unit_of(rows: Sequence[RateRow]) -> tuple[str, float]:
 
 
 def row_of(network: str, run: EmulatedRun, outcome: Outcome) -> RateRow:
-    """The row of one run."""
     planned_bps = evaluate(run.problem, run.plan).sending_rate_bps
     measured = outcome.measured
     return RateRow(network, run.name, planned_bps, measured.sending_rate_bps, bool(measured.exact), outcome.verdict)

@@ -173,7 +173,6 @@ def means(points: Iterable[AsynchronyPoint]) -> list[Mean]:
 
 
 def over_spread(points: Sequence[AsynchronyPoint]) -> list[Mean]:
-    """The means of the figure itself, which has the widest window, by spread."""
     widest = max(point.window for point in points)
     return sorted(means(point for point in points if point.window == widest), key=lambda mean: mean.spread)
 
@@ -245,7 +244,6 @@ def transfers(point: AsynchronyPoint) -> float:
 
 
 def ingress_kb(point: AsynchronyPoint) -> float:
-    """The PS ingress in kB."""
     return point.ps_ingress_bytes / 1e3
 
 

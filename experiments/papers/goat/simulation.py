@@ -207,7 +207,6 @@ def planned(name: str, drawn: Drawn, _rates: FloatArray) -> Result:
 
 
 def scheme_of(name: str) -> Scheme:
-    """A scheme of the paper, or a planner by its name."""
     return SCHEMES.get(name) or partial(planned, name)
 
 

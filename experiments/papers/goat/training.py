@@ -196,7 +196,6 @@ def kept(file: Path) -> dict[EpochRun, Epoch]:
 
 
 def keep(file: Path, runs: Iterable[tuple[EpochRun, Epoch]]) -> None:
-    """Add the runs that can be trusted to the file."""
     with writing(file), file.open("a") as lines:
         for setting, found in runs:
             if found.trusted(setting.scheme):
@@ -218,7 +217,6 @@ FIG4_WORKERS, QUICK_FIG4_MODELS = 8, ("resnet18", "densenet121")
 
 
 def epoch_time_s(setting: EpochRun, found: Epoch) -> float:
-    """Computing and communication of an epoch, one after the other."""
     return COMPUTING_S * GMACS[setting.model] / GMACS["resnet18"] + found.communication_time_s
 
 
@@ -228,7 +226,6 @@ def throughput(setting: EpochRun, found: Epoch) -> float:
 
 
 def communication_time_s(_: EpochRun, found: Epoch) -> float:
-    """The communication time of an epoch."""
     return found.communication_time_s
 
 
@@ -266,7 +263,6 @@ class TrainingChart:
         return [(model, workers) for model in models for workers in (QUICK_WORKERS if quick else WORKERS)]
 
     def panels(self, places: Sequence[ModelAndWorkers], values: Values) -> Iterator[Panel]:
-        """A panel for each model, over workers."""
         for model in dict.fromkeys(model for model, _ in places):
             at = [number for number, place in enumerate(places) if place[0] == model]
             series = {paper_name(scheme): [exact(found[number]) for number in at] for scheme, found in values.items()}
@@ -300,7 +296,6 @@ class ChartByModel(TrainingChart):
         return [(model, FIG4_WORKERS) for model in (QUICK_FIG4_MODELS if quick else GMACS)]
 
     def panels(self, places: Sequence[ModelAndWorkers], values: Values) -> Iterator[Panel]:
-        """One panel, with a bar of each scheme for each model."""
         models = [model for model, _ in places]
         series = {paper_name(scheme): list(map(exact, found)) for scheme, found in values.items()}
         paper: Printed = {paper_name(scheme): {self.place[0]: value} for scheme, value in self.printed.items()}

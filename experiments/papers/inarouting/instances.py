@@ -77,7 +77,6 @@ def fabric_of(name: str) -> Fabric:
 
 
 def drawn_jobs(hosts: Sequence[str]) -> tuple[Job, ...]:
-    """The jobs, drawn from the hosts in this order."""
     draw, left, jobs = random.Random(SEED), list(hosts), []
     for number in range(1, JOBS + 1):
         drawn = draw.sample(left, SERVERS_PER_JOB)

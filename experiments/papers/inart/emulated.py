@@ -188,7 +188,6 @@ def asked_scale(request: Request) -> float:
 
 
 def packets_in_words(scale: float) -> str:
-    """Which links and gradients the packets have had."""
     times = scale / EMULATED_SCALE
     links, low, high = (rate_words(rate * times) for rate in (LINK_BPS, LOW_BPS, HIGH_BPS))
     sizes = ", ".join(f"{name} {size * times / 1e6:g}" for name, size in MODELS.items())
@@ -233,7 +232,6 @@ class Runs:
         return exact(self.value(scheme, point))
 
     def planned(self, places: Sequence[FigurePoint]) -> dict[str, list[float]]:
-        """The planned quantity of each scheme at each place."""
         return {scheme: [self.value(scheme, point, FORESEEN) for point in places] for scheme in emulated()}
 
     def table(self, places: Sequence[FigurePoint]) -> Table:
@@ -279,7 +277,6 @@ def replanned(console: Console, request: Request) -> str:
 
 
 def phases_panel(records: Sequence[RunRecord]) -> Panel:
-    """Bars of the measured rates in the three phases, with the planned ones."""
     alone, beside, again = (entry for record in records for entry in record.planners.values())
     phases = {"alone": alone, "beside traffic, old routes": beside, "beside traffic, new routes": again}
     rates = {name: [exact(entry["measured"]["sending_rate_bps"] / 1e6)] for name, entry in phases.items()}

@@ -70,14 +70,12 @@ def rates() -> dict[str, tuple[float, float]]:
 
 
 def panel(found: Mapping[str, tuple[float, float]]) -> Panel:
-    """Bars of our rates, with the paper's values."""
     series = {scheme: [exact(ours)] for scheme, (_, ours) in found.items()}
     paper: Printed = {scheme: {PLACE: value} for scheme, (value, _) in found.items()}
     return Panel(BARS, [PLACE], series, "", "sending rate (units)", paper=paper)
 
 
 def units(plan: Plan) -> float:
-    """The sum of a plan's rates, in units."""
     return sum(shard.rate_bps for shard in plan.shards) / UNIT_BPS
 
 

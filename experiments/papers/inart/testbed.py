@@ -121,13 +121,11 @@ def trial(scheme: str, workers: int) -> Trial:
 
 
 def emulate(trial: Trial, switch: str, results: Path) -> Result:
-    """Run a scheme on the emulated testbed."""
     problem = testbed(int(trial["workers"]))
     plan = find_method(SCHEMES.get(str(trial["scheme"]), str(trial["scheme"]))).plan(problem)
     return emulate_plan("inart-testbed", problem, plan, trial, switch, results)
 
 
 def testbed(workers: int) -> Problem:
-    """The testbed with a job of so many workers."""
     job = Job(1, NAMES[:workers], ("ps1", "ps2"), gradient_bytes(MODELS["VGG19"]))
     return in_iterations(Problem(inart_testbed(LINK_BPS), (job,), FRAGMENT), ITERATIONS, COMPUTE_S)

@@ -78,7 +78,6 @@ QUICK_SCENES = {name: scene for name, scene in SCENES.items() if scene.planner =
 
 
 def problem_of(placement: Placement, gradient_bytes: int) -> Problem:
-    """The jobs of a placement on four units."""
     jobs = (Job(number, workers, (server,), gradient_bytes) for number, (workers, server) in placement.items())
     return Problem(units(capacity_bps=CAPACITY_BPS), tuple(jobs), FRAGMENT)
 
@@ -161,7 +160,6 @@ def judgement(crossed: int, verdict: str) -> str:
 
 
 def panel(found: Sequence[Crossing]) -> Panel:
-    """Bars of what crossed between units, with the planned values."""
     scenes = [SCENES[each.scene].title.replace(": ", ":\n") for each in found]
     series = {"measured": [exact(each.measured_bytes / 1e3) for each in found]}
     planned = {"measured": [each.planned_bytes / 1e3 for each in found]}

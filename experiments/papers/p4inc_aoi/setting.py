@@ -93,7 +93,6 @@ READINGS: dict[str, Mapping[str, Policy]] = {
 
 
 def scheme_of(trial: Trial) -> Scheduler:
-    """The scheme of a trial, with the policy that the trial's reading gives it."""
     name = str(trial["scheme"])
     policies = READINGS[str(trial["reading"])] if "reading" in trial else {}
     if name in policies:
@@ -160,7 +159,6 @@ REDUCTION = "mean reduction"
 
 
 def reductions_panel(claims: Sequence[Claim], measured: Measured, points: Sequence[TrialOf], seeds: range) -> Panel:
-    """A bar for each reduction that the text gives, with the text's value."""
     names = [claim.name for claim in claims]
     ours = [claim.estimate(measured, points, seeds) for claim in claims]
     paper: Printed = {REDUCTION: {name: claim.paper for name, claim in zip(names, claims, strict=True)}}

@@ -37,7 +37,6 @@ JCT_CLAIMS = {
 
 
 def testbed_trial(model: str, jobs: float, scheme: str, seed: int) -> Trial:
-    """The trial of a scheme with so many jobs of a model."""
     return {"testbed": model, "jobs": jobs, "scheme": scheme, "seed": seed}
 
 

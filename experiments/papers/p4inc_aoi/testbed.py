@@ -128,7 +128,6 @@ class ScenarioRow:
 
     @property
     def ratio(self) -> float:
-        """The measured total JCT over the planned one."""
         return self.measured.total_jct_s / self.planned.total_jct_s
 
     def cells(self) -> dict[str, object]:
@@ -209,7 +208,6 @@ class Reduction:
 
 
 def jct_of(model: str) -> Callable[[Totals], float]:
-    """A function that gives a model's JCT of totals."""
     return lambda totals: totals.jct_s[model]
 
 
@@ -336,11 +334,9 @@ class Testbed:
         return [(scenario, job, model, planned[job], measured[job]) for job, model in self.models.items()]
 
     def planned_totals(self, scenario: str) -> Totals:
-        """The totals of a scenario's schedule."""
         return self.totals(self.planned[scenario].jct_s, self.planned[scenario].connections)
 
     def totals(self, jct_s: Mapping[int, float], connections: int) -> Totals:
-        """The sums of JCTs by model, and the connections."""
         sums = {name: sum(s for job, s in jct_s.items() if self.models[job] == name) for name in MODELS}
         return Totals(sums, connections)
 

@@ -124,7 +124,6 @@ def running_time(console: Console, request: Request) -> str:
 
 
 def seconds(size: int, k: int) -> float:
-    """The processor seconds of the best k switches of a tree of that size."""
     tree = binary_tree("uniform", "constant", 0, size)
     _ = tree.order, tree.children
     started = time.process_time()

@@ -115,12 +115,10 @@ Rule = Callable[..., Value]
 
 
 def add(left: Value, right: Value) -> Value:
-    """`+`."""
     return Value(f"({left.text} + {right.text})", left.low + right.low, left.high + right.high, left.word)
 
 
 def subtract(left: Value, right: Value) -> Value:
-    """`-`."""
     return Value(f"({left.text} - {right.text})", left.low - right.high, left.high - right.low, left.word)
 
 
@@ -152,12 +150,10 @@ def bits_of(left: Value, right: Value) -> int:
 
 
 def bit_or(left: Value, right: Value) -> Value:
-    """`|`."""
     return bitwise("|", left, right)
 
 
 def bit_xor(left: Value, right: Value) -> Value:
-    """`^`."""
     return bitwise("^", left, right)
 
 
@@ -169,7 +165,6 @@ def bitwise(operator: str, left: Value, right: Value) -> Value:
 
 
 def bit_not(operand: Value) -> Value:
-    """`~`."""
     return Value(f"(~{operand.text})", -operand.high - 1, -operand.low - 1, operand.word)
 
 
@@ -215,22 +210,18 @@ def comparison(operator: str) -> Rule:
 
 
 def both(left: Value, right: Value) -> Value:
-    """`and`."""
     return Value(f"({left.text} && {right.text})", 0, 1, left.word)
 
 
 def either(left: Value, right: Value) -> Value:
-    """`or`."""
     return Value(f"({left.text} || {right.text})", 0, 1, left.word)
 
 
 def negation(operand: Value) -> Value:
-    """`not`."""
     return Value(f"(!{operand.text})", 0, 1, operand.word)
 
 
 def choice(condition: Value, left: Value, right: Value) -> Value:
-    """`?`."""
     text = f"({condition.text} ? {left.text} : {right.text})"
     return Value(text, min(left.low, right.low), max(left.high, right.high), left.word)
 

@@ -437,7 +437,6 @@ class ProgramLayout:
         return {table.name: self.tables.get(table.name) or self.table(table) for table in free}
 
     def table(self, table: Table) -> TableLayout:
-        """The layout of one table."""
         symbol, least = self.names.of(table.name), GROUP_RECORD.size if table.profile else 0
         values = {action.number: self.parameters[action.number] for action in table.actions}
         return TableLayout(

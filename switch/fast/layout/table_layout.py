@@ -106,7 +106,6 @@ class TableLayout:
         return max(self.table.size, len(self.table.entries or ()))
 
     def unpack_entry(self, key: tuple[object, ...], data: bytes) -> TableEntry:
-        """The entry whose bytes are `data`."""
         number = int.from_bytes(data[4:8], "little")
         action = next(action for action in self.table.actions if action.number == number)
         values = self.values[number].unpack(data[self.HEAD_BYTES :])

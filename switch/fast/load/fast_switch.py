@@ -82,5 +82,4 @@ class FastSwitch(StatefulSwitch, MininetSwitch):  # type: ignore[misc]
         return make_handle("fast", self._program, maps=self.kernel.map_ids(), cpu=self.kernel.cpu)
 
     def check(self) -> None:
-        """Raise `RunError` if the switch has stopped processing packets."""
         self.kernel.check()

@@ -89,7 +89,6 @@ class ProcessTables:
             self.library.c.table_remove(table, key)
 
     def table(self, symbol: str) -> TableHead:
-        """The table of that symbol."""
         found: TableHead = self.tables[self.library.sizes[symbol][0]]
         return found
 

@@ -145,7 +145,6 @@ def needs_of_all() -> list[Need]:
 
 
 def helper_need(number: int) -> Need:
-    """The need for the helper of this number."""
     name, since = HELPERS[number]
     return Need(f"helper {name}", since, partial(has_helper, number))
 

@@ -55,11 +55,9 @@ class Attachment(Protocol):
 
     def is_there(self) -> bool:
         """Whether packets still go through the program."""
-        ...
 
     def remove(self) -> None:
         """Let packets pass without the program; do nothing if the interface is gone."""
-        ...
 
 
 def attach(ifindex: int, program_fd: int) -> Attachment:

@@ -58,7 +58,6 @@ class PortQueues:
             self.shape(number)
 
     def add(self, port: int, interface: str) -> None:
-        """Let a port that is new have its queue."""
         self.interfaces[port] = interface
         self.shape(port)
 

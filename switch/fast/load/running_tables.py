@@ -157,7 +157,6 @@ class MeterCells:
             self.which[cell] = other
 
     def rates(self, index: int) -> Rates:
-        """The rates of one cell."""
         which = int(self.which[index])
         if not which:
             return ()
@@ -268,7 +267,6 @@ class RunningTable:
         self.forget(row.data for row in before.values())
 
     def remove(self, entries: Sequence[Entry]) -> None:
-        """Remove entries that are there."""
         rows = [self.held.pop(self.identity(entry)) for entry in entries]
         self.writable.remove(rows)
         for row in rows:

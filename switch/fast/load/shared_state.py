@@ -147,7 +147,6 @@ class StateReader:
         return sorted(self.stores[name].rows(), key=by)
 
     def entry(self, table: str, row: Row) -> TableEntry:
-        """An entry of a table, from its row."""
         layout = self.layout.tables[table]
         found = layout.unpack_entry(row.key, self.first_member(layout, row.data))
         return replace(found, priority=row.priority if by_priority(layout.table) else None)
@@ -161,7 +160,6 @@ class StateReader:
         return member
 
     def read_groups(self) -> list[MulticastGroup]:
-        """The multicast groups, ordered by number."""
         found = (unpack_group(key, data) for key, data in self.readable.items(GROUPS))
         return sorted(found, key=lambda group: group.group)
 
@@ -326,17 +324,14 @@ class SwitchState(CopiesState, StateReader):
                 self.of(name).remove(own)
 
     def set_default(self, default: DefaultAction | ProfileDefault) -> None:
-        """Let a table run another action on a miss."""
         with self.between_packets():
             self.of(default.table).set_default(default)
 
     def reset_default(self, table: str) -> None:
-        """Let a table run on a miss what its program says."""
         with self.between_packets():
             self.of(table).reset_default()
 
     def put_group(self, group: MulticastGroup) -> None:
-        """Add a multicast group, or replace the one of this number."""
         check_size(group)
         with self.between_packets():
             self.write_group(group)
@@ -348,7 +343,6 @@ class SwitchState(CopiesState, StateReader):
         self.group_numbers.add(group.group)
 
     def remove_group(self, number: int) -> None:
-        """Remove a multicast group; do nothing if there is none."""
         if number not in self.group_numbers:
             return
         with self.between_packets():
@@ -356,79 +350,64 @@ class SwitchState(CopiesState, StateReader):
         self.group_numbers.remove(number)
 
     def add_value(self, member: ValueSetMember) -> None:
-        """Add a value to a parser value set."""
         with self.between_packets():
             self.value_sets[member.value_set].add(member.value)
 
     def remove_value(self, member: ValueSetMember) -> None:
-        """Remove a value from a parser value set; do nothing if it is not in it."""
         with self.between_packets():
             self.value_sets[member.value_set].remove(member.value)
 
     def entry_counts(self, entry: Entry) -> tuple[int, int]:
-        """Packets and bytes of an entry of a table with a direct counter."""
         counts = self.of(entry.table).counts_of(entry)[0]
         return int(counts["packets"]), int(counts["bytes"])
 
     def write_entry_counts(self, entry: Entry, packets: int, octets: int) -> None:
-        """Set packets and bytes of an entry of a table with a direct counter."""
         counts = self.of(entry.table).counts_of(entry)
         with self.between_packets():
             counts["packets"], counts["bytes"] = packets, octets
 
     def set_rates(self, rates: MeterRates) -> None:
-        """Give one cell of a meter, or all, these rates and full buckets; without rates every packet is green."""
         with self.between_packets():
             self.meters[self.program.meter(rates.meter).name].set_rates(rates.index, rates.rates)
 
     def read_rates(self, name: str, index: int) -> Rates:
-        """The rates of one cell of a meter."""
         return self.meters[self.program.meter(name).name].rates(index)
 
     def set_entry_rates(self, entry: Entry, rates: Rates) -> None:
-        """Give an entry of a table with a direct meter these rates and full buckets; without rates it is green."""
         running = self.of(entry.table)
         with self.between_packets():
             running.rates().set_rates(running.at(entry).number, rates)
 
     def entry_rates(self, entry: Entry) -> Rates:
-        """The rates of an entry of a table with a direct meter."""
         running = self.of(entry.table)
         return running.rates().rates(running.at(entry).number)
 
     def idle_s(self, entry: Entry) -> float:
-        """Seconds since the entry last matched a packet, or since it was added."""
         return self.of(entry.table).idle_s(entry)
 
     def set_crc(self, calculation: str, parameters: CrcParameters) -> None:
-        """Let a calculation of a custom algorithm go on with these parameters."""
         with self.between_packets():
             write_crc(self.layout, self.memory, calculation, parameters)
 
     def write_register(self, name: str, index: int | None, value: int) -> None:
-        """Write one cell of a register, or all (`index` None)."""
         with self.between_packets():
             self.column(name)[slice(None) if index is None else index] = value
 
     def write_counter(self, name: str, index: int | None, packets: int, octets: int) -> None:
-        """Write one cell of an indirect counter, or all (`index` None)."""
         view, cells = self.layout.view(self.memory, self.program.counter(name).name), slice(None)
         with self.between_packets():
             view["packets"][cells if index is None else index] = packets
             view["bytes"][cells if index is None else index] = octets
 
     def now_us(self) -> int:
-        """Microseconds since the switch started."""
         return (self.clock() - self.started_ns) // 1000
 
     def wipe(self) -> None:
-        """Set all registers to 0."""
         with self.between_packets():
             for length in self.layout.rows:
                 self.layout.view(self.memory, f"rows_{length}").view(np.uint8)[:] = 0
 
     def reset(self) -> None:
-        """Be as just started: const entries, the program's defaults, no groups, zeros."""
         with self.between_packets():
             for running in self.running.values():
                 running.reset()
@@ -461,11 +440,9 @@ class StatefulSwitch:
         self.state.install(entries)
 
     def change(self, entries: Sequence[TableEntry]) -> None:
-        """Give entries that are there, by their tables and keys, other actions and parameters, while packets pass."""
         self.state.change(entries)
 
     def wipe(self) -> None:
-        """Set all registers to 0."""
         self.state.wipe()
 
     def read_digests(self) -> list[Digest]:
@@ -473,19 +450,15 @@ class StatefulSwitch:
         return self.state.read_digests()
 
     def read_table(self, name: str) -> list[TableEntry]:
-        """The entries of a table, by its full name in the P4 program, ordered by key."""
         return self.state.read_table(name)
 
     def read_groups(self) -> list[MulticastGroup]:
-        """The multicast groups, ordered by number."""
         return self.state.read_groups()
 
     def read_register(self, name: str) -> NDArray[np.uint64]:
-        """All elements of a register array, by its full name in the P4 program."""
         return self.state.read_register(name)
 
     def read_counter(self, name: str, count: int | None = None) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """Packets and bytes of the first `count` elements of an indirect counter, by default of all."""
         return self.state.read_counter(name, count)
 
 

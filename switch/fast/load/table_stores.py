@@ -35,19 +35,15 @@ class Store(Protocol):
 
     def add(self, rows: Sequence[Row]) -> None:
         """Add entries that are not there yet."""
-        ...
 
     def change(self, rows: Sequence[Row]) -> None:
         """Replace what entries with these keys and numbers do."""
-        ...
 
     def remove(self, rows: Sequence[Row]) -> None:
         """Remove entries that are there."""
-        ...
 
     def rows(self) -> Iterator[Row]:
         """All entries, as the memory has them, in any order."""
-        ...
 
 
 def number_of(data: bytes) -> int:
@@ -71,7 +67,6 @@ class ReadableTables(Protocol):
 
     def items(self, symbol: str) -> Iterable[tuple[bytes, bytes]]:
         """All (key, entry) pairs, in any order."""
-        ...
 
 
 class Tables(ReadableTables, Protocol):
@@ -79,11 +74,9 @@ class Tables(ReadableTables, Protocol):
 
     def put(self, symbol: str, entries: Pairs) -> None:
         """Add (key, entry) pairs, all of one size; an entry with the same key is replaced."""
-        ...
 
     def remove(self, symbol: str, keys: Sequence[bytes]) -> None:
         """Remove the entries with these keys, which are there."""
-        ...
 
 
 class HashTable:
@@ -100,7 +93,6 @@ class HashTable:
         self.count = np.zeros(len(places), np.int64)
 
     def put(self, pairs: Pairs) -> None:
-        """Add (key, entry) pairs, or replace entries with the same keys."""
         if not pairs:
             return
         keys, entries = (byte_rows(part) for part in zip(*pairs, strict=True))
@@ -117,7 +109,6 @@ class HashTable:
             self.put(pairs)
 
     def remove(self, keys: Sequence[bytes]) -> None:
-        """Remove the entries with these keys, which are there."""
         if not keys:
             return
         rows = byte_rows(keys)
@@ -160,19 +151,15 @@ class HashedEntries:
         self.table, self.hash_table = table, HashTable(layout, table.symbol, memory, tables)
 
     def add(self, rows: Sequence[Row]) -> None:
-        """Add entries that are not there yet."""
         self.hash_table.add(self.pairs(rows))
 
     def change(self, rows: Sequence[Row]) -> None:
-        """Replace what entries with these keys do."""
         self.hash_table.put(self.pairs(rows))
 
     def remove(self, rows: Sequence[Row]) -> None:
-        """Remove entries that are there."""
         self.hash_table.remove([self.table.pack_key(row.key) for row in rows])
 
     def rows(self) -> Iterator[Row]:
-        """All entries."""
         for key, data in self.hash_table.items():
             yield Row(self.table.unpack_key(key), None, number_of(data), data)
 
@@ -208,7 +195,6 @@ class ListedEntries:
             self.order = list(merge(self.order, map(self.order_of, new)))
 
     def change(self, rows: Sequence[Row]) -> None:
-        """Replace what entries do."""
         if rows:
             listed = self.listed.copy()
             listed[self.places(rows)] = self.packed(rows)
@@ -248,7 +234,6 @@ class ListedEntries:
         return rank(row.key, row.priority), row.number
 
     def places(self, rows: Sequence[Row]) -> list[int]:
-        """Where in the list entries are."""
         return [bisect_left(self.order, self.order_of(row)) for row in rows]
 
     def packed(self, rows: Sequence[Row]) -> Memory:
@@ -324,7 +309,6 @@ class PrefixedEntries(HashedEntries):
         return self.prefix(row).prefix
 
     def prefix(self, row: Row) -> Lpm:
-        """The prefix of an entry."""
         part = row.key[self.place]
         assert isinstance(part, Lpm)
         return part
@@ -352,7 +336,6 @@ class DirectEntries:
         self.heads = self.entries[:, :, :HEAD].view(np.uint64).reshape(len(places), COPIES)
 
     def add(self, rows: Sequence[Row]) -> None:
-        """Add entries that are not there yet."""
         for row in rows:
             self.write(index_of(row), 0, row.data)
 
@@ -371,7 +354,6 @@ class DirectEntries:
             self.heads[index_of(row), 0] = 0
 
     def rows(self) -> Iterator[Row]:
-        """All entries."""
         for index in np.flatnonzero(self.heads[:, 0]):
             data = self.entries[index, 0].tobytes()
             yield Row((int(index),), None, number_of(data), data)

@@ -254,7 +254,6 @@ def role_name(message: Message) -> str:
 
 
 def election_id(message: Message) -> int | None:
-    """The election id of a message; None if it has none."""
     return number_of(message) if message.HasField("election_id") else None
 
 

@@ -37,7 +37,6 @@ class Counters(Container):
     member = "counter_entry"
 
     def scope(self, message: Message) -> int:
-        """The id of the counter."""
         return int(message.counter_id)
 
     def modify(self, message: Message) -> None:
@@ -85,7 +84,6 @@ class Meters(Container):
         self.written: dict[tuple[int, int], Message] = {}
 
     def scope(self, message: Message) -> int:
-        """The id of the meter."""
         return int(message.meter_id)
 
     def modify(self, message: Message) -> None:
@@ -132,7 +130,6 @@ class Registers(Container):
     member = "register_entry"
 
     def scope(self, message: Message) -> int:
-        """The id of the register."""
         return int(message.register_id)
 
     def modify(self, message: Message) -> None:
@@ -188,7 +185,6 @@ class DirectArray(Container):
         raise NotImplementedError
 
     def scope(self, message: Message) -> int:
-        """The id of the table."""
         return int(message.table_entry.table_id)
 
     def expect(self, table: TableSchema) -> None:
@@ -290,7 +286,6 @@ class DirectMeters(DirectArray):
 
 
 def key_message(entry: Message) -> Message:
-    """The key of an entry."""
     key = v1.TableEntry(table_id=entry.table_id, priority=entry.priority)
     key.match.extend(entry.match)
     return key
@@ -322,7 +317,6 @@ class ValueSets(Container):
                 self.control.remove_value(schema.name, value)
 
     def read(self, message: Message) -> Iterator[Message]:
-        """One value set, or all."""
         if message.value_set_id:
             found = [self.schema.find(self.schema.value_sets, message.value_set_id, "value set")]
         else:

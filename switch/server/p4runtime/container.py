@@ -78,12 +78,10 @@ def indices(index: Message | None, size: int, what: str) -> Iterable[int]:
 
 
 def index_in(message: Message) -> Message | None:
-    """The `index` of a message; None if it is not set."""
     return message.index if message.HasField("index") else None
 
 
 def cell(index: int) -> Message:
-    """The `Index` of a cell."""
     return v1.Index(index=index)
 
 

@@ -27,7 +27,6 @@ class Digests(Container):
         self.configs: dict[int, Message] = {}
 
     def scope(self, message: Message) -> int:
-        """The id of the digest."""
         return int(message.digest_id)
 
     def digest(self, message: Message) -> DigestSchema:

@@ -174,7 +174,6 @@ Any_, Status = any_pb2.Any, status_pb2.Status
 
 
 def packed(message: Message) -> Message:
-    """A message in an `Any`."""
     wrapped = Any_()
     wrapped.Pack(message)
     return wrapped

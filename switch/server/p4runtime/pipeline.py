@@ -210,7 +210,6 @@ def addressed(pipeline: Pipeline, update: Message, scope: RoleScope) -> tuple[Co
 
 
 def container_of(pipeline: Pipeline, entity: Message) -> tuple[Container, Message]:
-    """The container for an entity, and the message in it."""
     member = entity.WhichOneof("entity")
     if member is None:
         raise invalid("an entity is empty: it holds one of " + ", ".join(pipeline.containers))

@@ -188,7 +188,6 @@ class ProfileEntities(Container):
         return [self.store(number)] if number else list(self.stores.values())
 
     def scope(self, message: Message) -> int:
-        """The id of the profile."""
         return int(message.action_profile_id)
 
 
@@ -198,7 +197,6 @@ class Members(ProfileEntities):
     member = "action_profile_member"
 
     def insert(self, message: Message) -> None:
-        """Add a member."""
         store = self.store(message.action_profile_id)
         store.check_style(one_shot=False)
         expect_id(message.member_id, "member")

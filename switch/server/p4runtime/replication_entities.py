@@ -105,7 +105,6 @@ class Replication(Container):
         return found
 
     def port(self, replica: Message) -> int:
-        """The port of a replica."""
         kind = replica.WhichOneof("port_kind")
         if kind is None:
             raise invalid("a replica has no port")

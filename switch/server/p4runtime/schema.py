@@ -32,11 +32,9 @@ class Layout(Protocol):
 
     def encode(self, numbers: Iterator[int]) -> Message:
         """The `P4Data` of the next numbers."""
-        ...
 
     def decode(self, data: Message, what: str) -> list[int]:
         """The numbers in a `P4Data`; a fault if it is not of this type."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -48,12 +46,10 @@ class Number:
     place: str = "bitstring"
 
     def encode(self, numbers: Iterator[int]) -> Message:
-        """The `P4Data` of the next number."""
         number = next(numbers)
         return v1.P4Data(**{self.place: encode_signed(number, self.bits) if self.signed else encode(number)})
 
     def decode(self, data: Message, what: str) -> list[int]:
-        """The number in a `P4Data`."""
         octets = getattr(expect(data, self.place, what), self.place)
         return [(decode_signed if self.signed else decode)(octets, self.bits, what)]
 
@@ -63,7 +59,6 @@ class Truth:
     """`bool`."""
 
     def encode(self, numbers: Iterator[int]) -> Message:
-        """The `P4Data` of the next number."""
         return v1.P4Data(bool=bool(next(numbers)))
 
     def decode(self, data: Message, what: str) -> list[int]:
@@ -685,7 +680,6 @@ def read_counter(each: Message, counter: Counter) -> CounterSchema:
 
 
 def read_meter(each: Message, meter: Meter) -> MeterSchema:
-    """A meter."""
     return MeterSchema(each.preamble.id, each.preamble.name, meter, each.spec.type)
 
 
@@ -696,12 +690,10 @@ def read_direct_meter(each: Message, program: Program) -> MeterSchema | None:
 
 
 def read_register(types: Message, each: Message, register: Register) -> RegisterSchema:
-    """A register."""
     return RegisterSchema(each.preamble.id, each.preamble.name, register, layout_of(each.type_spec, types))
 
 
 def read_digest(types: Message, each: Message, list_id: int) -> DigestSchema:
-    """A digest."""
     return DigestSchema(each.preamble.id, each.preamble.name, list_id, layout_of(each.type_spec, types))
 
 

@@ -232,7 +232,6 @@ def parse(kind: Message, octets: bytes) -> Message:
 
 
 def serialized(message: Message) -> bytes:
-    """The bytes of a message."""
     octets: bytes = message.SerializeToString()
     return octets
 
@@ -285,7 +284,6 @@ class P4RuntimeServer:
         self.port = 0
 
     def start(self) -> None:
-        """Listen; `MachineError` if that cannot be."""
         try:
             if self.tls is None:
                 self.port = self.server.add_insecure_port(self.address)

@@ -195,7 +195,6 @@ class Tables(Container):
         self.default_notes: dict[str, Note] = {}
 
     def scope(self, message: Message) -> int:
-        """The id of the table."""
         return int(message.table_id)
 
     def table(self, number: int) -> TableSchema:
@@ -206,7 +205,6 @@ class Tables(Container):
     # INSERT
 
     def insert(self, message: Message) -> None:
-        """Add an entry."""
         (fault,) = self.insert_all([message])
         if fault is not None:
             raise fault
@@ -338,7 +336,6 @@ class Tables(Container):
     # DELETE
 
     def delete(self, message: Message) -> None:
-        """Remove an entry."""
         table = self.table(message.table_id)
         if message.is_default_action:
             raise invalid(f"the default of table '{table.name}' cannot be deleted: modify it")

@@ -123,7 +123,6 @@ class SimpleSwitch(Handler):
         self.control.remove_session(session)
 
     def mirroring_session_get(self, session: int) -> Any:
-        """One session."""
         found = self.control.session(session)
         return description().Session(found.port, found.group)
 

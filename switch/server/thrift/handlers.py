@@ -260,7 +260,6 @@ class ProfileRequests(Handler):
         return [told_member(member) for member in self.control.members(profile)] if known else []
 
     def bm_mt_act_prof_get_member(self, profile: str, member: int) -> Any:
-        """One member."""
         return told_member(self.control.member(profile, member))
 
     def bm_mt_act_prof_get_groups(self, profile: str) -> list[Any]:
@@ -269,7 +268,6 @@ class ProfileRequests(Handler):
         return [told_group(group) for group in self.control.groups(profile)] if known else []
 
     def bm_mt_act_prof_get_group(self, profile: str, group: int) -> Any:
-        """One group."""
         return told_group(self.control.group(profile, group))
 
     def member_params(self, profile: str, action: str, params: Sequence[bytes]) -> tuple[int, ...]:
@@ -369,11 +367,9 @@ class ArrayRequests(Handler):
     # parser value sets
 
     def bm_parse_vset_add(self, value_set: str, value: bytes) -> None:
-        """Add a value."""
         self.control.add_value(value_set, int.from_bytes(value, "big"))
 
     def bm_parse_vset_remove(self, value_set: str, value: bytes) -> None:
-        """Remove a value."""
         self.control.remove_value(value_set, int.from_bytes(value, "big"))
 
     def bm_parse_vset_get(self, value_set: str) -> list[bytes]:
@@ -402,7 +398,6 @@ def rates_of(rates: Sequence[Any]) -> Rates:
 
 
 def message_rates(rates: Rates) -> list[Any]:
-    """Rates as a message has them."""
     return [description().Rate(rate, signed(burst)) for rate, burst in rates]
 
 
@@ -444,11 +439,9 @@ class SimplePreLag(Handler):
         self.control.destroy_node(node)
 
     def bm_mc_node_update(self, node: int, ports: str, lags: str = "") -> None:
-        """Give a node other ports and LAGs."""
         self.control.update_node(node, numbers_of(ports), numbers_of(lags))
 
     def bm_mc_set_lag_membership(self, lag: int, ports: str) -> None:
-        """Give a LAG these ports."""
         self.control.set_lag(lag, numbers_of(ports))
 
     def bm_mc_get_entries(self) -> str:

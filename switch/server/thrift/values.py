@@ -43,7 +43,6 @@ def key_of(table: Table, parts: Sequence[Any]) -> tuple[KeyPart, ...]:
 
 
 def part_of(table: Table, place: MatchKey, part: Any) -> KeyPart:
-    """One part of a key."""
     given = getattr(part, place.match)
     if part.type != description().MatchKind._NAMES_TO_VALUES[place.match.upper()] or given is None:
         raise Refused(RefusalKind.BAD_MATCH_KEY, f"table '{table.name}': '{place.name}' matches {place.match}")
@@ -89,12 +88,10 @@ READ_PART: dict[str, Callable[[MatchKey, Any], KeyPart]] = {
 
 
 def message_key(table: Table, key: Sequence[KeyPart]) -> list[Any]:
-    """A key as a message has it."""
     return [message_part(place, part) for place, part in zip(table.key, key, strict=True)]
 
 
 def message_part(place: MatchKey, part: KeyPart) -> Any:
-    """One part of a key as a message has it."""
     types, size = description(), (place.bits + 7) // 8
     match part:
         case Lpm(value, prefix):
@@ -156,7 +153,6 @@ class Stream(Protocol):
 
     def read(self, size: int, /) -> bytes:
         """`size` bytes, fewer only at the end."""
-        ...
 
 
 class MessageReader:

@@ -120,15 +120,12 @@ class PtfEnd(Protocol):
 
     def fileno(self) -> int:
         """A descriptor that can be read when a packet has come."""
-        ...
 
     def recv(self) -> bytes:
         """The next packet."""
-        ...
 
     def send(self, packet: bytes) -> int:
         """Send a packet to the switch, and return its length."""
-        ...
 
 
 class MemoryEnd:
@@ -143,12 +140,10 @@ class MemoryEnd:
         return number
 
     def recv(self) -> bytes:
-        """The next packet."""
         packet: bytes = self.end.recv(MOST_BYTES)
         return packet
 
     def send(self, packet: bytes) -> int:
-        """Send a packet to the switch."""
         sent: int = self.end.send(packet)
         return sent
 
@@ -160,15 +155,12 @@ class TunEnd:
         self.descriptor = descriptor
 
     def fileno(self) -> int:
-        """The descriptor."""
         return self.descriptor
 
     def recv(self) -> bytes:
-        """The next packet."""
         return os.read(self.descriptor, MAX_PACKET)[len(HEAD) :]
 
     def send(self, packet: bytes) -> int:
-        """Send a packet to the switch."""
         return os.write(self.descriptor, HEAD + packet) - len(HEAD)
 
 
@@ -183,7 +175,6 @@ class Port:
         return self
 
     def fileno(self) -> int:
-        """A descriptor that can be read when a packet has come."""
         return self.end.fileno()
 
     def recv(self) -> tuple[int, int, bytes, float]:
@@ -191,7 +182,6 @@ class Port:
         return self.device, self.port, self.end.recv(), time.time()
 
     def send(self, packet: bytes) -> int:
-        """Send a packet to the switch."""
         return self.end.send(bytes(packet))
 
     def mac(self) -> bytes:
