@@ -92,7 +92,7 @@ PLANNING = (
     *("experiments/run/scenario.py", "experiments/emulate/emulate.py"),
 )
 """The code on which plans depend, without `planner/own`: of planners of one's own, only that of the run counts."""
-RUNNING = ("topo", "switch", "traffic", "p4/build", "experiments/run", "experiments/worlds", "experiments/faults")
+RUNNING = ("topo", "switch", "traffic", "p4/build", "experiments/run", "experiments/worlds", "experiments/faults.py")
 """The code on which runs depend besides."""
 
 

@@ -222,7 +222,6 @@ class Runtime(RuntimeView):
         self.standard.bm_reset_state()
 
     def entry_call(self, entry: TableEntry) -> tuple[Any, ...]:
-        """The arguments of the call that adds an entry."""
         call = action_call(self.program, entry)
         key = key_of(self.program, entry)
         return CONTEXT, entry.table, key, entry.action, values(call), BmAddEntryOptions(entry.priority)
@@ -241,12 +240,10 @@ class Runtime(RuntimeView):
             raise refused(f"BMv2 refuses the entry of table '{entry.table}' for the key {entry.key}", error) from error
 
     def add_member(self, profile: str, call: ActionCall) -> int:
-        """Add a member to an action profile, and return its handle."""
         handle: int = self.standard.bm_mt_act_prof_add_member(CONTEXT, profile, call.action.name, values(call))
         return handle
 
     def add_member_group(self, profile: str, members: Sequence[int]) -> int:
-        """Add a group of members to an action profile, and return its handle."""
         group: int = self.standard.bm_mt_act_prof_create_group(CONTEXT, profile)
         for member in members:
             self.standard.bm_mt_act_prof_add_member_to_group(CONTEXT, profile, member, group)
@@ -273,7 +270,6 @@ class Runtime(RuntimeView):
             self.standard.bm_mt_set_meter_rates(CONTEXT, table, meter.index, rates)
 
     def add_group(self, group: MulticastGroup) -> list[int]:
-        """Add a multicast group, and return the handles of its nodes."""
         handle = self.replication.bm_mc_mgrp_create(CONTEXT, group.group)
         nodes = [self.add_node(replica, ports) for replica, ports in group.runs()]
         for node in nodes:

@@ -117,7 +117,6 @@ class LearningControl(Control):
 
     @locked
     def complete_batches(self) -> list[DigestBatch]:
-        """The batches that are full or overdue now."""
         now_us, by_name = self.data_plane.now_us(), {each.name: each for each in self.lists.values()}
         digests = self.data_plane.read_digests()
         full = [by_name[name].learn(sample, now_us) for name, sample in digests]

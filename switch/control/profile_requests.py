@@ -62,7 +62,6 @@ class HeldProfile:
 
 
 def profiles_of(program: Program) -> dict[str, HeldProfile]:
-    """The action profiles of a program, with the actions of the tables that use each."""
     made = {}
     for name in program.profiles:
         tables = [table for table in program.tables.values() if table.profile == name]

@@ -136,11 +136,9 @@ class RecordedEntries:
             raise InputError(f"multicast group {number} is in the switch already: it can change, but not go")
 
     def put_session(self, session: MirrorSession) -> None:
-        """Keep a mirror session."""
         self.sessions[session.session] = session
 
     def remove_session(self, number: int) -> None:
-        """Forget a mirror session."""
         if self.sessions.pop(number, None) is None and not self.fresh:
             raise InputError(f"mirror session {number} is in the switch already: it can change, but not go")
 
@@ -206,11 +204,9 @@ class RecordedEntries:
         return found.rates if found is not None else ()
 
     def set_entry_rates(self, entry: Entry, rates: Rates) -> None:
-        """Keep the rates of an entry."""
         self.entry_meters[self.held(entry)] = rates
 
     def entry_rates(self, entry: Entry) -> Rates:
-        """The rates that are kept for an entry."""
         of_all = self.read_rates(self.program.tables[entry.table].meter or "", 0)
         return self.entry_meters.get(self.place(entry), of_all)
 
@@ -354,7 +350,6 @@ def set_default(control: ControlPlane, default: DefaultAction) -> None:
 
 
 def add_group(control: ControlPlane, group: MulticastGroup) -> None:
-    """Add a multicast group with nodes of its own."""
     control.create_mgrp(group.group)
     for replica, ports in group.runs():
         control.associate_node(group.group, control.create_node(replica, ports))

@@ -33,7 +33,6 @@ class DirectRates:
         self.cells: dict[int, Rates] = {}
 
     def at(self, index: int) -> Rates:
-        """The rates of one cell."""
         return self.cells.get(index, self.of_others)
 
     def set(self, index: int | None, rates: Rates) -> None:
@@ -118,12 +117,10 @@ class HeldTable:
         self.overdue.discard(handle)
 
     def find(self, key: tuple[KeyPart, ...], priority: int | None) -> int | None:
-        """The handle of the entry with this key and priority."""
         index = self.indices.get(identity_of(self.table, key, priority))
         return None if index is None else self.handle(index)
 
     def handle(self, index: int) -> int:
-        """The handle of the entry that is at an index."""
         return versioned(index, self.versions.get(index, 0))
 
     def at(self, handle: int) -> Held:

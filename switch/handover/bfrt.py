@@ -104,7 +104,6 @@ def table_entry(table: Table, document: Document) -> TableEntry:
 
 
 def key_part(match: str, value: Any) -> KeyPart:
-    """A part of a key from what a document has for it."""
     kinds: Mapping[str, type[Lpm | Ternary | Range]] = {"lpm": Lpm, "ternary": Ternary, "range": Range}
     return kinds[match](*map(number, value)) if match in kinds else number(value)
 
@@ -115,7 +114,6 @@ def number(value: Any) -> int:
 
 
 def groups_of(listed: Sequence[Document]) -> Iterator[MulticastGroup]:
-    """The groups, with the copies of their nodes."""
     nodes = {number(each["key"]["$MULTICAST_NODE_ID"]): each["data"] for each in listed if each["table_name"] == NODE}
     for each in (each for each in listed if each["table_name"] == GROUP):
         own = [nodes[number(node)] for node in each["data"]["$MULTICAST_NODE_ID"]]
@@ -287,14 +285,12 @@ def remove_script(name: str, switch: str, program: Program, listed: Sequence[Doc
 
 
 def dump_script(name: str, program: Program, without: Collection[str] = ()) -> str:
-    """The script that dumps all tables of a program but for some, and the multicast groups."""
     own = [table.name for table in program.tables.values() if table.key and table.name not in without]
     tables = [NODE, GROUP, *(f"{PIPE}{table}" for table in own)]
     return DUMP.format(program=name, find=FIND, entries=lines(tables))
 
 
 def lines(listed: Iterable[object]) -> str:
-    """A JSON list with a line for each element."""
     return "[\n" + ",\n".join(json.dumps(each) for each in listed) + "\n]"
 
 

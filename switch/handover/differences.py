@@ -78,7 +78,6 @@ def call_of(entry: TableEntry) -> tuple[str, tuple[int, ...]]:
 
 
 def groups_of(entries: SwitchEntries) -> dict[int, MulticastGroup]:
-    """Multicast groups by their numbers."""
     return {group.group: group for group in entries.groups}
 
 

@@ -185,7 +185,6 @@ def jump_if_zero(context: Context, condition: Expression, target: Argument) -> S
 
 
 def index_of(context: Context, target: Argument) -> int:
-    """The index to which a jump leads."""
     if not isinstance(target, Constant) or target.value < 0:
         raise context.refusal("a jump whose target is computed")
     return target.value
@@ -202,7 +201,6 @@ def statement(context: Context, primitive: Primitive) -> Run:
 
 # {"op": "assign", "parameters": [{"type": "field", "value": ["ina", "kind"]}, {"type": "hexstr", "value": "0x02"}]}
 def assign(context: Context, target: Argument, source: Expression) -> Run:
-    """Write a value to a field."""
     if isinstance(target, Field):
         return assign_field(context, target, source)
     write, value = store(context, target), value_of(context, source)

@@ -156,7 +156,6 @@ def field_bits(context: Context, field: Field) -> Part:
 
 # {"type": "hexstr", "value": "0x00", "bitwidth": 8}
 def literal_bits(_context: Context, literal: SizedNumber) -> Part:
-    """A number as a part of what is hashed."""
     return lambda _packet: (literal.value & (1 << literal.bits) - 1, literal.bits)
 
 

@@ -116,7 +116,6 @@ class EgressQueues(Generic[Packet]):
         self.gaps_us |= {(port, each): gap_us for each in self.named(priority) if port is not None}
 
     def named(self, priority: int | None) -> range:
-        """The priorities that a request names."""
         return range(self.priorities) if priority is None else range(priority, priority + 1)
 
     def clear(self) -> None:

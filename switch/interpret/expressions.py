@@ -228,7 +228,6 @@ def elements(context: Context, stack: str, member: str | None = None) -> list[in
 
 
 def is_header(node: Expression) -> bool:
-    """Whether an expression evaluates to a header."""
     return isinstance(node, HeaderReference) or (
         isinstance(node, Operation)
         and (node.operator == "dereference_header_stack" or (node.operator == "?" and is_header(node.operands[1])))
@@ -277,14 +276,12 @@ def filled(context: Context, stack: StackReference) -> Value:
 
 
 def valid_header(context: Context, header: Expression) -> Value:
-    """Whether a header that is computed is valid."""
     place = value_of(context, header)
     return lambda packet: packet[place(packet)]
 
 
 # {"op": "valid_union", "left": null, "right": {"type": "header_union", "value": "u"}}
 def valid_union(context: Context, union: UnionReference) -> Value:
-    """Whether a member of a union is valid."""
     bases = [context.places.base[name] for name in context.program.unions[union.union].members.values()]
     return lambda packet: max(packet[base] for base in bases)
 

@@ -93,7 +93,6 @@ class LiveState(State):
 
     @atomic
     def remove(self, entries: Sequence[Entry]) -> None:
-        """Remove entries that are there, and the rates of their meters."""
         for entry in entries:
             table = self.tables[entry.table]
             removed = table.remove(entry.key, entry.priority)
@@ -215,7 +214,6 @@ class LiveState(State):
         self.digests.clear()
 
     def entry(self, entry: Entry) -> Installed:
-        """The entry of this table, key and priority."""
         return self.tables[entry.table].at(entry.key, entry.priority)
 
 

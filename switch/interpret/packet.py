@@ -109,7 +109,6 @@ class PacketPlaces:
 
     @cached_property
     def siblings(self) -> dict[int, tuple[int, ...]]:
-        """For each header of a union, by its place, the places of the other members."""
         members = [[self.base[name] for name in union.members.values()] for union in self.program.unions.values()]
         return {base: tuple(other for other in bases if other != base) for bases in members for base in bases}
 
@@ -122,7 +121,6 @@ class PacketPlaces:
 
 
 def has_variable(header: Header) -> bool:
-    """Whether a header has a field of variable length."""
     return any(field.variable for field in header.fields)
 
 

@@ -81,7 +81,6 @@ class Ends(NamedTuple):
 
 
 def ends_of(table: Table, following: Following) -> Ends:
-    """The numbers of the nodes that follow a table."""
     by_action = {number: following[name] for number, name in table.after.items()}
     if not table.by_outcome:
         return Ends(by_action, by_action, following[table.base_next], following[table.base_next])

@@ -72,7 +72,6 @@ class MeterState:
             self.cells[index] = MeterCell(rates)
 
     def rates_of(self, index: int) -> Rates:
-        """The rates of one cell."""
         return self.cells[index].rates if index in self.cells else self.rates
 
     def forget(self, index: int) -> None:
@@ -80,7 +79,6 @@ class MeterState:
         self.cells.pop(index, None)
 
     def reset(self) -> None:
-        """Let all cells be without rates."""
         self.rates = ()
         self.cells.clear()
 

@@ -127,7 +127,6 @@ class TableState:
             self.add(Installed(entry.key, priority, (entry.call,)))
 
     def clear(self) -> None:
-        """Have no entries."""
         for entries in (self.entries, self.free, self.exact, self.found):
             entries.clear()
         self.overlapping.clear()

@@ -301,7 +301,6 @@ class P4App:
         return address
 
     def planned_links(self) -> Iterator[PlannedLink]:
-        """The links with numbered ports."""
         given = ((node, link.said("port", node)) for link in self.links for node in link.nodes)
         ports = PortNumbers(self.topology.hosts, given)
         for link in self.links:

@@ -197,7 +197,6 @@ def check_names_free(plan: NetworkPlan) -> None:
 
 
 def program_of(switch: PlannedSwitch, scratch: Path) -> Path:
-    """The compiled program of a switch."""
     if switch.program is None:
         raise InputError(f"switch '{switch.name}' has no compiled program yet: compile it, or give --program")
     return compiled(switch.program, scratch)

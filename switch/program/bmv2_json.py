@@ -96,7 +96,6 @@ def read_headers(document: Json) -> dict[str, Header]:
 
 # {"name": "udp", "id": 4, "header_type": "udp_t", "metadata": false}
 def read_header(node: Json, header_type: Json) -> Header:
-    """One instance, with the fields of its type."""
     fields = tuple(read_fields(node["name"], header_type["fields"]))
     return Header(node["name"], node.get("metadata", False), fields, header_type["name"], header_type.get("max_length"))
 
@@ -114,7 +113,6 @@ def read_fields(header: str, fields: Json) -> Iterable[Field]:
 
 # {"header_stacks": [{"name": "mpls", "size": 2, "header_ids": [3, 4]}]}
 def read_stacks(document: Json) -> dict[str, Stack]:
-    """The header stacks by name."""
     names = {header["id"]: header["name"] for header in document["headers"]}
     return {
         stack["name"]: Stack(stack["name"], tuple(names[number] for number in stack["header_ids"]))
@@ -138,7 +136,6 @@ def read_unions(document: Json) -> dict[str, Union]:
 
 # {"header_union_stacks": [{"name": "options", "size": 2, "header_union_ids": [0, 1]}]}
 def read_union_stacks(document: Json, unions: dict[str, Union]) -> dict[str, UnionStack]:
-    """The stacks of header unions by name."""
     named = {union["id"]: unions[union["name"]] for union in document.get("header_unions", [])}
     return {
         stack["name"]: UnionStack(stack["name"], tuple(named[number] for number in stack["header_union_ids"]))
@@ -240,7 +237,6 @@ def read_declarations(document: Json) -> Declarations:
 
 # {"register_arrays": [{"name": "r", "size": 1024, "bitwidth": 32}]}
 def read_registers(document: Json) -> dict[str, Register]:
-    """The register arrays by name."""
     return {r["name"]: Register(r["name"], r["size"], r["bitwidth"]) for r in listed(document, "register_arrays")}
 
 
@@ -251,7 +247,6 @@ def is_direct(node: Json) -> bool:
 
 # {"counter_arrays": [{"name": "c", "size": 16, "is_direct": false}]}
 def read_counters(document: Json) -> dict[str, Counter]:
-    """The indirect counters by name."""
     return {c["name"]: Counter(c["name"], c["size"]) for c in listed(document, "counter_arrays") if not is_direct(c)}
 
 
@@ -265,7 +260,6 @@ def read_direct_counters(document: Json) -> Iterable[DirectCounter]:
 
 # {"name": "m", "is_direct": false, "rate_count": 2, "type": "bytes", "size": 16, "result_target": [...]}
 def read_meter(node: Json, fields: Fields) -> Meter:
-    """One meter, direct or not."""
     target = node.get("result_target") if is_direct(node) else None
     result = fields[tuple(target)] if target else None
     of_bytes = node["type"] == "bytes"
@@ -336,7 +330,6 @@ def read_stack_field(declared: Declarations, value: Json, _action: Json) -> Last
 
 # {"type": "union_stack_field", "value": ["options", "nop", "kind"]}
 def read_union_stack_field(declared: Declarations, value: Json, _action: Json) -> LastField | Unknown:
-    """A field of one member of the last union that the parser filled in a stack of unions."""
     name, member, wanted = value
     return last_field(declared, name, declared.union_stacks[name].unions[0].members[member], wanted, member)
 
@@ -353,7 +346,6 @@ def last_field(
 
 # {"type": "runtime_data", "value": 0}, and inside expressions {"type": "local", "value": 0}
 def read_parameter(_declared: Declarations, value: Json, action: Json) -> Argument:
-    """A parameter of the action in which it stands."""
     return Parameter(value, action["runtime_data"][value]["bitwidth"])
 
 
@@ -428,7 +420,6 @@ def read_primitive(declared: Declarations, node: Json, action: Json = None) -> P
 
 # {"name": "send", "id": 9, "runtime_data": [{"name": "port", "bitwidth": 9}], "primitives": [...]}
 def read_action(declared: Declarations, node: Json) -> Action:
-    """One action with its parameters and statements."""
     parameters = tuple(ActionParameter(data["name"], data["bitwidth"]) for data in listed(node, "runtime_data"))
     primitives = tuple(
         read_primitive(declared, each, node) for each in listed(node, "primitives") if each["op"] != "no_op"
@@ -506,7 +497,6 @@ def read_entry(actions: Actions, node: Json) -> ConstEntry:
 
 # {"name": "node_3", "expression": {...}, "true_next": "x", "false_next": null}
 def read_conditional(declared: Declarations, node: Json) -> Conditional:
-    """One condition with the nodes that follow it."""
     condition = read_expression(declared, node["expression"])
     return Conditional(node["name"], condition, node.get("true_next"), node.get("false_next"), read_source(node))
 
@@ -588,7 +578,6 @@ def read_parser(declared: Declarations, node: Json) -> Parser:
 
 # {"name": "ipv4", "parser_ops": [...], "transition_key": [...], "transitions": [...]}
 def read_state(declared: Declarations, node: Json) -> ParserState:
-    """One state with its operations and transitions."""
     key = tuple(read_key_field(declared, part) for part in listed(node, "transition_key"))
     transitions = tuple(read_transition(transition, key) for transition in listed(node, "transitions"))
     operations = tuple(read_parser_operation(declared, operation) for operation in listed(node, "parser_ops"))

@@ -191,7 +191,6 @@ class PcapFiles:
         return self.files[interface, direction]
 
     def begin(self, interface: str) -> None:
-        """Begin both files of an interface."""
         self.file(interface, "in")
         self.file(interface, "out")
 
@@ -214,7 +213,6 @@ class Capture:
         self.thread.start()
 
     def add(self, interface: str) -> None:
-        """Capture an interface as well."""
         self.files.begin(interface)
         socket = PacketSocket(interface, outgoing=True)
         self.sockets[socket.fileno()] = socket
@@ -271,7 +269,6 @@ class CpuInterface:
         self.thread.start()
 
     def inject(self, packet: bytes) -> None:
-        """Let a packet arrive at the CPU port."""
         if len(packet) < LEAST_FRAME:
             raise RunError(f"a packet of {len(packet)} bytes for the CPU port: the kernel takes {LEAST_FRAME} or more")
         os.write(self.descriptor, packet)

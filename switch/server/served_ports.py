@@ -53,7 +53,6 @@ class ServedPorts:
             self.down.discard(port)
 
     def all(self) -> dict[int, str]:
-        """The interfaces by port number."""
         with self.lock:
             return dict(sorted(self.interfaces.items()))
 
@@ -72,7 +71,6 @@ class ServedPorts:
         self.controllers.append(controller)
 
     def to_cpu(self, packet: bytes) -> None:
-        """Give controllers a packet that leaves by the CPU port."""
         for controller in self.controllers:
             controller(packet)
 

@@ -193,7 +193,6 @@ class ServedSwitch:
             return engine
 
     def move_to(self, engine: Engine) -> None:
-        """Let an engine have ports and queues."""
         self.queues.move_to(engine)
         self.ports.move_to(engine)
 
@@ -206,7 +205,6 @@ class ServedSwitch:
         self.swap_subscribers.append(subscriber)
 
     def tell_digests(self, batch: DigestBatch) -> None:
-        """Tell subscribers of a batch of digests."""
         for subscriber in list(self.digest_subscribers):
             subscriber(batch)
 
@@ -230,7 +228,6 @@ class ServedSwitch:
 
     @property
     def learns(self) -> bool:
-        """Whether the program that runs has digests."""
         return self.program is not None and bool(self.program.digests)
 
     def sweep(self) -> None:

@@ -232,7 +232,6 @@ def in_process(program: Path, ports: Iterable[int], clock: Clock) -> Iterator[De
 
 @contextmanager
 def interpreted(program: Path, ports: Iterable[int], clock: Clock) -> Iterator[Device]:  # noqa: ARG001, it has all
-    """An interpreted switch in this process."""
     yield InProcessDevice(InterpretedSwitch(read_program(program), clock=clock_from_now(clock)))
 
 

@@ -56,7 +56,6 @@ class EitherSwitch:
         return control
 
     def interpreted(self) -> InterpretedSwitch:
-        """The program interpreted, by the same clock."""
         return InterpretedSwitch(self.program, self.name, self.micros)
 
     def interpret_for(self, missing: UnsupportedError) -> None:

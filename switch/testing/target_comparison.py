@@ -110,7 +110,6 @@ def whole_limits(program: Program, limits: Mapping[str, int]) -> dict[str, int]:
 
 
 def batches(draw: Draw, count: int) -> Iterator[Batch]:
-    """Batches of packets, each for one port."""
     packets = (packet for _, packet in draw.packets(count))
     while batch := list(islice(packets, BATCH)):
         yield draw.random.choice(PORTS), batch
@@ -164,16 +163,13 @@ class TestedTable:
     name: str
 
     def add(self, key: Key, action: str, priority: int | None = None, **params: object) -> None:
-        """Add an entry."""
         self.control.add_entry(self._entry(key, priority, action, params))
 
     def change(self, key: Key, action: str, priority: int | None = None, **params: object) -> None:
-        """Give the entry with this key another action, or other parameters."""
         entry = self._entry(key, priority, action, params)
         self.control.modify_entry(self.name, self._handle(key, priority), entry.action, entry.params)
 
     def delete(self, key: Key, priority: int | None = None) -> None:
-        """Remove the entry with this key."""
         self.control.delete_entry(self.name, self._handle(key, priority))
 
     def clear(self) -> None:

@@ -15,6 +15,11 @@ from itertools import pairwise
 
 from inakit.topo.errors import FabricError
 
+Path = tuple[str, ...]
+"""The nodes that a packet passes, one after the other."""
+DirectedLink = tuple[str, str]
+"""One direction of a link: from the first node to the second."""
+
 # -- What a switch's chip allows an aggregator to do, as immutable data.
 #
 # A chip changes nothing by itself. Planners plan within its limits, `inakit.planner.core.check` holds plans to them,
@@ -24,11 +29,6 @@ VALUES_PER_PACKET = 64
 """The values of an INA packet, as `p4/ina.p4` has them."""
 
 ROUNDING = 1e-9
-
-Path = tuple[str, ...]
-"""The nodes that a packet passes, one after the other."""
-DirectedLink = tuple[str, str]
-"""One direction of a link: from the first node to the second."""
 
 
 @dataclass(frozen=True)

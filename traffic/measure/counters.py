@@ -1,4 +1,4 @@
-"""The kernel's counters of traffic: interfaces, queueing disciplines, processors; and all of a network at one moment."""
+"""The kernel's counters of traffic: interfaces, queueing disciplines, processors; all of a network at one moment."""
 
 from __future__ import annotations
 

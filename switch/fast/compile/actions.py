@@ -76,7 +76,6 @@ def masked(context: Context, expression: Expression, bits: int) -> str:
 
 # {"op": "clone_ingress_pkt_to_egress", "parameters": [{"type": "hexstr", "value": "0x5"}, {"type": "hexstr", ...}]}
 def clone(context: Context, session: Expression, fields: Expression) -> None:
-    """Ask for a clone to a mirror session, which keeps a list of fields."""
     context.out.line(f"asked.session = {masked(context, session, SESSIONS)} + 1;")
     context.out.line(f"asked.list = {masked(context, fields, LISTS)};")
 

@@ -58,14 +58,12 @@ def assign_header(context: Context, target: Argument, source: Expression) -> Non
 
 # {"op": "assign_header_stack", "parameters": [{"type": "header_stack", "value": "h2"}, {"type": "header_stack", ...}]}
 def assign_stack(context: Context, target: Argument, source: Argument) -> None:
-    """Copy a header stack, element by element."""
     for one, other in zip(stack_of(context, target), stack_of(context, source), strict=True):
         copy_header(context, one, other)
 
 
 # {"op": "assign_union", "parameters": [{"type": "header_union", "value": "u1"}, {"type": "header_union", ...}]}
 def assign_union(context: Context, target: Argument, source: Argument) -> None:
-    """Copy a header union, member by member."""
     for one, other in zip(members_of(context, target), members_of(context, source), strict=True):
         copy_header(context, one, other)
 
@@ -91,7 +89,6 @@ def pop(context: Context, target: Argument, count: Argument) -> None:
 
 # {"op": "assign_VL", "parameters": [{"type": "field", ...}, {"type": "field", ...}]}
 def assign_variable(context: Context, target: Argument, source: Argument) -> None:
-    """Copy a field of variable length, with its length."""
     one, other = variable_of(context, target), variable_of(context, source)
     if one.most < other.most:
         raise UnsupportedError(f"assigning '{other.field}' to '{one.field}', which has less room")

@@ -141,7 +141,6 @@ class ParserGenerator:
             return [] if self.stopped else self.emit_transitions(state)
 
     def label(self, position: Position) -> str:
-        """The C label of a position."""
         return self.context.layout.names.of(position.label)
 
     def emit_operation(self, operation: Primitive) -> None:
@@ -249,7 +248,6 @@ class ParserGenerator:
         return headers[filled]
 
     def stop(self, error: str) -> None:
-        """Stop the parser with this error, for sure."""
         if not self.stopped:
             self.context.out.line(self.error(error))
         self.stopped = True

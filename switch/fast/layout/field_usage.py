@@ -114,7 +114,6 @@ def meter_results(program: Program, pipeline: Pipeline) -> set[Field]:
 
 
 def parser_statements(program: Program) -> list[Primitive]:
-    """Every operation of every parser state."""
     return [operation for state in program.parser.states.values() for operation in state.operations]
 
 
@@ -125,7 +124,6 @@ def uses_copies(program: Program) -> bool:
 
 
 def reports_digests(program: Program) -> bool:
-    """Whether some statement reports a digest."""
     statements = [each for pipeline in (program.ingress, program.egress) for each in statements_of(pipeline)]
     return any(each.name == "generate_digest" for each in statements)
 

@@ -242,7 +242,6 @@ class ProgramLayout:
 
     @cached_property
     def primitives(self) -> frozenset[str]:
-        """The names of all statements of the program."""
         pipelines = (self.program.ingress, self.program.egress)
         statements = [*parser_statements(self.program), *(p for each in pipelines for p in statements_of(each))]
         return frozenset(each.name for each in statements)
@@ -254,7 +253,6 @@ class ProgramLayout:
 
     @cached_property
     def digesting(self) -> bool:
-        """Whether the program reports digests."""
         return reports_digests(self.program)
 
     @property
@@ -371,7 +369,6 @@ class ProgramLayout:
 
     @cached_property
     def fronts(self) -> dict[str, Front]:
-        """The arrays in front of the hash tables, by the symbol of the table."""
         hashed = [table for table in self.tables.values() if table.hashed]
         fronts = [Front(each.symbol, each.key.size, each.entry_bytes, FRONT_BITS) for each in hashed]
         fronts.append(Front(GROUPS, GROUP_KEY_BYTES, GROUP_BYTES, GROUP_BITS))
@@ -400,7 +397,6 @@ class ProgramLayout:
 
     @cached_property
     def parameters(self) -> dict[int, MemoryRecord]:
-        """For each action, by number, the record of its parameters."""
         return {
             action.number: make_record(f"parameters_{action.number}", [(p.name, p.bits) for p in action.parameters])
             for action in self.program.actions
@@ -408,7 +404,6 @@ class ProgramLayout:
 
     @cached_property
     def tables(self) -> dict[str, TableLayout]:
-        """The layouts of the tables that have a key, by name."""
         return {table.name: self.table(table) for table in self.program.tables.values() if table.key}
 
     @cached_property

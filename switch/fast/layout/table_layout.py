@@ -62,7 +62,6 @@ class TableLayout:
 
     @property
     def prefix_part(self) -> tuple[int, MatchKey]:
-        """The part of the key whose prefixes are matched, with its place among the parts."""
         return next((place, part) for place, part in enumerate(self.table.key) if part.match == "lpm")
 
     def pack_key(self, key: tuple[object, ...]) -> bytes:
@@ -102,7 +101,6 @@ class TableLayout:
 
     @property
     def most_entries(self) -> int:
-        """The most entries that the table can have."""
         return max(self.table.size, len(self.table.entries or ()))
 
     def unpack_entry(self, key: tuple[object, ...], data: bytes) -> TableEntry:

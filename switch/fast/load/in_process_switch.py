@@ -56,7 +56,6 @@ class Library:
 
     @property
     def take_packet(self) -> int:
-        """The address of the C function that takes one packet."""
         address = ctypes.cast(self.c.take_packet, ctypes.c_void_p).value
         assert address is not None
         return address
@@ -83,7 +82,6 @@ class ProcessTables:
                 raise RunError(f"no memory for an entry of table '{symbol}'")
 
     def remove(self, symbol: str, keys: Sequence[bytes]) -> None:
-        """Remove the entries with these keys."""
         table = ctypes.addressof(self.table(symbol))
         for key in keys:
             self.library.c.table_remove(table, key)

@@ -39,7 +39,6 @@ def has_helper(number: int) -> bool:
 
 
 def has_map_type(number: int) -> bool:
-    """Whether the kernel has maps of the type of this number."""
     return int(library().libbpf_probe_bpf_map_type(number, None)) > 0
 
 
@@ -64,7 +63,6 @@ def new_map(kind: int, flags: int = 0) -> int:
 
 
 def has_mapped_memory() -> bool:
-    """Whether arrays can be mapped into memory."""
     fd = new_map(ARRAY, MMAPABLE)
     if fd >= 0:
         os.close(fd)

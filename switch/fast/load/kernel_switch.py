@@ -87,7 +87,6 @@ def linked(ifindex: int, where: int) -> int | None:
 
 
 def link(ifindex: int, program_fd: int, where: int) -> Link:
-    """A program linked to an interface."""
     return Link(must(f"attaching to interface {ifindex}", library().bpf_link_create(program_fd, ifindex, where, None)))
 
 
@@ -282,7 +281,6 @@ class KernelSwitch(StatefulSwitch):
         return verified_instructions(self.loaded.program_fd(PROGRAM))
 
     def map_ids(self) -> dict[str, int]:
-        """The kernel's ids of the memory, the groups and, by its name, each table that is a map."""
         tables = self.state.layout.tables
         symbols = {name: table.symbol for name, table in tables.items() if table.hashed}
         maps = {MEMORY_MAP: MEMORY_MAP, GROUPS: GROUPS} | symbols
@@ -326,7 +324,6 @@ class KernelView(StateReader):
 
 
 def close_all(descriptors: list[int]) -> None:
-    """Close these file descriptors."""
     for descriptor in descriptors:
         os.close(descriptor)
 
@@ -355,7 +352,6 @@ class HostPackets:
         self.attached.pop(interface).remove()
 
     def close(self) -> None:
-        """Leave all interfaces."""
         for interface in list(self.attached):
             self.leave(interface)
         self.loaded.close()

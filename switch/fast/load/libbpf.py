@@ -103,12 +103,10 @@ class BpfObject:
             self.handle = ctypes.c_void_p(None)
 
     def map_fd(self, name: str) -> int:
-        """The descriptor of the map with this name."""
         found = ctypes.c_void_p(library().bpf_object__find_map_by_name(self.handle, name.encode()))
         return must(f"finding map '{name}'", library().bpf_map__fd(found))
 
     def program_fd(self, name: str) -> int:
-        """The descriptor of the program with this name."""
         found = ctypes.c_void_p(library().bpf_object__find_program_by_name(self.handle, name.encode()))
         return must(f"finding program '{name}'", library().bpf_program__fd(found))
 
@@ -131,7 +129,6 @@ def update_map(fd: int, entries: Sequence[tuple[bytes, bytes]]) -> None:
 
 
 def remove_from_map(fd: int, keys: Sequence[bytes]) -> None:
-    """Remove the entries with these keys, which are there, from a map with one call."""
     if keys:
         count = ctypes.c_uint32(len(keys))
         must("removing entries", library().bpf_map_delete_batch(fd, b"".join(keys), ctypes.byref(count), None))

@@ -50,7 +50,6 @@ class PortQueues:
         self.put(self.depths, packets, port)
 
     def put(self, values: dict[int | None, int], value: int, port: int | None) -> None:
-        """Keep a value for a port, or for all, and let the interfaces have it."""
         if port is None:
             values.clear()
         values[port] = value
@@ -107,5 +106,4 @@ def tc(*words: str) -> str:
 
 
 def named(port: int | None) -> str:
-    """The queue that a request names."""
     return "the queues of all ports" if port is None else f"the queue of port {port}"

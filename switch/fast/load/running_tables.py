@@ -179,14 +179,12 @@ class Numbers:
         self.next = 0
 
     def take(self) -> int:
-        """The lowest free number."""
         if self.freed:
             return heappop(self.freed)
         self.next += 1
         return self.next - 1
 
     def give_back(self, number: int) -> None:
-        """Let a number be free again."""
         heappush(self.freed, number)
 
 
@@ -215,7 +213,6 @@ class RunningTable:
         self.numbers = Numbers()
 
     def add_const_entries(self) -> None:
-        """Add the entries that the program gives."""
         self.add([const_entry(self.table, entry) for entry in self.table.entries or ()])
 
     def check_new(self, entries: Sequence[Entry]) -> None:
@@ -415,6 +412,5 @@ class ValueSetMembers:
             self.values.remove(value)
 
     def clear(self) -> None:
-        """Remove all values."""
         self.hash_table.remove([self.layout.key.pack((value,)) for value in self.values])
         self.values.clear()

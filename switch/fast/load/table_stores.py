@@ -47,7 +47,6 @@ class Store(Protocol):
 
 
 def number_of(data: bytes) -> int:
-    """The number of the entry with these bytes."""
     return int.from_bytes(data[:4], "little") - 1
 
 
@@ -164,7 +163,6 @@ class HashedEntries:
             yield Row(self.table.unpack_key(key), None, number_of(data), data)
 
     def pairs(self, rows: Sequence[Row]) -> list[tuple[bytes, bytes]]:
-        """The keys and entries of rows, in bytes."""
         return [(self.table.pack_key(row.key), row.data) for row in rows]
 
 
@@ -187,7 +185,6 @@ class ListedEntries:
         self.order: list[Order] = []
 
     def add(self, rows: Sequence[Row]) -> None:
-        """Add entries where they win."""
         new = sorted(rows, key=self.order_of)
         at = [bisect_left(self.order, self.order_of(row)) for row in new]
         if new:
@@ -201,7 +198,6 @@ class ListedEntries:
             self.publish(listed)
 
     def remove(self, rows: Sequence[Row]) -> None:
-        """Take entries out of the list."""
         at = self.places(rows)
         self.publish(np.delete(self.listed, at, axis=0))
         gone = set(at)
@@ -230,14 +226,12 @@ class ListedEntries:
         self.first[0] = first
 
     def order_of(self, row: Row) -> Order:
-        """Where an entry stands in the list."""
         return rank(row.key, row.priority), row.number
 
     def places(self, rows: Sequence[Row]) -> list[int]:
         return [bisect_left(self.order, self.order_of(row)) for row in rows]
 
     def packed(self, rows: Sequence[Row]) -> Memory:
-        """Entries as the list has them, a row of bytes for each."""
         return byte_rows([self.rule_of(row) + row.data for row in rows])
 
     def rule_of(self, row: Row) -> bytes:
@@ -246,7 +240,6 @@ class ListedEntries:
         return self.rule.pack([*(number for test in tests for number in test), row.priority or 0])
 
     def row(self, data: bytes) -> Row:
-        """The entry at a place with these bytes."""
         *ends, priority = self.rule.unpack(data[: self.rule.size])
         key = tuple(key_part(p, *ends[3 * i : 3 * i + 3]) for i, p in enumerate(self.table.table.key))
         entry = data[self.rule.size :]
@@ -286,7 +279,6 @@ class PrefixedEntries(HashedEntries):
         self.used += lengths
 
     def change(self, rows: Sequence[Row]) -> None:
-        """Replace what entries with these prefixes do."""
         super().change([self.masked(row) for row in rows])
 
     def remove(self, rows: Sequence[Row]) -> None:
@@ -305,7 +297,6 @@ class PrefixedEntries(HashedEntries):
         return at
 
     def length(self, row: Row) -> int:
-        """The length of an entry's prefix."""
         return self.prefix(row).prefix
 
     def prefix(self, row: Row) -> Lpm:
@@ -349,7 +340,6 @@ class DirectEntries:
             self.heads[index, 1] = 0
 
     def remove(self, rows: Sequence[Row]) -> None:
-        """Remove the entries with these keys."""
         for row in rows:
             self.heads[index_of(row), 0] = 0
 
@@ -365,7 +355,6 @@ class DirectEntries:
 
 
 def index_of(row: Row) -> int:
-    """The index of an entry, which is its key."""
     (index,) = row.key
     assert isinstance(index, int)
     return index

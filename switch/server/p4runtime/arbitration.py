@@ -70,7 +70,6 @@ class RoleScope:
             raise Fault(Code.PERMISSION_DENIED, f"the role's config does not have what has the id {number:#010x}")
 
     def gets(self, packet: Message) -> bool:
-        """Whether the role gets a packet to controllers."""
         if not self.packets or self.packet_filter is None:
             return self.packets
         return any((each.metadata_id, each.value) == self.packet_filter for each in packet.metadata)
@@ -172,7 +171,6 @@ class Arbitration:
             raise Fault(Code.RESOURCE_EXHAUSTED, f"role '{name}' has {MOST_CLIENTS} clients")
 
     def clients(self, name: str) -> list[Client]:
-        """The clients of a role."""
         return self.roles[name].clients if name in self.roles else []
 
     def promote(self, role: Role, client: Client, message: Message, scope: RoleScope) -> None:
@@ -232,11 +230,9 @@ class Arbitration:
         return role.scope
 
     def is_primary(self, client: Client) -> bool:
-        """Whether a client is the primary of its role."""
         return client.role is not None and self.roles[client.role].primary is client
 
     def primaries(self) -> list[tuple[Client, RoleScope]]:
-        """The primaries of all roles, with what each may do."""
         return [(role.primary, role.scope) for role in list(self.roles.values()) if role.primary is not None]
 
 
@@ -273,7 +269,6 @@ PADDING = ("_", "pad")
 
 
 def header_bytes(header: PacketHeader) -> int:
-    """The bytes that a header takes."""
     return (sum(field.bits for field in header.fields) + 7) // 8
 
 

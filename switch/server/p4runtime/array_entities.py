@@ -218,7 +218,6 @@ class DirectArray(Container):
         return iter([self.made(entry) for entry in entries])
 
     def snapshot(self, kind: Kind, message: Message) -> list[Message]:  # noqa: ARG002
-        """What is kept of the entry of a message."""
         table = self.updated(message)
         wanted = v1.TableEntry()
         getattr(wanted, self.place).SetInParent()
@@ -297,7 +296,6 @@ class ValueSets(Container):
     member = "value_set_entry"
 
     def scope(self, message: Message) -> int:
-        """The id of the value set."""
         return int(message.value_set_id)
 
     def modify(self, message: Message) -> None:

@@ -109,7 +109,6 @@ class Device:
     # clients
 
     def update(self, client: Client, message: Message) -> None:
-        """Take an arbitration update."""
         with self.arbitrating:
             self.arbitration.update(client, message)
 
@@ -255,7 +254,6 @@ class Device:
         self.served.ports.inject(self.cpu_port, packet_out(pipeline.schema.packet_out, message))
 
     def scope_of(self, client: Client) -> RoleScope:
-        """What the role of a client may do."""
         return self.arbitration.roles[client.role or ""].scope
 
     def packet_in(self, packet: bytes) -> None:
@@ -293,7 +291,6 @@ class Device:
         return frozenset(self.served.ports.down)
 
     def send(self, number: int, message: Message) -> None:
-        """Send a digest list or a notification about what has this id to the primaries."""
         place = "digest" if isinstance(message, v1.DigestList) else "idle_timeout_notification"
         response = v1.StreamMessageResponse(**{place: message})
         for client, scope in self.arbitration.primaries():
@@ -302,13 +299,11 @@ class Device:
 
 
 def written(pipeline: Pipeline, state: list[Written]) -> Answers:
-    """Write updates that bring a pipeline into a state, and return what became of each."""
     updates = [v1.Update(type=kind, entity=entity) for kind, entity in state]
     return write(pipeline, updates, v1.WriteRequest.CONTINUE_ON_ERROR, FULL)
 
 
 def copied(message: Message) -> Message:
-    """A copy of a message."""
     copy = type(message)()
     copy.CopyFrom(message)
     return copy

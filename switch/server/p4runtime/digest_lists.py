@@ -69,7 +69,6 @@ class Digests(Container):
             raise not_found(f"digest '{digest.name}' is not reported: INSERT it first")
 
     def read(self, message: Message) -> Iterator[Message]:
-        """The config of one digest, or of all that are reported."""
         if message.digest_id:
             self.digest(message)
         found = [message.digest_id] if message.digest_id else list(self.configs)

@@ -99,7 +99,6 @@ def no_color_counts() -> Fault:
 
 
 def bring(control: ControlPlane, table: TableSchema, handle: int, message: Message) -> None:
-    """Give a new entry what its message brings with it."""
     if message.HasField("counter_data"):
         write_counts(control, table, handle, message.counter_data)
     bring_rates(control, table, handle, message)
@@ -125,7 +124,6 @@ def bring_rates(control: ControlPlane, table: TableSchema, handle: int, message:
 
 
 def write_counts(control: ControlPlane, table: TableSchema, handle: int, data: Message) -> None:
-    """Write the counter of an entry."""
     control.write_entry_counter(table.name, handle, *checked_counts(data))
 
 

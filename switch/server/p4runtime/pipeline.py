@@ -165,7 +165,6 @@ def runs(updates: Iterable[Message]) -> Iterator[list[Message]]:
 
 
 def is_new_entry(update: Message) -> bool:
-    """Whether an update adds a table entry."""
     return bool(update.type == Kind.INSERT and update.entity.WhichOneof("entity") == "table_entry")
 
 
@@ -219,7 +218,6 @@ def container_of(pipeline: Pipeline, entity: Message) -> tuple[Container, Messag
 
 
 def change(container: Container, kind: Kind, message: Message) -> None:
-    """Insert, modify or delete."""
     {Kind.INSERT: container.insert, Kind.MODIFY: container.modify, Kind.DELETE: container.delete}[kind](message)
 
 
@@ -312,7 +310,6 @@ def select(
 
 
 def entities(pipeline: Pipeline, request: Message, scope: RoleScope) -> Iterator[Message]:
-    """The entities that one request selects."""
     container, message = container_of(pipeline, request)
     found = container.read(message)
     return (container.entity(each) for each in found if scope.has(container.scope(each)))

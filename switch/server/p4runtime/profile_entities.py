@@ -78,18 +78,15 @@ class ProfileStore:
         member.call = call
 
     def remove_member(self, member: Member) -> None:
-        """Remove a member that nothing names."""
         for handle in reversed(member.handles):
             self.control.delete_member(self.name, handle)
 
     def add_group(self, message: Message, choices: list[Choice]) -> Group:
-        """A new group that chooses from these."""
         group = Group(self.control.create_group(self.name), message)
         self.choose(group, choices)
         return group
 
     def choose(self, group: Group, choices: list[Choice]) -> None:
-        """Let a group choose from these and from no others."""
         before, group.choices = group.choices, choices
         for choice in choices:
             self.copy(choice.member, choice.weight)
@@ -120,7 +117,6 @@ class ProfileStore:
                 self.control.delete_member(self.name, member.handles.pop())
 
     def remove_group(self, group: Group) -> None:
-        """Remove a group that no entry names."""
         self.control.delete_group(self.name, group.handle)
         choices, group.choices = group.choices, []
         self.trim(choice.member for choice in choices)
@@ -207,7 +203,6 @@ class Members(ProfileEntities):
         store.members[message.member_id] = store.add_member(call_of(store, message))
 
     def modify(self, message: Message) -> None:
-        """Let a member run another action."""
         store = self.store(message.action_profile_id)
         store.change_member(store.member(message.member_id), call_of(store, message))
 

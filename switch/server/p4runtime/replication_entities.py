@@ -64,7 +64,6 @@ class Replication(Container):
         del self.known(kind)[number]
 
     def known(self, kind: str) -> dict[int, Message]:
-        """The groups or the sessions."""
         return self.groups if kind == GROUP else self.sessions
 
     def expect(self, kind: str, number: int) -> None:
@@ -132,7 +131,6 @@ def kind_of(message: Message) -> tuple[str, Message]:
 
 
 def number_of(kind: str, entry: Message) -> int:
-    """The number of a group or of a session."""
     return int(entry.multicast_group_id if kind == GROUP else entry.session_id)
 
 

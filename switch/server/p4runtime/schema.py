@@ -203,7 +203,6 @@ class ActionSchema:
 
     @cached_property
     def positions(self) -> dict[int, int]:
-        """The position of each parameter by its id."""
         return {parameter.id: position for position, parameter in enumerate(self.parameters)}
 
 
@@ -224,12 +223,10 @@ class TableSchema:
 
     @cached_property
     def positions(self) -> dict[int, int]:
-        """The position of each field by its id."""
         return {each.id: position for position, each in enumerate(self.fields)}
 
     @cached_property
     def ids(self) -> dict[str, int]:
-        """The ids of the actions by name."""
         return {action.name: action.id for action in self.actions.values()}
 
     @cached_property
@@ -341,7 +338,6 @@ class Schema:
 
     @cached_property
     def digest_ids(self) -> dict[str, int]:
-        """The ids of the digests by name."""
         return {digest.name: digest.id for digest in self.digests.values()}
 
     def find(self, known: Mapping[int, Found], number: int, what: str) -> Found:
@@ -438,7 +434,6 @@ def read_match(field: MatchField, match: Message) -> KeyPart:
 
 
 def pair_of(ternary: Message) -> tuple[bytes, bytes]:
-    """Value and mask."""
     return ternary.value, ternary.mask
 
 
@@ -646,12 +641,10 @@ def read_present(
 
 
 def lists_of(program: Program) -> dict[str, int]:
-    """The numbers of the program's learning lists by name."""
     return {digest.name: number for number, digest in program.digests.items()}
 
 
 def read_action(action: Message, types: Message) -> ActionSchema:
-    """An action with its parameters."""
     parameters = tuple(Parameter(each.id, each.name, bits_of(each, types)) for each in action.params)
     return ActionSchema(action.preamble.id, action.preamble.name, parameters)
 

@@ -219,7 +219,6 @@ def one(kind: Message, call: Callable[..., object]) -> Callable[..., object]:
 
 
 def each(kind: Message, call: Callable[..., object]) -> Callable[..., object]:
-    """A call that parses its requests."""
     return lambda requests, context: call((parse(kind, octets) for octets in requests), context)
 
 
@@ -321,7 +320,6 @@ def credentials(tls: Tls) -> grpc.ServerCredentials:
 
 
 def read(path: Path) -> bytes:
-    """The bytes of a PEM file."""
     try:
         return path.read_bytes()
     except OSError as error:

@@ -117,7 +117,6 @@ class TableActions:
         return group
 
     def drop(self, store: ProfileStore, handle: int | None) -> None:
-        """Remove the group of an action set with its members."""
         group = store.one_shots.pop(handle or 0)
         members = [choice.member for choice in group.choices]
         store.remove_group(group)
@@ -344,7 +343,6 @@ class Tables(Container):
         self.remove(table, self.locate(table, message))
 
     def remove(self, table: TableSchema, held: HeldEntry) -> None:
-        """Remove an entry with what is noted on it."""
         self.control.delete_entry(table.name, held.handle)
         self.actions.released(table, held)
         self.note(table, held.handle, None)
@@ -459,7 +457,6 @@ def is_bare(message: Message) -> bool:
 
 
 def write_note(entry: Message, note: Note) -> None:
-    """Put what a controller has noted into the message of an entry."""
     entry.controller_metadata, entry.metadata = note.controller_metadata, note.metadata
     entry.idle_timeout_ns = note.idle_timeout_ns
 

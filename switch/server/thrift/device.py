@@ -35,7 +35,6 @@ class DeviceRequests(Handler):
         self.switch.ports.remove(port)
 
     def bm_dev_mgr_show_ports(self) -> list[Any]:
-        """All ports that have an interface."""
         ports = sorted(self.switch.ports.all().items())
         return [description().PortInfo(port, interface, self.switch.ports.is_up(port), {}) for port, interface in ports]
 
@@ -119,7 +118,6 @@ class SimpleSwitch(Handler):
             self.control.put_session(MirrorSession(session, config.port, config.mgid))
 
     def mirroring_session_delete(self, session: int) -> None:
-        """Remove a session."""
         self.control.remove_session(session)
 
     def mirroring_session_get(self, session: int) -> Any:
@@ -150,12 +148,10 @@ class SimpleSwitch(Handler):
     # egress queues
 
     def set_egress_priority_queue_depth(self, port: int, priority: int, packets: int) -> int:
-        """Bound the queue of one priority of one port."""
         self.switch.queues.set_depth(packets, port, priority)
         return DONE
 
     def set_egress_queue_depth(self, port: int, packets: int) -> int:
-        """Bound the queues of one port."""
         self.switch.queues.set_depth(packets, port)
         return DONE
 

@@ -61,7 +61,6 @@ class TableRequests(Handler):
     """Entries that run an action, or a member or a group of an action profile; and what runs on a miss."""
 
     def bm_mt_get_num_entries(self, table: str) -> int:
-        """How many entries a table has."""
         return self.control.entry_count(table)
 
     def bm_mt_clear_entries(self, table: str, reset_default: bool) -> None:
@@ -73,30 +72,24 @@ class TableRequests(Handler):
     def bm_mt_add_entry(
         self, table: str, key: Sequence[Any], action: str, params: Sequence[bytes], options: Any
     ) -> int:
-        """Add an entry, and return its handle."""
         call = action, self.params(table, action, params)
         return signed(self.control.add_entry(TableEntry(table, self.key(table, key), *call, options.priority or 0)))
 
     def bm_mt_indirect_add_entry(self, table: str, key: Sequence[Any], member: int, options: Any) -> int:
-        """Add an entry that runs a member, and return its handle."""
         parts = self.key(table, key)
         return signed(self.control.add_indirect(table, parts, member, options.priority or 0))
 
     def bm_mt_indirect_ws_add_entry(self, table: str, key: Sequence[Any], group: int, options: Any) -> int:
-        """Add an entry that chooses from a group, and return its handle."""
         parts = self.key(table, key)
         return signed(self.control.add_indirect_group(table, parts, group, options.priority or 0))
 
     def bm_mt_modify_entry(self, table: str, handle: int, action: str, params: Sequence[bytes]) -> None:
-        """Let an entry run another action."""
         self.control.modify_entry(table, unsigned(handle), action, self.params(table, action, params))
 
     def bm_mt_indirect_modify_entry(self, table: str, handle: int, member: int) -> None:
-        """Let an entry run another member."""
         self.control.modify_indirect(table, unsigned(handle), member)
 
     def bm_mt_indirect_ws_modify_entry(self, table: str, handle: int, group: int) -> None:
-        """Let an entry choose from another group."""
         self.control.modify_indirect_group(table, unsigned(handle), group)
 
     def bm_mt_delete_entry(self, table: str, handle: int) -> None:
@@ -176,7 +169,6 @@ class TableRequests(Handler):
     # parts of requests
 
     def key(self, table: str, parts: Sequence[Any]) -> tuple[KeyPart, ...]:
-        """The key that a message gives for a table."""
         return key_of(self.table(table), parts)
 
     def params(self, table: str, action: str, params: Sequence[bytes]) -> tuple[int, ...]:
@@ -198,7 +190,6 @@ class TableRequests(Handler):
 
 
 def life_of(held: HeldEntry) -> Any | None:
-    """Timeout and idle time of an entry that has a timeout."""
     idle_ms = round((held.idle_s or 0.0) * 1000)
     return description().Life(signed(held.timeout_ms), signed(idle_ms)) if held.timeout_ms else None
 
@@ -227,7 +218,6 @@ class ProfileRequests(Handler):
     """Action profiles; those whose groups choose a member have a selector."""
 
     def bm_mt_act_prof_add_member(self, profile: str, action: str, params: Sequence[bytes]) -> int:
-        """Add a member, and return its handle."""
         return self.control.add_member(profile, action, self.member_params(profile, action, params))
 
     def bm_mt_act_prof_delete_member(self, profile: str, member: int) -> None:
@@ -235,7 +225,6 @@ class ProfileRequests(Handler):
         self.control.delete_member(profile, member)
 
     def bm_mt_act_prof_modify_member(self, profile: str, member: int, action: str, params: Sequence[bytes]) -> None:
-        """Let a member run another action."""
         self.control.modify_member(profile, member, action, self.member_params(profile, action, params))
 
     def bm_mt_act_prof_create_group(self, profile: str) -> int:
@@ -278,7 +267,6 @@ class ProfileRequests(Handler):
 
 
 def told_member(member: HeldMember) -> Any:
-    """A member as a message has it."""
     return description().HeldMember(member.handle, member.action, message_params(member.params))
 
 
@@ -305,7 +293,6 @@ class ArrayRequests(Handler):
         self.control.write_counter(counter, index, *counts_of(count))
 
     def bm_mt_read_counter(self, table: str, handle: int) -> Any:
-        """What an entry has counted."""
         return count_of(*self.control.entry_counter(table, unsigned(handle)))
 
     def bm_mt_reset_counters(self, table: str) -> None:
@@ -313,39 +300,31 @@ class ArrayRequests(Handler):
         self.control.reset_entry_counters(table)
 
     def bm_mt_write_counter(self, table: str, handle: int, count: Any) -> None:
-        """Set what an entry has counted."""
         self.control.write_entry_counter(table, unsigned(handle), *counts_of(count))
 
     # meters
 
     def bm_meter_array_set_rates(self, meter: str, rates: Sequence[Any]) -> None:
-        """Give all cells of a meter these rates."""
         self.control.set_meter_rates(meter, None, rates_of(rates))
 
     def bm_meter_set_rates(self, meter: str, index: int, rates: Sequence[Any]) -> None:
-        """Give one cell of a meter these rates."""
         self.control.set_meter_rates(meter, index, rates_of(rates))
 
     def bm_meter_get_rates(self, meter: str, index: int) -> list[Any]:
-        """The rates of one cell of a meter."""
         return message_rates(self.control.meter_rates(meter, index))
 
     def bm_mt_set_meter_rates(self, table: str, handle: int, rates: Sequence[Any]) -> None:
-        """Give an entry these rates."""
         self.control.set_entry_meter(table, unsigned(handle), rates_of(rates))
 
     def bm_mt_get_meter_rates(self, table: str, handle: int) -> list[Any]:
-        """The rates of an entry."""
         return message_rates(self.control.entry_meter(table, unsigned(handle)))
 
     # registers
 
     def bm_register_read(self, name: str, index: int) -> int:
-        """One cell of a register."""
         return cell_of(self.control.read_register(name, index))
 
     def bm_register_read_all(self, name: str) -> list[int]:
-        """All cells of a register."""
         return [cell_of(int(value)) for value in self.control.read_registers(name)]
 
     def bm_register_write(self, name: str, index: int, value: int) -> None:
@@ -361,7 +340,6 @@ class ArrayRequests(Handler):
         self.control.reset_register(name)
 
     def fitting(self, name: str, value: int) -> int:
-        """The bits of a value that a cell of this register has."""
         return unsigned(value, self.control.register(name).bits)
 
     # parser value sets
@@ -383,12 +361,10 @@ class ArrayRequests(Handler):
 
 
 def count_of(packets: int, octets: int) -> Any:
-    """Packets and bytes as a message has them."""
     return description().Count(bytes=signed(octets, 64), packets=signed(packets, 64))
 
 
 def counts_of(count: Any) -> tuple[int, int]:
-    """Packets and bytes of a message."""
     return unsigned(count.packets or 0, 64), unsigned(count.bytes or 0, 64)
 
 
@@ -464,7 +440,6 @@ class LearningRequests(Handler):
     """A digest is not sent again until it is acknowledged."""
 
     def bm_learning_ack(self, list_id: int, buffer_id: int, samples: Sequence[int]) -> None:
-        """Acknowledge some samples of a batch."""
         self.control.acknowledge(list_id, unsigned(buffer_id, 64), samples)
 
     def bm_learning_ack_buffer(self, list_id: int, buffer_id: int) -> None:

@@ -223,7 +223,6 @@ class Listener:
 
 
 def answer_all(client: socket.socket, dispatcher: Dispatcher) -> None:
-    """Answer each message of a client."""
     with client.makefile("rb") as stream:
         reader = MessageReader(stream)
         while message := reader.read():

@@ -83,7 +83,6 @@ def ageing_messages(device_id: int, first: int, expired: Sequence[Expired], tabl
 
 
 def port_message(device_id: int, ports: Iterable[tuple[int, bool]]) -> bytes:
-    """Ports, and whether they are up."""
     statuses = [PORT.pack(port, up) for port, up in ports]
     return PORTS.pack(b"PRT|", device_id, len(statuses)) + b"".join(statuses)
 

@@ -60,7 +60,6 @@ def number_of(place: MatchKey, given: bytes | None, cut: bool = True) -> int:
 
 
 def lpm_of(place: MatchKey, given: Any) -> Lpm:
-    """A prefix."""
     return Lpm(number_of(place, given.key), given.prefix_length or 0)
 
 
@@ -262,7 +261,6 @@ OF_PIPELINES = {TABLE: "tables", PROFILE: "action_profiles"}
 
 @lru_cache(maxsize=2)
 def resource_ids(program: str) -> dict[int, dict[str, int]]:
-    """For each kind, the numbers by name, of the program with this JSON."""
     document = json.loads(program)
     found = {kind: numbers([document], key) for kind, key in ARRAYS.items()}
     return found | {kind: numbers(document["pipelines"], key) for kind, key in OF_PIPELINES.items()}

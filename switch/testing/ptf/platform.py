@@ -81,11 +81,9 @@ class MemorySwitch(ServedSwitch):
         super().__init__(options, journal)
 
     def engine_for(self, program: Program) -> Engine:
-        """An engine that interprets a program."""
         return self.interpreted(program)
 
     def interpreted(self, program: Program) -> InterpretedEngine:
-        """An engine that interprets a program on this switch's ports."""
         options, to_cpu = self.options, self.ports.to_cpu
         engine = MemoryEngine(program, self.journal, self.clock, self.target, options.cpu_port, to_cpu, self.pcaps)
         engine.ends = self.ends
@@ -111,7 +109,6 @@ class PtfOptions:
     kernel: bool = False
 
     def text(self) -> str:
-        """The options as PTF carries them."""
         return json.dumps(asdict(self))
 
 
@@ -185,7 +182,6 @@ class Port:
         return self.end.send(bytes(packet))
 
     def mac(self) -> bytes:
-        """An address that no other port has."""
         return NO_ADDRESS + bytes([self.port % 256])
 
     def up(self) -> None:
