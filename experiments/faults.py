@@ -1,8 +1,4 @@
-"""What a run is to suffer: faults of links, events at their moments, stragglers, other traffic and hostile hosts.
-
-The values of a faults file: each function turns one, as YAML has it, into what it stands for, or raises.
-
-The format of a faults file, and its reader, which answers each mistake in a file with one message.
+"""What a run is to suffer: the format of a faults file, its reader, and how the plan is carried out and recorded.
 
     version: 1
     seed: 7                                          # decides which packets are hit; default 0
@@ -25,8 +21,6 @@ The format of a faults file, and its reader, which answers each mistake in a fil
 
 A multicast packet is duplicated on all its links at once, with the largest of their shares. Only switches reorder
 packets: a link to a host does not, and `reorder` with `link: all` leaves these directions out.
-
-Carries out a fault plan on a running network, and records what has happened.
 """
 
 from __future__ import annotations

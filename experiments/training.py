@@ -1,12 +1,7 @@
-"""What is known of a training run after each epoch: its times, its loss and its accuracy.
+"""`inakit train`: a small model is trained through the emulated switches, with one planner after another.
 
-The plot of a training run: accuracy over time, loss by epoch, throughput and time per epoch of every planner.
-
-The report of a training run: a table of epochs, and the same as CSV beside the plot.
-
-`inakit train`: a small model is trained through the emulated switches, with one planner after another.
-
-Under every plan the losses are those of training in one process, bit for bit. A plan changes only the time.
+Under every plan the losses are those of training in one process, bit for bit. A plan changes only the time. The report
+has a table of epochs, the same as CSV, and a plot: accuracy over time, loss, throughput and time per epoch.
 """
 
 from __future__ import annotations

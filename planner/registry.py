@@ -56,12 +56,8 @@ class Line:
 KIT: Mapping[str, Line] = {
     "aro": Line("aggregator-aware routing, exact for any number of tasks (ARO)", "aro.aro:plan", "AroOptions"),
     "aro-unaware": Line("aro as if switches had one pipeline, for comparison (ARO)", "aro.aro:plan_unaware"),
-    "forest": Line(
-        "several trees per task, each with a part of the gradient (ours)", "forest.forest:plan", "ForestOptions"
-    ),
-    "forest-any": Line(
-        "any number of trees per task: the best of any plan of trees, proven (ours)", "forest.forest:plan_any"
-    ),
+    "forest": Line("several trees per task, each with a part of the gradient (ours)", "forest:plan", "ForestOptions"),
+    "forest-any": Line("any number of trees per task: the best of any plan of trees, proven (ours)", "forest:plan_any"),
     "atp": Line("aggregation at the ToR only, ECMP (ATP)", "atp:plan", "AtpOptions"),
     "geryon": Line("atp's routes without aggregation (Geryon)", "atp:plan_geryon"),
     "inart": Line("each gradient summed at most once, at any switch (InArt)", "inart.inart:plan", "InartOptions"),

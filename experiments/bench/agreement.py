@@ -1,13 +1,4 @@
-"""The combinations of network, planner, slot policy and mode whose runs are compared between two worlds.
-
-How far two worlds differ in the figures of one plan, and how far they may.
-
-One combination in two worlds: the same plan at the same rates, and what came of both runs.
-
-The agreement of two worlds as a table, as rows of files, and in a few lines: medians, and what differs by more.
-
-`inakit agree`: the same plans in two worlds, an emulated one and virtual time, and how far their figures differ.
-"""
+"""`inakit agree`: the same plans in two worlds, an emulated one and virtual time, and how far their figures differ."""
 
 from __future__ import annotations
 

@@ -1,16 +1,9 @@
-"""The networks on which exactness is tried: binary trees of switches, two workers at each leaf, a PS on top.
+"""`inakit exactness`: every slot policy, over several levels of aggregation, under every condition, on real switches.
 
-The conditions under which exactness is tested: faults on all links, and events such as a restart of the PS.
-
-How many fragments a cell of each world sends, how fast, and with which slots and timeouts.
-
-One cell of the exactness matrix: a policy, levels and a condition, tried on a switch, and what came of it.
-
-`inakit exactness`: every slot policy, over several levels of aggregation, under every condition, on real switches.
-
-On the switch `virtual`, switches run `p4/ina.p4` in this process, as target `fast` runs it in the kernel, and time is
-the network's own. That needs no root, and every run gives the same result again. On a switch target each cell has a
-Mininet network of its own.
+Networks are binary trees of switches, with two workers at each leaf and a PS on top. Conditions are faults on all links
+and events such as a restart of the PS. On the switch `virtual`, switches run `p4/ina.p4` in this process, as target
+`fast` runs it in the kernel, and time is the network's own. That needs no root, and every run gives the same result
+again. On a switch target each cell has a Mininet network of its own.
 """
 
 from __future__ import annotations
@@ -224,11 +217,6 @@ SCALES = {
 }
 
 
-def scale_of(world: str) -> Scale:
-    """The scale for a world. A world that has none of its own gets `SLOW`."""
-    return SCALES.get(world, SLOW)
-
-
 def chosen_worlds(names: Iterable[str]) -> list[str]:
     """The worlds of these names; `auto` is every world that this machine can emulate, or virtual time.
 
@@ -308,7 +296,7 @@ def attempt(cell: Cell, fragments: int | None = None, program: DataPlaneProgram 
 
     It has `fragments` (by default those of its world) times the cell's weight.
     """
-    scale = scale_of(cell.switch)
+    scale = SCALES.get(cell.switch, SLOW)
     count = max(2, math.ceil((fragments or scale.fragments) * weight(cell)))
     problem, plan = case(cell.policy, cell.levels, fragments=count, slots=scale.slots, rate_bps=scale.rate_bps)
     check_memory(problem)

@@ -1,9 +1,4 @@
-"""Cases that are measured with several seeds each: a table with a row for each, of the seeds that it has so far.
-
-Times ARO with one task: planner `aro` and the paper's literal model `aro-raw`, on the same problems in one run.
-
-Times ARO with several tasks: the fast method with much time and with two seconds, and the paper's literal model.
-"""
+"""How long ARO plans, with one task and with several: the kit's method and the paper's literal models, in one run."""
 
 from __future__ import annotations
 

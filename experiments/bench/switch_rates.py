@@ -1,16 +1,8 @@
-"""A chain of switches without rate limits: two workers at the first switch, the parameter server at the last.
+"""The highest rate of every target, chain of switches and workload, and the seconds that it takes to set up each chain.
 
-One process sends all packets, through packet sockets in the workers' namespaces. The last switch's interface towards
-the server counts what arrives. Every fragment crosses every switch and no link is shaped, so that only the switches
-and the sending process limit the rate.
-
-One trial: send through a chain for a while, wait until no more arrives, and count.
-
-The search for the highest rate that keeps to a loss limit.
-
-Measures the highest rate of every target, chain and workload, and the seconds that it takes to set up each chain.
-
-What a bench found, as tables of at most 100 columns.
+Two workers are at the first switch, the parameter server at the last. One process sends all packets, through packet
+sockets in the workers' namespaces; the last switch's interface towards the server counts what arrives. Every fragment
+crosses every switch and no link is shaped, so that only the switches and the sending process limit the rate.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """How many packet-hops per second world `virtual` simulates: of a whole run, and of the engine with its switches alone.
 
 A packet-hop is a packet that has crossed a link. One run gives both figures, and so of the same packets: its processor
-time is also taken inside the calls that give packets to the engine and let its time pass.
-
-`inakit calibrate --curve --switch virtual`: how time and memory grow with a fat-tree that runs in virtual time.
+time is also taken inside the calls that give packets to the engine and let its time pass. `SIMULATED` is the curve of
+`inakit calibrate --curve --switch virtual`: how time and memory grow with a fat-tree.
 """
 
 from __future__ import annotations

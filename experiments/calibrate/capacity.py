@@ -1,16 +1,12 @@
-"""How much load a plan puts on this machine's processors, and how much they are known to carry.
+"""How much load a plan puts on this machine's processors, how much they are known to carry, and the file that says so.
 
 The endpoints have one processor, and the switches share the others (`inakit.topo.live.priority`). A calibration says
 how many packets per second both handled at the highest rate that stayed VALID, and how busy that kept them. The
 processor time per packet follows. It holds for about as many hosts as the calibration had: with many hosts each
 has few packets at a time, and an endpoint's packet costs more.
 
-What calibrations and probes of this machine have found, kept in a file in the user's cache folder.
-
-A file of another machine, kernel or version of the kit says nothing about this machine: it counts as empty, and
-the next result to be saved replaces it.
-
-The lines that `emulate` prints before its runs: whether this machine can carry the plans.
+What calibrations and probes found is kept in the user's cache folder. A file of another machine, kernel or version of
+the kit says nothing about this machine: it counts as empty, and the next result to be saved replaces it.
 """
 
 from __future__ import annotations

@@ -1,14 +1,8 @@
-"""The memory that a running network takes: that of its processes, and that of its eBPF maps in the kernel.
+"""The highest link rate at which this machine carries a plan, found by running it, though one trial may be wrong.
 
-The search for the highest rate that a machine carries, where one trial alone may be wrong about it.
-
-The highest link rate at which this machine carries a plan, found by running it.
-
-`inakit calibrate --curve`: how packet rate, set-up, memory and idle CPU grow with the size of a fat-tree.
-
-A `Curve` says what is printed, written and drawn of each size; `CALIBRATED` is that of emulated networks.
-
-`inakit calibrate --verify`: whether an overloaded run is always judged OVERLOADED, and a lighter one VALID.
+`--curve` measures how packet rate, set-up, memory and idle CPU grow with the size of a fat-tree: a `Curve` says what is
+printed, written and drawn of each size, and `CALIBRATED` is that of emulated networks. `--verify` checks whether an
+overloaded run is always judged OVERLOADED, and a lighter one VALID.
 """
 
 from __future__ import annotations

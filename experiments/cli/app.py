@@ -1,16 +1,8 @@
-"""Groups of options: dataclasses that a command takes as a parameter, each field of which is an option.
+"""The `inakit` command, composed of the subcommands that `inakit.experiments.cli.known_commands` lists.
 
-    def plan(fabric: FabricOptions, job: SizedJobOptions, seed: Seed = 0) -> None: ...
-
-    app.command()(with_groups(plan))
-
-`with_groups` turns each field of a group into an option of the command.
-
-Commands by name, of which the module is imported once one of them is called, not for the list of all.
-
-The `inakit` command, composed of the subcommands that `inakit.experiments.cli.known_commands` lists.
-
-`inakit.experiments.cli.main` runs it, and turns errors and signals into messages and exit codes.
+A command's module is imported once the command is called, not for the list of all. A group of options is a dataclass
+that a command takes as a parameter; each of its fields is an option. `inakit.experiments.cli.main` runs the command,
+and turns errors and signals into messages and exit codes.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
-"""What a shell is told when it completes the value of an option: the names of registries.
+"""Options that several commands have, each declared once, in groups that a command takes as a parameter.
+
+A shell completes their values by the names of registries, each imported once a shell asks for it:
 
     topo: Annotated[str, typer.Option(autocompletion=one_of("inakit.topo.fabric.generators:FABRICS"))]
 
-A registry is imported once a shell asks for its names. Where a value may be a file as well, the shell completes files
-whenever no name fits.
-
-Options that several commands have, each declared once, in groups that a command takes as a parameter.
+Where a value may be a file as well, the shell completes files whenever no name fits.
 """
 
 from __future__ import annotations

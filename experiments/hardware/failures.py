@@ -1,8 +1,7 @@
-"""Single failures of links and switches, and what each leaves of a network and its jobs.
+"""Single failures of links and switches: what each leaves of a network, and new routes for the jobs that it touches.
 
-New routes for the jobs that a failure touches, at the rates that they had, beside the jobs that keep their plans.
-
-What the trials of a validation share, in a folder: the network, its jobs, and the plan of every planner.
+New routes have the rates of the old ones, and stand beside the jobs that keep their plans. What the trials of a
+validation share (the network, its jobs, the plan of every planner) lies in a folder.
 """
 
 from __future__ import annotations

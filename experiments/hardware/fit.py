@@ -1,18 +1,11 @@
-"""What a compiled P4 program takes of a chip's pipeline.
+"""Whether a plan fits the chips of its switches: slots, children, recirculation, table entries, groups, memory.
 
-The logs of p4c's Tofino backend (`p4c-barefoot`, 9.13), as it describes them in `compiler_interfaces/schemas`.
-
-A folder that it wrote has `manifest.json`, and for each pipeline of the program a folder with `logs/resources.json`
-and `logs/phv.json`. A program in P4_14 has one pipeline, and its logs are not in a folder of their own.
-
-What the chip's compiler said of `p4/ina_hw`, recorded beside the programs: `p4/build/ina_hw.resources.json`.
-
-The chip's compiler is not needed to read it. The record has the hash of the sources that were compiled, so that figures
-of older sources are told apart.
-
-Whether a plan fits the chips of its switches: slots, children, recirculation, table entries, groups, memory.
-
-Whether the P4 program fits them is for the chip's compiler to say: its figures are shown where there are any.
+Whether the P4 program fits them is for the chip's compiler to say: its figures are shown where there are any. They come
+from the logs of p4c's Tofino backend (`p4c-barefoot`, 9.13), as it describes them in `compiler_interfaces/schemas`: a
+folder that it wrote has `manifest.json`, and for each pipeline of the program a folder with `logs/resources.json` and
+`logs/phv.json`; a program in P4_14 has one pipeline, and its logs are not in a folder of their own. What it said of
+`p4/ina_hw` is recorded in `p4/build/ina_hw.resources.json`, with the hash of the sources that were compiled, so that
+figures of older sources are told apart.
 """
 
 from __future__ import annotations
@@ -156,13 +149,12 @@ def blocks(stages: list[Document], name: str, count: int) -> Amount:
 
 def stateful_alus(stages: list[Document], count: int) -> Amount:
     """The ALUs that are used for registers; they are those of meters, of which a stage has four."""
-    used = sum(is_stateful(alu["usages"]) for stage in stages for alu in stage["meters"])
+    used = sum(
+        any(usage["used_for"] == "stateful_ram" for usage in alu["usages"])
+        for stage in stages
+        for alu in stage["meters"]
+    )
     return Amount(used, count * stages[0]["nAlus"])
-
-
-def is_stateful(usages: Iterable[Document]) -> bool:
-    """Whether a meter's ALU works on a register."""
-    return any(usage["used_for"] == "stateful_ram" for usage in usages)
 
 
 SOURCES = BUILD.parent / "ina_hw"
@@ -294,14 +286,9 @@ def chips_fit(problem: Problem, plan: Plan, chip: Chip | None = None) -> list[Ch
 def fit_of(fabric: Fabric, chip: Chip, needs: Iterable[UsedLimit]) -> ChipFit:
     """The greatest need of each kind among the switches with a chip."""
     names = {switch.name for switch in fabric.switches if switch.chip == chip}
-    own = [need for need in needs if switch_of(need) in names]
+    own = [need for need in needs if need.where.partition(",")[0] in names]
     most = {need.kind: need for need in sorted(own, key=lambda need: need.share)}
     return ChipFit(chip, len(names), tuple(most[kind] for kind in dict.fromkeys(need.kind for need in own)))
-
-
-def switch_of(need: UsedLimit) -> str:
-    """The switch of a limit's place, which begins with its name."""
-    return need.where.partition(",")[0]
 
 
 def needs_of(problem: Problem, plan: Plan, installed: dict[str, SwitchEntries]) -> Iterator[UsedLimit]:

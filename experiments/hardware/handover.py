@@ -1,11 +1,7 @@
-"""A plan with what it is for, read from the folder that `inakit plan --output` writes.
-
-What the end hosts of a plan need to know to take part in it: a JSON file for each host.
+"""A plan handed over to hardware: its entries in the formats that switches take, and a JSON file for each end host.
 
 A worker sends the fragments of its trees, each under its label, and gets their sums. A parameter server (PS) sums what
 arrives under the labels of a tree, or stands by for a root in a switch.
-
-Writes the entries of a plan in the formats that hardware takes, and what its end hosts need to know.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""A site as data: a network with its jobs, the failures that it has to withstand, and what has to be left then.
+"""A site and its file, `site.yml`: a network with its jobs, the failures to withstand, and what has to be left then.
 
-The file of a site, `site.yml`. Names of files in it count from its own folder.
-
-What `inakit validate --starter` writes: a site's file with every key explained, and the files that it names.
+Names of files in it count from its own folder. The starter is a site's file with every key explained, and the files
+that it names.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""One validation at a time in a site's folder: its trials read the network, the jobs and the plans that lie there.
+"""What `inakit validate` does: it reads the file, validates, writes the verdict and the page, and prints both.
 
-A validation as data: the JSON of its verdict, and the document of its page.
-
-What `inakit validate` does: it reads the file, validates, writes the verdict and the page, and prints both.
+One validation at a time runs in a site's folder: its trials read the network, the jobs and the plans that lie there.
 """
 
 from __future__ import annotations

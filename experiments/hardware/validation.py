@@ -1,10 +1,7 @@
-"""A plan as a short text, in which the result of a trial keeps it: the plan that was judged is the one that is run.
+"""Carries a validation out: plans, every failure, the worst ones in virtual time, an emulation; and the verdict.
 
-A planner whose solver is short of time may find another plan when it is asked again.
-
-The trials of a validation: what each does with a failure, and what it returns in JSON's types.
-
-Carries a validation out: plans, every failure, the worst ones in virtual time, an emulation; and the verdict.
+The result of a trial keeps the plan that was judged as a short text, and that plan is the one that is run: a planner
+whose solver is short of time may find another one when it is asked again.
 """
 
 from __future__ import annotations
@@ -155,7 +152,7 @@ def run_row(outcome: Outcome) -> Row:
 
 
 FOLDER = "sites"
-OWN = "experiments/hardware/validate"
+OWN = "experiments/hardware"
 
 
 @dataclass(frozen=True)

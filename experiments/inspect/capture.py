@@ -1,6 +1,4 @@
-"""Packets of a capture in words: a line for each, as scapy reads it by the layers of the packet format.
-
-Packets of switch ports as pcap files: which ports, which files, what the counts say; and tcpdump, which takes them.
+"""Packets of switch ports as pcap files, taken by tcpdump, and in words, as scapy reads them by the packet format.
 
 What arrives and what leaves is kept as it is on the wire. tcpdump runs on the processors of switches, so that the
 endpoints keep theirs. It writes what its kernel buffer holds before it is stopped, and reports packets that are missing

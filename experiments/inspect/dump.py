@@ -1,7 +1,4 @@
-"""The contents of a switch in a running network: selected by name, read, and turned into JSON.
-
-A switch of a running network as text: entries as calls, registers and counters by their elements that are not 0.
-"""
+"""The contents of a switch in a running network: selected by name, read, and shown as text or as JSON."""
 
 from __future__ import annotations
 

@@ -1,11 +1,8 @@
-"""Rates, loads and drops of a running network, from two samples of counters that the kernel keeps anyway.
+"""`inakit top`: links, switches and processors of a running network, live in the terminal, the busiest first.
 
-A sample reads three small files, and makes one netlink dump of the root namespace and one of each host. It asks
-nothing of the switches or of the process that runs the network.
-
-The screen of `inakit top`: rows of text for processors, links and switches, as wide as the terminal.
-
-`inakit top`: links, switches and processors of a running network, live in the terminal, the busiest first.
+Rates, loads and drops come from two samples of counters that the kernel keeps anyway. A sample reads three small files,
+and makes one netlink dump of the root namespace and one of each host. It asks nothing of the switches or of the process
+that runs the network.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The labs of the course by the names of their folders.
-
-Writes what students get of the labs.
-"""
+"""The labs of the course by the names of their folders, and what students get of them."""
 
 from __future__ import annotations
 

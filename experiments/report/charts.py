@@ -1,9 +1,4 @@
-"""A fabric as its drawing on the page: positions of nodes, numbers of directed links, and circuits' fibres.
-
-What every directed link was to carry in a run, and what it carried.
-
-What of a run is told over time: iterations, faults, circuits, and the series of links and switches.
-"""
+"""What a report draws: the fabric, what every directed link was to carry and carried, and what is told over time."""
 
 from __future__ import annotations
 

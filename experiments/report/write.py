@@ -1,9 +1,8 @@
-"""Makes the page of a report: one HTML file that has its data, its style, its scripts and its library in it.
+"""Writes `report.html` and `trace.json` into the folder of a run, or the report of several runs into a file.
 
-The data are compressed and in base64, so that no name in them can be taken for markup. A Content-Security-Policy
-allows the page its own style and scripts, by their hashes, and nothing else: it can load nothing and send nothing.
-
-Writes `report.html` and `trace.json` into the folder of a run, or the report of several runs into a file.
+The page is one HTML file that has its data, its style, its scripts and its library in it. The data are compressed and
+in base64, so that no name in them can be taken for markup. A Content-Security-Policy allows the page its own style and
+scripts, by their hashes, and nothing else: it can load nothing and send nothing.
 """
 
 from __future__ import annotations

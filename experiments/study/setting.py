@@ -1,9 +1,4 @@
-"""A setting: all that a run of a study is given, and what it makes of it.
-
-How the values of a block of a study are combined: each with each, side by side, or some that are drawn.
-
-The study file that `inakit study new` writes: a study that runs in seconds, and every key that there is.
-"""
+"""A setting: all that a run of a study is given; how blocks of values are combined; the study file to begin with."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""One run of a study: plan, run the plan in a world, and give the figures as a row.
-
-A study as data: its settings in order, and the trial of each.
-"""
+"""A study as data: its settings in order, the trial of each, and one run: plan, run it in a world, figures as a row."""
 
 from __future__ import annotations
 

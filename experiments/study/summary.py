@@ -1,8 +1,7 @@
-"""Confidence intervals of means by the bootstrap: no distribution of the values is assumed.
+"""Summaries of a study's rows: each group's mean, median and interval, paired differences, and both as tables.
 
-Summaries of a study's rows: each group's mean, median and interval, and paired differences between planners.
-
-The summaries of a study as tables: in the terminal, as CSV, and as LaTeX with booktabs.
+Intervals are by the bootstrap: no distribution of the values is assumed. Tables are for the terminal, as CSV, and as
+LaTeX with booktabs.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """The table of a study: a row for every run of a planner that is kept; units are in the columns' names.
 
 What differs from occasion to occasion (durations, machines, times of day) stands in a table of its own, so that the
-table of results is the same, byte for byte, however often the study was interrupted.
-
-The tables of a study as Parquet files, written and read.
+table of results is the same, byte for byte, however often the study was interrupted. Both are Parquet files.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""The bar of a sweep: how many trials are done, and the time left by how long trials of the same kinds took.
-
-Runs the trials of a sweep that are not kept yet, and gives what came of all.
-
-Rows of a table that are measured one after another in this process: however that ends, those that came are shown.
-"""
+"""Runs the trials of a sweep that are not kept yet, with a bar that says the time left; rows measured one by one."""
 
 from __future__ import annotations
 

@@ -1,16 +1,12 @@
-"""The version of the code on which results depend: a hash of its sources, and of the libraries that plan.
+"""A trial of a sweep, how a worker carries it out, and where its result is kept.
 
-A change of what does not matter, such as a page of the documentation or another planner of one's own, leaves it as it
-is.
+A key has the version of the code on which results depend: a hash of its sources, and of the libraries that plan. A
+change of what does not matter, such as a page of the documentation or another planner of one's own, leaves it as it is.
 
-Results that are kept: a file for each trial, named by its key, in a folder that several studies may share.
-
-A result appears in one step, complete, when the draft that a worker wrote is renamed. The worker holds a lock on the
-draft while it runs the trial, so no two workers run a trial at once. The system frees the lock of a worker that dies.
-
-One emulation at a time on a machine, whoever starts it: others would take its processors, and spoil its figures.
-
-A trial of a sweep, what comes of it, and how a worker carries it out.
+Results are files in a folder that several studies may share. A result appears in one step, complete, when the draft
+that a worker wrote is renamed. The worker holds a lock on the draft while it runs the trial, so no two workers run a
+trial at once. The system frees the lock of a worker that dies. Emulations run one at a time on a machine, whoever
+starts them: others would take its processors, and spoil its figures.
 """
 
 from __future__ import annotations

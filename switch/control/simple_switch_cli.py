@@ -675,16 +675,11 @@ def run_commands(path: Path, switch: CommandedSwitch, skipped: Callable[[str], N
     """
     for number, line in enumerate(read_text(path, COMMAND_FILE).splitlines(), start=1):
         try:
-            said = run_command(switch, command_of(line))
+            said = run_command(switch, [] if line.lstrip().startswith(COMMENTS) else line.partition("#")[0].split())
         except InputError as error:
             raise InputError(f"{path}:{number}: {error}") from error
         if said is not None:
             skipped(f"{path}:{number}: {said}")
-
-
-def command_of(line: str) -> list[str]:
-    """The words of a line before a `#`; none of a line that is a comment, also with `//`."""
-    return [] if line.lstrip().startswith(COMMENTS) else line.partition("#")[0].split()
 
 
 def read_commands(path: Path, program: Program, skipped: Callable[[str], None] = lambda _: None) -> SwitchEntries:

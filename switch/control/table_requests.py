@@ -259,12 +259,10 @@ class TableControl(ProfileControl):
         self.data_plane.add([table.at(handle).entry for table, handle in admitted])
         for table, handle in admitted:
             if table.table.meter is not None:
-                self.bring_rates(table.at(handle).entry, table.rates.at(index_of(handle)))
-
-    def bring_rates(self, entry: Entry, rates: Rates) -> None:
-        """Let a new entry have the rates that its cell was given before."""
-        if self.data_plane.entry_rates(entry) != rates:
-            self.data_plane.set_entry_rates(entry, rates)
+                entry = table.at(handle).entry
+                rates = table.rates.at(index_of(handle))
+                if self.data_plane.entry_rates(entry) != rates:
+                    self.data_plane.set_entry_rates(entry, rates)
 
     @contextmanager
     def admitting(self) -> Iterator[list[tuple[HeldTable, int]]]:

@@ -184,12 +184,6 @@ def read_profiles(pipeline: Json, fields: Fields) -> Iterable[ActionProfile]:
             yield ActionProfile(table["act_prof_name"], table["max_size"], read_selector(table, fields))
 
 
-def profile_of(table: Json) -> str | None:
-    """The name of a table's action profile; None for a table without one."""
-    found: str | None = table.get("action_profile", table.get("act_prof_name"))
-    return found
-
-
 def read_selector(profile: Json, fields: Fields) -> Calculation | None:
     """The calculation that chooses among the members of a profile's group; None for a profile without a selector."""
     chosen = profile.get("selector")
@@ -446,6 +440,7 @@ def read_table(declared: Declarations, all_actions: Actions, node: Json) -> Tabl
     actions = tuple(read_actions(all_actions, node))
     following, last = node["next_tables"], node.get("base_default_next")
     default, entries = node.get("default_entry"), node.get("entries")
+    found: str | None = node.get("action_profile", node.get("act_prof_name"))
     return Table(
         name=node["name"],
         key=tuple(read_match_key(declared, part) for part in listed(node, "key")),
@@ -462,7 +457,7 @@ def read_table(declared: Declarations, all_actions: Actions, node: Json) -> Tabl
         default_is_const=bool(default and default.get("action_entry_const", False)),
         default_action_is_const=bool(default and default.get("action_const", False)),
         base_next=last,
-        profile=profile_of(node),
+        profile=found,
         counted=node.get("with_counters", False),
         meter=node.get("direct_meters"),
         idle_timeout=node.get("support_timeout", False),

@@ -54,6 +54,9 @@ def read_options(arguments: Sequence[str], grpc: bool = False) -> Options:
         if getattr(found, name) is not None:
             raise InputError(f"--{name.replace('_', '-')} is not possible here: {way_out}")
     program, pcap = program_and_pcap(found)
+    room = ReplicationRoom(found.max_mc_groups, found.max_l1_entries, found.max_l2_entries)
+    if min(room.groups, room.nodes, room.second_level_nodes) < 1:
+        raise InputError("--max-mc-groups, --max-l1-entries and --max-l2-entries must be at least 1")
     return Options(
         program=program,
         interfaces=interfaces_of(found.interface),
@@ -65,7 +68,7 @@ def read_options(arguments: Sequence[str], grpc: bool = False) -> Options:
         swap=not found.disable_swap if grpc else found.enable_swap,
         drop_port=port_of("drop-port", found.drop_port),
         priority_queues=found.priority_queues,
-        replication=replication_of(found),
+        replication=room,
         grpc_address=found.grpc_server_addr if grpc else None,
         tls=tls_of(found) if grpc else None,
         cpu_port=port_of("cpu-port", found.cpu_port) if grpc and found.cpu_port is not None else None,
@@ -185,14 +188,6 @@ def log_options(found: argparse.Namespace) -> LogOptions:
         most_files=found.log_file_max_files,
         packet_bytes=found.dump_packet_data,
     )
-
-
-def replication_of(found: argparse.Namespace) -> ReplicationRoom:
-    """How much multicast there may be."""
-    room = ReplicationRoom(found.max_mc_groups, found.max_l1_entries, found.max_l2_entries)
-    if min(room.groups, room.nodes, room.second_level_nodes) < 1:
-        raise InputError("--max-mc-groups, --max-l1-entries and --max-l2-entries must be at least 1")
-    return room
 
 
 def tls_of(found: argparse.Namespace) -> Tls | None:

@@ -107,7 +107,10 @@ class Journal:
     def __init__(self, options: LogOptions = LogOptions()) -> None:
         self.options = options
         self.logger = logging.Logger("bmv2", LEVELS[options.level or "trace"])
-        self.logger.addHandler(handler_of(options))
+        console: logging.Handler = logging.StreamHandler(sys.stdout if options.console else sys.stderr)
+        handler = console if options.file is None else file_handler(options, options.file)
+        handler.setFormatter(Lines())
+        self.logger.addHandler(handler)
 
     def step(self, text: str) -> None:
         """Tell of a step of a packet."""
@@ -129,14 +132,6 @@ class Journal:
         """Write what is left."""
         for handler in list(self.logger.handlers):
             handler.close()
-
-
-def handler_of(options: LogOptions) -> logging.Handler:
-    """Where lines go."""
-    console: logging.Handler = logging.StreamHandler(sys.stdout if options.console else sys.stderr)
-    handler = console if options.file is None else file_handler(options, options.file)
-    handler.setFormatter(Lines())
-    return handler
 
 
 def file_handler(options: LogOptions, file: Path) -> logging.Handler:

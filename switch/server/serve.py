@@ -135,14 +135,9 @@ def make_shim() -> Path:
     with writing(folder):
         folder.mkdir(exist_ok=True)
         for name in NAMES:
-            put(folder / name, program_text(name))
+            lines = (f"#!{sys.executable}", "import sys", f"sys.path.insert(0, {str(ROOT)!r})")
+            put(folder / name, "\n".join((*lines, f"from inakit.switch.server.serve import {name}", f"{name}()", "")))
     return folder
-
-
-def program_text(name: str) -> str:
-    """A program that runs a switch with the Python that runs now."""
-    lines = (f"#!{sys.executable}", "import sys", f"sys.path.insert(0, {str(ROOT)!r})")
-    return "\n".join((*lines, f"from inakit.switch.server.serve import {name}", f"{name}()", ""))
 
 
 def put(path: Path, text: str) -> None:

@@ -87,19 +87,14 @@ def compare(
     packets have passed, `skipped` which of the commands are skipped.
     """
     read = read_program(program)
-    check_headers(read, headers)
+    for header in headers:
+        if header not in read.headers:
+            raise unknown_name("header", header, read.headers)
     draw = Draw(read, Random(seed), whole_limits(read, limits), headers=headers)
     entries = draw.entries(ENTRIES_PER_TABLE) if commands is None else read_entries(commands, read, skipped)
     draw.know(entries)
     one, other = (partial(open_device, target, program, PORTS) for target in targets)
     return decide(Contest(read, targets, (one, other), entries), list(batches(draw, count)), progress)
-
-
-def check_headers(program: Program, headers: Collection[str]) -> None:
-    """Raise `InputError` for a header that the program does not have."""
-    for header in headers:
-        if header not in program.headers:
-            raise unknown_name("header", header, program.headers)
 
 
 def whole_limits(program: Program, limits: Mapping[str, int]) -> dict[str, int]:

@@ -1,13 +1,4 @@
-"""`inakit hardware fit`: whether a plan fits its switches' chips.
-
-`inakit hardware record`: what the chip's compiler says, for machines without it.
-
-`inakit hardware export`: the entries of a plan in the formats that hardware takes.
-
-`inakit hardware diff`: what switches hold, compared with a plan.
-
-`inakit validate`: will a network carry its jobs, also when a link or a switch fails?
-"""
+"""`inakit hardware fit|record|export|diff`, and `inakit validate`."""
 
 from __future__ import annotations
 

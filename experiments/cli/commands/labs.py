@@ -1,23 +1,4 @@
-"""`inakit labs list`: the labs of the course.
-
-`inakit labs export`: what students get.
-
-`inakit labs class`: a whole class graded.
-
-`inakit labs throughput`: a program of lab 3 over the size of its pool.
-
-`inakit labs leaderboard`: the planners of lab 6, ranked.
-
-`inakit labs fabric`: the fabric of a student in lab 7.
-
-`inakit labs compile`: a lab's solutions and wrong solutions as compiled programs.
-
-`inakit labs mutants`: whether the grader finds what is wrong with a lab's wrong solutions.
-
-`inakit grade`: points for a submission of a lab, and for what failed the packets that show it.
-
-`inakit p4c`: compile a P4 program by whichever p4c there is.
-"""
+"""`inakit labs ...`, `inakit grade` and `inakit p4c`: the course, its grader, and the compiler that it uses."""
 
 from __future__ import annotations
 

@@ -1,11 +1,4 @@
-"""`inakit top`: rates of links and switches, drops and processors of a running network.
-
-`inakit dump`: what a switch of a running network holds now.
-
-`inakit capture`: what arrives and leaves at a port of a running switch.
-
-`inakit dissector`: the packet format for Wireshark.
-"""
+"""`inakit top`, `dump` and `capture` look into a running network; `dissector` is its packet format for Wireshark."""
 
 from __future__ import annotations
 

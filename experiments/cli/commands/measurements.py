@@ -1,13 +1,4 @@
-"""`inakit calibrate`: calibrate one fabric and plan, verify the result, or measure a curve over sizes of fat-trees.
-
-`inakit calibrate`: the highest link rate at which this machine carries a plan.
-
-`inakit bench`: how many packets per second every installed switch target carries, and virtual time simulates.
-
-`inakit exactness`: test whether all sums are exact, under every slot policy and every kind of fault.
-
-`inakit agree`: whether virtual time gives the figures of an emulation.
-"""
+"""`inakit calibrate`, `bench`, `exactness` and `agree`: what this machine, the kit and its worlds are measured by."""
 
 from __future__ import annotations
 

@@ -1,19 +1,4 @@
-"""`inakit plan`: plan without running, show the expected figures, write the table entries, or compare planners.
-
-`inakit check`: check a plan against a fabric and jobs.
-
-`inakit topo`: draw a fabric, and save it as YAML.
-
-`inakit jobs`: write a file of jobs that a user can start from.
-
-`inakit design`: ATRO's network for a cluster, as files that the other commands read, and as a picture.
-
-`inakit design`: design the network that gives a cluster of optical links the highest rate (ATRO).
-
-`inakit place`: place a queue of jobs on a fabric, by one policy or by several in comparison.
-
-`inakit planners`: the planners and schedulers by name; `inakit planners new`: a planner to begin with.
-"""
+"""`inakit plan`, `check`, `topo`, `jobs`, `design`, `place` and `planners`: all that needs no running network."""
 
 from __future__ import annotations
 

@@ -1,11 +1,4 @@
-"""`inakit emulate`: plan, build the network, send real gradients through it, and compare planned with measured.
-
-`inakit train`: train a small model through the emulated switches.
-
-`inakit report`: the page of a run, of several runs that are compared, or of a study.
-
-`inakit reproduce`: run a figure or a claim of a paper.
-"""
+"""`inakit emulate`, `train`, `report` and `reproduce`: runs of plans, and what is shown of them."""
 
 from __future__ import annotations
 

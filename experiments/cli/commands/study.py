@@ -1,9 +1,4 @@
-"""`inakit study new`: a study file to begin with.
-
-`inakit study run`: the runs of a study that are not kept yet.
-
-`inakit study show`: the summaries and figures of a study.
-"""
+"""`inakit study new|run|show`."""
 
 from __future__ import annotations
 

@@ -1,17 +1,4 @@
-"""What several subcommands of `inakit switch` have: arguments, an exit code, and where they say what is no result.
-
-`inakit switch stf`: a test in p4c's Simple Test Framework format.
-
-`inakit switch compare`: random packets for two targets.
-
-`inakit switch ptf`: PTF's tests.
-
-`inakit switch replay`: packets of pcap files, given to a switch.
-
-`inakit switch network`: a course's network of hosts and P4 switches.
-
-`inakit shim`: the kit's switches under BMv2's names.
-"""
+"""`inakit switch stf|compare|ptf|replay|network`, `inakit shim`: one switch on its own, or a course's network."""
 
 from __future__ import annotations
 

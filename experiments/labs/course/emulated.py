@@ -1,8 +1,6 @@
-"""A Mininet network whose switches run a student's program, and whose hosts send and receive raw frames.
+"""`inakit grade --emulate`: a submission of labs 2 to 5 once more in a Mininet network, as an item without points.
 
-What labs 2 to 5 do in an emulated network: a job's workers send, and all of them have to get all sums.
-
-`inakit grade --emulate`: the submission once more in an emulated network, as an item without points.
+Switches run the student's program, hosts send and receive raw frames, and all workers have to get all sums.
 """
 
 from __future__ import annotations

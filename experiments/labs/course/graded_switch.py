@@ -1,12 +1,7 @@
-"""The bench of labs with a switch: it starts the student's program anew, sends packets, and keeps what happened.
+"""The switch of a submission under test: what runs its program, what a check asks of it, and the traces it shows.
 
-A program in virtual time: one compiled switch with a host at each port, joined by links that take their time.
-
-What runs the program of a submission: a sandbox, or any target of the kit that runs one switch.
-
-The part of a trace that shows what went wrong: up to the statement that decided it.
-
-Labs whose submission is a P4 program: how it is opened, run and shown.
+The program runs in a sandbox, or on any target of the kit that runs one switch; in virtual time it is one compiled
+switch with a host at each port, joined by links that take their time. A trace ends at the statement that went wrong.
 """
 
 from __future__ import annotations
@@ -31,7 +26,6 @@ from inakit.experiments.labs.sandbox.switch_runner import with_whole_names
 from inakit.switch.control.simple_switch_cli import whole_name
 from inakit.switch.entries import SwitchEntries
 from inakit.switch.fast.load.in_process_switch import InProcessSwitch
-from inakit.switch.interpret.interpreted_switch import Traced
 from inakit.switch.program.read import read_program
 from inakit.switch.testing.devices import Device, open_device
 from inakit.topo.errors import InakitError, InputError, UnsupportedError
@@ -55,14 +49,6 @@ class GradedSwitch(Protocol):
 
     def counter(self, name: str) -> list[tuple[int, int]]:
         """(packets, bytes) of every cell of a counter."""
-        ...
-
-
-class TracedSwitch(GradedSwitch, Protocol):
-    """A switch that says what it does."""
-
-    def trace(self, port: int, packet: bytes) -> Traced:
-        """What leaves for a packet, and what happened, line by line."""
         ...
 
 

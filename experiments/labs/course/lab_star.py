@@ -1,8 +1,6 @@
-"""A job in virtual time: workers around one switch, links that take their time, and a pool of slots.
+"""A job of lab 3 in virtual time: workers around one switch, and its throughput over the size of the pool of slots.
 
 The engine is the one of `inakit.topo.virtual`; the switch is asked packet by packet, and takes no time of its own.
-
-The throughput of a program over the size of its pool, as lines of text with bars.
 """
 
 from __future__ import annotations

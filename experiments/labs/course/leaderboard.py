@@ -14,7 +14,6 @@ from statistics import fmean
 from rich.console import Console
 
 from inakit.experiments.labs.course import plan_rules
-from inakit.experiments.labs.course import plan_rules as rules
 from inakit.experiments.labs.course.plan_lab import FILE, StudentPlanner
 from inakit.experiments.labs.course.plan_rules import bound_bps
 from inakit.experiments.labs.grading.items import WrongError
@@ -84,7 +83,7 @@ def part_of(planner: StudentPlanner, problem: Problem, bound: float) -> tuple[fl
     """The rate of the worst served job as a part of the bound, or 0 and what is wrong."""
     try:
         drawn = planner.plan(problem)
-        rules.check_ends(drawn)
+        plan_rules.check_ends(drawn)
     except (WrongError, EndedError, InputError) as error:
         return 0.0, str(error)
     try:

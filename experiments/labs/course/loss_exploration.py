@@ -1,13 +1,12 @@
-"""Looks for a schedule that breaks a network: every order of arrivals, and every place for a number of faults.
+"""Looks for a schedule that breaks lab 4's network: every order of arrivals, and every place for a number of faults.
 
 The network is a star: workers, one switch, and a channel each way for each worker, first in, first out. Clocks stand
 still; workers time out when nothing is on its way any more. States are visited in the order of their events, those
-without faults first, so that the first schedule that breaks something is a shortest one with the fewest faults.
+without faults first, so that the first schedule that breaks something is a shortest one with the fewest faults. A long
+run with drawn faults follows, in which no node is ever put back into a state.
 
 `tests/exactly_once` does the same for the kit's own program and endpoints, with arrays of states, and reaches further.
 Here nodes are strangers, and a step of them costs more than looking at a state.
-
-A long run with drawn faults, in which no node is ever put back into a state: what a network does by itself.
 """
 
 from __future__ import annotations

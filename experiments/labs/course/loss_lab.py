@@ -254,7 +254,9 @@ class OpenedParts:
         expected: tuple[str, ...] = ()
         got: tuple[str, ...] = ()
         if found.fragment is not None and found.got is not None:
-            expected, got = (hexadecimal(values) for values in (job.sum_of(found.fragment), found.got))
+            expected, got = (
+                (" ".join(f"{value:08x}" for value in values),) for values in (job.sum_of(found.fragment), found.got)
+            )
         left_out = len(found.story) - MOST_LINES
         story = [*([f"({left_out} events before)"] if left_out > 0 else []), *found.story[-MOST_LINES:]]
         return Finding(found.cause, tuple(story), expected, got, self.trace(wrong))
@@ -275,11 +277,6 @@ class OpenedParts:
             return ()
         head = f"port {switch.ports[worker]}: {described(last.packed())}"
         return (head, *excerpt(traced.lines, "values.v0" if wrong.found.fragment is not None else "port"))
-
-
-def hexadecimal(values: tuple[int, ...]) -> tuple[str, ...]:
-    """Values on a line."""
-    return (" ".join(f"{value:08x}" for value in values),)
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,9 @@
-"""The fabric that a student measures: drawn from the student's name, so that everybody has another one.
+"""Lab 7: a study. Does in-network aggregation (INA) pay on this fabric, and for which messages?
 
-What students hand in for lab 7: answers, a study file, the table of its runs, a summary of the table, a report.
-
-All are read strictly, within bounds; nothing of them runs. A mistake raises `WrongError` with the file and the line.
-
-95 % intervals of means as students may compute them, and whether theirs is one.
-
-Lab 7: a study. Does in-network aggregation (INA) pay on this fabric, and for which messages?
-
-What can be checked is checked: the design, the table (some runs are run again), the intervals, and the answers that
-follow from the table. The rest is read by a person, with the rubric of the teacher's guide.
+The fabric is drawn from the student's name. What students hand in (answers, a study file, the table of its runs, a
+summary, a report) is read strictly, within bounds; nothing of it runs. What can be checked is checked: the design, the
+table (some runs are run again), the 95 % intervals, and the answers that follow from the table. The rest is read by a
+person, with the rubric of the teacher's guide.
 """
 
 from __future__ import annotations

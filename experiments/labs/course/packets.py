@@ -1,7 +1,4 @@
-"""The packets of the labs: built of numbers, and described in words.
-
-Why a sum is wrong: which gradients are in it how often, found by trying.
-"""
+"""The packets of the labs, built of numbers and described in words; and why a sum of them is wrong, found by trying."""
 
 from __future__ import annotations
 
@@ -120,17 +117,12 @@ def explain_sum(got: Values, wanted: Mapping[str, Values], others: Mapping[str, 
     if not wrong:
         return ""
     where = "the sum is wrong" if len(wrong) == len(got) else f"{elements(wrong)} wrong, the others right"
-    if all(got[number] == saturated(number, wanted) for number in wrong):
+    if all(got[number] == min(MODULUS - 1, sum(values[number] for values in wanted.values())) for number in wrong):
         return f"{where}: it stops at the greatest number where it has to wrap around, modulo 2^32"
     times = times_of(got, wrong, wanted, others or {})
     if times is None:
         return f"{where}, and is no sum of gradients that were sent"
     return f"{where}: {'; '.join(said(times, wanted))}"
-
-
-def saturated(element: int, wanted: Mapping[str, Values]) -> int:
-    """The sum of an element if it stopped at the greatest number."""
-    return min(MODULUS - 1, sum(values[element] for values in wanted.values()))
 
 
 def elements(numbers: list[int]) -> str:

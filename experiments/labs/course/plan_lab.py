@@ -1,9 +1,8 @@
-"""A student's planner: asked for plans in a sandbox of its own.
+"""Lab 6: a planner. What is graded, and how it is tested.
 
-Lab 6: a planner. What is graded, and how it is tested.
-
-A planner gets networks that it has not seen. Each item is about one property of its trees, whatever else is wrong with
-them. How near to the best it comes is measured by its routes alone: the kit puts aggregators, slots and rates to them.
+A planner is asked in a sandbox of its own, about networks that it has not seen. Each item is about one property of its
+trees, whatever else is wrong with them. How near to the best it comes is measured by its routes alone: the kit puts
+aggregators, slots and rates to them.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from random import Random
 from typing import Any
 
 from inakit.experiments.labs.course import plan_rules
-from inakit.experiments.labs.course import plan_rules as rules
 from inakit.experiments.labs.course.graded_switch import not_enforced, refuse_target
 from inakit.experiments.labs.course.plan_rules import (
     FULL,
@@ -107,7 +105,7 @@ class PlanBench:
         """Raise `PlanWrongError` for the first plan that does not pass a check. All end, and follow links."""
         for problem in problems:
             drawn = self.plan(problem)
-            for check in (rules.check_ends, *checks):
+            for check in (plan_rules.check_ends, *checks):
                 try:
                     check(drawn)
                 except WrongError as wrong:
@@ -126,31 +124,31 @@ class PlanBench:
 
 def check_paths(bench: PlanBench) -> None:
     """Paths, on networks without sums."""
-    bench.try_rule(plan_rules.for_paths(bench.random), rules.check_paths)
+    bench.try_rule(plan_rules.for_paths(bench.random), plan_rules.check_paths)
 
 
 def check_rates(bench: PlanBench) -> None:
-    bench.try_rule(plan_rules.for_rates(bench.random), rules.check_nodes, rules.check_rates)
+    bench.try_rule(plan_rules.for_rates(bench.random), plan_rules.check_nodes, plan_rules.check_rates)
 
 
 def check_sums(bench: PlanBench) -> None:
     """Sums wherever flows meet."""
-    bench.try_rule(plan_rules.for_sums(bench.random), rules.check_nodes, rules.check_sums)
+    bench.try_rule(plan_rules.for_sums(bench.random), plan_rules.check_nodes, plan_rules.check_sums)
 
 
 def check_where(bench: PlanBench) -> None:
     """Sums at INA switches only."""
-    bench.try_rule(plan_rules.for_where(bench.random), rules.check_where)
+    bench.try_rule(plan_rules.for_where(bench.random), plan_rules.check_where)
 
 
 def check_pipelines(bench: PlanBench) -> None:
     """Sums within a pipeline."""
-    bench.try_rule(plan_rules.for_pipelines(bench.random), rules.check_nodes, rules.check_pipelines)
+    bench.try_rule(plan_rules.for_pipelines(bench.random), plan_rules.check_nodes, plan_rules.check_pipelines)
 
 
 def check_slots(bench: PlanBench) -> None:
     """Slots of several jobs."""
-    bench.try_rule(plan_rules.for_slots(bench.random), rules.check_slots)
+    bench.try_rule(plan_rules.for_slots(bench.random), plan_rules.check_slots)
 
 
 def check_near(bench: PlanBench) -> None:
@@ -160,8 +158,8 @@ def check_near(bench: PlanBench) -> None:
         best = optimum_bps(problem)
         try:
             drawn = bench.plan(problem)
-            rules.check_ends(drawn)
-            rules.check_paths(drawn)
+            plan_rules.check_ends(drawn)
+            plan_rules.check_paths(drawn)
             found, why = routes_bps(drawn), ""
         except WrongError as wrong:
             found, why = 0.0, f": {wrong.cause}"

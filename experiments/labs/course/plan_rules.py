@@ -1,17 +1,11 @@
-"""The networks of lab 6, drawn: fabrics that students have not seen, and jobs on them.
-
-What a student's planner is given and returns, in JSON, and the kit's plan that it stands for.
+"""What lab 6 gives to planners, and the rules for what they return: drawn networks, the JSON of trees, checks.
 
 A tree is `{"job": 1, "rate_bps": 4e6, "aggregators": {"a": {"switch": ..., "pipeline": ..., "first_slot": ...,
 "slots": ...}}, "paths": [{"from": "h1", "to": "a", "path": ["h1", "leaf1"]}, ...]}`. A path leads from a worker or an
 aggregator to an aggregator or the server. Labels of the kit's trees never show: messages have the student's names.
 
-One rule at a time: the kit's independent checker, asked about one property of a student's trees.
-
 `inakit.planner.core.check` stops at the first rule that is broken. An item is about one rule, whatever else is wrong,
-so each function here asks those parts of the checker that its rule needs. What it finds is told in the student's names.
-
-How near a student's routes come to the best ones.
+so each function here asks those parts of the checker that its rule needs.
 
 Points are measured against ARO's optimum: the best rate that one tree for each job can have, which is what students
 plan, proven by a solver within a second on these networks. So 100 % can be reached. The leaderboard has networks that
@@ -48,7 +42,7 @@ from inakit.planner.core.plan import (
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.methods.aro.reduced_network import network
 from inakit.planner.methods.aro.tasks import tasks_of
-from inakit.planner.methods.forest.packing import Ground, relax
+from inakit.planner.methods.tree_packing import Ground, relax
 from inakit.planner.registry import METHODS
 from inakit.planner.trees.from_paths import plan_from_paths
 from inakit.topo.errors import PlanError, SolverError

@@ -1,13 +1,8 @@
-"""The switch of lab 3 as the task describes it, in a few lines: it stands for a program that does not sum yet.
+"""Lab 3: a pool of slots in two versions: a program, and answers about its throughput in virtual time.
 
-Lab 3, the switch: what is graded of a pool of slots in two versions, and how it is tested.
-
-As in lab 2, each item looks at one property, and most compare the program with itself: other slots, earlier rounds and
-gradients that come again must make no difference to what leaves for a gradient.
-
-Lab 3, the answers: what a student has measured and explained, held against the curve of the student's program.
-
-Lab 3: a pool of slots: a program, and answers about its throughput in virtual time.
+As in lab 2, each item looks at one property of the program, and most compare it with itself: other slots, earlier
+rounds and gradients that come again must make no difference to what leaves for a gradient. `ModelPool` stands for a
+program that does not sum yet. Answers are held against the curve of the student's own program.
 """
 
 from __future__ import annotations
@@ -112,14 +107,9 @@ def interleaved(bench: Bench, rounds: dict[Place, list[Agg]]) -> list[Agg]:
         sent[place] += 1
 
 
-def in_version_0(gradient: Agg) -> Agg:
-    """The same gradient as the first round of its slot."""
-    return replace(gradient, version=0)
-
-
 def usual_of(bench: Bench, gradients: list[Agg], ports: list[int]) -> list[Left]:
     """What leaves for the gradients of one round in a switch that does nothing else, as if in their own version."""
-    left = alone(bench, [in_version_0(each) for each in gradients], ports)
+    left = alone(bench, [replace(each, version=0) for each in gradients], ports)
     version = gradients[0].version
     return [[(port, replace(packet, version=version)) for port, packet in packets] for packets in left]
 

@@ -1,13 +1,7 @@
-"""The entries of a plan for lab 5's program, as the course makes them.
+"""Lab 5: trees of several levels, for several jobs, in two pipelines: a program, and Python that fills its tables.
 
-A student's entries: asked of the sandbox, switch by switch, and taken only if they are entries of the tables.
-
-Lab 5, the entries: what is graded of the student's Python, on switches of the course, and both parts together.
-
-Each item takes the entries of some tables from the student and those of the others from the course, on the switches of
-a drawn plan, and runs its jobs hop by hop.
-
-Lab 5: trees of several levels, for several jobs, in two pipelines: a program, and Python that fills its tables.
+Each item about entries takes those of some tables from the student and those of the others from the course, on the
+switches of a drawn plan, and runs its jobs hop by hop. A student's entries are asked of the sandbox, switch by switch.
 """
 
 from __future__ import annotations

@@ -1,13 +1,7 @@
-"""The tables of lab 5's program: their names, the widths of their keys, and the widths of their actions' parameters.
-
-Plans for lab 5: trees of several jobs on a small fabric, drawn, in the kit's own types; and as students get them.
+"""The network of lab 5: the tables of its program, drawn plans, the switch of the task as a model, and switches joined.
 
 The fabric has three levels and two pipelines in every switch. Ports are numbered at random, so that nothing but the
-plan says what is where.
-
-The switch of lab 5 as the task describes it: it takes entries, and says why it drops a packet.
-
-The switches of a plan, joined: packets of workers in, results at workers out, hop by hop in order of arrival.
+plan says what is where. Packets go from workers to results hop by hop, in order of arrival.
 """
 
 from __future__ import annotations

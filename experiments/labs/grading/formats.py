@@ -1,7 +1,4 @@
-"""A grade as text: a line for each item, and for what failed all that shows it.
-
-A grade as other programs read it: JSON of the kit, of Gradescope and of GitHub Classroom, and JUnit's XML.
-"""
+"""A grade as text, with all that shows what failed, and as other programs read it: JSON, Gradescope, GitHub, JUnit."""
 
 from __future__ import annotations
 

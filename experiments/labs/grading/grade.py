@@ -1,7 +1,4 @@
-"""The lines of a lab's README that an item is about.
-
-Grades a submission: every item of a lab, its points, and for what failed a finding.
-"""
+"""Grades a submission: every item of a lab, its points, and for what failed a finding with the task's lines."""
 
 from __future__ import annotations
 

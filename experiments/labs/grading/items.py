@@ -1,7 +1,4 @@
-"""What a check found wrong, and what shows it: the packets, the trace of the program, the lines of the task.
-
-What is graded: items with points, each a check that drives the submission and says what is wrong with it.
-"""
+"""What is graded: items with points, each a check of the submission, and findings: what is wrong, and what shows it."""
 
 from __future__ import annotations
 

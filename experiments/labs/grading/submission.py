@@ -1,10 +1,7 @@
-"""p4c: where it is, what it makes of P4 that nobody trusts, and what it says about mistakes.
+"""What a student hands in, a folder or a file, and the compiled program of it, from its P4 or its JSON.
 
-The compiler runs in a sandbox: it reads its own files and a copy of the source, and has limits of time and memory.
-
-What a student hands in: a folder or a file. Only regular files of the expected names are read, and only so much.
-
-The compiled program of a submission, from its P4 or from its JSON.
+Only regular files of the expected names are read, and only so much. p4c runs in a sandbox: it reads its own files and a
+copy of the source, and has limits of time and memory.
 """
 
 from __future__ import annotations

@@ -1,19 +1,16 @@
-"""What p4c makes of a lab's solutions and mutants, kept in one file, for machines without p4c.
+"""Grades a lab's own solutions and wrong solutions (mutants): each mutant has to lose its item, and no other.
 
-Wrong solutions: each the right one with some texts replaced, and the only item that it loses.
-
-version: 1
-of: sum.p4
-mutants:
-  - name: bitmap not cleared
-    item: rounds
-    says: in round 1
-    replace: {"bitmaps.write(meta.slot, 0);": ""}
+    version: 1
+    of: sum.p4
+    mutants:
+      - name: bitmap not cleared
+        item: rounds
+        says: in round 1
+        replace: {"bitmaps.write(meta.slot, 0);": ""}
 
 A mutant may have more: `also` replaces in other files, by name; `drop` deletes lines of files that match a pattern; and
-`then` is a program of the solution that is run after that, in a folder of the files, which it may change.
-
-Grades a lab's own solutions and mutants: what each has, and whether that is what it has to have.
+`then` is a program of the solution that is run after that, in a folder of the files, which it may change. What p4c
+makes of all is kept in one file, for machines without p4c.
 """
 
 from __future__ import annotations

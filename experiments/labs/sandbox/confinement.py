@@ -1,13 +1,8 @@
-"""What a sandboxed process may use, and the part of it that the kernel's resource limits hold.
+"""How a process gives up for good what it does not need: resource limits, files (Landlock), system calls (seccomp).
 
-Landlock: a process gives up all files but those that it names, without root (Linux 5.13 and later).
-
-It is called by its system calls, which have the same numbers on all processors. What it does not govern (modes, owners
-and times of files) the filter of `seccomp` refuses.
-
-A filter of system calls: no network, no processes, no signals to others, no change of what files are.
-
-It is a list of what is refused, in classic BPF. Refused calls fail with EPERM, so that Python code sees an OSError.
+Landlock (Linux 5.13 and later) needs no root. It is called by its system calls, which have the same numbers on all
+processors. What it does not govern (modes, owners and times of files) the filter of system calls refuses: a list of
+what is refused, in classic BPF. Refused calls fail with EPERM, so that Python code sees an OSError.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
-"""How long another process is waited for: time in which this process itself stands still does not count.
-
-A process whose code nobody trusts: it is asked by frames of JSON, and has to answer within its limits.
+"""A process whose code nobody trusts: it is asked by frames of JSON, and has to answer within its limits.
 
 What it answers is data, which whoever asked judges. However it ends, `EndedError` says why, in words for students.
-
-A program of this machine, such as a compiler, that runs on what nobody trusts.
+`run_confined` does the same for a program of this machine, such as a compiler.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""Table entries as JSON, for a switch in another process.
-
-A switch that answers questions: it interprets a program that nobody trusts, inside a sandbox.
+"""A switch that answers questions: it interprets a program that nobody trusts, inside a sandbox.
 
 A question is a list whose first item says what is asked. An answer is `["ok", value]`, or the kind of an error and its
-message.
+message. Table entries cross the border as JSON.
 """
 
 from __future__ import annotations

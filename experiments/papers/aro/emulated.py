@@ -1,12 +1,9 @@
-"""ARO and the baselines by real packets: every plan on an emulated network, planned rate against measured.
+"""ARO and the baselines by real packets: planned rate against measured, on small networks and on Figure 7's.
 
-The networks are small, so that two processors carry them, and have seeds at which the planners differ. The fabric
-`pipelines` is ARO's Figure 5 as a trap: a switch receives flows in several pipelines, so it cannot sum them, although
-`aro-unaware`, which ignores pipelines, plans that it does.
-
-ARO's Figure 7 by real packets: every scheme's plan on the paper's network, planned rate against measured.
-
-In virtual time links have the paper's 100 Gbit/s; an emulation is slowed down to what this machine carries. One draw.
+The small networks have seeds at which the planners differ. The fabric `pipelines` is ARO's Figure 5 as a trap: a switch
+receives flows in several pipelines, so it cannot sum them, although `aro-unaware`, which ignores pipelines, plans that
+it does. On Figure 7's network, in virtual time, links have the paper's 100 Gbit/s; an emulation is slowed down to what
+this machine carries. One draw.
 """
 
 from __future__ import annotations

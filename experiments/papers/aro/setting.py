@@ -1,12 +1,8 @@
-"""ARO's evaluation setting (section IV-A): leaf-spines of equal links, and training jobs spread over them at random.
-
-The rates of ARO, its variants and the baselines on one problem, as ARO's section IV-A describes them.
+"""ARO's evaluation (section IV-A): leaf-spines of equal links, jobs at random, the schemes, and the sweep over them.
 
 ARO and ARO-ACC are planned by the kit's fast exact method. The rate of a single task is quantised afterwards (QSR),
 which is exact: the best multiple of a step is the best rate of all, rounded down. Rates of several tasks are
 continuous.
-
-The sweep behind ARO's figures: every scheme in every setting with every seed, its rates in Gbit/s, its seconds.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """ATRO's Figures 3 to 5: ATRO on 20 switches against ARO, PARING and SPAR on a leaf-spine and a fat-tree of 20.
 
 Rates of ARO and ATRO are whole numbers of Gbit/s: ATRO's r in Eq. (1) is an integer, and ARO quantises in 100 steps.
-
-ATRO by real packets: plans on the emulated network that it designs, planned rate against measured.
+`emulated` runs plans on the network that ATRO designs by real packets.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from rich.console import Console
 from rich.table import Table
 
 from inakit.experiments.papers.common import drawing, statements
-from inakit.experiments.papers.common import statements as value_tables
 from inakit.experiments.papers.common.drawing import LINES, VIOLINS, Panel, Place, Printed
 from inakit.experiments.papers.common.emulated_runs import Planned, bytes_of, run_plans
 from inakit.experiments.papers.common.estimates import estimate, means
@@ -248,10 +246,10 @@ def lines(
     measured, seeds = run(points, request, console)
     found = {series.label: [estimate(gbps(measured, series, p, seeds)) for p in points] for series in all_series()}
     values = means(found)
-    table = value_tables.value_table(f"ATRO, {title} (Gbit/s)", axis, [point[axis] for point in points], values)
-    table.add_row("ATRO, the paper's text", *(value_tables.number(paper.get(int(point[axis]))) for point in points))
+    table = statements.value_table(f"ATRO, {title} (Gbit/s)", axis, [point[axis] for point in points], values)
+    table.add_row("ATRO, the paper's text", *(statements.number(paper.get(int(point[axis]))) for point in points))
     seconds = [measured.mean("seconds", SERIES[0].trials(point, seeds)) for point in points]
-    table.add_row("ATRO, seconds (paper: 2 to 330)", *map(value_tables.number, seconds))
+    table.add_row("ATRO, seconds (paper: 2 to 330)", *map(statements.number, seconds))
     console.print(table)
     places = [int(point[axis]) for point in points]
     console.print(statements.table_of(said(values, places)))

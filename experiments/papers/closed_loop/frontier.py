@@ -1,13 +1,10 @@
-"""What no way of summing in hosts exceeds, whatever sends what to whom: by counting what has to leave hosts and racks.
+"""The frontier: how near every planner of the registry comes to what any method could reach, on the kit's fabrics.
 
-Hosts that sum n gradients for n workers receive 2 (n - 1) of them in all: n - 1 to sum them, and n - 1 to give every
-other worker the sum, even where switches multicast it (the argument of Patarasuk and Yuan, *Bandwidth optimal
-all-reduce algorithms for clusters of workstations*, 2009). At least one gradient leaves every rack that has some of a
-job's workers, but not all.
-
-The frontier: how near every planner of the registry comes to what any method could reach, on the kit's fabrics.
-
-A rate is a job's gradient over its communication time in a closed loop, and of several jobs the least.
+A rate is a job's gradient over its communication time in a closed loop, and of several jobs the least. The bound holds
+for all ways of summing in hosts, by counting what has to leave hosts and racks: hosts that sum n gradients for n
+workers receive 2 (n - 1) of them in all, n - 1 to sum them and n - 1 to give every other worker the sum, even where
+switches multicast it (the argument of Patarasuk and Yuan, *Bandwidth optimal all-reduce algorithms for clusters of
+workstations*, 2009). At least one gradient leaves every rack that has some of a job's workers, but not all.
 """
 
 from __future__ import annotations
@@ -30,7 +27,7 @@ from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.method import PLANNED, Options
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.methods.aro.variants import VARIANTS
-from inakit.planner.methods.forest.forest import least_bound
+from inakit.planner.methods.forest import least_bound
 from inakit.planner.registry import KIT, METHODS, OWN
 from inakit.planner.trees.headroom import as_run
 from inakit.topo.errors import InputError, PlanError, SolverError

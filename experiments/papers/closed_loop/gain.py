@@ -1,6 +1,6 @@
-"""The problems on which plans with and without results are compared: random fabrics, the kit's own, ARO's.
+"""What plans gain in a closed loop that know of results: planned with each headroom, and measured in virtual time.
 
-What plans gain in a closed loop that know of results: planned with each headroom, and measured in virtual time.
+The problems are random fabrics, the kit's own, and ARO's.
 """
 
 from __future__ import annotations

@@ -1,12 +1,7 @@
-"""A panel of a figure as data: both its picture and its CSV are made of this and of nothing else.
+"""Pictures of the papers' figures: panels beside each other with one legend, and the CSV of exactly their points.
 
-The kinds of panels: lines, bars and violins, each with intervals, the paper's values and planned values.
-
-The legend under a figure's panels.
-
-The CSV beside every figure: one row for each point that the figure draws.
-
-Pictures of the papers' figures: panels beside each other with one legend, and the CSV of exactly their points.
+A `Panel` is data; its picture and its CSV are made of it and of nothing else. Panels are lines, bars or violins, each
+with intervals, the paper's values and planned values.
 """
 
 from __future__ import annotations

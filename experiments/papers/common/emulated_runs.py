@@ -1,6 +1,6 @@
 """The emulated runs behind a figure: each plan on a network of its own, watched, judged and kept in one run folder.
 
-Plans on emulated networks: every plan's planned sending rate beside its measured one, as a table and as bars.
+`run_plans` shows every plan's planned sending rate beside its measured one, as a table and as bars.
 """
 
 from __future__ import annotations

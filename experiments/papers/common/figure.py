@@ -1,7 +1,4 @@
-"""A figure of a paper as the command line knows it, and the request by which it is run.
-
-Planners of one's own in the papers' figures: which take part, and the reasons why some figures leave them out.
-"""
+"""A figure of a paper as the command line knows it, the request by which it is run, and planners of one's own in it."""
 
 from __future__ import annotations
 

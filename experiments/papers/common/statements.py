@@ -1,6 +1,6 @@
-"""Tables of a figure's values: a row for each line, a column for each place.
+"""Sentences of a paper about its figures, compared with our values, and tables of these values.
 
-Sentences of a paper about its figures, compared with our values. This file alone decides what holds and differs.
+This file alone decides what holds and differs.
 """
 
 from __future__ import annotations

@@ -1,10 +1,4 @@
-"""The runs behind GOAT's Figure 13 by real packets: testbed, spreads, windows, and the policies that are compared.
-
-Means over the draws of GOAT's emulated Figure 13: a table, a conclusion, and the statements about the curves.
-
-The picture of GOAT's emulated Figure 13: overhead and PS ingress over the spread, and overhead over windows.
-
-GOAT's Figure 13 by real packets: the traffic on all links over the spread of the workers' rates, by slot policy.
+"""GOAT's Figure 13 by real packets: the traffic on all links over the spread of the workers' rates, by slot policy.
 
 The paper computes the figure (section IV-C). Here its testbed (section IV-B) is emulated: three switches with 20 MB
 each for the 44 MB of ResNet-18, which makes 116 slots for a gradient of 256 fragments. What decides is how many

@@ -1,6 +1,4 @@
-"""The two fabrics of GOAT's simulations as its algorithms see them: distances, and which workers pass which switch.
-
-GOAT's Figures 10 to 13: GOAT, ESA, ATP and Geryon on a leaf-spine and a fat-tree, under asynchronous arrival.
+"""GOAT's Figures 10 to 13: GOAT, ESA, ATP and Geryon on a leaf-spine and a fat-tree, under asynchronous arrival.
 
 What the paper leaves open is chosen, or shown both ways, as `NOTES.md` in this folder explains: workers' rates have a
 mean of half a link's; ESA and ATP sum on the shortest path to the PS, or go by the nearest programmable switch.

@@ -1,13 +1,10 @@
-"""The runs behind GOAT's training figures: an exchange of a model's gradients on its testbed, at a thousandth.
+"""GOAT's Figures 4, 5, 7, 8 and 9 by real packets: training on its testbed under GOAT, ESA, ATP and Geryon.
 
-The paper's sizes and rates are a thousandth here, so that seconds are its seconds. What it does not state is derived
-from what it does, as `NOTES.md` in this folder explains: a PS takes in what follows from Geryon's 704 MB in 1.95 s, a
-worker's link is as fast, and the worker fills it to the share that section IV-C draws.
-
-GOAT's Figures 4, 5, 7, 8 and 9 by real packets: training on its testbed under GOAT, ESA, ATP and Geryon.
-
-An epoch is one exchange of gradients for 128 samples of each worker, which `training_runs` measures. Its computing is
-not emulated: its time is what Figures 7 and 8 leave for it.
+An epoch is one exchange of gradients for 128 samples of each worker, at a thousandth of the paper's sizes and rates, so
+that seconds are its seconds. Its computing is not emulated: its time is what Figures 7 and 8 leave for it. What the
+paper does not state is derived from what it does, as `NOTES.md` in this folder explains: a PS takes in what follows
+from Geryon's 704 MB in 1.95 s, a worker's link is as fast, and the worker fills it to the share that section IV-C
+draws.
 """
 
 from __future__ import annotations

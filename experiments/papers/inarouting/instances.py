@@ -1,13 +1,10 @@
-"""INARouting's two published instances: 8 jobs of 7 workers and a PS on 64 servers, drawn with seed 42.
+"""INARouting's two published instances: the relaxation rounded, re-routed, and its integer program with HiGHS.
 
-The public code draws each job's servers by `random.Random(42)`: 8 of those left, then a shuffle whose first is the PS.
-In the leaf-spine it draws from the names in alphabetical order, in the fat-tree in the order of their numbers. Drawn in
-this way the jobs are those of its files. Every link has 200 Gbit/s, and every switch sums 200 Gbit/s.
-
-INARouting's two published instances: the relaxation rounded, re-routed, and its integer program with HiGHS.
-
-Totals are max-min fair, as the published evaluation has them; the program maximises fair shares, which are a little
-less. Its time limit is 10 minutes, or 20 s with --quick.
+8 jobs of 7 workers and a PS are drawn on 64 servers as the public code does, by `random.Random(42)`: 8 of those left,
+then a shuffle whose first is the PS. In the leaf-spine it draws from the names in alphabetical order, in the fat-tree
+in the order of their numbers. Every link has 200 Gbit/s, and every switch sums 200 Gbit/s. Totals are max-min fair, as
+the published evaluation has them; the program maximises fair shares, which are a little less. Its time limit is 10
+minutes, or 20 s with --quick.
 """
 
 from __future__ import annotations

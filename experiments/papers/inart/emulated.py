@@ -1,16 +1,10 @@
-"""One plan on the emulated network as a result of a sweep, and what several such results say together.
-
-Sizes and rates are those of whole frames, as tcpreplay counts them in the paper.
-
-InArt's Figures 8 to 13 by real packets: planned and measured values beside the paper's.
+"""InArt's Figures 8 to 13 by real packets, planned and measured beside the paper's; and new routes (section 4.1).
 
 All figures are views of the same runs, one for each scheme at each place, which are kept in the folder
 `inart-emulated-trials`: a figure runs only what is missing there. The paper emulates a thousandth of its rates and
 sizes, and so does the kit unless the request says `--scale 1`; tables and pictures have the values at a thousandth.
 Where this machine does not carry the rates the network is slowed down; in virtual time it never is, and the runs are in
-`inart-virtual-trials`.
-
-InArt's second phase by real packets: when background traffic comes, the same split gets new routes (section 4.1).
+`inart-virtual-trials`. Sizes and rates are those of whole frames, as tcpreplay counts them in the paper.
 """
 
 from __future__ import annotations

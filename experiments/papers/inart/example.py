@@ -1,7 +1,4 @@
-"""InArt's Figure 1: six workers, two PSs and two switches with INA; the rates of LBMM, ATP and InArt.
-
-The size and the solving time of LP-InArt, InArt's relaxation, with 200 workers, 8 PSs and 45 switches.
-"""
+"""InArt's Figure 1 (six workers, two PSs, two switches: LBMM, ATP, InArt), and the time of its relaxation."""
 
 from __future__ import annotations
 

@@ -1,11 +1,8 @@
-"""InArt's Figures 8 to 13 as data: each one's quantity, places and printed values, its panel and its statements.
-
-The simulated and the emulated figures are both made of this.
-
-InArt's Figures 8 to 13, simulated: sending rates, communication times, throughput and PS ingress.
+"""InArt's Figures 8 to 13, simulated: sending rates, communication times, throughput and PS ingress.
 
 Each prints the text's values beside ours, then all schemes by model or by number of workers. All are views of one
 sweep, because a plan does not depend on the gradient's size: its rate and the flows that come to PSs give everything.
+The emulated figures are made of the same `InartFigure`s.
 """
 
 from __future__ import annotations

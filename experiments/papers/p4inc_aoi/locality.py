@@ -1,8 +1,4 @@
-"""The parts of P4INC-AOI's Figure 2: jobs placed inside units or over two, with and without INC.
-
-The bytes that cross between units: by plan, as the kernel counts them, and what they say of the paper's claim.
-
-P4INC-AOI's Figure 2 by real packets: what crosses between units when a job's workers share one, and otherwise.
+"""P4INC-AOI's Figure 2 by real packets: what crosses between units when a job's workers share one, and otherwise.
 
 A unit is a programmable switch and its servers; an all-optical interconnect (AOI) joins units (section III). For jobs
 whose workers share a unit the switch replaces the PS, "thus no connection needs to be set up through the AOI". So not

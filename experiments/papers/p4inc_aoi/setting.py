@@ -1,9 +1,4 @@
-"""The setting of P4INC-AOI's simulations: 64 units of 64 servers, jobs and their arrivals, the schemes' names.
-
-The schemes of P4INC-AOI's simulations, also under other readings of the text, and what one of them does.
-
-The reductions that P4INC-AOI's text gives: by how much one scheme is below another, and what ours are.
-"""
+"""P4INC-AOI's simulations: 64 units of 64 servers, jobs and arrivals, schemes, and the reductions in its text."""
 
 from __future__ import annotations
 

@@ -10,7 +10,6 @@ from rich.console import Console
 from rich.table import Table
 
 from inakit.experiments.papers.common import drawing, statements
-from inakit.experiments.papers.common import statements as value_tables
 from inakit.experiments.papers.common.drawing import LINES, Panel
 from inakit.experiments.papers.common.estimates import Series, means
 from inakit.experiments.papers.common.figure import COMPARES_SCHEDULERS, Request, leave_out
@@ -66,7 +65,7 @@ def run(figure: str, console: Console, request: Request) -> str:
             ]
             for scheme in COMPARED
         }
-        console.print(value_tables.value_table(f"{figure}, {model}: {label}", "jobs", TESTBED_JOBS, means(curves)))
+        console.print(statements.value_table(f"{figure}, {model}: {label}", "jobs", TESTBED_JOBS, means(curves)))
         console.print(reductions(figure, model, measured, seeds))
         panels.append(Panel(LINES, TESTBED_JOBS, curves, "jobs", label, model))
         points = [partial(testbed_trial, model, jobs) for jobs in TESTBED_JOBS]

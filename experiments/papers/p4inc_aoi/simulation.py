@@ -1,8 +1,7 @@
-"""Other readings of P4INC-AOI's text: the reductions of Figure 8 under each meaning of FCFS, TW and arrivals.
+"""P4INC-AOI's Figures 8 to 12: 64 units of 64 servers, up to 1,400 jobs; reconfigured connections and CT-BTI.
 
-P4INC-AOI's Figures 8 to 12: 64 units of 64 servers, up to 1,400 jobs; reconfigured connections and CT-BTI.
-
-What the paper leaves open is chosen as `NOTES.md` in this folder explains; `readings` measures what else it may mean.
+What the paper leaves open is chosen as `NOTES.md` in this folder explains; `readings` measures Figure 8's reductions
+under each meaning of FCFS, TW and arrivals.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from rich.console import Console
 from rich.table import Table
 
 from inakit.experiments.papers.common import drawing, statements
-from inakit.experiments.papers.common import statements as value_tables
 from inakit.experiments.papers.common.drawing import BARS, LINES, Panel, Place
 from inakit.experiments.papers.common.estimates import Series, means
 from inakit.experiments.papers.common.figure import COMPARES_SCHEDULERS, Request, leave_out
@@ -207,7 +205,7 @@ def show(chart: SchedulerChart, per_s: float, measured: Measured, seeds: range, 
     curves = {metric: means(curves_of(chart, per_s, measured, metric, seeds)) for metric in METRICS}
     for metric, label in METRICS.items():
         title = f"{chart.name}, {chart.title}, {ARRIVALS[per_s]}: {label}"
-        console.print(value_tables.value_table(title, chart.key, chart.points, curves[metric]))
+        console.print(statements.value_table(title, chart.key, chart.points, curves[metric]))
     if chart.claims:
         console.print(comparison(chart, per_s, measured, seeds))
     if chart.trends:

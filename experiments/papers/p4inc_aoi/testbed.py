@@ -1,15 +1,9 @@
-"""The setting of P4INC-AOI's testbed: two GPU units, two CPU units, two models, random jobs, four policies.
+"""P4INC-AOI's Figures 6 and 7 by real packets: four racks, an optical circuit switch, concurrent training jobs.
 
-The report on P4INC-AOI's emulated testbed: a table of its scenarios, what they have to show, and the figures.
-
-The reductions that section VII-B states of P4INC-AOI's testbed: the paper's, those of schedules, measured ones.
-
-P4INC-AOI's Figures 6 and 7 by real packets: four racks, an optical circuit switch, concurrent training jobs.
-
-Racks, models, jobs and policies are those of the simulated figures (`testbed_setting`, section VII-B), but ResNet50 and
-VGG16 alternate, and a job has few iterations. Each policy's schedule is carried out, slot by slot, on an emulated
-network, and the measured completion times are compared with the schedule's. Rates and sizes are scaled, time is not;
-with `--scale 1` a port has the paper's 40 Gbit/s.
+Racks, models, jobs and policies are those of the simulated figures (section VII-B), but ResNet50 and VGG16 alternate,
+and a job has few iterations. Each policy's schedule is carried out, slot by slot, on an emulated network, and the
+measured completion times are compared with the schedule's. Rates and sizes are scaled, time is not; with `--scale 1` a
+port has the paper's 40 Gbit/s.
 """
 
 from __future__ import annotations

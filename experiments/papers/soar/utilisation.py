@@ -1,9 +1,4 @@
-"""SOAR's setting: complete binary trees, loads at their leaves, rates of links, and rules of thumb to compare with.
-
-The time of SOAR's dynamic program over the size of the tree, for several k.
-
-SOAR's utilisation over k: the optimum against rules of thumb, by load and by rates of links.
-"""
+"""SOAR's utilisation over k against rules of thumb, by load and by rates of links; and its dynamic program's time."""
 
 from __future__ import annotations
 
@@ -14,12 +9,11 @@ import numpy as np
 from rich.console import Console
 
 from inakit.experiments.papers.common import statements
-from inakit.experiments.papers.common import statements as value_tables
 from inakit.experiments.papers.common.drawing import LINES, Panel, save
 from inakit.experiments.papers.common.estimates import Series, estimate, exact, means
 from inakit.experiments.papers.common.figure import Request
 from inakit.experiments.papers.common.statements import Statement
-from inakit.experiments.report.method_styles import Style, categories
+from inakit.experiments.report.method_styles import categories
 from inakit.planner.methods.soar import DESTINATION, Indices, Numbers, ReductionTree, best_switches, reduction_tree
 from inakit.traffic.measure.verdict import VALID, Verdict
 
@@ -114,7 +108,7 @@ MOST_SECONDS = 1.0
 def running_time(console: Console, request: Request) -> str:
     """Print and draw processor seconds; VALID if 8,191 switches take less than a second for every k."""
     found = {f"k = {k}": [exact(seconds(size, k)) for size in SIZES] for k in TIMED_BUDGETS}
-    console.print(value_tables.value_table("SOAR: processor seconds", "switches", SIZES, means(found)))
+    console.print(statements.value_table("SOAR: processor seconds", "switches", SIZES, means(found)))
     slowest = max(points[SIZES.index(8191)].value for points in found.values())
     said = statements.is_below("8,191 switches take less than 1 s", slowest, MOST_SECONDS)
     console.print(statements.table_of([said]))
@@ -140,22 +134,17 @@ EXAMPLE_BEST = {0: 51.0, 1: 35.0, 2: 20.0, 3: 15.0, 4: 11.0}
 def run(console: Console, request: Request) -> str:
     """Print and draw the utilisation over k; VALID if the example's are those of enumeration and none beats SOAR."""
     draws = QUICK_DRAWS if request.quick else DRAWS
-    panels, said = [], list(example())
+    panels, said, styles = [], list(example()), categories([*STRATEGIES, ALL])
     for rates in RATES:
         for loads in LOADS:
             series = curves(loads, rates, draws)
             title = f"{loads} loads, {rates} rates"
-            panels.append(Panel(LINES, BUDGETS, series, "k", "normalised utilisation", title, styles=styles()))
-            console.print(value_tables.value_table(f"SOAR: {title}", "k", BUDGETS, means(series)))
+            panels.append(Panel(LINES, BUDGETS, series, "k", "normalised utilisation", title, styles=styles))
+            console.print(statements.value_table(f"SOAR: {title}", "k", BUDGETS, means(series)))
             said.append(statements.is_lowest(title, "SOAR", STRATEGIES, means(series), BUDGETS))
     console.print(statements.table_of(said))
     save(request.results / "soar-utilisation", *panels)
     return VALID if all(statement.holds for statement in said) else Verdict.UNPROVEN
-
-
-def styles() -> dict[str, Style]:
-    """The styles of the lines."""
-    return categories([*STRATEGIES, ALL])
 
 
 def curves(loads: str, rates: str, draws: int) -> Series:

@@ -21,8 +21,8 @@ from inakit.planner.core.method import Options
 from inakit.planner.core.plan import FEASIBLE, OPTIMAL, AggregationTree, Plan, Shard, SolverOutcome
 from inakit.planner.core.problem import Problem
 from inakit.planner.core.slots import Resource, assign_slots
-from inakit.planner.methods.forest.packing import NEGLIGIBLE, Column, Ground, distinct_loads
 from inakit.planner.methods.inart.relaxation import Relaxed, relax, round_together, split_model
+from inakit.planner.methods.tree_packing import NEGLIGIBLE, Column, Ground, distinct_loads
 from inakit.planner.solvers import PROVEN_GAP, LinearProgram
 from inakit.planner.trees.summed_once import SplitTask, split_equally, tree_of
 from inakit.topo.errors import InputError, SolverError

@@ -300,7 +300,9 @@ def emit_architecture(context: Context) -> None:
     """Write `reset`, `egress_of`, `replicate`, and `receive`, which a packet enters by."""
     emit_begin(context)
     emit_reset(context)
-    emit_lose(context)
+    if context.layout.losing:
+        lost = context.layout.arrays[LOST]
+        context.out.line(f"static INLINE int lose(void) {{ return own->{lost.symbol}[0].packets++, 0; }}")
     if context.layout.copying:
         emit_keeping(context)
         emit_egress(context)
@@ -338,13 +340,6 @@ def emit_reset(context: Context) -> None:
         set_standard(context, "ingress_port", "port")
         set_standard(context, "packet_length", "state.length")
         set_clock(context, "ingress_global_timestamp")
-
-
-def emit_lose(context: Context) -> None:
-    """Write `lose`, which counts a packet that could not be made, or that found no room to wait."""
-    if context.layout.losing:
-        lost = context.layout.arrays[LOST]
-        context.out.line(f"static INLINE int lose(void) {{ return own->{lost.symbol}[0].packets++, 0; }}")
 
 
 def emit_egress(context: Context) -> None:

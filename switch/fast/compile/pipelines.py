@@ -49,14 +49,9 @@ def declare_entries(context: Context, layout: TableLayout) -> None:
         layout.rule.declare(out)
         out.line(f"struct listed_{symbol} {{ struct {layout.rule.name} rule; struct entry_{symbol} entry; }};")
     if layout.rule is not None or layout.prefixed:
-        declare_sought(context, layout)
-
-
-def declare_sought(context: Context, layout: TableLayout) -> None:
-    """Declare the variable that holds a packet's key while it is sought."""
-    with context.out.block("WHOLE struct", f" sought_{layout.symbol};"):
-        for index, part in enumerate(layout.table.key):
-            context.out.line(f"u{word_of(part.bits)} part_{index};")
+        with context.out.block("WHOLE struct", f" sought_{layout.symbol};"):
+            for index, part in enumerate(layout.table.key):
+                context.out.line(f"u{word_of(part.bits)} part_{index};")
 
 
 def emit_lookup(context: Context, layout: TableLayout) -> None:
@@ -252,7 +247,10 @@ def emit_pipeline(context: Context, pipeline: Pipeline) -> None:
                 if node.source is not None:
                     out.comment(node.source)
                 with located(node.source):
-                    emit_node(context, node)
+                    if isinstance(node, Table):
+                        emit_table(context, node)
+                    else:
+                        emit_conditional(context, node)
         out.line("done: return;")
 
 
@@ -285,14 +283,6 @@ def successors(node: Node) -> list[str | None]:
 def label(context: Context, name: str | None) -> str:
     """The C label of a node; None is the pipeline's end."""
     return "done" if name is None else context.layout.names.of(f"at {name}")
-
-
-def emit_node(context: Context, node: Node) -> None:
-    """Write one node."""
-    if isinstance(node, Table):
-        emit_table(context, node)
-    else:
-        emit_conditional(context, node)
 
 
 # {"name": "node_3", "expression": {...}, "true_next": "x", "false_next": null}
@@ -344,15 +334,16 @@ def emit_entry(context: Context, table: Table) -> None:
             with context.out.block(f"case {action.number}:"):
                 given = f"&entry->given.{context.layout.parameters[action.number].name}" if action.parameters else ""
                 emit_call(context, action, given)
-                emit_jump_after_entry(context, table, action)
-
-
-def emit_jump_after_entry(context: Context, table: Table, action: Action) -> None:
-    """Write the jump behind an action that an entry named, or a default that was set."""
-    changeable = table.name in context.layout.changeable
-    if table.by_outcome and changeable and table.key and not action.always_exits and table.hit != table.miss:
-        context.out.line(f"if (!hit) goto {label(context, table.miss)};")
-    emit_jump(context, table, table.hit if table.key else table.miss, action)
+                changeable = table.name in context.layout.changeable
+                if (
+                    table.by_outcome
+                    and changeable
+                    and table.key
+                    and not action.always_exits
+                    and table.hit != table.miss
+                ):
+                    context.out.line(f"if (!hit) goto {label(context, table.miss)};")
+                emit_jump(context, table, table.hit if table.key else table.miss, action)
 
 
 def emit_miss(context: Context, table: Table) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from inakit.switch.fast.layout.field_usage import used_fields
 from inakit.switch.fast.layout.table_layout import METER_RATES
 from inakit.switch.program.expressions import Unknown
-from inakit.switch.program.program import Program, Table
+from inakit.switch.program.program import Program
 from inakit.topo.errors import UnsupportedError
 
 MAX_FIELD_BITS = 128
@@ -23,10 +23,16 @@ def check(program: Program) -> None:
         raise refusal(program, f"{extra.kind} '{extra.name}'")
     for statement in program.deparser_statements:
         raise refusal(program, f"statement '{statement.source or statement.name}' in the deparser")
-    check_fields(program)
+    for field in sorted(used_fields(program), key=str):
+        if field.bits > MAX_FIELD_BITS:
+            raise refusal(program, f"field '{field}' of {field.bits} bits (more than {MAX_FIELD_BITS})")
     check_state(program)
     for table in program.tables.values():
-        check_table(program, table)
+        for part in table.key:
+            if isinstance(part.value, Unknown):
+                raise refusal(program, f"{part.value.kind} '{part.name}' in table '{table.name}'")
+        if table.match not in ("exact", "lpm") and table.size > MAX_LIST:
+            raise refusal(program, f"{table.match} table '{table.name}' of {table.size} entries (more than {MAX_LIST})")
 
 
 def refusal(program: Program, what: str) -> UnsupportedError:
@@ -35,13 +41,6 @@ def refusal(program: Program, what: str) -> UnsupportedError:
         f"program '{program.name}' uses {what}, which target 'fast' does not support: "
         "run it on BMv2 (SWITCH=bmv2), or take it out of the program"
     )
-
-
-def check_fields(program: Program) -> None:
-    """Refuse fields that are too long to be a C integer."""
-    for field in sorted(used_fields(program), key=str):
-        if field.bits > MAX_FIELD_BITS:
-            raise refusal(program, f"field '{field}' of {field.bits} bits (more than {MAX_FIELD_BITS})")
 
 
 def check_state(program: Program) -> None:
@@ -62,12 +61,3 @@ def check_state(program: Program) -> None:
             if parameter.bits > MAX_FIELD_BITS:
                 name = f"{action.name}.{parameter.name}"
                 raise refusal(program, f"parameter '{name}' of {parameter.bits} bits (more than {MAX_FIELD_BITS})")
-
-
-def check_table(program: Program, table: Table) -> None:
-    """Refuse a table with a key that nothing here knows, or with too many entries to search."""
-    for part in table.key:
-        if isinstance(part.value, Unknown):
-            raise refusal(program, f"{part.value.kind} '{part.name}' in table '{table.name}'")
-    if table.match not in ("exact", "lpm") and table.size > MAX_LIST:
-        raise refusal(program, f"{table.match} table '{table.name}' of {table.size} entries (more than {MAX_LIST})")

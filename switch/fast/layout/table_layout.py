@@ -135,21 +135,10 @@ def rule_record(name: str, table: Table) -> MemoryRecord:
     return make_record(name, [*ends, ("priority", 32)])
 
 
-def listed_record(layout: TableLayout) -> MemoryRecord:
-    """One place of a list of entries: what it is compared with, and behind it room for the entry."""
-    assert layout.rule is not None
-    return MemoryRecord(f"listed_{layout.symbol}", layout.rule.order, layout.rule.size + layout.entry_bytes)
-
-
 def entry_record(layout: TableLayout) -> MemoryRecord:
     """One entry: its head, and room for the parameters."""
     record = make_record(f"entry_{layout.symbol}", [("present", 32), ("action", 32)])
     return MemoryRecord(record.name, record.order, layout.entry_bytes)
-
-
-def place_record(layout: TableLayout) -> MemoryRecord:
-    """One place of a direct table: room for an entry, and for another one that is there while the first changes."""
-    return MemoryRecord(f"place_{layout.symbol}", (), COPIES * layout.entry_bytes)
 
 
 COUNTER = make_record("counter", [("packets", 64), ("bytes", 64)])
@@ -175,9 +164,14 @@ def table_arrays(layout: TableLayout) -> Iterator[tuple[str, MemoryRecord, int]]
     """The arrays of one table's entries, as (name, record, length)."""
     name, key = layout.table.name, layout.table.key
     if layout.direct:
-        yield name, place_record(layout), 1 << key[0].bits
+        yield name, MemoryRecord(f"place_{layout.symbol}", (), COPIES * layout.entry_bytes), 1 << key[0].bits
     if layout.rule is not None:
-        yield name, listed_record(layout), COPIES * (layout.most_entries + 1)  # one more, which ends the list
+        assert layout.rule is not None
+        yield (
+            name,
+            MemoryRecord(f"listed_{layout.symbol}", layout.rule.order, layout.rule.size + layout.entry_bytes),
+            COPIES * (layout.most_entries + 1),
+        )  # one more, which ends the list
         yield first_array(name), FIRST, 1
     if layout.prefixed:
         yield lengths_array(name), LINK, layout.prefix_part[1].bits + 2

@@ -116,7 +116,10 @@ class InProcessSwitch(StatefulSwitch):
 
     def __init__(self, program: Program, name: str = "switch", clock: Clock = time.monotonic_ns) -> None:
         self.name = name
-        self.library = library_of(program)
+        kept: dict[str, object] = vars(program)
+        if KEPT not in kept:
+            kept[KEPT] = Library(generate(program))
+        self.library = cast(Library, kept[KEPT])
         self.source = self.library.source
         layout = self.library.layout
         memory, tables = aligned_zeros(layout.memory_bytes), ProcessTables(self.library)
@@ -182,14 +185,6 @@ def split(record: NDArray[np.uint8]) -> list[tuple[int, bytes]]:
         packets.append((port, data[8 : 8 + length]))
         data = data[8 + length :]
     return packets
-
-
-def library_of(program: Program) -> Library:
-    """The library of a program, loaded once; it is kept with the program."""
-    kept: dict[str, object] = vars(program)
-    if KEPT not in kept:
-        kept[KEPT] = Library(generate(program))
-    return cast(Library, kept[KEPT])
 
 
 def aligned_zeros(size: int) -> NDArray[np.uint8]:

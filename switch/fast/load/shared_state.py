@@ -98,20 +98,9 @@ class CopiesState:
             place = self.layout.view(self.memory, MIRRORS)[session.session : session.session + 1]
             place.view(np.uint64)[0] = mirror_word(session)
 
-    def put_sessions(self, sessions: Sequence[MirrorSession]) -> None:
-        """Add mirror sessions, or replace those of their numbers."""
-        for session in sessions:
-            self.put_session(session)
-
     def remove_session(self, number: int) -> None:
         """Remove a mirror session: nothing is cloned to it any more."""
         self.put_session(MirrorSession(number))
-
-    def forget_copies(self) -> None:
-        """Have no mirror session, and no digest that was not read."""
-        if self.layout.copying:
-            self.layout.view(self.memory, MIRRORS).view(np.uint8)[:] = 0
-        self.read_digests()
 
     def read_digests(self) -> list[Digest]:
         """The digests since the last call, as (name, values)."""
@@ -285,7 +274,8 @@ class SwitchState(CopiesState, StateReader):
                 self.of(default.table).set_default(default)
             for group in entries.groups:
                 self.write_group(group)
-            self.put_sessions(entries.mirrors)
+            for session in entries.mirrors:
+                self.put_session(session)
             for member in entries.value_sets:
                 self.value_sets[member.value_set].add(member.value)
             for rates in entries.meters:
@@ -419,7 +409,9 @@ class SwitchState(CopiesState, StateReader):
                 meter.set_rates(None, ())
             for counter in self.program.counters:
                 self.layout.view(self.memory, counter).view(np.uint8)[:] = 0
-            self.forget_copies()
+            if self.layout.copying:
+                self.layout.view(self.memory, MIRRORS).view(np.uint8)[:] = 0
+            self.read_digests()
             self.wipe()
 
 

@@ -244,7 +244,7 @@ class Device:
 
     def packet_out(self, client: Client, message: Message) -> None:
         """Let a packet of a primary arrive at the CPU port; a fault if it cannot."""
-        if not self.arbitration.is_primary(client) or not self.scope_of(client).packets:
+        if not self.arbitration.is_primary(client) or not self.arbitration.roles[client.role or ""].scope.packets:
             raise Fault(Code.PERMISSION_DENIED, "only the primary of a role that handles packets sends them")
         if self.cpu_port is None:
             raise Fault(Code.FAILED_PRECONDITION, "the switch has no CPU port: start it with --cpu-port")
@@ -252,9 +252,6 @@ class Device:
         if pipeline is None:
             raise Fault(Code.FAILED_PRECONDITION, "no pipeline runs that could take the packet")
         self.served.ports.inject(self.cpu_port, packet_out(pipeline.schema.packet_out, message))
-
-    def scope_of(self, client: Client) -> RoleScope:
-        return self.arbitration.roles[client.role or ""].scope
 
     def packet_in(self, packet: bytes) -> None:
         """Send a packet that has left by the CPU port to the primaries."""

@@ -40,7 +40,10 @@ class Digests(Container):
         if digest.id in self.configs:
             raise Fault(Code.ALREADY_EXISTS, f"digest '{digest.name}' is reported already")
         config = checked(message)
-        self.report_each(digest)
+        self.control.set_learning_size(digest.list_id, 1)
+        self.control.report_digests()
+        with self.control.lock:
+            self.control.learning_list(digest.list_id).forget()
         self.configs[digest.id] = config
 
     def modify(self, message: Message) -> None:
@@ -55,13 +58,6 @@ class Digests(Container):
         self.expect(digest)
         del self.configs[digest.id]
         self.control.set_learning_size(digest.list_id, MOST_SAMPLES)
-
-    def report_each(self, digest: DigestSchema) -> None:
-        """Let the control plane report each message at once, from now on: lists are made here."""
-        self.control.set_learning_size(digest.list_id, 1)
-        self.control.report_digests()
-        with self.control.lock:
-            self.control.learning_list(digest.list_id).forget()
 
     def expect(self, digest: DigestSchema) -> None:
         """Raise a fault if a digest is not reported."""

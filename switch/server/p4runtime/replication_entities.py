@@ -79,7 +79,10 @@ class Replication(Container):
             within(number, 1, FIRST_OF_SESSIONS - 1, "multicast_group_id")
             self.control.put_replicas(number, replicas)
         else:
-            check_session(entry)
+            within(entry.session_id, 1, MAX_SESSION, "session_id")
+            within(entry.class_of_service, 0, MOST_CLASSES - 1, "class_of_service")
+            if entry.packet_length_bytes < 0:
+                raise invalid(f"packet_length_bytes: {entry.packet_length_bytes} is negative")
             self.put_session(number, replicas, entry.packet_length_bytes)
         self.known(kind)[number] = copy_of(entry)
 
@@ -132,11 +135,3 @@ def kind_of(message: Message) -> tuple[str, Message]:
 
 def number_of(kind: str, entry: Message) -> int:
     return int(entry.multicast_group_id if kind == GROUP else entry.session_id)
-
-
-def check_session(entry: Message) -> None:
-    """Raise a fault for a session that cannot be. BMv2's ports have one queue for all clones of a class."""
-    within(entry.session_id, 1, MAX_SESSION, "session_id")
-    within(entry.class_of_service, 0, MOST_CLASSES - 1, "class_of_service")
-    if entry.packet_length_bytes < 0:
-        raise invalid(f"packet_length_bytes: {entry.packet_length_bytes} is negative")

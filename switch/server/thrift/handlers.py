@@ -180,18 +180,14 @@ class TableRequests(Handler):
         types, entry = description(), held.entry
         priority = NO_PRIORITY if entry.priority is None else entry.priority
         named = HeldDefault(member=held.member, group=held.group)
+        idle_ms = round((held.idle_s or 0.0) * 1000)
         return types.HeldEntry(
             match_key=message_key(self.table(table), entry.key),
             options=types.Options(priority),
             entry_handle=signed(held.handle),
             action_entry=action_of(HeldDefault(entry.action, entry.params) if isinstance(entry, TableEntry) else named),
-            life=life_of(held),
+            life=(description().Life(signed(held.timeout_ms), signed(idle_ms)) if held.timeout_ms else None),
         )
-
-
-def life_of(held: HeldEntry) -> Any | None:
-    idle_ms = round((held.idle_s or 0.0) * 1000)
-    return description().Life(signed(held.timeout_ms), signed(idle_ms)) if held.timeout_ms else None
 
 
 def action_of(held: HeldDefault) -> Any:

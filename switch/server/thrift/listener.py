@@ -114,7 +114,11 @@ class Dispatcher:
         arguments = getattr(declared, f"{function}_args")()
         arguments.read(incoming)
         result = getattr(declared, f"{function}_result")()
-        return self._call(getattr(self._handlers[service], function), arguments_of(arguments), result)
+        return self._call(
+            getattr(self._handlers[service], function),
+            {field[1]: argument(getattr(arguments, field[1]), field) for field in arguments.thrift_spec.values()},
+            result,
+        )
 
     def _call(self, function: Any, arguments: Mapping[str, Any], result: Any) -> Any:
         """Call a function, and fill its result structure with what it returns or why it refuses."""
@@ -127,11 +131,6 @@ class Dispatcher:
             if result.ouch is None:
                 return failure(str(error))
         return result
-
-
-def arguments_of(read: Any) -> dict[str, Any]:
-    """The arguments of a call by name; one that the client left out is 0 or empty, as in BMv2."""
-    return {field[1]: argument(getattr(read, field[1]), field) for field in read.thrift_spec.values()}
 
 
 def argument(value: Any, field: Sequence[Any]) -> Any:
@@ -206,7 +205,10 @@ class Listener:
         """Answer a client until its connection ends, or it sends what is no message."""
         with client, self._known(client), suppress(OSError, MalformedMessageError):
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            answer_all(client, dispatcher)
+            with client.makefile("rb") as stream:
+                reader = MessageReader(stream)
+                while message := reader.read():
+                    client.sendall(dispatcher.answer(message))
 
     @contextmanager
     def _known(self, client: socket.socket) -> Iterator[None]:
@@ -220,13 +222,6 @@ class Listener:
         finally:
             with self._lock:
                 self._clients.discard(client)
-
-
-def answer_all(client: socket.socket, dispatcher: Dispatcher) -> None:
-    with client.makefile("rb") as stream:
-        reader = MessageReader(stream)
-        while message := reader.read():
-            client.sendall(dispatcher.answer(message))
 
 
 def listen(port: int) -> socket.socket:
@@ -275,14 +270,10 @@ class ThriftServer:
             opened.callback(listener.close)
             self.port = listener.port
             opened.callback(Notifier(self._served, publisher, self._device_id).close)
-            listener.start(self.dispatcher())
+            identity = SwitchIdentity(self._device_id, self.port, self._notifications)
+            listener.start(Dispatcher({name: handler(self._served, identity) for name, handler in HANDLERS.items()}))
             self._open = opened.pop_all()
 
     def close(self) -> None:
         """End all connections, and publish nothing any more."""
         self._open.close()
-
-    def dispatcher(self) -> Dispatcher:
-        """What calls the functions of all services."""
-        identity = SwitchIdentity(self._device_id, self.port, self._notifications)
-        return Dispatcher({name: handler(self._served, identity) for name, handler in HANDLERS.items()})

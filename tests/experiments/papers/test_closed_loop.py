@@ -7,7 +7,7 @@ import pytest
 from inakit.experiments.papers.closed_loop import frontier, gain
 from inakit.experiments.papers.closed_loop.frontier import host_bound_bps
 from inakit.experiments.papers.closed_loop.gain import FRONTIER, jobs_on, random_problem
-from inakit.planner.methods.forest.forest import least_bound
+from inakit.planner.methods.forest import least_bound
 from inakit.topo.fabric.generators import leaf_spine
 
 MBPS = 1e6

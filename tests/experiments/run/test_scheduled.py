@@ -111,7 +111,7 @@ def test_in_virtual_time_a_schedule_is_the_same_again(tmp_path: Path) -> None:
 @pytest.mark.compiler
 @pytest.mark.long
 def test_in_virtual_time_half_the_step_changes_little(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from inakit.experiments.run import dilation
+    from inakit.experiments.run import dilation  # noqa: PLC0415
     from inakit.experiments.run.scheduled import Course, run_course  # noqa: PLC0415
     from inakit.experiments.worlds.registry import find_world  # noqa: PLC0415
 

@@ -21,7 +21,7 @@ from inakit.experiments.papers.aro.setting import MJMT, SJMT, AroSetting
 from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
-from inakit.planner.methods.forest.forest import ForestOptions
+from inakit.planner.methods.forest import ForestOptions
 from inakit.planner.registry import METHODS
 from inakit.planner.trees.headroom import as_run
 from inakit.topo.errors import InputError

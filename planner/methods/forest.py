@@ -25,7 +25,7 @@ from inakit.planner.methods.aro.reduced_network import Network, network, result_
 from inakit.planner.methods.aro.several_routing import Question, Router, cut_up, deal
 from inakit.planner.methods.aro.several_tasks import several, worker_paths
 from inakit.planner.methods.aro.tasks import tasks_of
-from inakit.planner.methods.forest.packing import (
+from inakit.planner.methods.tree_packing import (
     MOST_TREES,
     Column,
     Forest,

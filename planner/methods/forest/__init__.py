@@ -1,1 +1,0 @@
-"""Several aggregation trees for each task: fractional tree packing, exact or rounded to a few trees."""
