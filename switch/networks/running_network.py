@@ -59,12 +59,7 @@ class RunningNetwork:
     def __enter__(self) -> RunningNetwork:
         """Build and start everything; what has been built goes if that fails."""
         clean_dead_runs()
-        taken = sorted(set(root_interfaces(self.plan)) & interface_names())
-        if taken:
-            raise MachineError(
-                f"there are interfaces {', '.join(taken)} already: end the other network, or remove what is left of one "
-                f"that was killed with `sudo ip link delete {taken[0]}`"
-            )
+        check_names_free(self.plan)
         try:
             self.start()
         except BaseException:
@@ -137,9 +132,7 @@ class RunningNetwork:
         given: dict[str, Any] = {"cls": TCLink if options else Link} | options
         for number, end in enumerate((one, other), start=1):
             given |= {f"port{number}": end.port, f"intfName{number}": end.interface}
-            given |= {
-                f"addr{number}": end.mac or ":".join(["02", *(f"{part:02x}" for part in randbytes(5))])
-            }  # Mininet takes two or none
+            given |= {f"addr{number}": end.mac or random_mac()}  # Mininet takes two or none
             given |= {f"params{number}": {"ip": end.address}} if end.address else {}
         self.net.addLink(one.node, other.node, **given)
 
@@ -186,6 +179,21 @@ def root_interfaces(plan: NetworkPlan) -> list[str]:
     hosts = {host.name for host in plan.hosts}
     ends = [end for link in plan.links for end in (link.one, link.other) if end.node not in hosts]
     return [end.interface for end in ends if end.interface is not None]
+
+
+def random_mac() -> str:
+    """A MAC address of nobody in particular, which local networks may use."""
+    return ":".join(["02", *(f"{part:02x}" for part in randbytes(5))])
+
+
+def check_names_free(plan: NetworkPlan) -> None:
+    """Raise `MachineError` if an interface of the network is there already."""
+    taken = sorted(set(root_interfaces(plan)) & interface_names())
+    if taken:
+        raise MachineError(
+            f"there are interfaces {', '.join(taken)} already: end the other network, or remove what is left of one "
+            f"that was killed with `sudo ip link delete {taken[0]}`"
+        )
 
 
 def program_of(switch: PlannedSwitch, scratch: Path) -> Path:

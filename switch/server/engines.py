@@ -50,9 +50,7 @@ def choose(program: Program, options: Options) -> Choice:
         raise InputError(f"{VARIABLE}={wanted}: expected one of {', '.join(CHOICES)}")
     if wanted == "interpreted":
         return Choice(None, f"{VARIABLE} says so")
-    reason = (
-        only_interpreted(options) or (depth_it_reads(program) or short_packets_of(program)) or TARGETS["fast"].missing()
-    )
+    reason = only_interpreted(options) or only_interpreted_of(program) or TARGETS["fast"].missing()
     if reason is not None and wanted == "auto":
         return Choice(None, reason)
     from inakit.switch.fast.load.kernel_switch import compile_program  # noqa: PLC0415, needs libbpf
@@ -63,6 +61,11 @@ def choose(program: Program, options: Options) -> Choice:
         if wanted == "kernel":
             raise
         return Choice(None, str(error))
+
+
+def only_interpreted_of(program: Program) -> str | None:
+    """What the program does that packets of hosts would not go through in the kernel as in BMv2; None if nothing."""
+    return depth_it_reads(program) or short_packets_of(program)
 
 
 def short_packets_of(program: Program) -> str | None:

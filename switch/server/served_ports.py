@@ -163,18 +163,15 @@ class ServedQueues:
                 wanted.carry_out(self.engine)
         except UnsupportedError as error:
             wanted.carry_out(self.fall_back(error))
-        self.requests = [
-            each
-            for each in self.requests
-            if not (
-                wanted.what == each.what
-                and wanted.port in (None, each.port)
-                and wanted.priority in (None, each.priority)
-            )
-        ] + [wanted]
+        self.requests = [each for each in self.requests if not overrides(wanted, each)] + [wanted]
 
     def move_to(self, engine: Engine) -> None:
         """Carry out all requests so far for another engine."""
         for each in self.requests:
             each.carry_out(engine)
         self.engine = engine
+
+
+def overrides(new: QueueRequest, old: QueueRequest) -> bool:
+    """Whether a request leaves nothing of an older one."""
+    return new.what == old.what and new.port in (None, old.port) and new.priority in (None, old.priority)

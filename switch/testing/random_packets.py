@@ -32,13 +32,14 @@ NO_LIMITS: Limits = MappingProxyType({})
 
 def random_entries(program: Program, random: Random, per_table: int, limits: Limits = NO_LIMITS) -> SwitchEntries:
     """Up to `per_table` entries for each table that takes some."""
-    tables = [
-        table
-        for table in program.tables.values()
-        if (bool(table.key) and table.entries is None and table.profile is None)
-    ]
+    tables = [table for table in program.tables.values() if fillable(table)]
     entries = (entry for table in tables for entry in entries_of(table, random, per_table, limits))
     return SwitchEntries("switch", tuple(entries))
+
+
+def fillable(table: Table) -> bool:
+    """Whether entries of the plain kind can be added to a table: not to keyless, const and profiled ones."""
+    return bool(table.key) and table.entries is None and table.profile is None
 
 
 def entries_of(table: Table, random: Random, most: int, limits: Limits = NO_LIMITS) -> Iterator[TableEntry]:

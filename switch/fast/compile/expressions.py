@@ -364,9 +364,7 @@ def plain(program: Program, expression: Expression, parsed: ParsedStacks | None 
         case LastField() if parsed is not None:
             return parsed.last(expression)
         case Operation("size_stack" | "last_stack_index" as operator, (StackReference(stack),)):
-            if parsed is None:
-                raise UnsupportedError(f"operator '{operator}' outside of the parser")
-            return Constant(parsed.filled(stack) - (operator == "last_stack_index"))
+            return about_filled(operator, stack, parsed)
         case ElementField(header, index):
             return member(program, header, index)
         case Operation(operator, operands):
@@ -375,16 +373,20 @@ def plain(program: Program, expression: Expression, parsed: ParsedStacks | None 
     return expression
 
 
+def about_filled(operator: str, stack: str, parsed: ParsedStacks | None) -> Constant:
+    """How many elements of a stack the parser has filled, or the index of the last one; known in the parser only."""
+    if parsed is None:
+        raise UnsupportedError(f"operator '{operator}' outside of the parser")
+    return Constant(parsed.filled(stack) - (operator == "last_stack_index"))
+
+
 def about_headers(program: Program, operation: Operation) -> Expression | None:
     """An operation on whole headers as one on their fields; None for any other operation."""
     match operation:
         case Operation("valid", (header,)):
             return member(program, header, VALIDITY)
         case Operation("valid_union", (UnionReference(union),)):
-            return reduce(
-                lambda left, right: Operation("or", (left, right)),
-                [Validity(header) for header in program.unions[union].members.values()],
-            )
+            return any_of([Validity(header) for header in program.unions[union].members.values()])
         case Operation("==", (HeaderReference(one), HeaderReference(other))):
             return same_header(program, one, other)
         case Operation("!=", (HeaderReference(one), HeaderReference(other))):
@@ -441,3 +443,8 @@ def equal_fields(one: Field, other: Field) -> Operation:
     if one.variable:
         raise UnsupportedError(f"comparing '{one}', which has a variable length")
     return Operation("==", (one, other))
+
+
+def any_of(expressions: list[Expression]) -> Expression:
+    """Whether one of these holds."""
+    return reduce(lambda left, right: Operation("or", (left, right)), expressions)

@@ -49,9 +49,14 @@ def declare_entries(context: Context, layout: TableLayout) -> None:
         layout.rule.declare(out)
         out.line(f"struct listed_{symbol} {{ struct {layout.rule.name} rule; struct entry_{symbol} entry; }};")
     if layout.rule is not None or layout.prefixed:
-        with context.out.block("WHOLE struct", f" sought_{layout.symbol};"):
-            for index, part in enumerate(layout.table.key):
-                context.out.line(f"u{word_of(part.bits)} part_{index};")
+        declare_sought(context, layout)
+
+
+def declare_sought(context: Context, layout: TableLayout) -> None:
+    """Declare the variable that holds a packet's key while it is sought."""
+    with context.out.block("WHOLE struct", f" sought_{layout.symbol};"):
+        for index, part in enumerate(layout.table.key):
+            context.out.line(f"u{word_of(part.bits)} part_{index};")
 
 
 def emit_lookup(context: Context, layout: TableLayout) -> None:
@@ -334,16 +339,15 @@ def emit_entry(context: Context, table: Table) -> None:
             with context.out.block(f"case {action.number}:"):
                 given = f"&entry->given.{context.layout.parameters[action.number].name}" if action.parameters else ""
                 emit_call(context, action, given)
-                changeable = table.name in context.layout.changeable
-                if (
-                    table.by_outcome
-                    and changeable
-                    and table.key
-                    and not action.always_exits
-                    and table.hit != table.miss
-                ):
-                    context.out.line(f"if (!hit) goto {label(context, table.miss)};")
-                emit_jump(context, table, table.hit if table.key else table.miss, action)
+                emit_jump_after_entry(context, table, action)
+
+
+def emit_jump_after_entry(context: Context, table: Table, action: Action) -> None:
+    """Write the jump behind an action that an entry named, or a default that was set."""
+    changeable = table.name in context.layout.changeable
+    if table.by_outcome and changeable and table.key and not action.always_exits and table.hit != table.miss:
+        context.out.line(f"if (!hit) goto {label(context, table.miss)};")
+    emit_jump(context, table, table.hit if table.key else table.miss, action)
 
 
 def emit_miss(context: Context, table: Table) -> None:

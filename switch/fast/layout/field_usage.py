@@ -18,6 +18,7 @@ from inakit.switch.program.expressions import (
 )
 from inakit.switch.program.program import (
     JUMPS,
+    Action,
     Argument,
     Arguments,
     Conditional,
@@ -95,11 +96,14 @@ def may_change(primitives: Iterable[Primitive], expression: Expression) -> bool:
     return False
 
 
+def actions_of(node: Node) -> tuple[Action, ...]:
+    """The actions that a node of a pipeline can run."""
+    return node.actions if isinstance(node, Table) else ()
+
+
 def statements_of(pipeline: Pipeline) -> list[Primitive]:
     """Every statement that a pipeline can run, in no order."""
-    actions = {
-        action for node in pipeline.nodes.values() for action in (node.actions if isinstance(node, Table) else ())
-    }
+    actions = {action for node in pipeline.nodes.values() for action in actions_of(node)}
     return [primitive for action in actions for primitive in action.primitives]
 
 

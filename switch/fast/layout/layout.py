@@ -58,9 +58,14 @@ def crc_array(calculation: str) -> str:
     return f"crc parameters of {calculation}"
 
 
+def custom_calculations(program: Program) -> list[str]:
+    """The calculations whose parameters the control plane sets."""
+    return [name for name, each in program.calculations.items() if each.algorithm in CRC_CUSTOM]
+
+
 def crc_arrays(program: Program) -> Iterator[tuple[str, MemoryRecord, int]]:
     """The arrays of a program's calculations, as (name, record, length); none of one without such calculations."""
-    if found := [name for name, each in program.calculations.items() if each.algorithm in CRC_CUSTOM]:
+    if found := custom_calculations(program):
         yield CHOSEN, make_record("chosen_crc", [(name, 8) for name in found]), 1
         yield from ((crc_array(name), PARAMETERS, COPIES) for name in found)
 
@@ -80,6 +85,17 @@ def ring_record(fields: FieldList) -> MemoryRecord:
     values = [each for each in fields.fields if isinstance(each, Field)]
     members = [(str(index), field.bits) for index, field in enumerate(values)]
     return make_record(f"digest_{fields.number}", [("number", 64), *members])
+
+
+def count_record(program: Program) -> MemoryRecord:
+    """How many digests there were in all, and of each list."""
+    return make_record("digest_counts", [("total", 64), *((str(number), 64) for number in program.digests)])
+
+
+def ring_arrays(program: Program) -> list[tuple[str, MemoryRecord, int]]:
+    """The arrays of a program that reports digests, as (name, record, length)."""
+    rings = [(ring_name(number), ring_record(fields), RING) for number, fields in program.digests.items()]
+    return [(COUNTS, count_record(program), 1), *rings]
 
 
 MOST_VARIABLE_BYTES = 512
@@ -103,6 +119,11 @@ def most_variable_bytes(header: Header) -> int:
             f"header '{header.name}' with {most} bytes of variable length (1 to {MOST_VARIABLE_BYTES})"
         )
     return most
+
+
+def variable_parts(header: Header, field: Field) -> list[tuple[str, int]]:
+    """Room for the field's bytes, which is an array, and for their number, as (name, bits)."""
+    return [(field.name, 8 * max(most_variable_bytes(header), LONGEST_BYTES + 1)), (f"{field.name} length", 32)]
 
 
 MAX_REPLICAS = 128
@@ -215,15 +236,7 @@ class ProgramLayout:
         for header in self.program.headers.values():
             whole = self.rebuilt and not header.metadata
             fields = [(f.name, f.bits) for f in header.fields if (whole or f in used) and not f.variable]
-            fields += [
-                part
-                for f in header.fields
-                if f.variable
-                for part in [
-                    (f.name, 8 * max(most_variable_bytes(header), LONGEST_BYTES + 1)),
-                    (f"{f.name} length", 32),
-                ]
-            ]
+            fields += [part for f in header.fields if f.variable for part in variable_parts(header, f)]
             records[header.name] = make_record("fields_" + self.names.of(header.type if whole else header.name), fields)
         return records
 
@@ -329,17 +342,7 @@ class ProgramLayout:
         if self.primitives & {"modify_field_rng_uniform"}:
             parts.append((RANDOM, make_record("random", [("state", 64)]), 1))
         if self.digesting:
-            rings = [(ring_name(number), ring_record(fields), RING) for number, fields in self.program.digests.items()]
-            parts += [
-                (
-                    COUNTS,
-                    make_record(
-                        "digest_counts", [("total", 64), *((str(number), 64) for number in self.program.digests)]
-                    ),
-                    1,
-                ),
-                *rings,
-            ]
+            parts += ring_arrays(self.program)
         if self.copying:
             parts.append((MIRRORS, make_record("mirror", [("group", 32), ("port", 32)]), MAX_SESSIONS))
         if self.claims:

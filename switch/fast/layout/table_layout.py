@@ -141,6 +141,11 @@ def entry_record(layout: TableLayout) -> MemoryRecord:
     return MemoryRecord(record.name, record.order, layout.entry_bytes)
 
 
+def place_record(layout: TableLayout) -> MemoryRecord:
+    """One place of a direct table: room for an entry, and for another one that is there while the first changes."""
+    return MemoryRecord(f"place_{layout.symbol}", (), COPIES * layout.entry_bytes)
+
+
 COUNTER = make_record("counter", [("packets", 64), ("bytes", 64)])
 BUCKET = MemoryRecord(
     "bucket",
@@ -164,14 +169,10 @@ def table_arrays(layout: TableLayout) -> Iterator[tuple[str, MemoryRecord, int]]
     """The arrays of one table's entries, as (name, record, length)."""
     name, key = layout.table.name, layout.table.key
     if layout.direct:
-        yield name, MemoryRecord(f"place_{layout.symbol}", (), COPIES * layout.entry_bytes), 1 << key[0].bits
+        yield name, place_record(layout), 1 << key[0].bits
     if layout.rule is not None:
-        assert layout.rule is not None
-        yield (
-            name,
-            MemoryRecord(f"listed_{layout.symbol}", layout.rule.order, layout.rule.size + layout.entry_bytes),
-            COPIES * (layout.most_entries + 1),
-        )  # one more, which ends the list
+        record = MemoryRecord(f"listed_{layout.symbol}", layout.rule.order, layout.rule.size + layout.entry_bytes)
+        yield name, record, COPIES * (layout.most_entries + 1)  # one more, which ends the list
         yield first_array(name), FIRST, 1
     if layout.prefixed:
         yield lengths_array(name), LINK, layout.prefix_part[1].bits + 2

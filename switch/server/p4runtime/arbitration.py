@@ -141,16 +141,12 @@ class Arbitration:
         """Take a client's arbitration update, unless its stream has ended; a fault ends it."""
         if client.left:
             return
-        name = str(message.role.name or message.role.id or "")
+        name = role_name(message)
         self.check(client, name, message)
         scope = read_scope(message)
         role = self.roles.setdefault(name, Role(name, message.role if message.HasField("role") else None))
         was_primary = role.primary is client
-        alone = role.highest is None or (role.primary is client and client.election_id == NO_ID)
-        client.role, client.election_id = (
-            name,
-            (election_id(message) if message.HasField("election_id") or not alone else NO_ID),
-        )
+        client.role, client.election_id = name, wanted_id(role, client, message)
         if client not in role.clients:
             role.clients.append(client)
         if client.election_id is not None and (role.highest is None or client.election_id >= role.highest):
@@ -248,8 +244,19 @@ MEANINGS = {
 """What a client is told, in words."""
 
 
+def role_name(message: Message) -> str:
+    """The name of a message's role; that of the default role is empty. Older clients have numbers instead."""
+    return str(message.role.name or message.role.id or "")
+
+
 def election_id(message: Message) -> int | None:
     return number_of(message) if message.HasField("election_id") else None
+
+
+def wanted_id(role: Role, client: Client, message: Message) -> int | None:
+    """The election id that a client asks for; 0 if it says none and no other was seen."""
+    alone = role.highest is None or (role.primary is client and client.election_id == NO_ID)
+    return election_id(message) if message.HasField("election_id") or not alone else NO_ID
 
 
 def number_of(message: Message) -> int:

@@ -423,9 +423,7 @@ def read_match(field: MatchField, match: Message) -> KeyPart:
         case "lpm":
             return read_prefix(field, match.lpm)
         case "ternary":
-            return canonical_ternary(
-                what, Ternary(*(decode(each, bits, what) for each in (match.ternary.value, match.ternary.mask)))
-            )
+            return canonical_ternary(what, Ternary(*(decode(each, bits, what) for each in pair_of(match.ternary))))
         case "range":
             low, high = decode(match.range.low, bits, what), decode(match.range.high, bits, what)
             if low > high or (low == 0 and high == ones(bits)):
@@ -433,6 +431,10 @@ def read_match(field: MatchField, match: Message) -> KeyPart:
             return Range(low, high)
         case _:
             return Ternary(decode(match.optional.value, bits, what), ones(bits))
+
+
+def pair_of(ternary: Message) -> tuple[bytes, bytes]:
+    return ternary.value, ternary.mask
 
 
 def read_prefix(field: MatchField, lpm: Message) -> Lpm:
@@ -603,11 +605,7 @@ def read_schema(p4info: Message, program: Program) -> Schema:
         counters=present(p4info.counters, program.counters, read_counter),
         meters=present(p4info.meters, program.meters, read_meter),
         registers=present(p4info.registers, program.registers, partial(read_register, types)),
-        digests=present(
-            p4info.digests,
-            {digest.name: number for number, digest in program.digests.items()},
-            partial(read_digest, types),
-        ),
+        digests=present(p4info.digests, lists_of(program), partial(read_digest, types)),
         value_sets=present(p4info.value_sets, program.value_sets, partial(read_value_set, types)),
         packet_in=packet_header(p4info, "packet_in"),
         packet_out=packet_header(p4info, "packet_out"),
@@ -640,6 +638,10 @@ def read_present(
         else:
             absent[number] = name
     return found
+
+
+def lists_of(program: Program) -> dict[str, int]:
+    return {digest.name: number for number, digest in program.digests.items()}
 
 
 def read_action(action: Message, types: Message) -> ActionSchema:

@@ -150,12 +150,7 @@ class Service:
             "Read": made(streamed, one(v1.ReadRequest, self.read)),
             "SetForwardingPipelineConfig": made(unary, one(v1.SetForwardingPipelineConfigRequest, self.set_config)),
             "GetForwardingPipelineConfig": made(unary, one(v1.GetForwardingPipelineConfigRequest, self.get_config)),
-            "StreamChannel": made(
-                grpc.stream_stream_rpc_method_handler,
-                lambda requests, context: self.stream(
-                    (parse(v1.StreamMessageRequest, octets) for octets in requests), context
-                ),
-            ),
+            "StreamChannel": made(grpc.stream_stream_rpc_method_handler, each(v1.StreamMessageRequest, self.stream)),
             "Capabilities": made(unary, one(v1.CapabilitiesRequest, self.capabilities)),
         }
         return grpc.method_handlers_generic_handler("p4.v1.P4Runtime", calls)
@@ -221,6 +216,10 @@ def one(kind: Message, call: Callable[..., object]) -> Callable[..., object]:
         return call(request, context)
 
     return parsed
+
+
+def each(kind: Message, call: Callable[..., object]) -> Callable[..., object]:
+    return lambda requests, context: call((parse(kind, octets) for octets in requests), context)
 
 
 def parse(kind: Message, octets: bytes) -> Message:

@@ -114,11 +114,7 @@ class Dispatcher:
         arguments = getattr(declared, f"{function}_args")()
         arguments.read(incoming)
         result = getattr(declared, f"{function}_result")()
-        return self._call(
-            getattr(self._handlers[service], function),
-            {field[1]: argument(getattr(arguments, field[1]), field) for field in arguments.thrift_spec.values()},
-            result,
-        )
+        return self._call(getattr(self._handlers[service], function), arguments_of(arguments), result)
 
     def _call(self, function: Any, arguments: Mapping[str, Any], result: Any) -> Any:
         """Call a function, and fill its result structure with what it returns or why it refuses."""
@@ -131,6 +127,11 @@ class Dispatcher:
             if result.ouch is None:
                 return failure(str(error))
         return result
+
+
+def arguments_of(read: Any) -> dict[str, Any]:
+    """The arguments of a call by name; one that the client left out is 0 or empty, as in BMv2."""
+    return {field[1]: argument(getattr(read, field[1]), field) for field in read.thrift_spec.values()}
 
 
 def argument(value: Any, field: Sequence[Any]) -> Any:
