@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from inakit.switch.fast.compile.actions import emit_learning
-from inakit.switch.fast.compile.context import Context, set_clock, set_egress_time, set_standard, standard
+from inakit.switch.fast.compile.context import (
+    Context,
+    set_clock,
+    set_egress_time,
+    set_standard,
+    standard,
+    standard_assignment,
+)
 from inakit.switch.fast.layout.field_usage import meter_results, statements_of, written_by
 from inakit.switch.fast.layout.layout import LOST, MIRRORS
 from inakit.switch.program.expressions import (
@@ -19,6 +26,21 @@ from inakit.switch.program.expressions import (
     RESUBMITTED,
     Field,
 )
+
+INSTANCE_TYPES = {
+    "NORMAL": NORMAL,
+    "INGRESS_CLONE": INGRESS_CLONE,
+    "EGRESS_CLONE": EGRESS_CLONE,
+    "REPLICATED": REPLICATED,
+    "RESUBMITTED": RESUBMITTED,
+}
+READ_FIELDS = {
+    "PRIORITY": "priority",
+    "EGRESS_RID": "egress_rid",
+    "MULTICAST_GROUP": "mcast_grp",
+    "EGRESS_SPEC": "egress_spec",
+}
+"""What passes.h calls the metadata fields of the switch that it reads."""
 
 
 def kept_for_copies(context: Context) -> list[Field]:
@@ -67,29 +89,36 @@ def declare_saved(context: Context) -> None:
                 context.out.line(f"u{64 if field.bits <= 64 else 128} field_{index};")
 
 
-def emit_keeping(context: Context) -> None:
-    """Write the functions that keep the state of a packet, or parts of it, and that take it back."""
+def emit_copies(context: Context) -> None:
+    """Write what passes.h needs of the program, for packets that are copied or come in again, and include it."""
+    out, layout, program = context.out, context.layout, context.program
     metadata, headers = split_records(context)
     emit_copying(context, "keep_metadata", metadata, "one->state", "state")
     emit_copying(context, "keep_headers", headers, "one->state", "state")
     emit_copying(context, "take_metadata", metadata, "state", "one->state")
     emit_copying(context, "take_headers", headers, "state", "one->state")
     emit_kept_fields(context, metadata)
-    emit_mirror(context)
-    emit_returning(context)
-    emit_clone_egress(context)
-
-
-def emit_passes(context: Context) -> None:
-    """Write what a packet's passes consist of, and `receive`, which a packet enters by."""
-    with context.out.block("static INLINE int leave_by(PACKET *packet, u32 port, u32 copy)"):
-        context.out.line("return egress_of(packet, port, copy) && deliver(packet, port) ? lose() : 0;")
-    emit_copying_replicate(context)
-    emit_leave(context)
-    emit_parse_again(context)
-    emit_set_aside(context)
-    emit_pass(context)
-    emit_copying_receive(context)
+    with out.block("static INLINE void clear_metadata(void)"):
+        for member in metadata:
+            out.line(f"__builtin_memset(&state.{member}, 0, sizeof state.{member});")
+    for name, emit in (("save", emit_saving), ("restore", emit_restoring), ("learn", emit_learning)):
+        with out.block(f"static INLINE void {name}(void)"):
+            emit(context)
+    for name, text in (
+        ("MIRROR_SESSIONS", layout.arrays[MIRRORS].symbol),
+        ("SESSIONS", layout.arrays[MIRRORS].length),
+        ("INGRESS", layout.names.of(program.ingress.name)),
+        *((macro, standard(context, field)) for macro, field in READ_FIELDS.items()),
+        *(INSTANCE_TYPES | {"DROP_PORT": DROP_PORT}).items(),
+    ):
+        out.line(f"#define {name} {text}")
+    for macro, field in (
+        ("SET_INGRESS_PORT", "ingress_port"),
+        ("SET_PACKET_LENGTH", "packet_length"),
+        ("SET_INSTANCE_TYPE", "instance_type"),
+    ):
+        out.line(f"#define {macro}(value) {standard_assignment(context, field, 'value')}")
+    out.line('#include "passes.h"')
 
 
 def split_records(context: Context) -> tuple[list[str], list[str]]:
@@ -128,174 +157,6 @@ def emit_kept_fields(context: Context, metadata: list[str]) -> None:
         out.line("return 0;")
 
 
-def emit_mirror(context: Context) -> None:
-    """Write `mirror_of`, which gives the mirror session that an action asked for; the request is then gone."""
-    out = context.out
-    symbol = context.layout.arrays[MIRRORS].symbol
-    with out.block("static INLINE const struct mirror *mirror_of(void)"):
-        out.line("u64 number = asked.session;")
-        out.line("asked.session = 0;")
-        out.line("CHECKED(number);")
-        with out.block(f"if (number > 0 && number <= {context.layout.arrays[MIRRORS].length})"):
-            out.line("CHECKED(number);")
-            out.line(f"const struct mirror *found = &own->{symbol}[number - 1];")
-            out.line("if (found->group || found->port) return found;")
-        out.line("return 0;")
-
-
-def emit_returning(context: Context) -> None:
-    """Write `come_in_again`: the packet as it is now waits for the parser, with the fields of a list."""
-    out = context.out
-    with out.block("FUNCTION int come_in_again(PACKET *packet, u32 list, u32 kind)"):
-        out.line("u32 place = place_behind(INCOMING, 0);")
-        out.line("if (place == NOWHERE || keep_packet(packet, place, 0, 0)) return lose();")
-        out.line("keep_fields(place, list, kind);")
-        out.line("put[INCOMING]++;")
-        out.line("return 0;")
-
-
-def emit_clone_egress(context: Context) -> None:
-    """Write `clone_egress`: a copy of the packet as it is now waits for egress."""
-    out = context.out
-    with out.block("FUNCTION int clone_egress(PACKET *packet)"):
-        out.line("const struct mirror *mirror = mirror_of();")
-        out.line("if (!mirror) return 0;")
-        out.line("u32 place = place_behind(LEAVING, 0);")
-        out.line("if (place == NOWHERE || keep_packet(packet, place, mirror->group, mirror->port)) return lose();")
-        out.line(f"keep_headers(place); keep_fields(place, asked.list, {EGRESS_CLONE});")
-        out.line("put[LEAVING]++;")
-        out.line("return 0;")
-
-
-def emit_copying_replicate(context: Context) -> None:
-    """Write `replicate`: a copy for each member of a group leaves; returns the number of the last one."""
-    out = context.out
-    with out.block("FUNCTION int replicate(PACKET *packet, u32 number)"):
-        out.line("const struct key_groups key = {{number}};")
-        out.line("const struct entry_groups *group = find_groups(&key);")
-        out.line(f"u32 copy = {standard(context, 'egress_rid')};")
-        out.line(f"if (!group || {standard(context, 'priority')}) return copy;")
-        emit_saving(context)
-        with out.block("for (u32 i = 0; i < MAX_REPLICAS && i < group->count; i++)"):
-            emit_restoring(context)
-            out.line("copy = group->replicas[i].copy;")
-            out.line("ask_nothing();")
-            out.line("leave_by(packet, group->replicas[i].port, copy);")
-        out.line("return copy;")
-
-
-def emit_leave(context: Context) -> None:
-    """Write `leave`: egress of a packet that has waited for it, to a group and to a port."""
-    out = context.out
-    with out.block("static INLINE int take(PACKET *packet, u64 place)"):
-        out.line("return take_packet_back(packet, place) || take_metadata(place) || take_headers(place);")
-    with out.block("FUNCTION int leave(PACKET *packet, u64 place)"):
-        out.line("AT_PLACE(place, -1);")
-        out.line("u32 group = one->group, port = one->port;")
-        out.line("if (take(packet, place)) return lose();")
-        out.line(f"u32 copy = {standard(context, 'egress_rid')};")
-        with out.block("if (group)"):
-            out.line("copy = replicate(packet, group - 1);")
-            out.line("if (port && take(packet, place)) return lose();")
-        out.line(f"if (!port || {standard(context, 'priority')}) return 0;")
-        out.line("ask_nothing();")
-        out.line("asked.recirculate = one->recirculate, asked.most = one->most;")
-        out.line("return leave_by(packet, port - 1, copy);")
-
-
-def emit_set_aside(context: Context) -> None:
-    """Write `set_aside`: the packet, whose ingress has ended, waits, and its clone waits in front of it.
-
-    The clone is the packet as it came in, parsed once more.
-    """
-    out = context.out
-    with out.block("FUNCTION int set_aside(PACKET *packet, u32 group, u32 port)"):
-        out.line("const struct mirror *mirror = mirror_of();")
-        out.line("u32 clones = mirror != 0;")
-        out.line("u32 to_group = mirror ? mirror->group : 0, to_port = mirror ? mirror->port : 0;")
-        out.line(f"if (asked.resubmit) come_in_again(packet, asked.resubmit, {RESUBMITTED});")
-        out.line("u32 place = place_behind(LEAVING, clones), packets = !asked.resubmit && (group || port);")
-        with out.block("if (packets && (place == NOWHERE || keep_state(packet, place, group, port)))"):
-            out.line("packets = 0, lose();")
-        with out.block("if (clones)"):
-            out.line("place = place_behind(LEAVING, 0);")
-            out.line("if (place == NOWHERE || keep_packet(packet, place, to_group, to_port)) return lose();")
-            out.line(f"keep_fields(place, asked.list, {INGRESS_CLONE});")
-            out.line("parse_again(packet);")
-            out.line("keep_headers(place);")
-        out.line("put[LEAVING] += clones + packets;")
-        out.line("return 0;")
-
-
-def emit_parse_again(context: Context) -> None:
-    """Write `parse_again`: the headers of the packet as it came in, for its clone, and `keep_state`."""
-    out, metadata = context.out, split_records(context)[0]
-    with out.block("FUNCTION int parse_again(PACKET *packet)"):
-        for member in metadata:
-            out.line(f"__builtin_memset(&state.{member}, 0, sizeof state.{member});")
-        out.line("begin(packet);")
-        set_standard(context, "ingress_port", "arrival")
-        out.line("parse(packet);")
-        out.line("return 0;")
-    with out.block("static INLINE int keep_state(PACKET *packet, u64 place, u32 group, u32 port)"):
-        out.line("if (keep_packet(packet, place, group, port)) return -1;")
-        out.line("AT_PLACE(place, -1);")
-        out.line("one->recirculate = asked.recirculate, one->most = asked.most;")
-        out.line("return keep_metadata(place) || keep_headers(place);")
-
-
-def emit_pass(context: Context) -> None:
-    """Write `pass`: parser, ingress and egress of a packet. It waits where it has to come in again, or to be cloned."""
-    out = context.out
-    with out.block("FUNCTION int pass(PACKET *packet)"):
-        out.line("parse(packet);")
-        out.line(f"{context.layout.names.of(context.program.ingress.name)}();")
-        emit_learning(context)
-        out.line(f"u32 group = {standard(context, 'mcast_grp')}, spec = {standard(context, 'egress_spec')};")
-        out.line(f"int leaves = spec != {DROP_PORT} && spec < {PORTS};")
-        set_standard(context, "instance_type", f"group ? {REPLICATED} : {NORMAL}")
-        with out.block("if (asked.session || asked.resubmit)"):
-            out.line("set_aside(packet, group ? group + 1 : 0, !group && leaves ? spec + 1 : 0);")
-            out.line("return drop(packet);")
-        with out.block("if (group)"):
-            out.line("replicate(packet, group);")
-            out.line("return drop(packet);")
-        out.line(f"if (!leaves || {standard(context, 'priority')}) return drop(packet);")
-        out.line("CHECKED(spec);")
-        out.line(f"if (!egress_of(packet, spec, {standard(context, 'egress_rid')})) return drop(packet);")
-        out.line("if (!somebody_waits() && !shorten(packet, asked.most)) return send(packet, spec);")
-        out.line("if (!somebody_waits() || deliver(packet, spec)) lose();")
-        out.line("return drop(packet);")
-
-
-def emit_copying_receive(context: Context) -> None:
-    """Write `receive`: the packet that came in passes, and then whatever of it waits, one after the other."""
-    out = context.out
-    with out.block("FUNCTION int turn(PACKET *packet)"):
-        out.line("u32 kind = put[LEAVING] != taken[LEAVING] ? LEAVING : INCOMING;")
-        out.line("u64 place = kind * WAITING + taken[kind] % WAITING;")
-        with out.block("if (kind == LEAVING)"):
-            out.line("leave(packet, place);")
-        with out.block("else if (take_packet_back(packet, place) || take_metadata(place))"):
-            out.line("lose();")
-        with out.block("else"):
-            out.line("ask_nothing();")
-            out.line("begin(packet);")
-            set_standard(context, "packet_length", "state.length")
-            out.line("pass(packet);")
-        out.line("taken[kind]++;")
-        out.line("return 0;")
-    with out.block("static INLINE int receive(PACKET *packet, u32 port)"):
-        out.line("reset(packet, port);")
-        out.line("arrival = port;")
-        out.line("ask_nothing();")
-        out.line("int verdict = pass(packet);")
-        out.line("for (u32 i = 0; i < MOST_TURNS && somebody_waits(); i++) turn(packet);")
-        with out.block("if (somebody_waits())"):
-            out.line("taken[LEAVING] = put[LEAVING], taken[INCOMING] = put[INCOMING], lose();")
-        out.line("return verdict;")
-
-
 def emit_architecture(context: Context) -> None:
     """Write `reset`, `egress_of`, `replicate`, and `receive`, which a packet enters by."""
     emit_begin(context)
@@ -304,9 +165,8 @@ def emit_architecture(context: Context) -> None:
         lost = context.layout.arrays[LOST]
         context.out.line(f"static INLINE int lose(void) {{ return own->{lost.symbol}[0].packets++, 0; }}")
     if context.layout.copying:
-        emit_keeping(context)
+        emit_copies(context)
         emit_egress(context)
-        emit_passes(context)
         return
     emit_egress(context)
     emit_replicate(context)

@@ -65,11 +65,16 @@ class Context:
                 self.out.line(f"state.dirty.{self.layout.names.of(header)} = 1;")
 
 
+def standard_assignment(context: Context, name: str, text: str) -> str:
+    """The C statement that assigns to a metadata field of the switch; empty where the program does not have it."""
+    field = context.layout.intrinsic.get(name)
+    return "" if field is None else f"{context.layout.field(field)} = ({text}) & {(1 << field.bits) - 1:#x}ull;"
+
+
 def set_standard(context: Context, name: str, text: str) -> None:
     """Assign to a metadata field of the switch; do nothing where the program does not have it."""
-    field = context.layout.intrinsic.get(name)
-    if field is not None:
-        context.out.line(f"{context.layout.field(field)} = ({text}) & {(1 << field.bits) - 1:#x}ull;")
+    if statement := standard_assignment(context, name, text):
+        context.out.line(statement)
 
 
 def set_clock(context: Context, name: str) -> None:
