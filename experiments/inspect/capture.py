@@ -1,4 +1,4 @@
-"""Packets of switch ports as pcap files, taken by tcpdump, and in words, as scapy reads them by the packet format.
+"""Packets of switch ports as pcap files, taken by tcpdump.
 
 What arrives and what leaves is kept as it is on the wire. tcpdump runs on the processors of switches, so that the
 endpoints keep theirs. It writes what its kernel buffer holds before it is stopped, and reports packets that are missing
@@ -19,48 +19,16 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
 from rich.console import Console
-from scapy.packet import Packet
-from scapy.utils import PcapReader
 
 from inakit.topo.errors import InputError, MachineError, RunError, as_root, unknown_name, writing
 from inakit.topo.fabric.fabric import Fabric
 from inakit.topo.live.ledger import Ledger, RunningNetwork
 from inakit.topo.live.signals import interrupts_held, signals_unwind
-from inakit.traffic.wire import scapy_layers
-
-LAYERS = (scapy_layers.INA, scapy_layers.Values)
-"""What scapy knows by them."""
-
-
-class Decoded:
-    """The packets of a pcap that is still being written."""
-
-    def __init__(self, file: Path) -> None:
-        self.reader = PcapReader(str(file))
-
-    def next_line(self) -> str | None:
-        """The line of the next packet; None where it is not wholly in the file yet."""
-        begin = self.reader.f.tell()
-        try:
-            packet = self.reader.read_packet()
-        except EOFError:
-            packet = None
-        if packet is None or len(packet.original) < (packet.wirelen or 0):  # the rest is still to be written
-            self.reader.f.seek(begin)
-            return None
-        return line_of(packet)
-
-
-def line_of(packet: Packet) -> str:
-    """When a packet passed, and what its layers say."""
-    return f"{datetime.fromtimestamp(float(packet.time)):%H:%M:%S.%f} {packet.summary()}"
-
 
 BUFFER_KIB = 8192
 START_S = 10.0
@@ -235,7 +203,7 @@ def capture_to(
 
 def telling(console: Console, file: Path) -> Callable[[], None]:
     """A function that prints the packets which have come into the file since it was last called."""
-    from inakit.experiments.inspect.capture import Decoded  # noqa: PLC0415, scapy takes long to import
+    from inakit.experiments.inspect.decoded import Decoded  # noqa: PLC0415, scapy takes long to import
 
     decoded = Decoded(file)
 
