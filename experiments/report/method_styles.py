@@ -108,7 +108,7 @@ def style_of(name: str) -> Style:
         return own_style(list(OWN).index(name))
     method, _, variant = name.rpartition(", ")
     if variant not in VARIANTS:
-        raise unknown_name("method's style (experiments/styles/method_styles.py)", name, [*METHODS, *OWN])
+        raise unknown_name("method's style (experiments/report/method_styles.py)", name, [*METHODS, *OWN])
     style = style_of(method)
     return replace(style, marker=SECOND_MARKER[style.marker], dash=DOTTED) if VARIANTS[variant] else style
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inakit.switch.control.array_requests import ArrayControl
 from inakit.switch.control.data_plane import DataPlane
-from inakit.switch.control.notifications import AgeingControl, LearningControl
+from inakit.switch.control.learning_and_ageing import AgeingControl, LearningControl
 from inakit.switch.control.profile_requests import profiles_of
 from inakit.switch.control.replication_requests import ReplicationControl
 from inakit.switch.control.requests import Control, RefusalKind, Refused, locked

@@ -12,9 +12,9 @@ from mininet.node import Switch as MininetSwitch
 from inakit.switch.control.entry_files import fill_switch
 from inakit.switch.control.simple_switch_cli import CommandedSwitch, run_command
 from inakit.switch.networks.network_plan import PlannedSwitch
-from inakit.switch.server.options import Journal, LogOptions, Options
 from inakit.switch.server.serve import doors, text_of
 from inakit.switch.server.served_switch import ServedSwitch
+from inakit.switch.server.switch_options import Journal, LogOptions, Options
 from inakit.topo.errors import RunError
 
 

@@ -71,8 +71,7 @@ from inakit.switch.program.program import (
 from inakit.topo.errors import InputError
 
 Json = Any
-"""What `json.loads` returns. Above each reader stands the shape that it takes; of others it raises an exception of
-`inakit.switch.program.malformed.MALFORMED`."""
+"""What `json.loads` returns. A reader raises an exception of `MALFORMED` for another shape than the one above it."""
 
 
 def listed(node: Json, name: str) -> Json:

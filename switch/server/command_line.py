@@ -10,7 +10,7 @@ from typing import NoReturn
 
 from inakit.switch.control.replication_requests import ReplicationRoom
 from inakit.switch.program.expressions import DROP_PORT, PORTS
-from inakit.switch.server.options import GRPC_ADDRESS, THRIFT_PORT, LogOptions, Options, Tls
+from inakit.switch.server.switch_options import GRPC_ADDRESS, THRIFT_PORT, LogOptions, Options, Tls
 from inakit.topo.errors import InputError
 
 LEVELS = ("trace", "debug", "info", "warn", "error", "off")

@@ -19,8 +19,8 @@ from inakit.switch.interpret.packet import PacketPlaces, TraceLines
 from inakit.switch.interpret.switch_state import Clock, Target
 from inakit.switch.program.expressions import DROP_PORT, Constant
 from inakit.switch.program.program import Program
-from inakit.switch.server.options import Journal, Options
-from inakit.switch.server.ports import PacketSocket, PcapFiles
+from inakit.switch.server.packet_sockets import PacketSocket, PcapFiles
+from inakit.switch.server.switch_options import Journal, Options
 from inakit.switch.targets import TARGETS
 from inakit.topo.errors import InakitError, InputError
 

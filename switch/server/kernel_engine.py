@@ -6,7 +6,7 @@ from inakit.switch.control.data_plane import DataPlane
 from inakit.switch.fast.load.kernel_switch import Compiled, HostPackets, KernelSwitch
 from inakit.switch.fast.load.port_queues import PortQueues
 from inakit.switch.server.engines import ToCpu
-from inakit.switch.server.ports import Capture, CpuInterface, PcapFiles, Promiscuous
+from inakit.switch.server.packet_sockets import Capture, CpuInterface, PcapFiles, Promiscuous
 from inakit.topo.errors import InputError, RunError
 from inakit.topo.live.priority import switch_processors
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Protocol
 
 from inakit.switch.server.command_line import read_options
-from inakit.switch.server.options import Journal, Options
 from inakit.switch.server.served_switch import ServedSwitch
+from inakit.switch.server.switch_options import Journal, Options
 from inakit.switch.targets import load
 from inakit.topo.c_library import cache_directory
 from inakit.topo.errors import InakitError, InputError, writing

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from inakit.switch.control.requests import RefusalKind, Refused
 from inakit.switch.server.engines import Engine
-from inakit.switch.server.options import Journal
+from inakit.switch.server.switch_options import Journal
 from inakit.topo.errors import InakitError, UnsupportedError
 
 ToController = Callable[[bytes], None]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from threading import Event, RLock, Thread
 
 from inakit.switch.control.control_plane import ControlPlane
-from inakit.switch.control.notifications import DigestBatch, Expired
+from inakit.switch.control.learning_and_ageing import DigestBatch, Expired
 from inakit.switch.control.recorded_entries import brought, transfer
 from inakit.switch.control.requests import RefusalKind, Refused
 from inakit.switch.interpret.interpreted_switch import InterpretedSwitch, clock_from_now
@@ -17,9 +17,9 @@ from inakit.switch.interpret.switch_state import Target
 from inakit.switch.program.program import Program
 from inakit.switch.program.read import parse_program
 from inakit.switch.server.engines import Engine, InterpretedEngine, choose
-from inakit.switch.server.options import Journal, Options
-from inakit.switch.server.ports import PcapFiles
+from inakit.switch.server.packet_sockets import PcapFiles
 from inakit.switch.server.served_ports import ServedPorts, ServedQueues
+from inakit.switch.server.switch_options import Journal, Options
 from inakit.topo.errors import InakitError, UnsupportedError
 
 DIGESTS_EVERY_S = 0.01

@@ -29,7 +29,7 @@ from inakit.switch.entries import SwitchEntries
 from inakit.switch.fast.load.running_tables import Clock
 from inakit.switch.interpret.interpreted_switch import InterpretedSwitch, clock_from_now
 from inakit.switch.program.read import read_program
-from inakit.switch.server.ports import MAX_PACKET, open_tun
+from inakit.switch.server.packet_sockets import MAX_PACKET, open_tun
 from inakit.switch.targets import choose_target
 from inakit.switch.testing.either_switch import EitherSwitch
 from inakit.topo.errors import unknown_name

@@ -23,8 +23,8 @@ from inakit.switch.program.program import Program
 from inakit.switch.program.read import read_program
 from inakit.switch.testing.devices import open_device
 from inakit.switch.testing.random_packets import PORTS, Draw
+from inakit.switch.testing.random_trials import Batch, Contest, Trial, Unlike, comes_again
 from inakit.switch.testing.stf_script import Add, SetDefault, StfNames
-from inakit.switch.testing.trials import Batch, Contest, Trial, Unlike, comes_again
 from inakit.topo.errors import unknown_name
 
 BATCH = 32

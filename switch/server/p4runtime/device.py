@@ -8,7 +8,7 @@ from random import Random
 from threading import Lock, RLock
 
 from inakit.switch.control.control_plane import ControlPlane
-from inakit.switch.control.notifications import DigestBatch
+from inakit.switch.control.learning_and_ageing import DigestBatch
 from inakit.switch.interpret.interpreted_switch import clock_from_now
 from inakit.switch.interpret.live_state import LiveState
 from inakit.switch.server.p4runtime.arbitration import Arbitration, Client, RoleScope, packet_in, packet_out

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from inakit.switch.control.control_plane import ControlPlane
-from inakit.switch.control.notifications import MOST_SAMPLES, DigestBatch, Sample
+from inakit.switch.control.learning_and_ageing import MOST_SAMPLES, DigestBatch, Sample
 from inakit.switch.server.p4runtime.container import Container, expect_id
 from inakit.switch.server.p4runtime.messages import Code, Fault, Message, invalid, not_found, v1
 from inakit.switch.server.p4runtime.profile_entities import copy_of

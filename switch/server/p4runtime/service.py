@@ -14,12 +14,12 @@ from typing import NoReturn
 import grpc
 from google.protobuf.message import DecodeError
 
-from inakit.switch.server.options import Tls
 from inakit.switch.server.p4runtime.arbitration import Client
 from inakit.switch.server.p4runtime.device import Device
 from inakit.switch.server.p4runtime.messages import Code, Fault, Message, Status, fault_of, invalid, packed, v1
 from inakit.switch.server.p4runtime.pipeline import Answers, error_of, responses
 from inakit.switch.server.served_switch import ServedSwitch
+from inakit.switch.server.switch_options import Tls
 from inakit.topo.errors import InakitError, InputError, MachineError
 
 MOST_WAITING = 1 << 14

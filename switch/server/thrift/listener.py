@@ -19,7 +19,7 @@ from thriftpy2.transport.memory import TCyMemoryBuffer
 
 from inakit.switch.control.requests import Refused
 from inakit.switch.server.served_switch import ServedSwitch
-from inakit.switch.server.thrift.device import DeviceRequests, SimpleSwitch
+from inakit.switch.server.thrift.device_requests import DeviceRequests, SimpleSwitch
 from inakit.switch.server.thrift.handlers import (
     ArrayRequests,
     LearningRequests,

@@ -22,10 +22,10 @@ from inakit.switch.control.entry_files import fill_switch
 from inakit.switch.control.simple_switch_cli import CommandedSwitch
 from inakit.switch.program.program import Program
 from inakit.switch.server.engines import Engine, InterpretedEngine
-from inakit.switch.server.options import Journal, LogOptions, Options
-from inakit.switch.server.ports import BATCH, MAX_PACKET, PacketSocket
+from inakit.switch.server.packet_sockets import BATCH, MAX_PACKET, PacketSocket
 from inakit.switch.server.serve import running
 from inakit.switch.server.served_switch import ServedSwitch
+from inakit.switch.server.switch_options import Journal, LogOptions, Options
 from inakit.switch.testing.devices import HEAD, open_wires
 from inakit.topo.extras import lacking
 

@@ -9,7 +9,7 @@ import pytest
 from random_requests import RandomRequests
 from served_program import INGRESS, SERVED, Served, entry
 
-from inakit.switch.control.notifications import DigestBatch
+from inakit.switch.control.learning_and_ageing import DigestBatch
 from inakit.switch.control.recorded_entries import transfer
 from inakit.switch.control.requests import RefusalKind, Refused
 from inakit.switch.entries import DefaultAction, Lpm, MirrorSession, Ternary

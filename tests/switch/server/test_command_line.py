@@ -9,7 +9,7 @@ import pytest
 
 from inakit.switch.control.replication_requests import ReplicationRoom
 from inakit.switch.server.command_line import read_options
-from inakit.switch.server.options import GRPC_ADDRESS, THRIFT_PORT, LogOptions, Options, Tls
+from inakit.switch.server.switch_options import GRPC_ADDRESS, THRIFT_PORT, LogOptions, Options, Tls
 from inakit.topo.errors import InputError
 
 PLAIN = Options(program=Path("prog.json"), thrift_port=THRIFT_PORT)

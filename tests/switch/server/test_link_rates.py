@@ -19,8 +19,8 @@ from veth_wires import Wires
 from inakit.switch.fast.load.port_queues import PortQueues, tc
 from inakit.switch.program.read import program_of, read_program
 from inakit.switch.server.engines import VARIABLE, choose, short_packets_of
-from inakit.switch.server.options import Options
 from inakit.switch.server.served_switch import ServedSwitch
+from inakit.switch.server.switch_options import Options
 
 PACKETS, BYTES = 500, 1400
 RATE_PPS, DEPTH = 20, 3

@@ -19,8 +19,8 @@ from inakit.switch.control.requests import Refused
 from inakit.switch.entries import TableEntry
 from inakit.switch.program.read import read_program
 from inakit.switch.server.engines import VARIABLE
-from inakit.switch.server.options import Options
 from inakit.switch.server.served_switch import ServedSwitch
+from inakit.switch.server.switch_options import Options
 
 CONTROL = PROGRAMS / "control.json"
 TO_PORT, BY_KEY = "TestIngress.to_port", "TestIngress.by_key"

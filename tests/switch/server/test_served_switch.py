@@ -12,11 +12,11 @@ from unittest.mock import patch
 import pytest
 from served_program import INGRESS, SERVED, answer_of, asking, entry
 
-from inakit.switch.control.notifications import DigestBatch
+from inakit.switch.control.learning_and_ageing import DigestBatch
 from inakit.switch.control.requests import RefusalKind, Refused
 from inakit.switch.server.engines import VARIABLE, choose
-from inakit.switch.server.options import LogOptions, Options
 from inakit.switch.server.served_switch import ServedSwitch
+from inakit.switch.server.switch_options import LogOptions, Options
 from inakit.topo.errors import InputError
 
 CPU_PORT = 200

@@ -13,10 +13,10 @@ from typing import Any
 import grpc
 from google.protobuf import text_format
 
-from inakit.switch.server.options import Options
 from inakit.switch.server.p4runtime.messages import Message, Status, config, v1
 from inakit.switch.server.p4runtime.service import P4RuntimeServer
 from inakit.switch.server.served_switch import ServedSwitch
+from inakit.switch.server.switch_options import Options
 
 PROGRAMS = Path(__file__).parents[2] / "programs" / "doors"
 CPU_PORT = 255

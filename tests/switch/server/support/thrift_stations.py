@@ -13,8 +13,8 @@ from unittest.mock import patch
 from thrift_clients import Clients, connected
 
 from inakit.switch.server.engines import VARIABLE, InterpretedEngine
-from inakit.switch.server.options import Options
 from inakit.switch.server.served_switch import ServedSwitch
+from inakit.switch.server.switch_options import Options
 from inakit.switch.server.thrift.listener import ThriftServer
 
 COMMANDED = Path(__file__).parents[2] / "programs" / "doors" / "commanded.json"

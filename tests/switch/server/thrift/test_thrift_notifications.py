@@ -13,7 +13,7 @@ from pynng.exceptions import Timeout
 from thrift_clients import exact
 from thrift_stations import COMMANDED, DEVICE, Station, stationed
 
-from inakit.switch.control.notifications import DigestBatch
+from inakit.switch.control.learning_and_ageing import DigestBatch
 from inakit.switch.program.read import read_program
 from inakit.switch.server.thrift.notifications import Publisher, ageing_messages, learning_message
 from inakit.switch.server.thrift.values import description
