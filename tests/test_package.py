@@ -129,7 +129,7 @@ def test_a_package_is_the_same_from_an_sdist_and_names_the_commit(checkout: Path
         set_up(folder, "build")
     made = contents(checkout / "build" / "lib")
     assert made == contents(unpacked / "build" / "lib")
-    assert {"inakit/topo/fabric/clos.py", "inakit/p4/build/ina.json", "inakit/__main__.py"} <= made.keys()
+    assert {"inakit/topo/fabric/fabric.py", "inakit/p4/build/ina.json", "inakit/__main__.py"} <= made.keys()
     assert {name.split("/")[0] for name in made} == {"inakit"} and "inakit/gone.py" not in made
     head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=checkout, capture_output=True, text=True, check=True)
     assert json.loads(made["inakit/source.json"]) == {"commit": head.stdout.strip(), "changed": False}

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import grpc
 from google.protobuf import text_format
 
 from inakit.switch.entries import MulticastGroup, SwitchEntries, TableEntry, group_of_nodes
@@ -29,6 +29,9 @@ from inakit.switch.server.p4runtime.schema import (
 )
 from inakit.switch.server.p4runtime.table_entities import inverted
 from inakit.topo.errors import InputError, MachineError
+
+if TYPE_CHECKING:
+    import grpc
 
 P4INFO = ".p4info.txt"
 """What the name of a program's P4Info ends in, in place of `.json`."""
@@ -164,6 +167,8 @@ LARGEST = 256 << 20
 
 def read_switch(address: str, device_id: int, schema: Schema, switch: str) -> SwitchEntries:
     """The entries and groups of the device that a server has at `HOST:PORT`. Raises `MachineError`, `InputError`."""
+    import grpc  # noqa: PLC0415, only who asks a running server needs it
+
     try:
         with grpc.insecure_channel(address, [("grpc.max_receive_message_length", LARGEST)]) as channel:
             return entries_of(schema, read_all(channel, device_id), switch)

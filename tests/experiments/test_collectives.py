@@ -49,7 +49,7 @@ def problem_of(fabric: Fabric, workers: int, gradient_bytes: int, iterations: in
 
 
 def ran(problem: Problem, planner: str, **more: object) -> Outcome:
-    return run_plan(Run(Prepared(problem, METHODS[planner].plan(problem), **more)), find_world("virtual"))  # type: ignore[arg-type]
+    return run_plan(Run(Prepared(problem, METHODS[planner].plan(problem)), **more), find_world("virtual"))  # type: ignore[arg-type]
 
 
 def time_of(fabric: Fabric, workers: int, fragments: int, planner: str) -> float:
