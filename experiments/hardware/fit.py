@@ -21,7 +21,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from inakit.planner.core.check import check
 from inakit.planner.core.evaluate import evaluate
+from inakit.planner.core.files import load_jobs, load_plan
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
 from inakit.planner.core.used_limits import RECIRCULATION, UsedLimit, used_bitmaps, used_summing
@@ -31,7 +33,9 @@ from inakit.switch.entries import SwitchEntries
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.fabric import VALUES_PER_PACKET, Chip, Fabric
 from inakit.topo.fabric.variations import with_chip_as_wired
+from inakit.topo.files.fabrics import load_fabric
 from inakit.topo.files.reader import FileKind, read_file
+from inakit.traffic.wire.packet_format import FRAGMENT
 
 
 @dataclass(frozen=True)
@@ -374,3 +378,13 @@ def amount(kind: str, value: float) -> str:
 def share(need: UsedLimit) -> str:
     """The part of a limit that is needed, in colour where it is too much."""
     return f"{need.share:.1%}" if need.share <= 1 + TOLERANCE else f"[bold red]{need.share:.1%}[/]"
+
+
+def load_plan_folder(folder: Path) -> tuple[Problem, Plan]:
+    """The problem and the checked plan of a folder. Raises `InputError`, also for a folder of something else."""
+    if not (folder / "plan.json").is_file():
+        raise InputError(f"{folder}: no plan.json in it; `inakit plan --output {folder}` writes such a folder")
+    problem = Problem(load_fabric(folder / "fabric.yml"), load_jobs(folder / "jobs.yml"), FRAGMENT)
+    plan = load_plan(folder / "plan.json")
+    check(problem, plan)
+    return problem, plan

@@ -13,8 +13,7 @@ from shutil import copyfile
 from typing import Literal
 from urllib.parse import quote
 
-from inakit.planner.core.check import check
-from inakit.planner.core.files import FILE, load_jobs, load_plan, to_json
+from inakit.planner.core.files import FILE, to_json
 from inakit.planner.core.fragment_ranges import fragment_ranges
 from inakit.planner.core.plan import ROOT_LABEL, AggregationTree, Plan, Shard
 from inakit.planner.core.policies import policy_of
@@ -33,21 +32,9 @@ from inakit.switch.handover.bfrt import (
     remove_script,
 )
 from inakit.switch.program.read import read_program
-from inakit.topo.errors import InputError, PlanError, writing
+from inakit.topo.errors import PlanError, writing
 from inakit.topo.fabric.fabric import Fabric, addresses
-from inakit.topo.files.fabrics import load_fabric
 from inakit.topo.files.reader import read_file, validate
-from inakit.traffic.wire.packet_format import FRAGMENT
-
-
-def load_plan_folder(folder: Path) -> tuple[Problem, Plan]:
-    """The problem and the checked plan of a folder. Raises `InputError`, also for a folder of something else."""
-    if not (folder / "plan.json").is_file():
-        raise InputError(f"{folder}: no plan.json in it; `inakit plan --output {folder}` writes such a folder")
-    problem = Problem(load_fabric(folder / "fabric.yml"), load_jobs(folder / "jobs.yml"), FRAGMENT)
-    plan = load_plan(folder / "plan.json")
-    check(problem, plan)
-    return problem, plan
 
 
 @dataclass(frozen=True)

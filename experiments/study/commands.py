@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from inakit.experiments.study.parquet_files import write_tables
 from inakit.experiments.study.setting import KEYS
 from inakit.experiments.study.study import Study, kept_in, run_study
 from inakit.experiments.study.study_figures import draw
@@ -26,7 +27,7 @@ from inakit.experiments.study.summary import (
     write_groups,
     write_latex,
 )
-from inakit.experiments.study.table import ASIDE, FIGURES, TABLE, Row, occasion_of, rows_of, write_tables
+from inakit.experiments.study.table import ASIDE, FIGURES, TABLE, Row, occasion_of, rows_of
 from inakit.experiments.sweeps.engines import find_engine
 from inakit.experiments.sweeps.trial import Finished, Kept, Trial
 from inakit.topo.errors import InputError, unknown_name

@@ -12,6 +12,7 @@ from inakit.experiments.report.gather import made_by
 from inakit.experiments.report.method_styles import styles_of
 from inakit.experiments.report.write import PAGE, write_page
 from inakit.experiments.study.commands import tables
+from inakit.experiments.study.parquet_files import rows_in
 from inakit.experiments.study.setting import KEYS
 from inakit.experiments.study.study import FigureAsked
 from inakit.experiments.study.study_file import load_study
@@ -28,7 +29,7 @@ from inakit.experiments.study.summary import (
     name,
     value_of,
 )
-from inakit.experiments.study.table import FILES, TABLE, Row, rows_in
+from inakit.experiments.study.table import FILES, TABLE, Row
 from inakit.topo.errors import InputError
 
 

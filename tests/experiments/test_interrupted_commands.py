@@ -20,7 +20,7 @@ from inakit.experiments.calibrate.capacity import Load, Use
 from inakit.experiments.calibrate.limit import Calibration, verify
 from inakit.experiments.calibrate.trials import Trial
 from inakit.experiments.cli.app import app
-from inakit.experiments.cli.commands.measurements import Command, run_curve
+from inakit.experiments.cli.calibration import Command, run_curve
 from inakit.experiments.labs.course import leaderboard as board
 from inakit.experiments.labs.grading.classes import ClassRequest, grade_class
 from inakit.experiments.labs.grading.grade import Request
@@ -176,7 +176,7 @@ def calibration(command: Command, _: Console) -> Calibration:
 def test_the_curve_of_the_sizes_that_were_measured_is_printed_and_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ended: BaseException
 ) -> None:
-    monkeypatch.setattr("inakit.experiments.cli.commands.measurements.calibrated", Ended(calibration, ended, at=(2,)))
+    monkeypatch.setattr("inakit.experiments.cli.calibration.calibrated", Ended(calibration, ended, at=(2,)))
     screen, command = Screen(), Command(FabricChoice(), JobChoice(), "aro", "fast", 0)
     if isinstance(ended, InakitError):
         assert run_curve(command, "2,4", tmp_path, screen) == 1

@@ -8,25 +8,9 @@ from typing import Annotated
 import typer
 
 from inakit.experiments.cli.options import RESULTS, PlanFolder, Program, Results
-from inakit.experiments.hardware.compare import compare, print_differences, sources_of
-from inakit.experiments.hardware.fit import (
-    RECORD,
-    chips_fit,
-    print_fit,
-    print_program,
-    print_recorded,
-    provenance,
-    read_resources,
-    record_logs,
-    recorded,
-)
-from inakit.experiments.hardware.handover import BFRT, HOSTS, P4RUNTIME, load_plan_folder, write_handover
-from inakit.experiments.hardware.validate import start, validate_file
 from inakit.experiments.run.console import Screen
-from inakit.planner.install.plan_entries import entries
 from inakit.planner.install.program import find_program
 from inakit.topo.errors import InputError
-from inakit.topo.files.fabric_records import find_chip
 
 OtherChip = Annotated[
     str | None, typer.Option("--chip", help="in every switch, instead of the fabric's: a name, or a profile in a file")
@@ -44,6 +28,17 @@ def fit(plan: PlanFolder, chip: OtherChip = None, compiled: Compiled = None) -> 
 
     Exit code 1 where it does not.
     """
+    from inakit.experiments.hardware.fit import (
+        chips_fit,
+        load_plan_folder,
+        print_fit,
+        print_program,
+        print_recorded,
+        read_resources,
+        recorded,
+    )
+    from inakit.topo.files.fabric_records import find_chip
+
     problem, made = load_plan_folder(plan)
     found = chips_fit(problem, made, None if chip is None else find_chip(chip))
     fits, console = all(each.fits for each in found), Screen()
@@ -69,6 +64,8 @@ def record(logs: Logs) -> None:
 
     The record, p4/build/ina_hw.resources.json, is written anew.
     """
+    from inakit.experiments.hardware.fit import RECORD, print_program, provenance, record_logs
+
     console = Screen()
     for each in record_logs(logs):
         print_program(console, each.resources)
@@ -84,6 +81,9 @@ Schema = Annotated[
 
 def export(plan: PlanFolder, schema: Schema = None, program: Program = "ina") -> None:
     """Write the entries for BF-Runtime and P4Runtime, with their removal, and a file for each end host."""
+    from inakit.experiments.hardware.fit import load_plan_folder
+    from inakit.experiments.hardware.handover import BFRT, HOSTS, P4RUNTIME, write_handover
+
     console, (problem, made) = Screen(), load_plan_folder(plan)
     for line in write_handover(plan, problem, made, program=find_program(program), schema=schema):
         console.print(line, highlight=False, markup=False, soft_wrap=True)
@@ -107,6 +107,10 @@ def diff(plan: PlanFolder, held: Held, program: Program = "ina") -> None:
 
     Exit code 1 where a switch differs.
     """
+    from inakit.experiments.hardware.compare import compare, print_differences, sources_of
+    from inakit.experiments.hardware.fit import load_plan_folder
+    from inakit.planner.install.plan_entries import entries
+
     (problem, made), used = load_plan_folder(plan), find_program(program)
     names = [each.switch for each in entries(problem, used.fitted(made)).switches]
     found = compare(problem, made, used, sources_of(held, names))
@@ -137,6 +141,8 @@ def validate(
 
     Exit code 0 where it holds, 1 where it does not. What is done is kept; after Ctrl-C the same command goes on.
     """
+    from inakit.experiments.hardware.validate import start, validate_file
+
     if (site is None) == (starter is None):
         raise InputError("give a site's file; or --starter FOLDER, which writes one to begin with")
     if starter is not None:

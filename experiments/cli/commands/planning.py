@@ -91,7 +91,7 @@ def write(folder: Path, made: Prepared, name: str, program: DataPlaneProgram) ->
     """Write a planner's plan with its entries and all that hardware takes, and print what could not be written."""
     write_plan(folder, made.fitted(program))
     try:
-        from inakit.experiments.hardware.handover import write_handover  # noqa: PLC0415, needs an extra's packages
+        from inakit.experiments.hardware.handover import write_handover
     except ImportError as error:
         if (told := lacking_import(error, "what hardware takes of a plan")) is None:
             raise
@@ -233,8 +233,8 @@ def place(
     output: PlacementFolder = None,
 ) -> None:
     """Place a queue of jobs that come and go: hosts for each, who has INA when, and completion times to expect."""
-    from inakit.experiments.run.placement import place_and_print  # noqa: PLC0415, it loads networkx
-    from inakit.planner.placement.policies import InaOptions  # noqa: PLC0415
+    from inakit.experiments.run.placement import place_and_print
+    from inakit.planner.placement.policies import InaOptions
 
     options = InaOptions(quota, parse_duration(round_trip))
     moment = None if at is None else parse_duration(at)

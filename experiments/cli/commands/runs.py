@@ -24,28 +24,14 @@ from inakit.experiments.cli.options import (
     some_planners,
     split_names,
 )
-from inakit.experiments.emulate.defaults import Free
-from inakit.experiments.emulate.emulate import Emulation
-from inakit.experiments.emulate.emulate import run as run_emulation
-from inakit.experiments.emulate.presets import PresetRun, run_preset
-from inakit.experiments.faults import load_faults
-from inakit.experiments.inspect.capture import capture_places
-from inakit.experiments.papers.common.figure import Request
-from inakit.experiments.papers.figures import figures, find_figure, run_simulated
-from inakit.experiments.report.write import write_comparison, write_report
 from inakit.experiments.run.console import Screen
-from inakit.experiments.run.observation import parse_sampling
-from inakit.experiments.run.record import check_results
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem, parse_scale
-from inakit.experiments.study.table import is_study
-from inakit.experiments.training import run_training, training_problem
-from inakit.planner.own_planners import is_path
-from inakit.planner.registry import OWN, find_method
 from inakit.topo.errors import InputError
-from inakit.traffic.training.training_task import Recipe, parse_layers
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from inakit.experiments.emulate.defaults import Free
 
 
 DEFAULT_PLANNERS = ("aro", "atp", "lbmm")
@@ -92,6 +78,12 @@ def emulate(
     series: Series = "",
 ) -> None:
     """Plan, build the network, send real gradients through it, and compare planned with measured."""
+    from inakit.experiments.emulate.emulate import Emulation
+    from inakit.experiments.emulate.emulate import run as run_emulation
+    from inakit.experiments.faults import load_faults
+    from inakit.experiments.inspect.capture import capture_places
+    from inakit.experiments.run.observation import parse_sampling
+
     names = None if planners is None else split_names(planners)
     if preset:
         others = {"replan": replan, "model": job.model, "patch-panel": patch_panel, "series": series}
@@ -116,6 +108,8 @@ def emulate(
 
 def left_open(chosen: FabricChoice, jobs: JobChoice) -> Free:
     """What the user has not said of rates and gradients."""
+    from inakit.experiments.emulate.defaults import Free
+
     return Free(rates=not chosen.gives_rates, gradients=not jobs.gives_size)
 
 
@@ -136,6 +130,8 @@ def emulate_preset(
     others: dict[str, object],
 ) -> int:
     """Run a paper's network and models, and return the exit code. Raises `InputError` where `others` have a value."""
+    from inakit.experiments.emulate.presets import PresetRun, run_preset
+
     refuse_beside_preset(preset, run, others)
     chosen = fabric.choice(run.seed)
     asked = PresetRun(
@@ -169,6 +165,12 @@ def train(
     framework: FrameworkName = "numpy",
 ) -> None:
     """Train a small model through the emulated switches: time per epoch, throughput, loss and accuracy by planner."""
+    from inakit.experiments.emulate.defaults import Free
+    from inakit.experiments.emulate.emulate import Emulation
+    from inakit.experiments.faults import load_faults
+    from inakit.experiments.training import run_training, training_problem
+    from inakit.traffic.training.training_task import Recipe, parse_layers
+
     chosen = fabric.choice(run.seed)
     recipe = Recipe(parse_layers(hidden), epochs, batch, seed=run.seed)
     problem, task = training_problem(build_problem(chosen, job.choice(run.seed)), recipe, compute_s)
@@ -200,10 +202,13 @@ COMPARISON = Path("comparison.html")
 
 def report(paths: Paths, output: Output = None, results: Results = RESULTS) -> None:
     """Write one page that shows a run, compares several, or shows a study. Any browser opens it, without a network."""
+    from inakit.experiments.report.write import write_comparison, write_report
+    from inakit.experiments.study.table import is_study
+
     if any(is_study(path) for path in paths):
         if len(paths) > 1:
             raise InputError(f"{len(paths)} studies or runs at once: a study is shown by itself, runs can be compared")
-        from inakit.experiments.study.study_report import report_study  # noqa: PLC0415, needs an extra's packages
+        from inakit.experiments.study.study_report import report_study
 
         written = report_study(paths[0], results, output)
     elif len(paths) > 1 or output is not None:
@@ -245,6 +250,10 @@ def reproduce(
     results: Results = RESULTS,
 ) -> None:
     """Run a figure or a claim of a paper: table, CSV and plot."""
+    from inakit.experiments.papers.common.figure import Request
+    from inakit.experiments.papers.figures import figures, find_figure, run_simulated
+    from inakit.experiments.run.record import check_results
+
     if paper is None or (figure is None and not simulated):
         for names, found in figures(paper):
             print(f"{names:28} {found.summary}")
@@ -261,7 +270,9 @@ def reproduce(
 
 def add_planners(files: Iterable[str], console: Console) -> None:
     """Let planner files take part in figures, and print which planners of one's own cannot. Raises `InputError`."""
-    from inakit.experiments.papers.common.figure import print_unusable  # noqa: PLC0415
+    from inakit.experiments.papers.common.figure import print_unusable
+    from inakit.planner.own_planners import is_path
+    from inakit.planner.registry import OWN, find_method
 
     for file in files:
         if not is_path(file):

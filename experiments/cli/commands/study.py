@@ -9,12 +9,12 @@ import typer
 
 from inakit.experiments.cli.options import RESULTS, Results, split_names
 from inakit.experiments.run.console import Screen
-from inakit.experiments.study.commands import run_file, show_file
-from inakit.experiments.study.setting import write_starter
 
 
 def new(file: Annotated[Path, typer.Argument(help="a new .yml file")] = Path("study.yml")) -> None:
     """Write a study file to begin with, every key explained."""
+    from inakit.experiments.study.setting import write_starter
+
     write_starter(file)
     Screen().print(f"wrote {file}; run it: inakit study run {file}", highlight=False, soft_wrap=True)
 
@@ -38,6 +38,8 @@ def run(
     results: Results = RESULTS,
 ) -> None:
     """Run what is not kept yet, and write the table. Exit code 1 where a run failed or is not VALID."""
+    from inakit.experiments.study.commands import run_file
+
     raise typer.Exit(0 if run_file(file, on, processes, again, results, Screen()) else INCOMPLETE)
 
 
@@ -49,4 +51,6 @@ def show(
     results: Results = RESULTS,
 ) -> None:
     """Print mean, median, 95 % interval and paired differences; write them as CSV and LaTeX, and the figures as PDF."""
+    from inakit.experiments.study.commands import show_file
+
     show_file(file, split_names(by), split_names(of), against, results, Screen())

@@ -118,6 +118,26 @@ def test_a_command_names_the_extra_that_it_lacks_in_a_line(arguments: str, extra
     assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
 
 
+def test_only_what_needs_an_extra_lacks_it() -> None:
+    """Every module of experiments/ is loaded without extras but those that read and write what extras are for."""
+    kept = ("hardware.compare", "hardware.handover", "study.commands", "study.parquet_files", "study.study_report")
+    names = [".".join(path.with_suffix("").parts) for path in sorted(experiments_files())]
+    lines = (
+        "from importlib import import_module",
+        f"for name in {[name for name in names if name.removeprefix('inakit.experiments.') not in kept]}:",
+        "    import_module(name)",
+    )
+    command = [sys.executable, "-c", "\n".join(("import sys", without(*EXTRAS), *lines))]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def experiments_files() -> Iterator[Path]:
+    """The modules of experiments/, as paths below the folder of the package."""
+    folder = Path(*commands.__path__).parents[1]
+    return (Path("inakit", "experiments", path.relative_to(folder)) for path in folder.rglob("[!_]*.py"))
+
+
 def test_a_plan_is_written_without_what_only_hardware_takes(tmp_path: Path) -> None:
     done = in_a_new_process(f"plan --topo leafspine --output {tmp_path}", without(*EXTRAS))
     assert (done.returncode, done.stderr) == (0, "")

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from inakit.experiments.cli.main import main
-from inakit.experiments.hardware.handover import EndHost, Peer, end_hosts, load_end_host, load_plan_folder
+from inakit.experiments.hardware.fit import load_plan_folder
+from inakit.experiments.hardware.handover import EndHost, Peer, end_hosts, load_end_host
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan
 from inakit.planner.core.problem import Job, Problem

@@ -14,7 +14,19 @@ from inakit.switch.running_switch import PROGRAM
 MODULES = (
     "inakit.experiments.cli.app",
     *(row.function.partition(":")[0] for row in COMMANDS.values() if isinstance(row, Command)),
+    "inakit.experiments.bench.agreement",
+    "inakit.experiments.bench.exactness",
+    "inakit.experiments.bench.planner_times",
+    "inakit.experiments.cli.calibration",
+    "inakit.experiments.emulate.presets",
+    "inakit.experiments.hardware.validate",
+    "inakit.experiments.inspect.top",
+    "inakit.experiments.labs.course.emulated",
+    "inakit.experiments.labs.registry",
+    "inakit.experiments.papers.figures",
+    "inakit.experiments.run.placement",
     "inakit.experiments.run.series_picture",
+    "inakit.experiments.training",
     "inakit.experiments.worlds.emulated",
     "inakit.experiments.worlds.virtual",
     "networkx",
@@ -22,7 +34,7 @@ MODULES = (
     "inakit.switch.fast.load.fast_switch",
     "inakit.topo.picture",
 )
-"""What commands import, also what they import only once they draw, read or remove something."""
+"""What commands import, also what they import only once they run, draw, read or remove something."""
 
 for name in MODULES:
     with suppress(ImportError):  # Mininet is missing where no networks can be emulated

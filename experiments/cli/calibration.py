@@ -1,0 +1,158 @@
+"""What `inakit calibrate` does: one fabric and plan, the check of the result, or a curve over sizes of fat-trees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rich.console import Console
+
+from inakit.experiments.bench.virtual_time import SIMULATED, Simulated, simulate
+from inakit.experiments.calibrate.limit import (
+    CALIBRATED,
+    Calibration,
+    Curve,
+    T,
+    curve_table,
+    find_limit,
+    print_calibration,
+    verify,
+    write_curve,
+)
+from inakit.experiments.calibrate.trials import TrialNetwork
+from inakit.experiments.run.console import working
+from inakit.experiments.run.planning import plan_to_run, print_headroom
+from inakit.experiments.run.record import check_results, make_new_folder, stamp
+from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem, parse_scale
+from inakit.experiments.sweeps.run_trials import Row, measure_rows
+from inakit.experiments.worlds.emulated import emulated_world
+from inakit.experiments.worlds.registry import print_choice
+from inakit.experiments.worlds.virtual import VirtualWorld
+from inakit.planner.own_planners import name_of
+from inakit.topo.errors import InputError
+
+
+@dataclass(frozen=True)
+class Command:
+    """What is to be calibrated, as the command line says it."""
+
+    fabric: FabricChoice
+    job: JobChoice
+    planner: str
+    switch: str
+    seed: int
+
+    def network(self, console: Console) -> TrialNetwork:
+        """Make the plan, and return a network for its trials. Raises `InakitError` before any network is built."""
+        world, problem = emulated_world(self.switch), build_problem(self.fabric, self.job)
+        print_choice(console, self.switch, world.name)
+        with working(console, f"{problem.fabric.name}: planning"):
+            run = plan_to_run(problem, self.planner, self.seed)
+        hosts, switches = len(problem.fabric.hosts), len(problem.fabric.switches)
+        console.print(
+            f"{problem.fabric.name}: {switches} switches, {hosts} hosts; {name_of(self.planner)} on {world.name}",
+            highlight=False,
+        )
+        print_headroom(console, name_of(self.planner), run)
+        return TrialNetwork(problem, run.plan, world)
+
+
+def run_calibrate(command: Command, verify_runs: int, console: Console) -> int:
+    """Find the highest link rate that is carried and, with `verify_runs`, check the verdicts of runs around it.
+
+    Returns the exit code: 1 if a verdict breaks its promise. Raises `InputError` for a negative number of runs, or for
+    virtual time.
+    """
+    if command.switch == VirtualWorld.name:
+        raise InputError("switch 'virtual' carries any link rate: choose fast or bmv2, or give --curve 4,6,8")
+    if verify_runs < 0:
+        raise InputError(f"--verify {verify_runs}: a number of runs is expected, such as 30")
+    with command.network(console) as bed:
+        found = find_limit(bed, console)
+        print_calibration(console, found, parse_scale(command.fabric.scale))
+        return 0 if not verify_runs or verify(bed, found.trial.scale, verify_runs, console) else 1
+
+
+def run_curve(command: Command, sizes: str, results: Path, console: Console) -> int:
+    """Measure fat-trees of the sizes in `sizes`, print the curve, and write it to a new folder in `results`.
+
+    However it ends, the curve of what was measured is printed and written. Returns the exit code: 1 if a size failed.
+    """
+    check_results(results)
+    numbers = parse_sizes(sizes)
+    if command.switch == VirtualWorld.name:
+        # The process's memory only grows, so larger fabrics come later.
+        return measured_curve(SIMULATED, command, sorted(numbers), simulated, results, console)
+    return measured_curve(CALIBRATED, command, numbers, calibrated, results, console)
+
+
+def measured_curve(
+    curve: Curve[T],
+    command: Command,
+    sizes: Sequence[int],
+    measure: Callable[[Command, Console], T],
+    results: Path,
+    console: Console,
+) -> int:
+    """Measure one size after another, and show the curve of those that did not fail. Returns the exit code."""
+
+    def show(rows: Sequence[Row[str, T]]) -> int:
+        found = [row.found for row in rows if row.found is not None]
+        if found:
+            show_curve(curve, found, results, console)
+        return int(len(found) < len(rows))
+
+    commands = {f"k = {k}": of_size(command, k) for k in sizes}
+    return measure_rows(
+        list(commands),
+        lambda size: measure(commands[size], console),
+        lambda _: "measured",
+        show,
+        console,
+        waiting=lambda *_: nullcontext(),
+    )
+
+
+def of_size(command: Command, k: int) -> Command:
+    """The same for a fat-tree of that size, all of whose hosts have work."""
+    return all_hosts(replace(command, fabric=replace(command.fabric, topo="fattree", k=k)))
+
+
+def calibrated(command: Command, console: Console) -> Calibration:
+    """The highest link rate that is carried, which is also printed."""
+    with command.network(console) as bed:
+        found = find_limit(bed, console)
+    print_calibration(console, found, parse_scale(command.fabric.scale))
+    return found
+
+
+def simulated(command: Command, console: Console) -> Simulated:
+    """What a run in virtual time takes."""
+    problem = build_problem(command.fabric, command.job)
+    with working(console, f"{problem.fabric.name}: in virtual time"):
+        return simulate(problem, command.planner, command.seed)
+
+
+def show_curve(curve: Curve[T], found: Sequence[T], results: Path, console: Console) -> None:
+    """Print a curve, and write it."""
+    console.print(curve_table(curve, found))
+    for path in write_curve(curve, found, make_new_folder(results, f"{stamp()}-curve")):
+        console.print(f"wrote {path}", highlight=False)
+
+
+def parse_sizes(text: str) -> list[int]:
+    """ "4,6,8" as numbers. Raises `InputError`."""
+    try:
+        return [int(k) for k in text.split(",")]
+    except ValueError as error:
+        raise InputError(f"--curve {text}: sizes of fat-trees are expected, such as 4,6,8") from error
+
+
+def all_hosts(command: Command) -> Command:
+    """The command with all hosts but the PSs as workers, unless it names a number of workers or a file of jobs."""
+    if command.job.file or command.job.workers:
+        return command
+    hosts = len(command.fabric.build().hosts)
+    return replace(command, job=replace(command.job, workers=hosts - command.job.servers))
