@@ -18,6 +18,14 @@ if TYPE_CHECKING:
 
     from inakit.planner.prepared import Prepared
 
+FIGURES = {
+    "sending_rate_bps": ("sending rate (Mbit/s)", 1e6, 3),
+    "ps_ingress_bytes": ("PS ingress (kB)", 1e3, 1),
+    "communication_time_s": ("communication time (ms)", 1e-3, 1),
+    "aggregation_ratio": ("aggregation ratio", 1.0, 2),
+}
+"""The figures that tables and plots show: their headings, the units of these, and decimals."""
+
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]], title: str = "", notes: Iterable[str] = ()) -> str:
     """A table with its title above and its notes below; every text is escaped."""

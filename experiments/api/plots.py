@@ -7,16 +7,13 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from inakit.experiments.api.display import FIGURES
 from inakit.experiments.papers.common.drawing import BARS, Panel, figure
 from inakit.experiments.papers.common.estimates import MISSING, Estimate, exact
 from inakit.experiments.report.method_styles import styles_of
 
-SHOWN = {
-    "sending_rate_bps": ("sending rate (Mbit/s)", 1e6),
-    "ps_ingress_bytes": ("PS ingress (kB)", 1e3),
-    "communication_time_s": ("communication time (ms)", 1e-3),
-}
-"""The figures of the three panels: their axes' names, and units."""
+SHOWN = ("sending_rate_bps", "ps_ingress_bytes", "communication_time_s")
+"""Those of `FIGURES` that have a panel."""
 
 
 def bars(planned: Mapping[str, Mapping[str, Any]], measured: Mapping[str, Mapping[str, Any]]) -> Figure:
@@ -24,7 +21,8 @@ def bars(planned: Mapping[str, Mapping[str, Any]], measured: Mapping[str, Mappin
     places = ("planned", "measured") if any(measured.values()) else ("planned",)
     styles = styles_of(list(planned))
     panels = []
-    for name, (label, unit) in SHOWN.items():
+    for name in SHOWN:
+        label, unit, _ = FIGURES[name]
         series = {
             planner: [point(of[planner], name, unit) for of in (planned, measured)[: len(places)]]
             for planner in planned

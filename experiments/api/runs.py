@@ -12,7 +12,7 @@ from weakref import finalize
 
 from rich.console import Console
 
-from inakit.experiments.api.display import Picture, frame, table
+from inakit.experiments.api.display import FIGURES, Picture, frame, table
 from inakit.experiments.api.fabrics import Jobs, problem_of
 from inakit.experiments.api.plans import PlannedRun, Planner, all_prepared
 from inakit.experiments.emulate.emulate import Emulation
@@ -32,16 +32,6 @@ if TYPE_CHECKING:
 
 Faults = str | Path | Mapping[str, Any] | None
 """A file of faults, or its contents as a dictionary."""
-
-FIGURES = {
-    "sending_rate_bps": ("sending rate (Mbit/s)", 1e6, 3),
-    "ps_ingress_bytes": ("PS ingress (kB)", 1e3, 1),
-    "communication_time_s": ("communication time (ms)", 1e-3, 1),
-    "aggregation_ratio": ("aggregation ratio", 1.0, 2),
-}
-"""The figures that tables and plots show: their headings, the units of these, and decimals."""
-PLANS_ONLY = None
-"""The world of a comparison that runs nothing."""
 
 
 class KeptFolder:
@@ -284,12 +274,7 @@ def compare(
         raise InputError("no planner: name at least one, such as planners=['aro']")
     if world is not None:
         return ran(plans, world, faults, results, program, headroom, keep_going=keep_going)
-    return Comparison(problem, {name: Result(plan, plan_figures(plan)) for name, plan in plans.items()})
-
-
-def plan_figures(plan: PlannedRun) -> dict[str, Any]:
-    """The planned figures of a plan, as `run.json` has them."""
-    return planned_figures(plan.prediction)
+    return Comparison(problem, {name: Result(plan, planned_figures(plan.prediction)) for name, plan in plans.items()})
 
 
 def ran(
