@@ -143,6 +143,8 @@ def main(arguments: Sequence[str]) -> int:
             str(processors + waiting),
             "--dist",
             "loadfile",
+            "--max-worker-restart",  # a test that kills its process is run again by each process that follows
+            "2",
         ],
         "networks, one after the other": ["--phase", NETWORKS],
     }
