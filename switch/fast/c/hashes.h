@@ -28,7 +28,7 @@ static INLINE u32 bits_reversed(u32 word, u32 bits) {
     return __builtin_bswap32(word) >> (32 - bits);
 }
 
-/* With parameters that the control plane has set: `given` is a `struct crc`, see crc_parameters.py. */
+/* With parameters that the control plane has set: `given` is a `struct crc`, see layout.py. */
 #define CRC_CUSTOM(given, bytes, length, room, bits) \
     (crc_custom(bytes, length, room, (given)->polynomial, (given)->first, (given)->flip_bytes, (given)->flip_result, \
                 bits) ^ (given)->last)

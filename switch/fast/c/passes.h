@@ -1,8 +1,6 @@
 /* The passes of packets through a switch whose program copies packets, or lets them come in again. What waits is kept in
- * `waiting` of copies.h, each with the state that its next pass begins with. The generator writes in front of this file
- * what depends on the program: functions that keep, take, save and restore parts of the state, and names of its fields;
- * behind it, `egress_of`.
- */
+ * `waiting` of copies.h, each with the state that its next pass begins with. The generator writes in front of it
+ * functions that keep and take parts of the state. */
 #pragma once
 
 FUNCTION int egress_of(PACKET *packet, u32 port, u32 copy);
@@ -53,8 +51,8 @@ static INLINE int leave_by(PACKET *packet, u32 port, u32 copy) {
 FUNCTION int replicate(PACKET *packet, u32 number) {
     const struct key_groups key = {{number}};
     const struct entry_groups *group = find_groups(&key);
-    u32 copy = EGRESS_RID;
-    if (!group || PRIORITY)
+    u32 copy = META_EGRESS_RID;
+    if (!group || META_PRIORITY)
         return copy;
     save();
     for (u32 i = 0; i < MAX_REPLICAS && i < group->count; i++) {
@@ -76,13 +74,13 @@ FUNCTION int leave(PACKET *packet, u64 place) {
     u32 group = one->group, port = one->port;
     if (take(packet, place))
         return lose();
-    u32 copy = EGRESS_RID;
+    u32 copy = META_EGRESS_RID;
     if (group) {
         copy = replicate(packet, group - 1);
         if (port && take(packet, place))
             return lose();
     }
-    if (!port || PRIORITY)
+    if (!port || META_PRIORITY)
         return 0;
     ask_nothing();
     asked.recirculate = one->recirculate, asked.most = one->most;
@@ -135,7 +133,7 @@ FUNCTION int pass(PACKET *packet) {
     parse(packet);
     INGRESS();
     learn();
-    u32 group = MULTICAST_GROUP, spec = EGRESS_SPEC;
+    u32 group = META_MCAST_GRP, spec = META_EGRESS_SPEC;
     int leaves = spec != DROP_PORT && spec < PORTS;
     SET_INSTANCE_TYPE(group ? REPLICATED : NORMAL);
     if (asked.session || asked.resubmit) {
@@ -146,10 +144,10 @@ FUNCTION int pass(PACKET *packet) {
         replicate(packet, group);
         return drop(packet);
     }
-    if (!leaves || PRIORITY)
+    if (!leaves || META_PRIORITY)
         return drop(packet);
     CHECKED(spec);
-    if (!egress_of(packet, spec, EGRESS_RID))
+    if (!egress_of(packet, spec, META_EGRESS_RID))
         return drop(packet);
     if (!somebody_waits() && !shorten(packet, asked.most))
         return send(packet, spec);

@@ -27,8 +27,6 @@ typedef __int128 s128 __attribute__((aligned(8)));
 #define BELOW(index, size) __asm__("" : "+r"(index) : "i"(size)) /* another size, another index: they are not merged */
 
 #define TAKEN(argument) __asm__ volatile("" : : "r"(argument)) /* clang hands it over to a function that needs it not */
-#define LIST_BLOCK 64 /* so many places of a list are searched by one call */
-#define GO_ON (1ull << 32) /* the search is to go on at the place in the low bits */
 #define WHOLE static __attribute__((used)) /* not split into its members, which clang would describe wrongly */
 
 /* ---- numbers: BMv2 shifts by any amount ---- */
@@ -134,29 +132,7 @@ struct entry_groups {
 
 #define MAX_GROUPS 65536
 
-/* ---- tables: an array in front of each hash table, see front_arrays.py ---- */
-
-static INLINE u32 place_of(const u64 *words, u32 count, u32 bits) {
-    u64 place = 0;
-    for (u32 i = 0; i < count; i++)
-        place = (place ^ words[i]) * 0x9e3779b97f4a7c15ull;
-    return place >> (64 - bits);
-}
-static INLINE int same_words(const u64 *one, const u64 *other, u32 count) {
-    u64 difference = 0;
-    for (u32 i = 0; i < count; i++)
-        difference |= one[i] ^ other[i];
-    return !difference;
-}
-
-#define FIND(symbol, bits) \
-    static INLINE const struct entry_##symbol *find_##symbol(const struct key_##symbol *key) { \
-        const struct front_##symbol *front = &own->front_##symbol[place_of(key->words, sizeof *key / 8, bits)]; \
-        if (front->filled && same_words(front->key.words, key->words, sizeof *key / 8)) \
-            return &front->entry; \
-        return front->behind ? table_find(TABLE_OF(symbol), key) : 0; \
-    }
-
+#include "tables.h"
 #ifdef HASHED_BYTES
 #include "hashes.h"
 #endif

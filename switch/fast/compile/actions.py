@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from inakit.switch.fast.compile import calculations, headers
-from inakit.switch.fast.compile.context import Context, located, set_late_clock
-from inakit.switch.fast.compile.expressions import WORD, Value, constant, truncated, unsigned_word
+from inakit.switch.fast.compile.context import Context, located
+from inakit.switch.fast.compile.expressions import WORD, Value, truncated, unsigned_word
 from inakit.switch.fast.compile.pipelines import colour
-from inakit.switch.fast.layout.field_usage import may_change, written_by
+from inakit.switch.fast.layout.field_usage import may_change, named_by, written_by
 from inakit.switch.fast.layout.layout import COUNTS, FAILED, RANDOM, RING, ring_name
 from inakit.switch.program.expressions import (
-    DROP_PORT,
     STANDARD_METADATA,
     Calculation,
     Constant,
@@ -194,7 +193,8 @@ def emit_action(context: Context, action: Action) -> None:
     with context.out.block(f"static INLINE {'int' if context.may_exit else 'void'} action_{action.number}({given})"):
         if context.may_exit:
             context.out.line("int exited = 0;")
-        set_late_clock(context, action)
+        if context.layout.late_clock in named_by(action.primitives):
+            context.out.line("if (!META_EGRESS_GLOBAL_TIMESTAMP) SET_EGRESS_GLOBAL_TIMESTAMP(MICROSECONDS);")
         for label, block in blocks_of(action):
             if label:
                 context.out.line(f"{label}:;")
@@ -285,9 +285,8 @@ def mark_to_drop(context: Context, standard: Argument) -> None:
     """Set `egress_spec` to the drop port and `mcast_grp` to none."""
     if standard != HeaderReference(STANDARD_METADATA):
         raise UnsupportedError("mark_to_drop of a copy of standard_metadata")
-    context.assign(context.layout.intrinsic["egress_spec"], constant(DROP_PORT))
-    if "mcast_grp" in context.layout.intrinsic:
-        context.assign(context.layout.intrinsic["mcast_grp"], constant(0))
+    context.out.line("SET_EGRESS_SPEC(DROP_PORT);")
+    context.out.line("SET_MCAST_GRP(0);")
 
 
 # {"op": "count", "parameters": [{"type": "counter_array", "value": "InaIngress.events"}, {"type": "hexstr", ...}]}
@@ -295,8 +294,7 @@ def count(context: Context, counter: Counter, index: Expression) -> None:
     """Add the packet to one element of a counter; do nothing beyond the last one."""
     with bounded_index(context, index, counter.size):
         element = context.layout.counter(counter, "index")
-        context.out.line(f"{element}.packets += 1;")
-        context.out.line(f"{element}.bytes += state.length;")
+        context.out.line(f"COUNT_PACKET({element});")
 
 
 # {"op": "execute_meter", "parameters": [{"type": "meter_array", ...}, {"type": "field", ...}, {"type": "field", ...}]}

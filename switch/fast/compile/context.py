@@ -1,4 +1,4 @@
-"""What the stages of the generator share: the program, its layout, the text being written, standard metadata."""
+"""What the stages of the generator share: the program, its layout, and the text being written."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from inakit.switch.fast.compile.expressions import WORD, Expressions, ParsedStacks, Value, plain, truncated
-from inakit.switch.fast.layout.field_usage import named_by
-from inakit.switch.fast.layout.layout import EGRESS_TIME, STARTED, ProgramLayout
+from inakit.switch.fast.layout.layout import ProgramLayout
 from inakit.switch.fast.layout.records import Emitter, MemoryRecord
 from inakit.switch.program.expressions import Expression, Field, Parameter, Source
-from inakit.switch.program.program import Action, Program
+from inakit.switch.program.program import Program
 from inakit.topo.errors import UnsupportedError
 
 
@@ -63,44 +62,3 @@ class Context:
         for header in self.layout.packet_headers:
             if header in headers:
                 self.out.line(f"state.dirty.{self.layout.names.of(header)} = 1;")
-
-
-def standard_assignment(context: Context, name: str, text: str) -> str:
-    """The C statement that assigns to a metadata field of the switch; empty where the program does not have it."""
-    field = context.layout.intrinsic.get(name)
-    return "" if field is None else f"{context.layout.field(field)} = ({text}) & {(1 << field.bits) - 1:#x}ull;"
-
-
-def set_standard(context: Context, name: str, text: str) -> None:
-    """Assign to a metadata field of the switch; do nothing where the program does not have it."""
-    if statement := standard_assignment(context, name, text):
-        context.out.line(statement)
-
-
-def set_clock(context: Context, name: str) -> None:
-    """Assign the microseconds since the switch started. No packet waits in a queue: its depths and times are 0."""
-    if context.layout.timed(name):
-        started = context.layout.arrays[STARTED]
-        set_standard(context, name, f"(clock_ns() - own->{started.symbol}[0].ns) / 1000")
-
-
-def set_egress_time(context: Context) -> None:
-    """Note when egress begins. Reading the clock takes as long as a table: where actions do it, it is 0 until then."""
-    if context.layout.late_clock is None:
-        set_clock(context, EGRESS_TIME)
-    else:
-        set_standard(context, EGRESS_TIME, "0")
-
-
-def set_late_clock(context: Context, action: Action) -> None:
-    """In an action that needs to know when egress began, read the clock if no action before it has."""
-    field = context.layout.late_clock
-    if field is not None and field in named_by(action.primitives):
-        with context.out.block(f"if (!{context.layout.field(field)})"):
-            set_clock(context, field.name)
-
-
-def standard(context: Context, name: str) -> str:
-    """The C expression of a metadata field of the switch; "0" where the program does not have it."""
-    field = context.layout.intrinsic.get(name)
-    return "0" if field is None else context.layout.field(field)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import cast
 
 from inakit.switch.fast.compile.actions import emit_action
-from inakit.switch.fast.compile.architecture import declare_saved, emit_architecture
+from inakit.switch.fast.compile.architecture import declare_metadata, declare_saved, emit_architecture
 from inakit.switch.fast.compile.calculations import emit_calculations, hashed_bytes
 from inakit.switch.fast.compile.context import Context
 from inakit.switch.fast.compile.parser import ParserGenerator, emit_deparser
@@ -22,13 +22,34 @@ from inakit.switch.fast.compile.refusals import check, refusal
 from inakit.switch.fast.layout.layout import MAX_REPLICAS, ProgramLayout, declare_memory
 from inakit.switch.fast.layout.table_layout import GROUP_RECORD, METER, METER_RATES
 from inakit.switch.program.bmv2_json import MALFORMED, not_p4c
-from inakit.switch.program.expressions import PORTS
+from inakit.switch.program.expressions import (
+    DROP_PORT,
+    EGRESS_CLONE,
+    INGRESS_CLONE,
+    NORMAL,
+    PORTS,
+    RECIRCULATED,
+    REPLICATED,
+    RESUBMITTED,
+)
 from inakit.switch.program.program import Program
 from inakit.topo import c_library
 from inakit.topo.c_library import Compiler
 from inakit.topo.errors import UnsupportedError
 
 KEPT = "_generated"
+CONSTANTS = {
+    "PORTS": PORTS,
+    "DROP_PORT": DROP_PORT,
+    "MAX_REPLICAS": MAX_REPLICAS,
+    "NORMAL": NORMAL,
+    "INGRESS_CLONE": INGRESS_CLONE,
+    "EGRESS_CLONE": EGRESS_CLONE,
+    "RECIRCULATED": RECIRCULATED,
+    "REPLICATED": REPLICATED,
+    "RESUBMITTED": RESUBMITTED,
+}
+"""Numbers of BMv2's simple_switch that the headers of `switch/fast/c` name."""
 
 
 @dataclass(frozen=True)
@@ -82,8 +103,8 @@ def write(context: Context) -> GeneratedC:
 def emit_head(context: Context) -> None:
     """Write the sizes that the headers of `switch/fast/c` need, and include them."""
     context.out.comment(f"Generated from the BMv2 JSON of {context.program.name}; each part names its line there.")
-    context.out.line(f"#define PORTS {PORTS}")
-    context.out.line(f"#define MAX_REPLICAS {MAX_REPLICAS}")
+    for name, number in CONSTANTS.items():
+        context.out.line(f"#define {name} {number}")
     if context.layout.copying:
         context.out.line("#define COPIES")
     if context.layout.rebuilt:
@@ -117,6 +138,7 @@ def declare_types(context: Context) -> None:
             record.declare(out)
     declare_memory(layout, out)
     out.line("DECLARE_MEMORY")
+    declare_metadata(context)
     if layout.copying:
         out.line('#include "copies.h"')
     for front in layout.fronts.values():

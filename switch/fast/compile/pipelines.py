@@ -8,11 +8,10 @@ from __future__ import annotations
 from inakit.switch.fast.compile.calculations import call, has_payload
 from inakit.switch.fast.compile.context import Context, located
 from inakit.switch.fast.compile.expressions import WIDE, WORD, Value, unsigned_word, word_text
-from inakit.switch.fast.layout.layout import STARTED, ValueSetLayout
+from inakit.switch.fast.layout.layout import ValueSetLayout
 from inakit.switch.fast.layout.records import WORD_BYTES, MemoryRecord
 from inakit.switch.fast.layout.table_layout import (
     COPIES,
-    GROUP,
     GROUP_RECORD,
     METER_RATES,
     TableLayout,
@@ -64,14 +63,7 @@ def emit_lookup(context: Context, layout: TableLayout) -> None:
     out, parts, symbol = context.out, [key_part(context, part) for part in layout.table.key], layout.symbol
     entry = f"const struct entry_{symbol} *entry"
     if layout.direct:
-        array = context.layout.arrays[layout.table.name]
-        out.line(f"{entry} = 0;")
-        out.line(f"u64 index = {parts[0]};")
-        out.line("UNKNOWN(index);")
-        with out.block(f"if (index < {array.length})"):
-            out.line(f"BELOW(index, {array.length});")
-            out.line(f"entry = &own->{array.symbol}[index].copies[0];")
-            out.line("if (!entry->present) entry = entry[1].present ? entry + 1 : 0;")
+        out.line(f"{entry} = find_{symbol}({parts[0]});")
     elif layout.rule is not None or layout.prefixed:
         for index, text in enumerate(parts):
             out.line(f"sought_{symbol}.part_{index} = {text};")
@@ -97,9 +89,7 @@ def emit_note_of_hit(context: Context, layout: TableLayout) -> None:
     with out.block(f"if (number < {layout.most_entries})"):
         out.line("CHECKED(number);")
         if layout.table.counted:
-            counts = f"own->{arrays[counts_array(name)].symbol}[number]"
-            out.line(f"{counts}.packets += 1;")
-            out.line(f"{counts}.bytes += state.length;")
+            out.line(f"COUNT_PACKET(own->{arrays[counts_array(name)].symbol}[number]);")
         if layout.table.idle_timeout:
             out.line(f"own->{arrays[matched_array(name)].symbol}[number].ns = clock_ns();")
         if layout.table.meter is not None:
@@ -111,11 +101,9 @@ def emit_note_of_hit(context: Context, layout: TableLayout) -> None:
 
 def colour(context: Context, meter: Meter, index: str) -> Value:
     """The colour that the cell of a meter at `index`, which is below its size, gives the packet."""
-    arrays = context.layout.arrays
-    micros = f"(clock_ns() - own->{arrays[STARTED].symbol}[0].ns) / 1000"
     size = "state.length" if meter.of_bytes else "1"
-    cell = f"&own->{arrays[meter_array(meter.name)].symbol}[{index}]"
-    return unsigned_word(f"colour_of({cell}, {micros}, {size})", METER_RATES.bit_length())
+    cell = f"&own->{context.layout.arrays[meter_array(meter.name)].symbol}[{index}]"
+    return unsigned_word(f"colour_of({cell}, MICROSECONDS, {size})", METER_RATES.bit_length())
 
 
 def emit_choice(context: Context, layout: TableLayout, without: str) -> None:
@@ -126,14 +114,8 @@ def emit_choice(context: Context, layout: TableLayout, without: str) -> None:
         return
     if has_payload(selector):
         raise UnsupportedError(f"a selector of table '{layout.table.name}' that hashes the payload")
-    out = context.out
-    with out.block(f"if (entry && entry->action == {GROUP}u)"):
-        out.line(f"if (!entry->given.group.count) {without}")
-        out.line(f"u64 place = (u32){call(context, selector)} % entry->given.group.count;")
-        out.line("place += entry->given.group.first;")
-        out.line(f"if (place >= {array.length}) {without}")
-        out.line("CHECKED(place);")
-        out.line(f"entry = &own->{array.symbol}[place];")
+    chosen = f"{call(context, selector)}, {array.symbol}, {array.length}, {without}"
+    context.out.line(f"CHOOSE_MEMBER(entry, {chosen})")
 
 
 def declare_value_set(context: Context, layout: ValueSetLayout) -> None:
@@ -184,62 +166,33 @@ def word_of(bits: int) -> int:
 
 
 def emit_search(context: Context, layout: TableLayout) -> None:
-    """Write `search_<table>`, which finds the entry for `sought_<table>`, where more is to do than one lookup."""
-    if layout.rule is not None:
-        emit_list_search(context, layout, layout.rule)
+    """Write the function by which an entry is found, where more is to do than one lookup in a hash table."""
+    out, symbol, arrays, name = context.out, layout.symbol, context.layout.arrays, layout.table.name
+    if layout.direct:
+        out.line(f"FIND_DIRECT({symbol}, {arrays[name].length})")
+    elif layout.rule is not None:
+        tests = []
+        for index in range(len(layout.table.key)):
+            mask, least, most = (f"rule->{layout.rule.symbols[f'{end} {index}']}" for end in ("mask", "least", "most"))
+            part = f"(sought_{symbol}.part_{index} & {mask})"
+            tests += [f"{part} >= {least}", f"{part} <= {most}"]
+        with out.block(f"static INLINE int matches_{symbol}(const struct {layout.rule.name} *rule)"):
+            out.line(f"return {' && '.join(tests)};")
+        first, places = arrays[first_array(name)].symbol, arrays[name].length
+        out.line(f"SEARCH_LIST({symbol}, {first}, {places}, {layout.most_entries})")
     elif layout.prefixed:
-        emit_prefix_search(context, layout)
-
-
-def emit_list_search(context: Context, layout: TableLayout, rule: MemoryRecord) -> None:
-    """Write the search of a list, block by block: the first place whose rule matches, or the number of places."""
-    out, symbol, arrays = context.out, layout.symbol, context.layout.arrays
-    first, places, tests = arrays[first_array(layout.table.name)].symbol, arrays[layout.table.name].length, []
-    for index in range(len(layout.table.key)):
-        mask, least, most = (f"rule->{rule.symbols[f'{name} {index}']}" for name in ("mask", "least", "most"))
-        part = f"(sought_{symbol}.part_{index} & {mask})"
-        tests += [f"{part} >= {least}", f"{part} <= {most}"]
-    with out.block(f"FUNCTION u64 block_{symbol}(u64 place)"):
-        with out.block("for (u32 i = 0; i < LIST_BLOCK; i++, place++)"):
-            out.line(f"if (place >= {places}) return {places};")
-            out.line("CHECKED(place);")
-            out.line(f"if (!own->{symbol}[place].entry.present) return {places};")
-            out.line(f"const struct {rule.name} *rule = &own->{symbol}[place].rule;")
-            out.line(f"if ({' && '.join(tests)}) return place;")
-        out.line("return GO_ON | place;")
-    with out.block(f"static INLINE const struct entry_{symbol} *search_{symbol}(void)"):
-        out.line(f"u64 place = GO_ON | own->{first}[0].place;")
-        blocks = f"u32 i = 0; i < {layout.most_entries} && place & GO_ON; i += LIST_BLOCK"
-        out.line(f"for ({blocks}) place = block_{symbol}((u32)place);")
-        out.line(f"if (place >= {places}) return 0;")
-        out.line("CHECKED(place);")
-        out.line(f"return &own->{symbol}[place].entry;")
-
-
-def emit_prefix_search(context: Context, layout: TableLayout) -> None:
-    """Write the search of the longest prefix: one lookup for each length in use, the longest first."""
-    out, symbol, (place, prefix) = context.out, layout.symbol, layout.prefix_part
-    lengths, word = context.layout.arrays[lengths_array(layout.table.name)].symbol, word_of(prefix.bits)
-    ones = word_text((1 << prefix.bits) - 1, word)
-    parts = [f"sought_{symbol}.part_{index}" for index in range(len(layout.table.key))]
-    parts[place] = f"({parts[place]} & mask)"
-    shifted = f"shift_left{'_wide' if word > WORD else ''}({ones}, {prefix.bits} - length)"
-    with out.block(f"static INLINE const struct entry_{symbol} *prefix_{symbol}(u32 length)"):
-        out.line(f"u{word} mask = {shifted} & {ones};")
-        out.line(f"const struct {layout.key.name} key = {{{{{', '.join(words_of(layout.key, [*parts, 'length']))}}}}};")
-        out.line(f"return find_{symbol}(&key);")
-    with out.block(f"FUNCTION u32 longest_{symbol}(void)"):
-        out.line(f"u32 link = own->{lengths}[{prefix.bits + 1}].next;")
-        with out.block(f"for (u32 i = 0; i <= {prefix.bits}; i++)"):
-            out.line("u32 length = link - 1;")
-            out.line(f"if (length > {prefix.bits}) return 0;")
-            out.line("CHECKED(length);")
-            out.line(f"if (prefix_{symbol}(length)) return link;")
-            out.line(f"link = own->{lengths}[length].next;")
-        out.line("return 0;")
-    with out.block(f"static INLINE const struct entry_{symbol} *search_{symbol}(void)"):
-        out.line(f"u32 link = longest_{symbol}();")
-        out.line(f"return link ? prefix_{symbol}(link - 1) : 0;")
+        place, prefix = layout.prefix_part
+        word = word_of(prefix.bits)
+        ones = word_text((1 << prefix.bits) - 1, word)
+        parts = [f"sought_{symbol}.part_{index}" for index in range(len(layout.table.key))]
+        parts[place] = f"({parts[place]} & mask)"
+        shift = f"shift_left{'_wide' if word > WORD else ''}"
+        with out.block(f"static INLINE const struct entry_{symbol} *prefix_{symbol}(u32 length)"):
+            out.line(f"u{word} mask = {shift}({ones}, {prefix.bits} - length) & {ones};")
+            words = ", ".join(words_of(layout.key, [*parts, "length"]))
+            out.line(f"const struct {layout.key.name} key = {{{{{words}}}}};")
+            out.line(f"return find_{symbol}(&key);")
+        out.line(f"SEARCH_PREFIXES({symbol}, {arrays[lengths_array(name)].symbol}, {prefix.bits})")
 
 
 def emit_pipeline(context: Context, pipeline: Pipeline) -> None:

@@ -140,6 +140,11 @@ Of several interfaces that share a place, the others are found in a map."""
 
 EGRESS_TIME = "egress_global_timestamp"
 CLOCKS = ("ingress_global_timestamp", "enq_timestamp", EGRESS_TIME)
+METADATA = (
+    "ingress_port", "egress_spec", "egress_port", "instance_type", "packet_length", "mcast_grp", "egress_rid",
+    "parser_error", "priority", "checksum_error",
+)  # fmt: skip
+"""The metadata that the switch itself reads and writes, beside what it fills from its clock."""
 
 STARTED = "start of the clock"
 LOST = "lost packets"
@@ -204,10 +209,7 @@ class ProgramLayout:
     @cached_property
     def intrinsic(self) -> dict[str, Field]:
         """The metadata fields that the switch itself reads and writes, by name, where the program has them."""
-        wanted = ("ingress_port", "egress_spec", "egress_port", "instance_type", "packet_length", "mcast_grp",
-                  "egress_rid", "parser_error", "priority", "checksum_error")  # fmt: skip
-        clocks = filter(self.timed, CLOCKS)
-        found = {name: self.program.intrinsic(name) for name in (*wanted, *clocks)}
+        found = {name: self.program.intrinsic(name) for name in (*METADATA, *filter(self.timed, CLOCKS))}
         return {name: field for name, field in found.items() if field is not None}
 
     def timed(self, name: str) -> bool:

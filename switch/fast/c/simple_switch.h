@@ -1,0 +1,119 @@
+/* How a packet passes through the switch, as through BMv2's simple_switch. The generator writes in front of this file what
+ * depends on the program: `parse`, `deparse`, both pipelines, names of metadata (META_..., SET_...), and functions that
+ * clear, save and restore parts of the state. */
+#pragma once
+
+#ifdef LOST
+static INLINE int lose(void) { return own->LOST[0].packets++, 0; }
+#else
+static INLINE int lose(void) { return 0; }
+#endif
+
+#ifdef HEAD_BYTES
+#define CURRENT_LENGTH state.current_length /* of the packet as it would leave */
+#else
+#define CURRENT_LENGTH state.length
+#endif
+
+/* Before the parser no header is valid. */
+static INLINE void begin(PACKET *packet) {
+    __builtin_memset(&state.valid, 0, sizeof state.valid);
+#ifndef HEAD_BYTES
+    __builtin_memset(&state.dirty, 0, sizeof state.dirty);
+#endif
+    state.length = packet_length(packet);
+#ifdef HEAD_BYTES
+    state.head = 0, state.current_length = state.length;
+#endif
+#ifdef DIGESTS
+    state.digest = 0;
+#endif
+}
+
+/* A packet comes in by a port: all metadata is 0. */
+static INLINE void reset(PACKET *packet, u32 port) {
+    clear_metadata();
+    begin(packet);
+#ifdef CLAIMS
+    state.failed = 0;
+#endif
+    SET_INGRESS_PORT(port);
+    SET_PACKET_LENGTH(state.length);
+    SET_INGRESS_GLOBAL_TIMESTAMP(MICROSECONDS);
+}
+
+#ifdef COPIES
+#include "passes.h"
+#endif
+
+/* One packet through egress and deparser; 1 if it is to leave by `port`. No packet waits in a queue, so that its depths
+ * and times are 0. Reading the clock takes as long as a table: where only actions need it, the first one reads it. */
+FUNCTION int egress_of(PACKET *packet, u32 port, u32 copy) {
+    TAKEN(packet);
+    TAKEN(port);
+    TAKEN(copy);
+    SET_EGRESS_PORT(port);
+    SET_EGRESS_RID(copy);
+    SET_ENQ_TIMESTAMP(MICROSECONDS);
+    SET_EGRESS_GLOBAL_TIMESTAMP(LATE_CLOCK ? 0 : MICROSECONDS);
+    SET_EGRESS_SPEC(DROP_PORT + 1); /* as in simple_switch */
+    SET_PACKET_LENGTH(CURRENT_LENGTH);
+    EGRESS();
+#ifdef COPIES
+    if (asked.session)
+        clone_egress(packet);
+#endif
+    if (META_EGRESS_SPEC == DROP_PORT)
+        return 0;
+#ifdef CLAIMS
+    if (state.failed)
+        return 0;
+#endif
+    if (deparse(packet))
+        return lose();
+#ifdef COPIES
+    if (asked.recirculate)
+        return come_in_again(packet, asked.recirculate, RECIRCULATED);
+#endif
+    return 1;
+}
+
+#ifndef COPIES
+/* A copy of the packet leaves for each member of a group; the packet itself is the last one. */
+static INLINE int replicate(PACKET *packet, u32 number) {
+    const struct key_groups key = {{number}};
+    const struct entry_groups *group = find_groups(&key);
+    if (!group || META_PRIORITY)
+        return drop(packet);
+    SET_INSTANCE_TYPE(REPLICATED);
+    save();
+    for (u32 i = 0; i < MAX_REPLICAS && i < group->count; i++) {
+        restore();
+        u32 port = group->replicas[i].port;
+        int leaves = egress_of(packet, port, group->replicas[i].copy);
+        if (i + 1 >= group->count)
+            return leaves ? send(packet, port) : drop(packet);
+        if (leaves)
+            send_copy(packet, port);
+    }
+    return drop(packet);
+}
+
+/* A packet's whole way: a multicast group goes before the drop port, and that before a port. */
+static INLINE int receive(PACKET *packet, u32 port) {
+    reset(packet, port);
+    parse(packet);
+    INGRESS();
+    learn();
+    u32 group = META_MCAST_GRP, spec = META_EGRESS_SPEC;
+    if (group)
+        return replicate(packet, group);
+    if (spec == DROP_PORT || spec >= PORTS)
+        return drop(packet);
+    CHECKED(spec);
+    SET_INSTANCE_TYPE(NORMAL);
+    if (META_PRIORITY) /* simple_switch has one queue for each port; a packet of another priority is lost */
+        return drop(packet);
+    return egress_of(packet, spec, META_EGRESS_RID) ? send(packet, spec) : drop(packet);
+}
+#endif
