@@ -153,7 +153,7 @@ class ReliableOptions:
     bounds: Bounds = field(default_factory=Bounds)
 
 
-class Interference(Protocol):
+class Interfering(Protocol):
     """What interferes with a run, in the thread that runs it: faults at endpoints, and their times."""
 
     def prepare(self, layout: StreamLayout, ports: Ports) -> tuple[StreamLayout, Ports]:
@@ -203,7 +203,7 @@ class ClosedLoop:
     ) -> None:
         self.layout, self.ports, self.gradients, self.options = layout, ports, gradients, options
         self.executor = executor
-        self.interference: Interference | None = None
+        self.interference: Interfering | None = None
         self.jobs: list[JobState] = []
         self.iterations: dict[tuple[int, int], Iteration] = {}  # by job index and number
         self.begun: set[tuple[int, int]] = set()  # of the same
@@ -491,7 +491,7 @@ def run_reliable(
     options: ReliableOptions | None = None,
     gradients: Gradients | None = None,
     progress: Progress | None = None,
-    interference: Interference | None = None,
+    interference: Interfering | None = None,
     endpoints: Endpoints | None = None,
 ) -> Measured:
     """Run all iterations of all jobs on a network in which the plan's entries are installed.

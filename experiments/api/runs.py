@@ -17,8 +17,8 @@ from inakit.experiments.api.fabrics import Jobs, problem_of
 from inakit.experiments.api.plans import PlannedRun, Planner, all_prepared
 from inakit.experiments.emulate.emulate import Emulation
 from inakit.experiments.emulate.emulate import run as emulated
-from inakit.experiments.faults import faults_from, load_faults
 from inakit.experiments.report.write import PAGE
+from inakit.experiments.run.faults_file import faults_from, load_faults
 from inakit.experiments.run.outcome import planned_figures
 from inakit.planner.core.method import AFTERWARDS
 from inakit.topo.errors import InputError, unknown_name, writing
@@ -27,7 +27,7 @@ from inakit.topo.fabric.fabric import Fabric
 if TYPE_CHECKING:
     import pandas
 
-    from inakit.experiments.faults import FaultPlan
+    from inakit.experiments.run.faults_file import FaultPlan
     from inakit.planner.core.problem import Problem
 
 Faults = str | Path | Mapping[str, Any] | None

@@ -315,7 +315,7 @@ def prepare(combination: Combination, worlds: tuple[World, World], iteration_s: 
     """
     emulation = combination.emulation(worlds[0].name)
     for world in worlds:
-        check_features(world, emulation.problem.fabric, emulation.mode, (), None, emulation.interconnect)
+        check_features(world, emulation.problem.fabric, emulation.mode, (), (), emulation.interconnect)
     emulation, plans = settled(emulation, make_plans(emulation, SILENT), worlds[0], SILENT)
     (prepared,) = plans.values()
     problem, plan = scaled(emulation.problem, prepared.plan, 1.0, iteration_s)

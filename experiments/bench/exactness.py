@@ -20,7 +20,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from inakit.experiments.faults import Event, FaultPlan, Moment
+from inakit.experiments.run.faults import Event, Moment
+from inakit.experiments.run.faults_file import FaultPlan
 from inakit.experiments.run.outcome import Outcome, switch_events
 from inakit.experiments.run.run import Run, run_plan
 from inakit.experiments.sweeps.run_trials import Row, measure_rows
@@ -302,7 +303,7 @@ def attempt(cell: Cell, fragments: int | None = None, program: DataPlaneProgram 
     check_memory(problem)
     sending_s = 8 * FRAGMENT.wire_bytes * count / scale.rate_bps
     faults = CONDITIONS[cell.condition].faults(problem.fabric, sending_s)
-    run = Run(Prepared(problem, plan), gradients=GRADIENTS, options=scale.options, faults=faults)
+    run = Run(Prepared(problem, plan), gradients=GRADIENTS, options=scale.options, interferences=faults.interferences)
     try:
         outcome = run_plan(run, WORLDS[cell.switch](program=program))
     except RunError as error:
@@ -316,7 +317,7 @@ def failure_of(outcome: Outcome) -> str:
     """Why a run does not show that sums are exact; empty where it does."""
     if not outcome.measured.exact:
         return "; ".join(outcome.measured.wrong)
-    not_reached = (outcome.faults or {}).get("not_reached")
+    not_reached = [event for each in outcome.interferences for event in each.get("not_reached", ())]
     return f"the run ended before {', '.join(not_reached)} could happen: choose more --fragments" if not_reached else ""
 
 
@@ -325,10 +326,10 @@ def event_counts(outcome: Outcome) -> dict[str, int]:
     counted = Counter({event.name.lower(): 0 for event in SlotEvent})
     for _, events in switch_events(outcome.monitor):
         counted.update({event.name.lower(): events[event] for event in SlotEvent})
-    at_hosts = (outcome.faults or {})["counts"]
-    counted["lost"] += at_hosts["lost_on_departure"]
-    counted["doubled"] += at_hosts["doubled_by_hosts"]
-    return dict(counted) | {"unheard": at_hosts["lost_at_silent_hosts"]}
+    faults = sum((Counter(each["counts"]) for each in outcome.interferences), Counter[str]())
+    counted["lost"] += faults["lost_on_departure"]
+    counted["doubled"] += faults["doubled_by_hosts"]
+    return dict(counted) | {"unheard": faults["lost_at_silent_hosts"]}
 
 
 LEVELS = (1, 2, 3)

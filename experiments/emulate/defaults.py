@@ -9,7 +9,7 @@ from rich.console import Console
 
 from inakit.experiments.calibrate.capacity import rounded_down
 from inakit.experiments.calibrate.rate_probe import fastest_bps, fit, kept_rate
-from inakit.experiments.faults import FaultPlan
+from inakit.experiments.run.faults_file import FaultPlan
 from inakit.experiments.worlds.emulated import EmulatedWorld
 from inakit.experiments.worlds.registry import AUTO
 from inakit.experiments.worlds.world import RealTimeWorld

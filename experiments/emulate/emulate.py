@@ -18,11 +18,12 @@ from inakit.experiments.emulate.defaults import (
     problem_at,
     rate_to_try,
 )
-from inakit.experiments.faults import FaultPlan, check_mode
 from inakit.experiments.inspect.capture import Place, warn_of_losses
 from inakit.experiments.report.write import report_beside
 from inakit.experiments.run.chip_costs import chip_cost
 from inakit.experiments.run.console import Report, bar, working
+from inakit.experiments.run.faults_file import FaultPlan, check_mode
+from inakit.experiments.run.interference import Interference
 from inakit.experiments.run.observation import AUTO, Sampling, check_observation
 from inakit.experiments.run.outcome import Outcome, planned_figures
 from inakit.experiments.run.pace import Pace, TooSlowError, planned_progress
@@ -88,6 +89,11 @@ class Emulation:
     def interconnect(self) -> Interconnect | None:
         """The patch panel. Raises `FabricError` for a fabric without optical links."""
         return patch_panel(self.problem.fabric) if self.patch_panel else None
+
+    @property
+    def interferences(self) -> tuple[Interference, ...]:
+        """The faults as interferences of each run."""
+        return () if self.faults is None else self.faults.interferences
 
     def at(self, scale: float) -> Emulation:
         """The emulation with every rate times `scale` and, where gradients are free, their sizes to match."""
@@ -156,7 +162,7 @@ def runs_of(emulation: Emulation, plans: Mapping[str, Prepared], folder: RunFold
     for name, prepared in plans.items():
         runs[name] = Run(
             prepared,
-            faults=emulation.faults,
+            interferences=emulation.interferences,
             captures=emulation.captures,
             folder=folder.path / name,
             interconnect=emulation.interconnect,
@@ -213,7 +219,7 @@ def check(emulation: Emulation, *, planned: bool = False) -> World:
         find_method(planner)
     world = find_world(emulation.switch, find_program(emulation.program))
     fabric = emulation.problem.fabric
-    check_features(world, fabric, emulation.mode, emulation.captures, emulation.faults, emulation.interconnect)
+    check_features(world, fabric, emulation.mode, emulation.captures, emulation.interferences, emulation.interconnect)
     check_observation(world, asked=emulation.sampling.asked)
     if emulation.faults is not None:
         check_mode(emulation.mode)

@@ -13,7 +13,7 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import BeforeValidator, Field, StrictStr
 
-from inakit.experiments.faults import SHARE, share
+from inakit.experiments.run.faults_file import SHARE, share
 from inakit.experiments.run.run import MODES
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem, jobs_text, parse_scale
 from inakit.experiments.study.setting import Text

@@ -270,17 +270,11 @@ def iterations_of(table: Table, numbers: Mapping[str, int]) -> list[IterationVie
     return [IterationView(*key, *span, rates[key]) for key, span in spans.items()]
 
 
-def events_of(faults: Mapping[str, Any] | None) -> Iterator[EventView]:
-    """The faults that happened, from a planner's part of `run.json`."""
-    if faults is None:
-        return
-    told: list[str] = []
-    for moment in faults.get("moments", ()):
-        told.append(f"{moment['kind']} {'-'.join(moment['nodes'])}")
-        yield EventView(told[-1], moment["nodes"], moment["at_s"], moment["lasting_s"])
-    for text in faults["events"]:
-        if not text.startswith(tuple(told)):
-            yield EventView(text, (), None, None)
+def events_of(interferences: Iterable[Mapping[str, Any]]) -> Iterator[EventView]:
+    """The events of all interferences, from a planner's part of `run.json`."""
+    for each in interferences:
+        for moment in each.get("moments", ()):
+            yield EventView(**moment)
 
 
 def circuits_of(circuits: Mapping[str, Any] | None, end_s: float) -> Iterator[CircuitView]:

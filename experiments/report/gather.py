@@ -30,11 +30,12 @@ from inakit.experiments.report.document import (
 )
 from inakit.experiments.report.method_styles import styles_of
 from inakit.experiments.report.run_folder import ReadFolder, open_folder
+from inakit.experiments.run.circuit_schedule import CIRCUITS
 from inakit.experiments.run.printed_report import (
     NO_RESULTS,
     OVERLOAD,
     collision_lines,
-    fault_lines,
+    interference_lines,
     replay_lines,
     stranger_lines,
 )
@@ -130,7 +131,9 @@ def command_of(arguments: Sequence[str]) -> str:
 def planner_view(folder: ReadFolder, name: str, fabrics: list[DrawnFabric]) -> PlannerView:
     """What a run's folder says of one planner. A fabric that is not yet in `fabrics` is added to it."""
     entry, problem, plan = folder.record["planners"][name], folder.problem(name), folder.plan(name)
-    fabric = place_of(DrawnFabric(problem.fabric, circuits="circuits" in entry), fabrics)
+    interferences = entry.get("interferences", ())
+    circuits = next((each for each in interferences if each["kind"] == CIRCUITS), None)
+    fabric = place_of(DrawnFabric(problem.fabric, circuits is not None), fabrics)
     drawn = fabrics[fabric]
     iterations = iterations_of(folder.table(name, "iterations.csv"), drawn.number_of)
     virtual, real, slots = (folder.table(name, each) for each in SERIES)
@@ -151,8 +154,8 @@ def planner_view(folder: ReadFolder, name: str, fabrics: list[DrawnFabric]) -> P
         switches=list(switches_of(drawn, problem, plan, entry.get("switches", {}))),
         series=series,
         iterations=iterations,
-        events=list(events_of(entry.get("faults"))),
-        circuits=list(circuits_of(entry.get("circuits"), end_s)),
+        events=list(events_of(interferences)),
+        circuits=list(circuits_of(circuits, end_s)),
         notes=list(notes_of(name, entry)),
         fragments=entry.get("fragments"),
         used=used_of(entry.get("processors")),
@@ -167,12 +170,10 @@ def place_of(drawn: DrawnFabric, fabrics: list[DrawnFabric]) -> int:
 
 
 def notes_of(name: str, entry: Mapping[str, Any]) -> Iterator[str]:
-    """What is to be known of a planner's figures: faults, collisions, strangers, schedules."""
+    """What is to be known of a planner's figures: interferences, collisions, strangers."""
     mine = {"planners": {name: entry}}
-    for lines in (replay_lines, fault_lines, collision_lines, stranger_lines):
+    for lines in (replay_lines, interference_lines, collision_lines, stranger_lines):
         yield from (line.strip() for line in lines(mine))
-    if "circuits" in entry:
-        yield f"{name}: workers send at the rates of the schedule's time slots, which may be above the plan's"
 
 
 def job_view(job: Any, drawn: DrawnFabric) -> JobView:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -39,9 +39,9 @@ class Outcome:
     """The outcome of one planner's run: what the endpoints measured, and what the monitor saw.
 
     `reasons`: why the run is not VALID, in words. `captured`: the packet counts of every pcap file. `setup_s`: how long
-    the network took to set up. `faults`: what was injected, as `run.json` has it. `pairs`: planned beside measured
-    figures, for every job and in total. `observed`: series of links and times of fragments, of a run that was observed.
-    `circuits`: which circuits existed when, as `run.json` has it, of a run that changed them.
+    the network took to set up. `interferences`: what was done to the run, as `run.json` has it. `pairs`: planned beside
+    measured figures, for every job and in total. `observed`: series of links and times of fragments, of a run that was
+    observed.
     `bandwidth`: what `inakit.experiments.run.printed_report` says of the run.
     """
 
@@ -50,10 +50,9 @@ class Outcome:
     reasons: tuple[str, ...]
     captured: Mapping[str, Counts] = field(default_factory=dict)
     setup_s: float = 0.0
-    faults: Mapping[str, Any] | None = None
+    interferences: Sequence[Mapping[str, Any]] = ()
     pairs: tuple[Pair, ...] = ()
     observed: Observed | None = None
-    circuits: Mapping[str, Any] | None = None
     bandwidth: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -83,10 +82,10 @@ class Outcome:
         } | self.extras()
 
     def extras(self) -> dict[str, Any]:
-        """What the entry has only of runs in real time, replays, or with faults, changing circuits, observation."""
+        """What the entry has only of runs in real time, replays, or with interferences or observation."""
         replayed = [asdict(each) for each in self.measured.replayed] or None
         used = part_series(self.monitor.seconds, self.monitor.before.at_s)
-        parts = {"faults": self.faults, "circuits": self.circuits, "replayed": replayed, "processors": used}
+        parts = {"interferences": list(self.interferences) or None, "replayed": replayed, "processors": used}
         found = {name: part for name, part in parts.items() if part is not None}
         return found | ({} if self.observed is None else self.observed.as_json())
 

@@ -164,7 +164,12 @@ def print_report(console: Console, record: Mapping[str, Any]) -> None:
         console.print(scale_line(record), highlight=False)
     for line in replay_lines(record):
         console.print(line, highlight=False, markup=False, soft_wrap=True)
-    for line in (*all_chip_lines(record), *collision_lines(record), *fault_lines(record), *stranger_lines(record)):
+    for line in (
+        *all_chip_lines(record),
+        *collision_lines(record),
+        *interference_lines(record),
+        *stranger_lines(record),
+    ):
         console.print(line, highlight=False)
     console.print(f"verdict: [{style}]{record['verdict']}[/]", highlight=False)
     for reason in shortened(record["reasons"]):
@@ -180,21 +185,13 @@ def all_chip_lines(record: Mapping[str, Any]) -> Iterator[str]:
             yield from chip_lines(name, entry["chips"])
 
 
-def fault_lines(record: Mapping[str, Any]) -> Iterator[str]:
-    """Lines about the faults that were injected into each planner's run, with their counts."""
+def interference_lines(record: Mapping[str, Any]) -> Iterator[str]:
+    """Lines about what was done to each planner's run on purpose, and how many packets were sent again."""
     for name, entry in record["planners"].items():
-        if "faults" in entry:
-            counts = entry["faults"]["counts"]
-            queues = f"; queues dropped {counts['dropped_by_queues']:,}" if counts["dropped_by_queues"] else ""
-            yield (
-                f"faults of {name}: of {counts['received']:,} packets that switches received "
-                f"{counts['lost_on_arrival']:,} lost, {counts['held'] + counts['overtaken']:,} held back, "
-                f"{counts['doubled']:,} doubled; on the last hop {counts['lost_on_departure']:,} lost; "
-                f"by hosts {counts['doubled_by_hosts']:,} doubled; {entry['measured']['retransmissions']:,} sent again"
-                f"{queues}"
-            )
-            yield from (f"  {event}" for event in entry["faults"]["events"])
-            yield from (f"  not reached: {event}" for event in entry["faults"]["not_reached"])
+        for each in entry.get("interferences", ()):
+            yield from (f"{name}: {each['kind']}: {line}" for line in each["said"])
+        if "interferences" in entry:
+            yield f"{name}: endpoints sent {entry['measured']['retransmissions']:,} packets again"
 
 
 def replay_lines(record: Mapping[str, Any]) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """The one place where a plan is run: it takes a `Run` and a world, and gives an `Outcome`.
 
-    run = Run(prepare(problem, plan), faults=faults)
+    run = Run(prepare(problem, plan), interferences=faults.interferences)
     outcome = run_plan(run, find_world("fast"))
 
 Every command that runs a plan does it here: emulate, train, exactness, calibrate, schedules of circuits and the figures
@@ -11,16 +11,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
-from inakit.experiments.faults import FaultPlan, Injection, Scene, faulty_entries
 from inakit.experiments.inspect.capture import Place
 from inakit.experiments.run.console import Report, Stage, unseen
 from inakit.experiments.run.dilation import in_own_time, options_for, replay_in_own_time
+from inakit.experiments.run.interference import Interference, Interferences, Scene
 from inakit.experiments.run.observation import check_observation, observed
 from inakit.experiments.run.outcome import Outcome, watch
 from inakit.experiments.run.pace import Pace
@@ -33,14 +32,10 @@ from inakit.switch.entries import Entries
 from inakit.topo.errors import InputError, PlanError
 from inakit.topo.fabric.circuits import Interconnect
 from inakit.topo.fabric.fabric import Fabric
-from inakit.traffic.closed_loop import Interference, ReliableOptions, run_reliable
+from inakit.traffic.closed_loop import Interfering, ReliableOptions, run_reliable
 from inakit.traffic.endpoints.gradient import Gradients
-from inakit.traffic.measure.fidelity import Excuses
 from inakit.traffic.measure.measured import Measured
 from inakit.traffic.replay import ReplayOptions, run_replay
-
-Leader = Callable[[LiveNetwork], AbstractContextManager[Interference]]
-"""Makes the `Interference` of a run in a network. Its context begins with the run and ends with it."""
 
 
 @dataclass(frozen=True)
@@ -50,13 +45,11 @@ class Run:
     - `gradients`: random unless they are given
     - `options`: those of the closed loop; by default the endpoints' timeouts fit the links' rates
     - `replay`: those of a replay
-    - `faults`: faults on demand
+    - `interferences`: what is done to the run on purpose, such as faults
     - `captures`: the switch ports whose packets are kept as pcap files
     - `folder`: where pcap files and the logs of switches go
     - `interconnect`: optical links exist only as its circuits
     - `queue_packets`: the length of the queue before every link; None is the world's own
-    - `led_by`: makes the interference of a run without `faults`; `excuses`: what that interference explains
-    - `given`: the table entries to install instead of the plan's
     - `observation`: what is noted of links and fragments
     """
 
@@ -64,14 +57,11 @@ class Run:
     gradients: Gradients | None = None
     options: ReliableOptions | None = None
     replay: ReplayOptions | None = None
-    faults: FaultPlan | None = None
+    interferences: tuple[Interference, ...] = ()
     captures: tuple[Place, ...] = ()
     folder: Path | None = None
     interconnect: Interconnect | None = None
     queue_packets: int | None = None
-    led_by: Leader | None = None
-    excuses: Excuses | None = None
-    given: Entries | None = None
     observation: Observation | None = None
 
     @property
@@ -91,9 +81,11 @@ class Run:
 
     @cached_property
     def installed(self) -> Entries:
-        """The entries that are installed in the switches: those of the plan, and those that the faults need."""
-        made = self.given or self.prepared.entries
-        return made if self.faults is None else faulty_entries(self.problem, self.plan, made, self.faults)
+        """The entries that are installed in the switches: those of the plan, as interferences change them."""
+        installed = self.prepared.entries
+        for each in self.interferences:
+            installed = each.entries(self.prepared, installed)
+        return installed
 
 
 def check_features(
@@ -101,7 +93,7 @@ def check_features(
     fabric: Fabric,
     mode: str,
     captures: Sequence[Place],
-    faults: FaultPlan | None,
+    interferences: Sequence[Interference],
     interconnect: Interconnect | None,
 ) -> None:
     """Raise `InputError` for what the world does not have, `MachineError` for what such a run lacks here.
@@ -111,10 +103,10 @@ def check_features(
     needs = {
         Feature.REPLAY: mode == "replay",
         Feature.CAPTURES: bool(captures),
-        Feature.TRAFFIC: faults is not None and bool(faults.background or faults.hostile),
         Feature.CIRCUITS: interconnect is not None,
     }
     needed = [feature for feature, is_needed in needs.items() if is_needed]
+    needed += dict.fromkeys(feature for each in interferences for feature in each.needs if feature not in needed)
     missing = [feature for feature in needed if feature not in world.features]
     if missing:
         raise InputError(f"switch '{world.name}' has no {' and no '.join(missing)}: choose fast, bmv2 or virtual")
@@ -122,7 +114,7 @@ def check_features(
     world.check_tools(needed)
 
 
-def send_reliably(run: Run, network: LiveNetwork, progress: Report, interference: Interference | None) -> Measured:
+def send_reliably(run: Run, network: LiveNetwork, progress: Report, interference: Interfering | None) -> Measured:
     """Run the closed loop, by default with timeouts that fit the links' rates."""
     return run_reliable(
         network.hosts,
@@ -136,7 +128,7 @@ def send_reliably(run: Run, network: LiveNetwork, progress: Report, interference
     )
 
 
-def send_replayed(run: Run, network: LiveNetwork, progress: Report, _: Interference | None) -> Measured:
+def send_replayed(run: Run, network: LiveNetwork, progress: Report, _: Interfering | None) -> Measured:
     """Replay the gradients from pcap files at the planned rates."""
     return run_replay(
         network.hosts,
@@ -149,7 +141,7 @@ def send_replayed(run: Run, network: LiveNetwork, progress: Report, _: Interfere
     )
 
 
-MODES: dict[str, Callable[[Run, LiveNetwork, Report, Interference | None], Measured]] = {
+MODES: dict[str, Callable[[Run, LiveNetwork, Report, Interfering | None], Measured]] = {
     "reliable": send_reliably,
     "replay": send_replayed,
 }
@@ -167,7 +159,7 @@ def run_plan(
     dies or traffic stalls.
     """
     check_observation(world, asked=run.observation is not None)
-    check_features(world, run.problem.fabric, run.mode, run.captures, run.faults, run.interconnect)
+    check_features(world, run.problem.fabric, run.mode, run.captures, run.interferences, run.interconnect)
     run = replace(run, prepared=run.prepared.fitted(world.program))
     for line in () if world.name == "bmv2" else many_copies(run.problem.fabric, run.plan):
         raise PlanError(line)
@@ -188,8 +180,8 @@ def made_for_own_time(run: Run) -> Run:
     """The run with options for a world whose time is the network's own."""
     if run.mode == "replay":
         return replace(run, replay=run.replay or replay_in_own_time(run.prepared))
-    options, undisturbed = run.options or options_for(run.problem), run.faults is None and run.led_by is None
-    return replace(run, options=in_own_time(options, run.prepared, piecewise=undisturbed))
+    options = run.options or options_for(run.problem)
+    return replace(run, options=in_own_time(options, run.prepared, piecewise=not run.interferences))
 
 
 def carry_out(run: Run, network: LiveNetwork, progress: Report, pace: Pace | None = None) -> Outcome:
@@ -198,27 +190,14 @@ def carry_out(run: Run, network: LiveNetwork, progress: Report, pace: Pace | Non
     Raises `RunError` when a switch dies or traffic stalls and, with a `pace`, `TooSlowError`.
     """
     send = MODES[run.mode]
-    injection, leader = None, run.led_by or nobody
-    if run.faults is not None:
-        injection = Injection(Scene(network, run.problem, run.plan, run.installed), run.faults)
+    interferences = Interferences(run.interferences, Scene(network, run.prepared, run.installed))
 
     def sending() -> Measured:
-        with injection or leader(network) as interference:
+        with interferences.acting() as interference:
             return send(run, network, pace or progress, interference)
 
     with network.capturing(run.captures, run.folder) as captured, network.observing(run.observation) as noted:
-        excuses = injection.excuses() if injection else run.excuses
-        outcome = watch(network, run.prepared, sending, excuses, pace)
-    faults = None if injection is None else injection.as_json(outcome.monitor)
+        outcome = watch(network, run.prepared, sending, interferences.excuses(), pace)
     found = None if noted is None else observed(noted, run.problem, run.plan, outcome.monitor.after.at_s)
-    return replace(outcome, captured=captured, faults=faults, observed=found)
-
-
-def always(interference: Interference) -> Leader:
-    """A leader that gives the same interference in every network."""
-    return lambda _: nullcontext(interference)
-
-
-def nobody(_: LiveNetwork) -> AbstractContextManager[Any]:
-    """The leader of a run without interference."""
-    return nullcontext()
+    done = tuple(each.as_json(outcome.monitor) for each in interferences.own)
+    return replace(outcome, captured=captured, interferences=done, observed=found)

@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console
 
 from inakit.experiments.emulate.emulate import Emulation, ended_early, make_plans, measure
-from inakit.experiments.faults import load_faults
+from inakit.experiments.run.faults_file import load_faults
 from inakit.experiments.run.outcome import planned_figures
 from inakit.experiments.run.pace import TooSlowError
 from inakit.experiments.run.run import Run
@@ -72,7 +72,7 @@ def planned_row(prepared: Prepared) -> dict[str, Any]:
 def measured_row(emulation: Emulation, setting: Setting, prepared: Prepared) -> dict[str, Any]:
     """The measured figures and the verdict. A run that is ended early has no figures, and the cause in words."""
     try:
-        run = Run(prepared, faults=emulation.faults)
+        run = Run(prepared, interferences=emulation.interferences)
         entry = measure(emulation, name_of(setting.planner), run, find_world(setting.world), QUIET).as_json()
     except TooSlowError as slow:
         entry = ended_early(slow, emulation)
@@ -89,7 +89,7 @@ PLANNING = (
     *("experiments/run/scenario.py", "experiments/emulate/emulate.py"),
 )
 """The code on which plans depend, without `planner/own`: of planners of one's own, only that of the run counts."""
-RUNNING = ("topo", "switch", "traffic", "p4/build", "experiments/run", "experiments/worlds", "experiments/faults.py")
+RUNNING = ("topo", "switch", "traffic", "p4/build", "experiments/run", "experiments/worlds")
 """The code on which runs depend besides."""
 
 

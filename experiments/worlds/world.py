@@ -58,7 +58,7 @@ Endpoints = AbstractContextManager[tuple[Ports, Executor]]
 
 
 class Feature(StrEnum):
-    """What a run may need and not every world has."""
+    """Optional features of a world."""
 
     REPLAY = "mode replay"
     CAPTURES = "captures of packets"

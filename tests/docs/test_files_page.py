@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from inakit.experiments.faults import load_faults
+from inakit.experiments.run.faults_file import load_faults
 from inakit.planner.core.files import load_jobs
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.registry import METHODS

@@ -12,8 +12,8 @@ import pytest
 from pages import PAGES, ROOT, SPAN, blocks
 from typer.testing import CliRunner
 
-from inakit.experiments import faults as faults_file
 from inakit.experiments.cli.app import app
+from inakit.experiments.run import faults_file
 from inakit.planner.core.policies import POLICIES
 from inakit.planner.registry import METHODS, OWN
 from inakit.traffic.faults.attacks import ATTACKS

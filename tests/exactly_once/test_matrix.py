@@ -27,7 +27,8 @@ from inakit.experiments.bench.exactness import (
     matrix_table,
     shared_out,
 )
-from inakit.experiments.faults import Event, FaultPlan, Moment
+from inakit.experiments.run.faults import Event, Moment
+from inakit.experiments.run.faults_file import FaultPlan
 from inakit.experiments.run.planning import plan_to_run
 from inakit.experiments.run.run import Run, run_plan
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
@@ -78,7 +79,7 @@ def test_a_wrong_number_of_workers_is_named(policy: str, tmp_path: Path) -> None
 def test_a_run_that_is_over_too_early_shows_nothing() -> None:
     late = FaultPlan(events=(Event(Moment(1000.0), "restart", ("s1",)),))
     problem, plan = case("goat", 1, fragments=8, slots=8, rate_bps=2e6)
-    outcome = run_plan(Run(Prepared(problem, plan), faults=late), VirtualWorld())
+    outcome = run_plan(Run(Prepared(problem, plan), interferences=late.interferences), VirtualWorld())
     assert outcome.measured.exact
     assert "the run ended before restart s1 could happen" in failure_of(outcome)
 

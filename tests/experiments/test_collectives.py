@@ -9,7 +9,7 @@ import pytest
 from tiers import long_unless
 from tolerance import assert_within
 
-from inakit.experiments.faults import FaultPlan
+from inakit.experiments.run.faults import LossyLinks, OtherTraffic, SlowWorkers
 from inakit.experiments.run.outcome import Outcome
 from inakit.experiments.run.run import Run, run_plan
 from inakit.experiments.worlds.registry import find_world
@@ -148,8 +148,8 @@ def test_losses_and_overflow_leave_sums_exact(planner: str) -> None:
     fabric = leaf_spine(2, 2, 4)
     ways = [way for link in fabric.links for way in ((link.a, link.b), (link.b, link.a))]
     lossy = {way: LinkFaults(drop=0.02, duplicate=0.01) for way in ways if way[0] in fabric.switch_by_name}
-    faults = FaultPlan(links=lossy, seed=5)
-    outcome = ran(problem_of(fabric, 4, 6_400), planner, faults=faults, gradients=RandomGradients(2, 1 << 31))
+    problem, gradients = problem_of(fabric, 4, 6_400), RandomGradients(2, 1 << 31)
+    outcome = ran(problem, planner, interferences=(LossyLinks(lossy, seed=5),), gradients=gradients)
     assert (outcome.verdict, outcome.measured.exact) == ("VALID", True)
     assert outcome.measured.retransmissions > 0
 
@@ -157,8 +157,8 @@ def test_losses_and_overflow_leave_sums_exact(planner: str) -> None:
 def test_stragglers_and_background_traffic_slow_a_ring_down() -> None:
     problem = problem_of(leaf_spine(2, 2, 4), 6, 12_800)
     alone = ran(problem, "ring").measured.communication_time_s
-    slow = ran(problem, "ring", faults=FaultPlan(stragglers=Stragglers(0.0, mean=0.5)))
-    beside = ran(problem, "ring", faults=FaultPlan(background=(Flow("h8", "h2", 10e6),)))
+    slow = ran(problem, "ring", interferences=(SlowWorkers(Stragglers(0.0, mean=0.5)),))
+    beside = ran(problem, "ring", interferences=(OtherTraffic((Flow("h8", "h2", 10e6),)),))
     assert slow.measured.exact
     assert beside.measured.exact
     assert_within(slow.measured.communication_time_s, 2 * alone, 0.05, "time at half the rate", "s")

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from inakit.experiments.faults import FaultPlan
+from inakit.experiments.run.faults import LossyLinks, OtherTraffic
+from inakit.experiments.run.interference import Interference
 from inakit.experiments.run.outcome import Outcome
 from inakit.experiments.run.run import Run, run_plan
 from inakit.experiments.worlds.registry import find_world
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.compiler
 FABRIC = leaf_spine(2, 1, 5)
 PROBLEM = Problem(FABRIC, (Job(1, ("h1", "h2", "h3"), ("h6",), 256 * 1400),), FRAGMENT)
 PLAN = METHODS["panama"].plan(PROBLEM)
-BESIDE = FaultPlan(background=(Flow("h5", "h10", 15e6),))
+BESIDE = OtherTraffic((Flow("h5", "h10", 15e6),))
 """Three quarters of the only uplink go to other traffic, which the plan does not know of."""
 
 
@@ -33,8 +34,11 @@ def under(policy: str) -> Plan:
     return replace(PLAN, shards=tuple(shards))
 
 
-def ran(policy: str, faults: FaultPlan | None = None) -> Outcome:
-    return run_plan(Run(Prepared(PROBLEM, under(policy)), faults=faults), find_world("virtual"))
+def ran(policy: str, *interferences: Interference) -> Outcome:
+    return run_plan(
+        Run(Prepared(PROBLEM, under(policy)), interferences=interferences),
+        find_world("virtual"),
+    )
 
 
 def test_windows_follow_marks_before_packets_are_dropped() -> None:
@@ -52,6 +56,6 @@ def test_a_plan_that_has_its_links_for_itself_runs_at_its_rate() -> None:
 def test_losses_leave_sums_exact() -> None:
     ways = [way for link in FABRIC.links for way in ((link.a, link.b), (link.b, link.a))]
     lossy = {way: LinkFaults(drop=0.01) for way in ways if way[0] in FABRIC.switch_by_name}
-    outcome = ran("panama", FaultPlan(links=lossy, background=BESIDE.background, seed=3))
+    outcome = ran("panama", BESIDE, LossyLinks(lossy, seed=3))
     assert outcome.measured.exact
     assert outcome.measured.retransmissions > 0

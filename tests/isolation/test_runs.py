@@ -11,7 +11,7 @@ from tolerance import not_of_a_busy_machine
 from two_jobs import two_jobs
 
 from inakit.experiments.emulate.emulate import Emulation, run
-from inakit.experiments.faults import FaultPlan
+from inakit.experiments.run.faults_file import FaultPlan
 from inakit.planner.core.policies import POLICIES
 from inakit.planner.prepared import Prepared
 from inakit.traffic.faults.attacks import Attack, possible_attacks

@@ -8,7 +8,7 @@ counters before and after the run, and the processors in every second between.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from inakit.planner.core.plan import Plan
 from inakit.traffic.measure.contention import blame, processor_causes
@@ -35,6 +35,10 @@ class Excuses:
     congestion: bool = False
     hostile: bool = False
     astray: frozenset[str] = frozenset()
+
+    def __or__(self, other: Excuses) -> Excuses:
+        """What the one or the other explains."""
+        return Excuses(*(getattr(self, each.name) | getattr(other, each.name) for each in fields(Excuses)))
 
 
 def judge(

@@ -80,8 +80,8 @@ def emulate(
     """Plan, build the network, send real gradients through it, and compare planned with measured."""
     from inakit.experiments.emulate.emulate import Emulation
     from inakit.experiments.emulate.emulate import run as run_emulation
-    from inakit.experiments.faults import load_faults
     from inakit.experiments.inspect.capture import capture_places
+    from inakit.experiments.run.faults_file import load_faults
     from inakit.experiments.run.observation import parse_sampling
 
     names = None if planners is None else split_names(planners)
@@ -167,7 +167,7 @@ def train(
     """Train a small model through the emulated switches: time per epoch, throughput, loss and accuracy by planner."""
     from inakit.experiments.emulate.defaults import Free
     from inakit.experiments.emulate.emulate import Emulation
-    from inakit.experiments.faults import load_faults
+    from inakit.experiments.run.faults_file import load_faults
     from inakit.experiments.training import run_training, training_problem
     from inakit.traffic.training.training_task import Recipe, parse_layers
 

@@ -14,10 +14,10 @@ from itertools import product
 from rich.console import Console
 from rich.table import Table
 
-from inakit.experiments.faults import FaultPlan
 from inakit.experiments.papers.aro.setting import SJST
 from inakit.experiments.papers.common.figure import Request
 from inakit.experiments.papers.common.sweep import Measured, Result, Trial, sweep
+from inakit.experiments.run.faults_file import FaultPlan
 from inakit.experiments.run.planning import plan_to_run
 from inakit.experiments.run.run import Run, run_plan
 from inakit.experiments.worlds.registry import find_world
@@ -87,7 +87,7 @@ def measure(trial: Trial) -> Result:
     plan = plan_to_run(problem, str(trial["planner"]), 0).plan
     promised = evaluate(problem, plan)
     faults = losing(problem.fabric, float(trial["loss"]))
-    outcome = run_plan(Run(Prepared(problem, plan), faults=faults), find_world("virtual"))
+    outcome = run_plan(Run(Prepared(problem, plan), interferences=faults.interferences), find_world("virtual"))
     return {
         "planned_bps": promised.sending_rate_bps,
         "planned_s": promised.communication_time_s,

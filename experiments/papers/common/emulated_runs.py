@@ -24,10 +24,11 @@ from inakit.experiments.papers.common.statements import number
 from inakit.experiments.report.write import report_beside
 from inakit.experiments.run.console import NamedTable, bar
 from inakit.experiments.run.dilation import as_described, slowed_options, slowed_problem
+from inakit.experiments.run.interference import Interference
 from inakit.experiments.run.outcome import Outcome, planned_figures
 from inakit.experiments.run.printed_report import VERDICT_STYLES, shortened
 from inakit.experiments.run.record import RunFolder, RunRecord, check_results
-from inakit.experiments.run.run import Run, always, run_plan
+from inakit.experiments.run.run import Run, run_plan
 from inakit.experiments.worlds.registry import find_world, is_virtual, print_choice
 from inakit.experiments.worlds.world import World, in_real_time
 from inakit.planner.core.evaluate import evaluate
@@ -38,8 +39,7 @@ from inakit.planner.prepared import Prepared
 from inakit.planner.trees.headroom import with_room_for_results
 from inakit.topo.files.fabric_records import document_of
 from inakit.topo.files.fabrics import save_fabric
-from inakit.traffic.closed_loop import Interference, Progress, ReliableOptions
-from inakit.traffic.measure.fidelity import Excuses
+from inakit.traffic.closed_loop import Progress, ReliableOptions
 from inakit.traffic.measure.verdict import VALID, Verdict, worst_of
 
 
@@ -47,8 +47,8 @@ from inakit.traffic.measure.verdict import VALID, Verdict, worst_of
 class EmulatedRun:
     """One run of a figure. `setting` is its place in the figure, as the run's record keeps it.
 
-    `excuses` are deviations that `interference` causes on purpose. `queue_packets` is the length of the queue before
-    every link. `emulate` runs it where more is needed than a network of the problem's fabric with the plan's entries.
+    `interferences` are done to the run on purpose. `queue_packets` is the length of the queue before every link.
+    `emulate` runs it where more is needed than a network of the problem's fabric with the plan's entries.
     """
 
     name: str
@@ -56,8 +56,7 @@ class EmulatedRun:
     plan: Plan
     setting: Mapping[str, Any] = field(default_factory=dict)
     options: ReliableOptions | None = None
-    interference: Interference | None = None
-    excuses: Excuses | None = None
+    interferences: tuple[Interference, ...] = ()
     queue_packets: int | None = None
     emulate: Callable[[EmulatedRun, World, RunFolder, Progress], Outcome] | None = None
 
@@ -181,8 +180,7 @@ def measure(run: EmulatedRun, world: World, folder: RunFolder, progress: Progres
         options=run.options or ReliableOptions(),
         folder=own,
         queue_packets=run.queue_packets,
-        led_by=None if run.interference is None else always(run.interference),
-        excuses=run.excuses,
+        interferences=run.interferences,
     )
     return run_plan(asked, world, stage=lambda _: nullcontext(progress))
 

@@ -29,7 +29,6 @@ CODE = (
     "p4/build",
     "experiments/run",
     "experiments/worlds",
-    "experiments/faults.py",
 )
 """The code on which results depend, beside that of the paper's own room, and of a planner of one's own."""
 

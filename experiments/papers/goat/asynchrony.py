@@ -31,7 +31,6 @@ from inakit.planner.core.problem import Job, Problem
 from inakit.topo.fabric.generators import goat_testbed
 from inakit.topo.fabric.variations import with_aggregators
 from inakit.traffic.faults.endpoint_faults import Stragglers
-from inakit.traffic.measure.fidelity import Excuses
 from inakit.traffic.measure.verdict import VALID
 from inakit.traffic.wire.packet_format import FRAGMENT, Event
 
@@ -68,16 +67,13 @@ class AsynchronyRun:
         problem = testbed()
         shares = Stragglers(self.spread, seed=self.draw).shares(problem)
         workers = frozenset(worker for job in problem.jobs for worker in job.workers)
-        # Windows that shrink lower the rates, and workers that wait for a slower one fall behind: no machine's fault.
-        excuses = Excuses(hosts=workers if self.spread else frozenset(), rates=True)
         return EmulatedRun(
             f"{self.policy}-spread{self.spread:g}-window{self.window}-draw{self.draw}",
             problem,
             at_rate(plan_by(self.policy, problem), RATE_BPS),
             asdict(self),
             patient(FRAGMENTS, RATE_BPS, min(shares.values())),
-            Paces(shares, self.window),
-            excuses,
+            (Paces(shares, self.window, workers if self.spread else frozenset()),),
         )
 
 

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from math import inf
+from typing import Any
 
 import numpy as np
 
 from inakit.experiments.papers.common.figure import own_planners
+from inakit.experiments.run.interference import Interference, Scene
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
 from inakit.planner.methods.goat.goat import GoatOptions
 from inakit.planner.registry import METHODS
 from inakit.planner.trees.under_policy import with_policy
-from inakit.traffic.closed_loop import ClosedLoop, ReliableOptions
+from inakit.traffic.closed_loop import ReliableOptions
 from inakit.traffic.endpoints.sending import WorkerOptions
 from inakit.traffic.endpoints.streams import StreamLayout
 from inakit.traffic.faults.endpoint_faults import with_shares
+from inakit.traffic.measure.fidelity import Excuses
+from inakit.traffic.measure.monitor import Monitor
 from inakit.traffic.sockets.ports import Ports
 from inakit.traffic.wire.packet_format import FRAGMENT
 
@@ -93,16 +96,22 @@ def patient(fragments: int, rate_bps: float, slowest: float) -> ReliableOptions:
     return ReliableOptions(worker, TICK_S, ReliableOptions().stall_s + BACKOFFS * timeout_s)
 
 
-@dataclass(frozen=True)
-class Paces:
-    """An `Interference` that lets each worker send at its share of the planned rate, whatever results come back.
+@dataclass
+class Paces(Interference):
+    """Lets each worker send at its share of the planned rate, whatever results come back.
 
     `window` fragments of its gradient may be on their way, divided among its trees, and of no tree more than its slots
-    allow.
+    allow. `late` are workers that may fall behind: they wait for a slower one. Windows that shrink lower the rates.
     """
 
     shares: Mapping[str, float]
     window: int
+    late: frozenset[str]
+
+    def excuses(self, scene: Scene) -> Excuses:
+        """Late workers, and rates other than planned."""
+        _ = scene
+        return Excuses(hosts=self.late, rates=True)
 
     def prepare(self, layout: StreamLayout, ports: Ports) -> tuple[StreamLayout, Ports]:
         """Set the workers' rates and windows before the run."""
@@ -113,9 +122,8 @@ class Paces:
         own = -(-self.window * streams.count // total)
         return replace(layout, streams=replace(streams, in_flight=np.minimum(own, limits))), ports
 
-    def act(self, loop: ClosedLoop, now: float) -> None:
-        """Do nothing while the run goes on."""
-
-    def next_due(self, _loop: ClosedLoop) -> float:
-        """Never."""
-        return inf
+    def as_json(self, monitor: Monitor) -> dict[str, Any]:
+        """The share of its planned rate of each worker."""
+        _ = monitor
+        said = f"workers send at {min(self.shares.values()):.0%} to {max(self.shares.values()):.0%} of planned rates"
+        return {"kind": "paces", "said": [said], "rate_shares": dict(self.shares), "window": self.window}

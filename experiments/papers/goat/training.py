@@ -35,7 +35,7 @@ from inakit.topo.fabric.fabric import Fabric
 from inakit.topo.fabric.generators import goat_testbed
 from inakit.topo.fabric.variations import with_aggregators
 from inakit.traffic.faults.endpoint_faults import Stragglers
-from inakit.traffic.measure.fidelity import Excuses, planned_rates
+from inakit.traffic.measure.fidelity import planned_rates
 from inakit.traffic.measure.verdict import VALID
 from inakit.traffic.wire.packet_format import FRAGMENT
 
@@ -81,15 +81,13 @@ class EpochRun:
         plan = plan_of(self.scheme, problem)
         drawn = Stragglers(SPREAD, MEAN_SHARE, DRAW).shares(problem)
         own = own_shares(plan, drawn)
-        excuses = Excuses(hosts=frozenset(own), rates=True)
         return EmulatedRun(
             self.name,
             problem,
             plan,
             asdict(self),
             patient(fragments(problem), INTAKE_BPS, min(drawn.values())),
-            Paces(own, fragments(problem)),
-            excuses,
+            (Paces(own, fragments(problem), frozenset(own)),),
             queue_packets=self.workers * fragments(problem),
         )
 
@@ -144,8 +142,7 @@ class Epoch:
 def epoch(run: EmulatedRun, outcome: Outcome) -> Epoch:
     """The figures of a run."""
     figures, (iteration,) = measured_figures(outcome.measured, outcome.monitor), outcome.measured.iterations
-    assert isinstance(run.interference, Paces)
-    own = run.interference.shares
+    (own,) = (each.shares for each in run.interferences if isinstance(each, Paces))
     paces = {worker: rate * own[worker] for (_, worker), rate in planned_rates(run.plan).items()}
     return Epoch(
         communication_time_s=figures["communication_time_s"],

@@ -24,7 +24,6 @@ from rich.table import Table
 from inakit.experiments.emulate.defaults import rate_words
 from inakit.experiments.emulate.emulate import Emulation
 from inakit.experiments.emulate.emulate import run as run_emulation
-from inakit.experiments.faults import FaultPlan
 from inakit.experiments.papers.common import statements
 from inakit.experiments.papers.common.drawing import BARS, Panel, save
 from inakit.experiments.papers.common.emulated_runs import EmulatedRun, is_near, kind_of, run_emulated
@@ -59,6 +58,7 @@ from inakit.experiments.papers.inart.simulated import (
 )
 from inakit.experiments.report.method_styles import categories
 from inakit.experiments.run.dilation import slowed_problem
+from inakit.experiments.run.faults_file import FaultPlan
 from inakit.experiments.run.outcome import measured_figures, planned_figures
 from inakit.experiments.run.record import RunRecord
 from inakit.planner.core.evaluate import evaluate

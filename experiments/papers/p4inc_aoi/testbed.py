@@ -26,11 +26,11 @@ from inakit.experiments.papers.common.figure import COMPARES_SCHEDULERS, Request
 from inakit.experiments.papers.common.statements import Statement
 from inakit.experiments.papers.p4inc_aoi.setting import GIGA
 from inakit.experiments.report.method_styles import categories
+from inakit.experiments.run.circuit_schedule import Course, CourseOutcome, run_course
 from inakit.experiments.run.console import NARROW
 from inakit.experiments.run.outcome import Outcome
 from inakit.experiments.run.printed_report import VERDICT_STYLES
 from inakit.experiments.run.record import RunFolder
-from inakit.experiments.run.scheduled import Course, CourseOutcome, run_course
 from inakit.experiments.worlds.world import World
 from inakit.planner.core.files import save_plan
 from inakit.planner.methods.p4inc_aoi.online import FirstCome, Policy, Simulation, TimeWindow

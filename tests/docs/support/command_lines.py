@@ -20,8 +20,8 @@ from pages import ROOT
 
 from inakit.experiments.cli.app import app
 from inakit.experiments.emulate.presets import find_preset
-from inakit.experiments.faults import load_faults
 from inakit.experiments.papers.figures import figures_of, find_figure
+from inakit.experiments.run.faults_file import load_faults
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from inakit.experiments.worlds.registry import WORLDS
 from inakit.planner.core.models import find_model

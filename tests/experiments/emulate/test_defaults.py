@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from inakit.experiments.emulate.defaults import LEAST_FRAGMENTS, faults_at, problem_at, rate_to_try, rate_words
-from inakit.experiments.faults import FaultPlan
+from inakit.experiments.run.faults_file import FaultPlan
 from inakit.experiments.run.planning import make_plan
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from inakit.planner.core.check import check

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from inakit.experiments.faults import Event, Moment, check_mode, load_faults
-from inakit.experiments.faults import __doc__ as manual
+from inakit.experiments.run.faults import Event, Moment
+from inakit.experiments.run.faults_file import __doc__ as manual
+from inakit.experiments.run.faults_file import check_mode, load_faults
 from inakit.planner.core.problem import FragmentFormat, Job, Problem
 from inakit.planner.install.fault_entries import Flow, LinkFaults
 from inakit.topo.errors import InputError

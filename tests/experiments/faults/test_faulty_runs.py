@@ -36,8 +36,9 @@ def faulty_run(at: Path, faults: str, *arguments: str) -> dict[str, Any]:
     entry: dict[str, Any] = run["planners"]["aro"]
     assert entry["measured"]["exact"]
     assert not_of_a_busy_machine(entry["reasons"]) == []
-    assert f"of {entry['faults']['counts']['received']:,} packets" in " ".join(answer.output.split())
-    return entry
+    for each in entry["interferences"]:
+        assert all(f"aro: {each['kind']}: {line}" in " ".join(answer.output.split()) for line in each["said"])
+    return entry | {each["kind"]: each for each in entry["interferences"]}
 
 
 @pytest.mark.parametrize("switch", TARGETS)
@@ -46,7 +47,7 @@ def test_a_tenth_lost_on_every_link_ends_exact(switch: str, tmp_path: Path) -> N
         tmp_path, "links: [{link: all, drop: 10%}]", "--switch", switch, "--capacity", "4M",
         "--gradient-bytes", "2560", "--iterations", "1",
     )  # fmt: skip
-    counts = entry["faults"]["counts"]
+    counts = entry["lossy links"]["counts"]
     assert 0.04 < counts["lost_on_arrival"] / counts["received"] < 0.17
     assert counts["lost_on_departure"] > 0
     assert entry["measured"]["retransmissions"] > 0
@@ -58,7 +59,7 @@ def test_duplicates_and_overtaking_end_exact(tmp_path: Path) -> None:
         tmp_path, "links: [{link: all, duplicate: 20%, reorder: 20%}]", "--switch", "fast", "--capacity", "4M",
         "--gradient-bytes", "25600", "--iterations", "1",
     )  # fmt: skip
-    counts = entry["faults"]["counts"]
+    counts = entry["lossy links"]["counts"]
     assert min(counts[name] for name in ("held", "overtaken", "doubled", "doubled_by_hosts")) > 0
     assert counts["lost_on_arrival"] == counts["lost_on_departure"] == 0
 
@@ -73,12 +74,12 @@ def test_links_switches_and_workers_that_fail_for_a_time(switch: str, tmp_path: 
     entry = faulty_run(
         tmp_path, faults, "--switch", switch, "--capacity", "4M", "--gradient-bytes", "256000", "--iterations", "2"
     )
-    happened = entry["faults"]["events"]
-    assert [line.rpartition(" at ")[0] for line in happened] == [
+    happened = entry["failures"]["said"]
+    assert [line.rpartition(" at ")[0] for line in happened[:-1]] == [
         "down w0-l1 for 0.2 s", "restart l1 for 0.1 s", "pause w2 for 0.3 s",
     ]  # fmt: skip
-    assert entry["faults"]["not_reached"] == ["kill w1"]
-    assert entry["faults"]["counts"]["lost_on_arrival"] == 0
+    assert entry["failures"]["not_reached"] == ["kill w1"]
+    assert "lossy links" not in entry
     assert entry["measured"]["retransmissions"] > 0
 
 
@@ -87,7 +88,7 @@ def test_stragglers_and_other_traffic(tmp_path: Path) -> None:
     entry = faulty_run(
         tmp_path, faults, "--switch", "fast", "--capacity", "4M", "--gradient-bytes", "256000", "--iterations", "1"
     )
-    shares = entry["faults"]["rate_shares"]
+    shares = entry["slow workers"]["rate_shares"]
     assert len(set(shares.values())) > 1
     slowest = min(shares.values()) * entry["planned"]["sending_rate_bps"]
     assert entry["measured"]["sending_rate_bps"] < 1.2 * slowest
@@ -106,7 +107,7 @@ def test_a_worker_that_is_killed_is_named(tmp_path: Path) -> None:
     assert answer.code == 2
     said = " ".join(answer.error.split())
     assert "still lacks w3" in said
-    assert "The faults file had this happen before: kill w3 at 0.00 s" in said
+    assert "The run was interfered with before: kill w3 at 0.00 s" in said
 
 
 def test_faults_with_replay_and_presets_are_refused(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ import pytest
 from command import Answer, inakit
 
 from inakit.experiments.bench.exactness import case
-from inakit.experiments.faults import Event, FaultPlan, Moment
+from inakit.experiments.run.faults import Event, Moment
+from inakit.experiments.run.faults_file import FaultPlan
 from inakit.experiments.run.observation import (
     MOST_HOPS,
     Observed,
@@ -73,7 +74,13 @@ def ran(
     """A run whose endpoints act every `step_s` or, of slower plans, every ms."""
     options = ReliableOptions(tick_s=step_s if problem.fabric.name == "by-hand" else 1e-3)
     outcome = run_plan(
-        Run(Prepared(problem, plan), options=options, faults=faults, observation=noted), find_world("virtual")
+        Run(
+            Prepared(problem, plan),
+            options=options,
+            interferences=faults.interferences if faults else (),
+            observation=noted,
+        ),
+        find_world("virtual"),
     )
     assert outcome.measured.exact
     return outcome

@@ -10,7 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from inakit.experiments.bench.exactness import CONDITIONS, case
-from inakit.experiments.faults import Event, FaultPlan, Moment
+from inakit.experiments.run.faults import Event, Moment
+from inakit.experiments.run.faults_file import FaultPlan
 from inakit.experiments.run.run import Run, run_plan
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from inakit.experiments.worlds.virtual import LiveVirtualNetwork, VirtualWorld
@@ -121,13 +122,13 @@ def everywhere(problem: Problem, faults: LinkFaults) -> FaultPlan:
 def slow(policy: str = "shadow-copy", fragments: int = 24, faults: FaultPlan | None = None) -> Run:
     """A run of two trees over one level, slower than its ticks."""
     problem, plan = case(policy, 1, fragments=fragments, slots=8, rate_bps=SLOW_BPS)
-    return Run(Prepared(problem, plan), options=OPTIONS, faults=faults)
+    return Run(Prepared(problem, plan), options=OPTIONS, interferences=faults.interferences if faults else ())
 
 
 def lossy(policy: str = "shadow-copy", fragments: int = 24) -> Run:
     """The same with losses on all links."""
     run = slow(policy, fragments)
-    return replace(run, faults=everywhere(run.problem, LinkFaults(drop=0.05)))
+    return replace(run, interferences=everywhere(run.problem, LinkFaults(drop=0.05)).interferences)
 
 
 def eventful(kind: str, node: str, lasting_s: float | None = None) -> Run:
@@ -141,7 +142,8 @@ def planned(planner: str, drop: float = 0.0, options: ReliableOptions | None = N
     problem = build_problem(fabric, JobChoice(workers=3, gradient_bytes=16_000, iterations=2))
     problem = replace(problem, jobs=tuple(replace(job, compute_s=0.05) for job in problem.jobs))
     run = Run(Prepared(problem, METHODS[planner].plan(problem)))
-    return replace(run, faults=everywhere(problem, LinkFaults(drop=drop)) if drop else None, options=options)
+    losses = everywhere(problem, LinkFaults(drop=drop)).interferences if drop else ()
+    return replace(run, interferences=losses, options=options)
 
 
 RUNS: Mapping[str, Callable[[], Run]] = {
@@ -189,7 +191,8 @@ def test_all_is_the_same_with_every_planner(
 def test_all_is_the_same_under_every_condition(policy: str, condition: str, monkeypatch: pytest.MonkeyPatch) -> None:
     run = slow(policy, fragments=60)
     sending_s = 60 * 8 * FRAGMENT.wire_bytes / SLOW_BPS
-    run = replace(run, faults=CONDITIONS[condition].faults(run.problem.fabric, sending_s))
+    faults = CONDITIONS[condition].faults(run.problem.fabric, sending_s)
+    run = replace(run, interferences=faults.interferences)
     assert watched(run, monkeypatch).result == with_all_steps(run, monkeypatch).result
 
 

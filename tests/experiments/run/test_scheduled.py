@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from inakit.experiments.run.scheduled import Course, run_course
+from inakit.experiments.run.circuit_schedule import Course, run_course
 from inakit.planner.core.plan import SolverOutcome
 from inakit.planner.methods.p4inc_aoi.optical_system import DataCenter, PlacedJob, Scheduling, Unit
 from inakit.planner.methods.p4inc_aoi.schedule import Circuit, Grant, Schedule, Slot, check, figures
@@ -98,7 +98,7 @@ def test_reductions_are_means_over_pairs_and_need_both() -> None:
 
 @pytest.mark.compiler
 def test_in_virtual_time_a_schedule_is_the_same_again(tmp_path: Path) -> None:
-    from inakit.experiments.run.scheduled import Course, run_course  # noqa: PLC0415
+    from inakit.experiments.run.circuit_schedule import Course, run_course  # noqa: PLC0415
     from inakit.experiments.worlds.registry import find_world  # noqa: PLC0415
 
     course = Course.of(SCHEDULING, SCHEDULE)
@@ -112,7 +112,7 @@ def test_in_virtual_time_a_schedule_is_the_same_again(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_in_virtual_time_half_the_step_changes_little(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from inakit.experiments.run import dilation  # noqa: PLC0415
-    from inakit.experiments.run.scheduled import Course, run_course  # noqa: PLC0415
+    from inakit.experiments.run.circuit_schedule import Course, run_course  # noqa: PLC0415
     from inakit.experiments.worlds.registry import find_world  # noqa: PLC0415
 
     course = Course.of(SCHEDULING, SCHEDULE)

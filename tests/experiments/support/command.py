@@ -24,7 +24,7 @@ ENTRY = "from inakit.experiments.cli.main import main; main()"
 AS_NOBODY = """
 import contextlib, io, os, sys
 import inakit.experiments.run.scenario, inakit.experiments.emulate.emulate
-import inakit.experiments.faults, inakit.topo.picture
+import inakit.experiments.run.faults_file, inakit.topo.picture
 from inakit.experiments.cli.main import main
 arguments, sys.argv[1:] = sys.argv[1:], ["plan", "--planner", "none"]
 with contextlib.redirect_stderr(io.StringIO()), contextlib.suppress(SystemExit):

@@ -115,7 +115,7 @@ def test_training_bears_loss_under_any_slot_policy(tmp_path: Path) -> None:
     assert list(run["planners"]) == ["aro+p4inc-aoi", "aro+atp"]
     for planner in run["planners"].values():
         assert planner["training"]["as_one_process"]
-        assert planner["faults"]["counts"]["lost_on_arrival"] > 0
+        assert planner["interferences"][0]["counts"]["lost_on_arrival"] > 0
 
 
 @pytest.mark.root

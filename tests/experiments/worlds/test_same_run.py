@@ -17,7 +17,7 @@ from command import ENTRY, inakit
 from recorded_network import RecordedWorld
 
 from inakit.experiments.bench.exactness import case
-from inakit.experiments.faults import FaultPlan
+from inakit.experiments.run.faults import LossyLinks
 from inakit.experiments.run.record import OF_THE_OCCASION, repeatable
 from inakit.experiments.run.run import Run, run_plan
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
@@ -140,7 +140,7 @@ def recorded() -> RecordedWorld:
     problem, plan = case("atp", 2, fragments=200, slots=8, rate_bps=16e6)
     lossy = {direction: LinkFaults(drop=0.02) for direction in problem.fabric.capacities_bps}
     world = RecordedWorld()
-    outcome = run_plan(Run(Prepared(problem, plan), faults=FaultPlan(links=lossy)), world)
+    outcome = run_plan(Run(Prepared(problem, plan), interferences=(LossyLinks(lossy),)), world)
     assert outcome.measured.exact
     assert outcome.measured.retransmissions > 0
     return world

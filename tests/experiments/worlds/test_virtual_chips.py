@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from command import inakit
+from other_entries import OtherEntries
 from tolerance import assert_within
 
 from inakit.experiments.run.run import Run, run_plan
@@ -59,7 +60,7 @@ def test_a_plan_that_asks_too_much_gets_what_the_chip_recirculates() -> None:
     generic = replace(problem, fabric=without_chips(problem.fabric))
     plan = METHODS["aro"].plan(generic)
     assert plan.shards[0].rate_bps == pytest.approx(100e9)
-    run = Run(Prepared(problem, plan), given=entries(generic, plan), queue_packets=10_000)
+    run = Run(Prepared(problem, plan), interferences=(OtherEntries(entries(generic, plan)),), queue_packets=10_000)
     measured = run_plan(run, find_world("virtual")).measured
     assert (measured.exact, measured.retransmissions) == (True, 0)
     expected_s = 3 * evaluate(generic, plan).jobs[1].communication_time_s

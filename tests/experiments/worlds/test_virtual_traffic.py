@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 from command import inakit
+from other_entries import OtherEntries
 from scapy.packet import Packet
 from scapy.utils import RawPcapReader
 from tolerance import assert_within
 
-from inakit.experiments.faults import FaultPlan
 from inakit.experiments.inspect.capture import Counts, Place, capture_places, file_of
+from inakit.experiments.run.faults import OtherTraffic
 from inakit.experiments.run.outcome import Outcome
 from inakit.experiments.run.run import Run, run_plan
 from inakit.experiments.worlds.registry import find_world
@@ -138,7 +139,7 @@ def test_a_replay_that_loses_packets_ends_and_says_which_sums_lack_them() -> Non
     """Workers send a quarter more than the link to the PS carries."""
     run = planned("lbmm")
     faster = Prepared(run.problem, run.plan.with_rates_times(1.25), "replay")
-    outcome = ran(replace(run, prepared=faster, given=run.prepared.entries, queue_packets=5))
+    outcome = ran(replace(run, prepared=faster, interferences=(OtherEntries(run.prepared.entries),), queue_packets=5))
     assert outcome.measured.exact is False
     assert any("incomplete fragments" in problem for problem in outcome.measured.problems)
     assert any("dropped" in reason for reason in outcome.reasons)
@@ -152,21 +153,20 @@ def test_a_background_flow_has_its_rate_and_every_packet_is_accounted_for(capaci
     """It takes a quarter of links that the plan leaves free for it, beside the job."""
     run = planned("lbmm", capacity_bps=capacity_bps)
     flow = Flow(IDLE, SINK, 0.25 * capacity_bps, frame_bytes=500)
-    outcome = ran(replace(run, faults=FaultPlan(background=(flow,)), captures=(port_to(run, SINK),), folder=tmp_path))
+    outcome = ran(replace(run, interferences=(OtherTraffic((flow,)),), captures=(port_to(run, SINK),), folder=tmp_path))
     assert (outcome.verdict, outcome.reasons, outcome.measured.exact) == ("VALID", (), True)
     found = packets(port_to(run, SINK), tmp_path)
     rate_bps = 8 * 500 * (len(found) - 1) / (found[-1][0] - found[0][0]) * 1e9
     assert_within(rate_bps, flow.rate_bps, 0.02, "background", "bit/s")
     after = outcome.monitor.after.interfaces
     assert after[f"{IDLE}-0"].sent_packets == after[f"{SINK}-0"].received_packets == len(found) > 30
-    assert outcome.faults is not None
-    assert outcome.faults["counts"]["dropped_by_queues"] == 0
+    assert outcome.interferences[0]["counts"]["dropped_by_queues"] == 0
 
 
 def test_a_host_whose_link_is_full_sends_what_fits() -> None:
     """Its flow is asked to be twice as fast as its link; no queue grows, and none of the host's own drops."""
     run = planned(iterations=3)
-    outcome = ran(replace(run, faults=FaultPlan(background=(Flow(IDLE, NEAR, 40e6),))))
+    outcome = ran(replace(run, interferences=(OtherTraffic((Flow(IDLE, NEAR, 40e6),)),)))
     assert outcome.measured.exact
     after, seconds = outcome.monitor.after, outcome.monitor.after.at_s
     assert_within(8 * after.interfaces[f"{IDLE}-0"].sent_bytes / seconds, 20e6, 0.01, "what the host sent", "bit/s")
@@ -179,7 +179,7 @@ def test_a_plan_made_for_what_traffic_leaves_has_its_rate() -> None:
     assert [shard.rate_bps for shard in again.shards] == [5e6]
     beside = {}
     for name, plan in (("old", run.plan), ("new", again)):
-        outcome = ran(replace(run, prepared=Prepared(run.problem, plan), faults=FaultPlan(background=(flow,))))
+        outcome = ran(replace(run, prepared=Prepared(run.problem, plan), interferences=(OtherTraffic((flow,)),)))
         assert outcome.measured.exact
         beside[name] = outcome
     assert_within(beside["new"].measured.sending_rate_bps, 5e6, 0.01, "sending rate", "bit/s")
@@ -190,7 +190,7 @@ def test_a_plan_made_for_what_traffic_leaves_has_its_rate() -> None:
 def test_the_same_attack_is_the_same_again() -> None:
     run = planned()
     attack = Attack(IDLE, 1, possible_attacks(run.problem, IDLE, 1), 5e6)
-    attacked = replace(run, faults=FaultPlan(hostile=(attack,)))
+    attacked = replace(run, interferences=(OtherTraffic(hostile=(attack,)),))
     first, second = (ran(attacked).as_json() | {"setup_s": None} for _ in range(2))
     assert first == second
     assert first["measured"]["exact"]

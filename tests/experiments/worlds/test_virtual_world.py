@@ -11,7 +11,8 @@ from command import inakit
 from driven_network import driven_network
 from tolerance import assert_within
 
-from inakit.experiments.faults import Event, FaultPlan, Moment
+from inakit.experiments.run.faults import Event, Moment
+from inakit.experiments.run.faults_file import FaultPlan
 from inakit.experiments.run.outcome import Outcome
 from inakit.experiments.run.run import Run, run_plan
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
@@ -60,12 +61,12 @@ def test_losses_and_a_link_that_fails_cost_time_and_no_sum() -> None:
     run = planned("aro-figure1", "aro")
     lossy = {direction: LinkFaults(drop=0.02) for direction in run.problem.fabric.capacities_bps}
     down = Event(Moment(0.02), "down", ("w0", run.problem.fabric.tor_of("w0")), lasting_s=0.05)
-    outcome = ran(replace(run, faults=FaultPlan(links=lossy, events=(down,))))
+    outcome = ran(replace(run, interferences=FaultPlan(links=lossy, events=(down,)).interferences))
     assert outcome.measured.exact
     assert outcome.measured.retransmissions > 0
-    assert outcome.faults is not None
-    assert outcome.faults["counts"]["lost_on_arrival"] > 0
-    assert outcome.faults["not_reached"] == []
+    lost, failed = outcome.interferences
+    assert lost["counts"]["lost_on_arrival"] > 0
+    assert failed["not_reached"] == []
 
 
 def test_the_main_command_runs_at_the_described_rates_without_a_probe(tmp_path: Path) -> None:

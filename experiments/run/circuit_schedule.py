@@ -18,10 +18,11 @@ from typing import Any
 
 import numpy as np
 
+from inakit.experiments.run.interference import Interference, Scene
 from inakit.experiments.run.observation import AUTO
 from inakit.experiments.run.outcome import Outcome
 from inakit.experiments.run.run import Run, run_plan
-from inakit.experiments.worlds.world import Beside, LiveNetwork, World
+from inakit.experiments.worlds.world import Beside, Feature, World
 from inakit.planner.core.check import check
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
@@ -30,20 +31,20 @@ from inakit.planner.methods.p4inc_aoi.optical_network import interconnect_of, pa
 from inakit.planner.methods.p4inc_aoi.optical_system import Scheduling
 from inakit.planner.methods.p4inc_aoi.schedule import Schedule, Slot
 from inakit.planner.prepared import Prepared
-from inakit.switch.entries import SwitchEntries
+from inakit.switch.circuit_switch import CircuitSwitch
+from inakit.switch.entries import Entries, SwitchEntries
 from inakit.topo.fabric.circuits import INTERCONNECT, Circuit, Interconnect
 from inakit.traffic.closed_loop import ClosedLoop, JobState, Progress, ReliableOptions
 from inakit.traffic.endpoints.sending import WorkerOptions
 from inakit.traffic.endpoints.streams import StreamLayout, in_flight
 from inakit.traffic.measure.fidelity import Excuses
 from inakit.traffic.measure.measured import Measured
+from inakit.traffic.measure.monitor import Monitor
 from inakit.traffic.sockets.ports import Ports
 from inakit.traffic.wire.packet_format import FRAGMENT
 
-EXCUSES = Excuses(rates=True, astray=frozenset({INTERCONNECT}))
-"""Workers send at the slots' rates, not the plan's. Packets that wait at a changing circuit reach another unit."""
-
-
+CIRCUITS = "circuits"
+"""The kind of the interference in `run.json`."""
 TICK_S = 0.002
 """How often endpoints act in real time, in seconds: often, since an iteration may take only hundredths of a second."""
 
@@ -107,37 +108,48 @@ class CourseOutcome:
     behind_s: float
 
 
-class Conductor:
-    """Leads a run through the slots of a course, as its `inakit.traffic.closed_loop.Interference`."""
+class Conductor(Interference):
+    """Leads a run through the slots of a course, which begins with the `circuits` of the interconnect."""
 
+    needs = (Feature.CIRCUITS,)
+    circuits: CircuitSwitch
     beside: Beside
 
-    def __init__(self, course: Course, network: LiveNetwork, tables: CircuitEntries) -> None:
-        assert network.circuits is not None
-        self.course, self.network, self.circuits, self.tables = course, network, network.circuits, tables
+    def __init__(self, course: Course, tables: CircuitEntries, circuits: frozenset[Circuit]) -> None:
+        self.course, self.tables, self.wanted = course, tables, circuits
         self.slots = course.schedule.slots
         self.index = {job.number: index for index, job in enumerate(course.problem.jobs)}
         self.slot, self.next_at, self.behind_s = -1, 0.0, 0.0
-        self.wanted = self.circuits.circuits
         self.connections = self.lost = 0
         self.changes: list[tuple[float, frozenset[Circuit]]] = []
         self._change: Future[None] | None = None
         self._starts: list[tuple[Event, JobState]] = []
 
+    def entries(self, prepared: Prepared, installed: Entries) -> Entries:
+        """The entries for the circuits and the rates of the first slot."""
+        _ = prepared, installed
+        return self.tables.first(self.wanted, self.course.label_rates(self.slots[0]))
+
+    def excuses(self, scene: Scene) -> Excuses:
+        """Workers send at the slots' rates, not the plan's; packets that wait at a circuit go astray."""
+        _ = scene
+        return Excuses(rates=True, astray=frozenset({INTERCONNECT}))
+
     @contextmanager
-    def leading(self) -> Iterator[None]:
+    def acting(self, scene: Scene) -> Iterator[Conductor]:
         """Lead the run in the block. Then raise the error of a failed reconfiguration, or count the lost packets."""
-        with self.network.beside() as self.beside:
-            yield
-        self.raise_failures()
-        self.lost = sum(each.lost for each in self.circuits.carried().values())
+        assert scene.network.circuits is not None
+        own = Conductor(self.course, self.tables, self.wanted)
+        own.scene, own.circuits = scene, scene.network.circuits
+        with scene.network.beside() as own.beside:
+            yield own
+        own.raise_failures()
+        own.lost = sum(each.lost for each in own.circuits.carried().values())
 
     def raise_failures(self) -> None:
         """Raise the error of a reconfiguration that has failed; one that is under way is left alone."""
         if self._change is not None and self._change.done():
             self._change.result()
-
-    # -- as `Interference`
 
     def prepare(self, layout: StreamLayout, ports: Ports) -> tuple[StreamLayout, Ports]:
         """Give every stream its job's highest rate of all slots, and as many fragments in flight as that rate needs."""
@@ -213,19 +225,28 @@ class Conductor:
             self._starts.remove(each)
             each[1].start_at = now
 
-    def as_json(self) -> dict[str, Any]:
-        """For `run.json`: when each slot began, in seconds from the start of the run, and the circuits that it set.
+    def as_json(self, monitor: Monitor) -> dict[str, Any]:
+        """When each slot began, in seconds from the start of the run, and the circuits that it set.
 
         A circuit that the slot before did not have is dark for the time of a reconfiguration.
         """
+        _ = monitor
         changes = [{"at_s": at_s, "circuits": [list(map(list, each)) for each in sorted(wanted)]}
                    for at_s, wanted in self.changes]  # fmt: skip
-        return {"reconfiguration_s": self.circuits.interconnect.reconfiguration_s, "slots": changes}
+        said = f"{len(changes)} slots set up {self.connections} connections; dark ports lost {self.lost:,} packets"
+        return {
+            "kind": CIRCUITS,
+            "said": [said, "workers send at the rates of the slots, which may be above the plan's"],
+            "counts": {"connections": self.connections, "lost": self.lost},
+            "behind_s": self.behind_s,
+            "reconfiguration_s": self.circuits.interconnect.reconfiguration_s,
+            "slots": changes,
+        }
 
     def enter(self, wanted: frozenset[Circuit], rates: Rates) -> None:
         """Install in the units the groups and entries that the slot's circuits and rates change."""
         for unit in self.tables.changes(wanted, rates):
-            switch = self.network.switches[unit.switch]
+            switch = self.scene.network.switches[unit.switch]
             switch.install(SwitchEntries(unit.switch, groups=unit.groups))
             switch.change(unit.tables)
 
@@ -247,30 +268,20 @@ def run_course(
     check(course.problem, course.plan)
     prepared = Prepared(course.problem, course.plan)
     tables = CircuitEntries(fabric, panel, prepared.entries)
-    conductors: list[Conductor] = []
-
-    @contextmanager
-    def led(network: LiveNetwork) -> Iterator[Conductor]:
-        conductors.append(Conductor(course, network, tables))
-        with conductors[0].leading():
-            yield conductors[0]
-
     run = Run(
         prepared,
         options=replace(course.options, tick_s=TICK_S if world.real_time else None),
         folder=folder,
         interconnect=panel,
         queue_packets=queue_packets,
-        led_by=led,
-        excuses=EXCUSES,
-        given=tables.first(panel.circuits, course.label_rates(course.schedule.slots[0])),
+        interferences=(Conductor(course, tables, panel.circuits),),
         observation=AUTO.of(world, prepared),
     )
     outcome = run_plan(run, world, stage=lambda _: nullcontext(progress))
-    (conductor,) = conductors
-    outcome = replace(outcome, circuits=conductor.as_json())
+    (done,) = outcome.interferences
+    counts = done["counts"]
     return CourseOutcome(
-        outcome, jct_s(course, outcome.measured), conductor.connections, conductor.lost, conductor.behind_s
+        outcome, jct_s(course, outcome.measured), counts["connections"], counts["lost"], done["behind_s"]
     )
 
 

@@ -8,8 +8,10 @@ from threading import Event as Signal
 from typing import Any
 
 from inakit.experiments.bench.exactness import case
-from inakit.experiments.faults import FaultPlan, Injection, Scene
+from inakit.experiments.run.faults import Failures
+from inakit.experiments.run.interference import Scene
 from inakit.experiments.worlds.emulated import Threads
+from inakit.planner.prepared import Prepared
 from inakit.traffic.faults.endpoint_faults import FaultyPorts
 
 
@@ -25,26 +27,27 @@ class Stage:
 
 
 @contextmanager
-def injection_at(stage: Any) -> Iterator[Injection]:
-    """An injection into the stage. All its events are over when the block ends."""
+def failures_at(stage: Any) -> Iterator[Failures]:
+    """Failures on the stage. All are over when the block ends."""
     problem, plan = case("goat", 1, fragments=2, slots=4, rate_bps=1e6)
     nothing: Any = None
-    injection = Injection(Scene(stage, problem, plan, nothing), FaultPlan())
-    injection.ports = FaultyPorts(nothing, ["ps", "w1", "w2"], {})
-    with Threads.running() as injection.beside:
-        yield injection
+    failures = Failures(())
+    failures.begin(Scene(stage, Prepared(problem, plan), nothing))
+    failures.ports = FaultyPorts(nothing, ["ps", "w1", "w2"], {})
+    with Threads.running() as failures.beside:
+        yield failures
 
 
 def test_a_link_is_down_until_its_last_event_is_over() -> None:
     stage, between = Stage(), Signal()
-    with injection_at(stage) as injection:
-        injection.without_links("s1", ["ps", "w1"], None, between.set)
+    with failures_at(stage) as failures:
+        failures.without_links("s1", ["ps", "w1"], None, between.set)
         assert between.wait(5)
-        injection.without_links("s1", ["w1", "w2"], 0.0, lambda: None)
-        injection._work[-1].result(5)
+        failures.without_links("s1", ["w1", "w2"], 0.0, lambda: None)
+        failures._work[-1].result(5)
         assert stage.told == [("ps", False), ("w1", False), ("w2", False), ("w2", True)]
-        assert injection.ports.cut_off.tolist() == [True, True, False]
-    assert not injection.ports.cut_off.any()
+        assert failures.ports.cut_off.tolist() == [True, True, False]
+    assert not failures.ports.cut_off.any()
     assert stage.told[4:] == [("ps", True), ("w1", True)]
 
 
@@ -57,8 +60,8 @@ def test_one_switch_does_one_thing_at_a_time() -> None:
         Signal().wait(0.02)
         inside.append("out")
 
-    with injection_at(stage) as injection:
+    with failures_at(stage) as failures:
         for _ in range(4):
-            injection.without_links("s1", ["w1"], 0.0, act)
+            failures.without_links("s1", ["w1"], 0.0, act)
     assert inside == ["in", "out"] * 4
     assert stage.told[-1] == ("w1", True)

@@ -1,0 +1,369 @@
+"""Faults on demand as interferences of a run: lossy links, failures, slow workers, and traffic beside the jobs'."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any, Self
+
+from inakit.experiments.run.interference import Interference, Scene
+from inakit.experiments.worlds.world import Beside, Feature
+from inakit.planner.core.problem import Problem
+from inakit.planner.install.fault_entries import (
+    Faults,
+    Flow,
+    background_routes,
+    doubled_by_hosts,
+    flow_links,
+    with_background,
+    with_faults,
+)
+from inakit.planner.prepared import Prepared
+from inakit.switch.entries import Entries, SwitchEntries
+from inakit.traffic.closed_loop import ClosedLoop
+from inakit.traffic.collectives.rank_data import lay_out_plan
+from inakit.traffic.endpoints.streams import StreamLayout
+from inakit.traffic.faults.attacks import Attack, hostile_traffic
+from inakit.traffic.faults.background import background_traffic
+from inakit.traffic.faults.endpoint_faults import FaultyPorts, Stragglers, with_shares
+from inakit.traffic.measure.counters import difference
+from inakit.traffic.measure.fidelity import Excuses, dropped_by_queues
+from inakit.traffic.measure.monitor import Monitor
+from inakit.traffic.sockets.ports import Ports, RepeatedFrames
+from inakit.traffic.wire.packet_format import Event as PacketEvent
+
+Link = tuple[str, str]
+"""One direction of a link: from a node to a neighbour."""
+
+
+def workers_of(problem: Problem) -> frozenset[str]:
+    """The workers of all jobs."""
+    return frozenset(worker for job in problem.jobs for worker in job.workers)
+
+
+@dataclass
+class OtherTraffic(Interference):
+    """Packets that are not the jobs': `background` flows, and those of `hostile` hosts, drawn from `seed`."""
+
+    background: tuple[Flow, ...] = ()
+    hostile: tuple[Attack, ...] = ()
+    seed: int = 0
+    needs = (Feature.TRAFFIC,)
+
+    def flows(self, problem: Problem) -> tuple[Flow, ...]:
+        """The flows of IPv4 packets that are not INA: background traffic, and hostile packets disguised as such."""
+        servers = {job.number: job.servers for job in problem.jobs}
+        disguised = (Flow(each.host, server, each.rate_bps) for each in self.hostile for server in servers[each.job])
+        return (*self.background, *disguised)
+
+    def entries(self, prepared: Prepared, installed: Entries) -> Entries:
+        """The entries, and those that let the flows pass."""
+        problem, plan = prepared.problem, prepared.plan
+        return with_background(problem, installed, background_routes(problem, plan, self.flows(problem)))
+
+    def excuses(self, scene: Scene) -> Excuses:
+        """Links of flows may drop packets; workers may be late, because a link has less room than planned."""
+        problem, fabric = scene.prepared.problem, scene.prepared.problem.fabric
+        flows = self.flows(problem)
+        routes = background_routes(problem, scene.prepared.plan, flows)
+        links = [link for flow in flows for link in flow_links(problem, routes, flow)]
+        # The kernel also sees what arrives at a switch's port, and drops its copy of a frame of an unknown protocol.
+        links += [(fabric.tor_of(attack.host), attack.host) for attack in self.hostile]
+        interfaces = frozenset(scene.network.interface_name(*link) for link in links)
+        hosts = workers_of(problem) if flows else frozenset[str]()
+        return Excuses(interfaces, hosts, rates=True, hostile=bool(self.hostile))
+
+    @contextmanager
+    def acting(self, scene: Scene) -> Iterator[Self]:
+        """Send all of the traffic until the block ends."""
+        with super().acting(scene) as own, scene.network.repeating(tuple(own.frames())):
+            yield own
+
+    def frames(self) -> Iterator[RepeatedFrames]:
+        """What background flows and hostile hosts send."""
+        hosts, prepared = self.scene.network.hosts, self.scene.prepared
+        yield from background_traffic(hosts, self.background)
+        layout = lay_out_plan(prepared.problem, prepared.plan, hosts)
+        yield from hostile_traffic(hosts, layout, self.hostile, self.seed)
+
+    def happened(self) -> Sequence[str]:
+        """The attacks, which go on during the whole run."""
+        return [str(attack) for attack in self.hostile]
+
+    def as_json(self, monitor: Monitor) -> dict[str, Any]:
+        """The flows and the attacks, and how many packets queues dropped."""
+        flows = [
+            f"{each.source} sends {each.rate_bps / 1e6:g} Mbit/s to {each.destination}" for each in self.background
+        ]
+        attacks = [{"text": str(each), "nodes": [each.host], "at_s": None, "lasting_s": None} for each in self.hostile]
+        dropped = dropped_by_queues(monitor)
+        return {
+            "kind": "other traffic",
+            "said": [*flows, *self.happened(), f"queues of switches dropped {dropped:,} packets"],
+            "moments": attacks,
+            "counts": {"dropped_by_queues": dropped},
+        }
+
+
+@dataclass
+class SlowWorkers(Interference):
+    """Workers that send at less than their planned rates."""
+
+    stragglers: Stragglers
+
+    def excuses(self, scene: Scene) -> Excuses:
+        """All workers may be late, because all wait for the slowest."""
+        return Excuses(hosts=workers_of(scene.prepared.problem), rates=True)
+
+    def prepare(self, layout: StreamLayout, ports: Ports) -> tuple[StreamLayout, Ports]:
+        """The layout with the workers' own rates."""
+        return with_shares(layout, self.stragglers.shares(layout.problem)), ports
+
+    def as_json(self, monitor: Monitor) -> dict[str, Any]:
+        """The share of its planned rate of each worker."""
+        _ = monitor
+        shares = self.stragglers.shares(self.scene.prepared.problem)
+        said = f"workers send at {min(shares.values()):.0%} to {max(shares.values()):.0%} of their planned rates"
+        return {"kind": "slow workers", "said": [said], "rate_shares": shares}
+
+
+@dataclass
+class LossyLinks(Interference):
+    """Links that lose INA packets, hold them back, or double them; `seed` decides which."""
+
+    links: Faults
+    seed: int = 0
+
+    def entries(self, prepared: Prepared, installed: Entries) -> Entries:
+        """The entries, and those of the faults."""
+        return with_faults(prepared.problem.fabric, installed, self.links, self.seed)
+
+    def excuses(self, scene: Scene) -> Excuses:
+        """Rates may be other than planned, and packets that are sent again may fill queues."""
+        _ = scene
+        return Excuses(rates=True, congestion=True)
+
+    def prepare(self, layout: StreamLayout, ports: Ports) -> tuple[StreamLayout, Ports]:
+        """Ports at which hosts send some packets twice."""
+        doubled = doubled_by_hosts(layout.problem.fabric, self.links)
+        self.ports = FaultyPorts(ports, [host.name for host in layout.hosts], doubled, self.seed)
+        return layout, self.ports if doubled else ports
+
+    def as_json(self, monitor: Monitor) -> dict[str, Any]:
+        """How many packets all switches received, and how many of them each kind of fault happened to."""
+        changes = [(monitor.before.switches[name], after) for name, after in monitor.after.switches.items()]
+        events = [difference(before.events, after.events) for before, after in changes]
+        names = {"held": PacketEvent.HELD, "overtaken": PacketEvent.OVERTAKEN, "doubled": PacketEvent.DOUBLED}
+        counts = {
+            "received": sum(sum(difference(before.received, after.received).values()) for before, after in changes),
+            "lost_on_arrival": sum(counted[PacketEvent.LOST] for counted in events),
+            "lost_on_departure": sum(sum(difference(before.lost, after.lost).values()) for before, after in changes),
+            **{name: sum(counted[event] for counted in events) for name, event in names.items()},
+            "doubled_by_hosts": int(self.ports.doubled.sum()),
+            "dropped_by_queues": dropped_by_queues(monitor),
+        }
+        held, by_hosts = counts["held"] + counts["overtaken"], counts["doubled_by_hosts"]
+        said = (
+            f"of {counts['received']:,} packets that switches received {counts['lost_on_arrival']:,} were lost, "
+            f"{held:,} held back, {counts['doubled']:,} doubled; "
+            f"{counts['lost_on_departure']:,} were lost on the last hop, hosts sent {by_hosts:,} twice; "
+            f"queues of switches dropped {counts['dropped_by_queues']:,}"
+        )
+        return {"kind": "lossy links", "said": [said], "counts": counts}
+
+
+@dataclass(frozen=True)
+class Moment:
+    """When an event happens: `seconds` after the start of the run or, if that is None, when an iteration begins.
+
+    `job` is the position of the iteration's job in the problem. Iterations and positions count from 0.
+    """
+
+    seconds: float | None = None
+    iteration: int = 0
+    job: int = 0
+
+    def has_come(self, loop: ClosedLoop, now: float) -> bool:
+        """Whether the moment has come at the time `now` of a run's clock, in seconds."""
+        if self.seconds is None:
+            return (self.job, self.iteration) in loop.begun
+        return now - loop.started_at >= self.seconds
+
+    def next_due(self, loop: ClosedLoop) -> float:
+        """When the moment comes, to within roundings, unless an iteration begins before that."""
+        if self.seconds is None:
+            return -inf if (self.job, self.iteration) in loop.begun else inf
+        return loop.started_at + self.seconds
+
+
+@dataclass(frozen=True)
+class Event:
+    """An event at `nodes`: one node, or the two ends of a link. `kind` is `down`, `restart`, `pause` or `kill`.
+
+    `lasting_s` is how many seconds it lasts, None if the file does not say.
+    """
+
+    at: Moment
+    kind: str
+    nodes: tuple[str, ...]
+    lasting_s: float | None = None
+
+    @property
+    def name(self) -> str:
+        """The kind and the nodes."""
+        return f"{self.kind} {'-'.join(self.nodes)}"
+
+    def __str__(self) -> str:
+        return self.name + ("" if self.lasting_s is None else f" for {self.lasting_s:g} s")
+
+
+@dataclass
+class Failures(Interference):
+    """Links, switches and hosts that fail at given moments.
+
+    `happened_at_s`: the events so far, with their times in seconds from the start of the run.
+    """
+
+    events: tuple[Event, ...]
+    happened_at_s: list[tuple[Event, float]] = field(default_factory=list, init=False)
+
+    def excuses(self, scene: Scene) -> Excuses:
+        """Links that are down drop packets, and hosts that are silent are late."""
+        fabric, links = scene.prepared.problem.fabric, list[Link]()
+        for event in self.events:
+            if event.kind == "down":
+                links += [event.nodes, event.nodes[::-1]]  # type: ignore[list-item]
+            elif event.nodes[0] in fabric.switch_by_name:
+                links += [link for link in fabric.capacities_bps if event.nodes[0] in link]
+        interfaces = frozenset(scene.network.interface_name(*link) for link in links)
+        hosts = frozenset(event.nodes[0] for event in self.events if event.kind in ("pause", "kill"))
+        return Excuses(interfaces, hosts, rates=True, congestion=True)
+
+    @contextmanager
+    def acting(self, scene: Scene) -> Iterator[Self]:
+        """Let the events happen. At the end, raise the error of one that failed."""
+        with super().acting(scene) as own:
+            own.begin(scene)
+            with scene.network.beside() as own.beside:
+                yield own
+            own.check(all_work=True)
+
+    def begin(self, scene: Scene) -> None:
+        """Set what is known of a run before it begins."""
+        self.scene, self.pending, self.happened_at_s = scene, list(self.events), []
+        self.ports: FaultyPorts
+        self.beside: Beside
+        self._work: list[Future[None]] = []
+        # Events of one switch may overlap, but its control plane handles one at a time.
+        self._turns = {name: threading.Lock() for name in scene.network.switches}
+        self._keepers: Counter[Link] = Counter()
+        self._changing = threading.Lock()
+
+    def prepare(self, layout: StreamLayout, ports: Ports) -> tuple[StreamLayout, Ports]:
+        """Ports at which hosts can fall silent."""
+        self.ports = FaultyPorts(ports, [host.name for host in layout.hosts], {})
+        return layout, self.ports
+
+    def act(self, loop: ClosedLoop, now: float) -> None:
+        """Apply every event whose time has come."""
+        self.check()
+        for event in [event for event in self.pending if event.at.has_come(loop, now)]:
+            self.pending.remove(event)
+            self.happened_at_s.append((event, now - loop.started_at))
+            self.apply(event, loop, now)
+
+    def next_due(self, loop: ClosedLoop) -> float:
+        """The earliest time of an event, to within roundings."""
+        return min((event.at.next_due(loop) for event in self.pending), default=inf)
+
+    def check(self, *, all_work: bool = False) -> None:
+        """Raise the error of an event that failed. With `all_work`, wait until all events are done."""
+        for work in self._work:
+            if all_work or work.done():
+                work.result()
+
+    def apply(self, event: Event, loop: ClosedLoop, now: float) -> None:
+        """Take down a link, at an end that is a switch; restart a switch or a server; silence a host.
+
+        A switch that restarts loses its registers, a parameter server its sums.
+        """
+        name, switches = event.nodes[0], self.scene.network.switches
+        if event.kind == "down":
+            near, far = event.nodes if name in switches else event.nodes[::-1]
+            self.without_links(near, [far], event.lasting_s, lambda: None)
+        elif event.kind == "restart" and name in switches:
+            peers = self.scene.prepared.problem.fabric.neighbors[name]
+            self.without_links(name, peers, event.lasting_s or 0.0, lambda: self.wipe(name))
+        elif event.kind == "restart":
+            self.ports.silence(name, now + (event.lasting_s or 0.0))
+            loop.servers.restart(self.ports.index[name])
+        else:
+            self.ports.silence(name, now + (inf if event.lasting_s is None else event.lasting_s))
+
+    def without_links(self, node: str, peers: Sequence[str], lasting_s: float | None, act: Callable[[], None]) -> None:
+        """Take links of a switch down, call `act`, and take the links up again, while the run goes on.
+
+        They are up again after `lasting_s` seconds; for None, after the run.
+        """
+
+        def begin() -> None:
+            with self._turns[node]:
+                self.keep_down(node, peers, 1)
+                act()
+
+        self._work.append(self.beside.during(begin, lasting_s, lambda: self.keep_down(node, peers, -1)))
+
+    def keep_down(self, node: str, peers: Sequence[str], more: int) -> None:
+        """Add `more` to the number of events that keep these links down. A link is up when no event keeps it down."""
+        with self._changing:
+            for peer in peers:
+                link = min((node, peer), (peer, node))
+                before = self._keepers[link]
+                self._keepers[link] += more
+                if 0 in (before, before + more):
+                    self.set_link(link, up=before > 0)
+
+    def set_link(self, link: Link, *, up: bool) -> None:
+        """Take a link up or down. A host at a link that is down is silent: it neither sends nor receives.
+
+        Otherwise the link would refuse what the host sends, and the host would learn of the loss at once. The host
+        falls silent before the link goes down, and stays so until the link is up.
+        """
+        hosts = set(link) & self.scene.prepared.problem.fabric.host_names
+        for host in () if up else hosts:
+            self.ports.cut(host, off=True)
+        self.scene.network.set_link(*link, up=up)
+        for host in hosts if up else ():
+            self.ports.cut(host, off=False)
+
+    def wipe(self, name: str) -> None:
+        """Reset the registers of a switch whose links are down, once it has processed its last packet."""
+        self.scene.network.settle(name)
+        switch = self.scene.network.switches[name]
+        switch.wipe()
+        switch.install(SwitchEntries(name, registers=self.scene.installed.of(name).registers))
+
+    def happened(self) -> Sequence[str]:
+        """The events so far, with their times."""
+        return [f"{event} at {at_s:.2f} s" for event, at_s in self.happened_at_s]
+
+    def as_json(self, monitor: Monitor) -> dict[str, Any]:
+        """The events that happened, with their times, and those that the run did not reach."""
+        _ = monitor
+        moments = [
+            {"text": event.name, "nodes": list(event.nodes), "at_s": at_s, "lasting_s": event.lasting_s}
+            for event, at_s in self.happened_at_s
+        ]
+        missed = [str(event) for event in self.pending]
+        return {
+            "kind": "failures",
+            "said": [*self.happened(), *(f"not reached: {event}" for event in missed)],
+            "moments": moments,
+            "not_reached": missed,
+            "counts": {"lost_at_silent_hosts": int(self.ports.unheard.sum())},
+        }
