@@ -24,20 +24,19 @@ from inakit.topo.live.priority import on_endpoint_processor
 from inakit.topo.live.signals import raise_if_lost
 from inakit.traffic.collectives.rank_data import CollectiveLayout, CollectiveMemory, lay_out_plan
 from inakit.traffic.collectives.receivers import Receivers
-from inakit.traffic.collectives.senders import Senders
+from inakit.traffic.collectives.senders import rank_sender
 from inakit.traffic.endpoints.gradient import Gradients, Learner, RandomGradients
-from inakit.traffic.endpoints.sending import WorkerOptions
-from inakit.traffic.endpoints.server import ServerOptions, Servers
-from inakit.traffic.endpoints.streams import Bounds, StreamLayout
-from inakit.traffic.endpoints.worker import Workers
-from inakit.traffic.endpoints.worker_memory import StreamProgress, WorkerMemory
-from inakit.traffic.endpoints.wrong_sums import WorkerCounts
+from inakit.traffic.endpoints.options import Bounds, ServerOptions, WorkerOptions
+from inakit.traffic.endpoints.sender import Sender
+from inakit.traffic.endpoints.server import Servers
+from inakit.traffic.endpoints.streams import StreamLayout
+from inakit.traffic.endpoints.worker import WorkerMemory, worker_sender
 from inakit.traffic.measure.measured import Iteration, Measured, rate_bps
 from inakit.traffic.sockets.packet_sockets import SocketPorts
-from inakit.traffic.sockets.ports import FloatArray, HostPort, IntArray, Outgoing, Packets, Ports
+from inakit.traffic.sockets.ports import HostPort, IntArray, Outgoing, Packets, Ports
 from inakit.traffic.wire.packet_format import Kind
 
-# -- What the closed loop asks of its endpoints: of those who work, of those who answer them, and of their memory.
+# -- What the closed loop asks of those who answer, and of the memory of those who work.
 
 
 class Memory(Protocol):
@@ -81,50 +80,6 @@ class Answering(Protocol):
 
     def take_wrong(self, job_index: int) -> str:
         """What was wrong with packets of a job since this was asked last; empty if nothing."""
-
-
-class Working(Protocol):
-    """The ends from which gradients come."""
-
-    progress: StreamProgress
-    counts: WorkerCounts
-
-    def begin(self, job_index: int, iteration: int) -> None:
-        """Start to send the gradients that the job's memory holds."""
-
-    def end(self, job_index: int) -> None:
-        """Send nothing more of the job's gradients: they may change from now on."""
-
-    def turn(self) -> None:
-        """Do what packets that have come call for, before anything is sent."""
-
-    def finished(self, job_index: int) -> bool:
-        """Whether the iteration of a job is over: all who work have all sums."""
-
-    def receive(self, packets: Packets, now: float) -> None:
-        """Take in answers."""
-
-    def due(self, now: float) -> Outgoing | None:
-        """What is to be sent now; `note` must hear what became of it."""
-
-    def note(self, counts: IntArray, accepted: IntArray) -> None:
-        """Note that `accepted` of the `counts` packets of each host that were due have been sent; both (hosts,)."""
-
-    def next_due(self, accepts_from: FloatArray) -> float:
-        """Before this time, give or take roundings, `due` has nothing to send that is accepted, unless packets come.
-
-        Until then it does no more than `refill_at`. Packets of each host are accepted from `accepts_from` on, (hosts,).
-        -inf: nobody knows.
-        """
-
-    def refill_at(self, times: FloatArray) -> None:
-        """Let credits to send rise at each of these times, (ticks,), as `due` does first."""
-
-    def ended_at(self, job_index: int) -> float:
-        """When the last sum of the iteration came."""
-
-    def late_s(self) -> FloatArray:
-        """How many seconds' worth of its rate each host could have sent and did not, (hosts,)."""
 
 
 # -- The iterations.
@@ -195,7 +150,7 @@ class ClosedLoop:
 
     real_time_tick_s: ClassVar[float] = TICK_S
     memory: Memory
-    workers: Working
+    workers: Sender
     servers: Answering
 
     def __init__(
@@ -286,7 +241,7 @@ class ClosedLoop:
             sent += int(accepted.sum())
         return sent
 
-    def due(self, now: float) -> Iterator[tuple[Answering | Working, Outgoing | None]]:
+    def due(self, now: float) -> Iterator[tuple[Answering | Sender, Outgoing | None]]:
         """What each endpoint has to send now; PSs come first, so that results do not wait behind gradients."""
         yield self.servers, self.servers.due(now)
         yield self.workers, self.workers.due(now)
@@ -297,7 +252,7 @@ class ClosedLoop:
         """Take a job a step further if it is time, and return whether it has done all iterations."""
         if job.active:
             self.watch(job, now)
-            if self.workers.finished(job.index):
+            if self.finished(job.index):
                 self.finish(job, now)
         elif job.loading.done() and now >= job.start_at:
             self.note_exactness(job)
@@ -321,6 +276,10 @@ class ClosedLoop:
         job.iteration += 1
         job.start_at = now + self.layout.problem.jobs[job.index].compute_s
         job.loading = self.load(job.index, job.iteration)
+
+    def finished(self, job_index: int) -> bool:
+        """Whether the iteration of a job is over: all who work have all sums."""
+        return self.workers.progress.finished(self.layout.streams_of(job_index))
 
     def missing(self, job_index: int) -> str:
         """What a job without progress waits for, in words."""
@@ -377,7 +336,7 @@ class ClosedLoop:
         """The iteration that has just ended."""
         counts, number = self.workers.counts, self.layout.problem.jobs[job.index].number
         of = self.layout.streams_of(job.index)
-        begun, ended = np.nanmin(counts.first_sent_at[of]), self.workers.ended_at(job.index)
+        begun, ended = np.nanmin(counts.first_sent_at[of]), self.ended_at(job.index)
         retransmitted = int((counts.retransmitted - self.retransmitted_before)[of].sum())
         self.retransmitted_before[of] = counts.retransmitted[of]
         return Iteration(
@@ -421,9 +380,13 @@ class ClosedLoop:
             total += int(self.layout.streams.count[of].sum()) * job.iterations
             ended = sum(1 for job_index, _ in self.iterations if job_index == index)
             done += int(self.layout.streams.count[of].sum()) * ended
-            if not self.workers.finished(index):
+            if not self.finished(index):
                 done += int(self.done(of).sum())
         return done / total
+
+    def ended_at(self, job_index: int) -> float:
+        """When the last sum of the iteration came."""
+        return float(self.workers.counts.last_result_at[self.layout.streams_of(job_index)].max())
 
     def done(self, streams: IntArray) -> IntArray:
         """Up to which fragment each of `streams` has all results of the iteration, (streams,)."""
@@ -455,13 +418,21 @@ class CollectiveLoop(ClosedLoop):
         assert isinstance(layout, CollectiveLayout)
         super().__init__(layout, ports, gradients, options, executor)
         self.memory: CollectiveMemory = CollectiveMemory(layout)
-        self.workers: Senders = Senders(layout, self.memory, options.worker)
+        self.workers = rank_sender(layout, self.memory, options.worker)
         self.servers: Receivers = Receivers(layout, self.memory, self.workers.progress, options.worker)
 
     def done(self, streams: IntArray) -> IntArray:
         """Up to which fragment all has come to the receivers, whose acknowledgements may take a while, (streams,)."""
         done: IntArray = self.servers.base[streams]
         return done
+
+    def finished(self, job_index: int) -> bool:
+        """Whether every rank of the job has all sums of the iteration."""
+        return bool(self.memory.waiting[job_index] == 0)
+
+    def ended_at(self, job_index: int) -> float:
+        """When the last result of the iteration came to its rank."""
+        return float(self.memory.complete_at[job_index])
 
     def frames_of_last(self, streams: IntArray) -> int | None:
         """None: the connections of a rank send in turn, by the rank's pace."""
@@ -540,12 +511,12 @@ class Loop(ClosedLoop):
     ) -> None:
         super().__init__(layout, ports, gradients, options, executor)
         self.memory: WorkerMemory = WorkerMemory(layout)
-        self.workers: Workers = Workers(layout, self.memory, options.worker)
+        self.workers = worker_sender(layout, self.memory, options.worker)
         self.servers: Servers = Servers(layout, options.worker.first_seq, options.server)
 
     def missing(self, job_index: int) -> str:
         """The first fragment that a worker waits for, and which host lacks which packet, in words."""
-        stream = self.workers.first_waiting(job_index)
+        stream = self.workers.progress.first_unfinished(self.layout.streams_of(job_index))
         tree, fragment = int(self.layout.streams.tree[stream]), int(self.workers.progress.base[stream])
         part, host = self.layout.parts[tree], self.layout.hosts[self.layout.streams.host[stream]]
         absent = self.servers.absent(tree, fragment)

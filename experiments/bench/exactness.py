@@ -37,7 +37,7 @@ from inakit.topo.errors import InputError, MachineError, RunError, unknown_name
 from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch
 from inakit.traffic.closed_loop import TICK_S, ReliableOptions
 from inakit.traffic.endpoints.gradient import RandomGradients
-from inakit.traffic.endpoints.sending import WorkerOptions
+from inakit.traffic.endpoints.options import WorkerOptions
 from inakit.traffic.wire.packet_format import FRAGMENT
 from inakit.traffic.wire.packet_format import Event as SlotEvent
 

@@ -35,7 +35,7 @@ from inakit.switch.circuit_switch import CircuitSwitch
 from inakit.switch.entries import Entries, SwitchEntries
 from inakit.topo.fabric.circuits import INTERCONNECT, Circuit, Interconnect
 from inakit.traffic.closed_loop import ClosedLoop, JobState, Progress, ReliableOptions
-from inakit.traffic.endpoints.sending import WorkerOptions
+from inakit.traffic.endpoints.options import WorkerOptions
 from inakit.traffic.endpoints.streams import StreamLayout, in_flight
 from inakit.traffic.measure.fidelity import Excuses
 from inakit.traffic.measure.measured import Measured

@@ -17,7 +17,8 @@ from inakit.planner.prepared import Prepared
 from inakit.topo.fabric.fabric import QUEUE_PACKETS
 from inakit.topo.fabric.variations import with_scale
 from inakit.traffic.closed_loop import ReliableOptions
-from inakit.traffic.endpoints.streams import Bounds, in_flight
+from inakit.traffic.endpoints.options import Bounds
+from inakit.traffic.endpoints.streams import in_flight
 from inakit.traffic.measure.measured import Iteration, Measured
 from inakit.traffic.replay import ReplayOptions
 

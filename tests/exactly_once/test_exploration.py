@@ -150,7 +150,7 @@ def test_a_server_that_nobody_tells_what_a_sum_hides_is_noticed(
 
     Then the PS must ask the other one, or that one must send directly after some timeouts. Here neither happens.
     """
-    monkeypatch.setattr("inakit.traffic.endpoints.sending.TIMEOUTS_BY_AGGREGATORS", np.inf)
+    monkeypatch.setattr("inakit.traffic.endpoints.retransmission.TIMEOUTS_BY_AGGREGATORS", np.inf)
     monkeypatch.setattr(Servers, "clashes", lambda _, row, __: np.zeros(len(row), np.bool_))
     assert explored(program, "atp", 1).startswith(IN_VAIN)
 

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from inakit.planner.core.plan import ACKNOWLEDGED_AT_ONCE, Collective, Connection, Plan, label_of, tree_number, trees_of
 from inakit.planner.core.problem import Job, Problem
 from inakit.traffic.endpoints.gradient import INT32, Gradients
+from inakit.traffic.endpoints.options import Bounds
+from inakit.traffic.endpoints.retransmission import WHOLE
 from inakit.traffic.endpoints.streams import (
-    Bounds,
     StreamLayout,
     Streams,
     TreePart,
@@ -25,7 +26,7 @@ from inakit.traffic.endpoints.streams import (
     tree_arrays,
     tree_key,
 )
-from inakit.traffic.endpoints.worker_memory import WHOLE, padded
+from inakit.traffic.endpoints.worker import padded
 from inakit.traffic.endpoints.wrong_sums import Held, wrong_sums
 from inakit.traffic.sockets.ports import BoolArray, FloatArray, HostPort, IntArray, before, ragged
 

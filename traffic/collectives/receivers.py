@@ -11,9 +11,9 @@ import numpy as np
 
 from inakit.planner.core.plan import ACKNOWLEDGED_AT_ONCE, ROOT_LABEL
 from inakit.traffic.collectives.rank_data import CollectiveLayout, CollectiveMemory
-from inakit.traffic.endpoints.sending import WorkerOptions
+from inakit.traffic.endpoints.options import WorkerOptions
+from inakit.traffic.endpoints.retransmission import WHOLE, StreamProgress
 from inakit.traffic.endpoints.streams import answer_head
-from inakit.traffic.endpoints.worker_memory import WHOLE, StreamProgress
 from inakit.traffic.sockets.ports import BoolArray, IntArray, Outgoing, Packets, is_prefix, ragged
 from inakit.traffic.wire.packet_format import BARE_FRAME, Flag, Frames, Kind, pick
 

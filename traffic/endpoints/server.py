@@ -10,13 +10,13 @@ in the network, or that has been restarted, asks all workers for what it lacks.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inakit.planner.core.plan import ROOT_LABEL
 from inakit.planner.core.policies import policy_of
+from inakit.traffic.endpoints.options import ServerOptions
 from inakit.traffic.endpoints.streams import AnswerHeads, StreamLayout
 from inakit.traffic.endpoints.wrong_sums import Miscounts, is_miscounted
 from inakit.traffic.sockets.ports import BoolArray, IntArray, Outgoing, Packets, is_prefix
@@ -102,18 +102,6 @@ class Membership:
 
 DIRECT, ECN, OVERFLOW = int(Flag.DIRECT), int(Flag.ECN), int(Flag.OVERFLOW)
 RETRANSMITTED = int(Flag.RETRANSMITTED)
-
-
-@dataclass(frozen=True)
-class ServerOptions:
-    """Options that hold for all PSs of a run.
-
-    `copies_at_once`: the most copies of results that one step puts into the network, of which every worker of a tree
-    gets one; None for any number. `ask_again_s`: a fragment is asked for at most once in this time, in seconds.
-    """
-
-    copies_at_once: int | None = 4096
-    ask_again_s: float = 0.05
 
 
 ANSWER = np.dtype(

@@ -19,12 +19,10 @@ from inakit.planner.core.plan import ROOT_LABEL, AggregationTree, Plan
 from inakit.planner.core.policies import policy_of
 from inakit.planner.core.problem import FragmentFormat, Job, Problem
 from inakit.topo.errors import PlanError
+from inakit.traffic.endpoints.options import IN_FLIGHT_S, Bounds
 from inakit.traffic.sockets.ports import BoolArray, FloatArray, HostPort, IntArray, before, ragged
 from inakit.traffic.wire.packet_format import BARE_FRAME, FRAME, Flag, Frames, Kind, head_of, new_frames
 
-IN_FLIGHT_S = 0.04
-"""A stream may have the fragments of this much time, in seconds, on the way: those of many round trips, and still so
-few that all streams through one link never fill its queue with more than this time's worth."""
 PIECES = 3
 """A stream whose gradient is held in pieces holds so many: one for what is on the way, one to go on with, and one that
 others may still ask for. A piece has at least a window of fragments, and at least `LEAST_PIECE` unless all streams
@@ -165,17 +163,6 @@ def index_of(keys: IntArray, wanted: IntArray) -> IntArray:
 def tree_key(job: IntArray | int, tree: IntArray | int) -> IntArray:
     """A number for a job number and a tree number, which sorts as these two do."""
     return np.asarray(job, np.int64) << 16 | np.asarray(tree, np.int64)
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """What a world lets streams do: `in_flight_s` as `IN_FLIGHT_S`; `round_trip_s`: how much of it packets may take by
-    empty links, there and back; `piecewise`: gradients may be held in pieces.
-    """
-
-    in_flight_s: float = IN_FLIGHT_S
-    round_trip_s: float = 0.0
-    piecewise: bool = False
 
 
 def lay_out(problem: Problem, plan: Plan, hosts: Sequence[HostPort], bounds: Bounds | None = None) -> StreamLayout:

@@ -1,259 +1,305 @@
-"""All workers of a run: what they send and when, and what they make of results and notices.
+"""The workers of a run: their gradients, cut into fragments, the sums that came back, and what results and notices say.
 
-One object for all, over flat arrays (see `inakit.traffic.endpoints.streams`): a Python step costs the same for one
-packet of one worker as for hundreds of packets of dozens of workers.
+Large gradients are held and checked in pieces: when a worker has the sums of a piece, the next piece takes the place
+of an older one.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from collections import defaultdict
+from collections.abc import Iterator
+from copy import deepcopy
 
-from inakit.traffic.endpoints.sending import (
-    Batch,
-    Retransmission,
-    RoundTrips,
-    Sendings,
-    TokenBuckets,
-    Windows,
-    WorkerOptions,
-    fair_shares,
-    least_windows,
-    rules_of,
-)
+import numpy as np
+from numpy.typing import NDArray
+
+from inakit.planner.core.problem import Job
+from inakit.traffic.endpoints.gradient import Gradients, HeldGradients, Parts, Piecewise
+from inakit.traffic.endpoints.options import WorkerOptions
+from inakit.traffic.endpoints.pacing import TokenBuckets
+from inakit.traffic.endpoints.retransmission import WHOLE, Batch, StreamProgress
+from inakit.traffic.endpoints.sender import Sender
 from inakit.traffic.endpoints.streams import StreamLayout, gradient_heads, set_sequence
-from inakit.traffic.endpoints.worker_memory import WHOLE, StreamProgress, WorkerMemory
-from inakit.traffic.endpoints.wrong_sums import WorkerCounts, is_miscounted
-from inakit.traffic.sockets.ports import BoolArray, FloatArray, IntArray, Outgoing, Packets, is_prefix, ragged
+from inakit.traffic.endpoints.wrong_sums import Held, WrongSums, is_miscounted
+from inakit.traffic.sockets.ports import BoolArray, IntArray, Outgoing, Packets
 from inakit.traffic.wire.packet_format import Flag, Kind, pick
+
+NEVER = np.iinfo(np.int64).max
+"""A base that no stream reaches."""
+
+
+class Expected:
+    """The exact sums of a piece of a tree, (fragments, values), and how many streams are still to be compared."""
+
+    def __init__(self, shape: tuple[int, int], streams: int) -> None:
+        self.sums = np.zeros(shape, np.int64)
+        self.open = streams
+
+
+class WorkerMemory:
+    """Arrays over rows, the fragments of all streams that are held at once.
+
+    `gradients` (rows, values) are big-endian, as they are sent. Of results, `low` and `high` (rows, values) are the low
+    and high 32 bits, `parts` says which of these have come (`WHOLE`: both), and `wide` whether a sum needs more than 32
+    bits. By stream: `loaded`, how many of its fragments have been loaded in this iteration, and `checked`, how many of
+    its results have been compared with the exact sums; `turn_at`, at which base its oldest piece gives way to the next
+    one. Between two iterations of a job its gradients belong to the thread that loads the next ones.
+    """
+
+    def __init__(self, layout: StreamLayout) -> None:
+        rows = int(layout.streams.room.sum())
+        values = layout.problem.fragment.values
+        self.layout = layout
+        self.gradients = np.zeros((rows, values), ">i4")
+        # `full` writes to the memory, so that the first result does not wait for the kernel to find some.
+        self.low = np.full((rows, values), 0, np.int32)
+        self.high: NDArray[np.int32] | None = None
+        self.parts = np.full(rows, WHOLE, np.uint8)
+        self.wide = np.zeros(rows, np.bool_)
+        self.loaded = np.zeros(len(layout.streams.host), np.int64)
+        self.checked = np.zeros(len(layout.streams.host), np.int64)
+        self.turn_at = np.full(len(layout.streams.host), NEVER)
+        self.crowd = np.bincount(layout.streams.tree, minlength=len(layout.parts))
+        self.sources: dict[int, tuple[Parts, int]] = {}
+        self.expected: dict[tuple[int, int], Expected] = {}
+        self.wrong_sums: defaultdict[int, WrongSums] = defaultdict(WrongSums)
+
+    # -- gradients
+
+    def load(self, job_index: int, gradients: Gradients, iteration: int) -> None:
+        """Take in the gradients of a job's next iteration. The results of the last one stay until `begin`."""
+        job, of = self.layout.problem.jobs[job_index], self.layout.streams_of(job_index)
+        source: Parts = (
+            gradients if isinstance(gradients, Piecewise) else HeldGradients.of_all(gradients, job, iteration)
+        )
+        self.sources[job_index] = source, iteration
+        self.wrong_sums[job_index] = WrongSums()
+        self.expected = {at: kept for at, kept in self.expected.items() if self.layout.trees.job[at[0]] != job_index}
+        self.loaded[of] = self.checked[of] = 0
+        streams = self.layout.streams
+        self.turn_at[of] = np.where(streams.room < streams.count, 2 * streams.piece, NEVER)[of]
+        for stream in of.tolist():
+            while self.loaded[stream] < streams.room[stream]:
+                self.load_piece(stream)
+
+    def load_piece(self, stream: int) -> slice:
+        """Load the next piece of a stream's gradient, and return the rows that it has."""
+        streams, first = self.layout.streams, int(self.loaded[stream])
+        tree = int(streams.tree[stream])
+        part, width = self.layout.parts[tree], self.gradients.shape[1]
+        count = min(int(streams.piece[stream]), part.count - first)
+        rows = self.layout.rows_from(stream, first, count)
+        source, iteration = self.sources[part.job_index]
+        begin, end = (part.start + first) * width, (part.start + first + count) * width
+        end = min(end, part.job.gradient_bytes // 4)
+        values = source.part(part.job, int(streams.worker[stream]), iteration, begin, end - begin)
+        whole = padded(values, count, width)
+        self.gradients[rows] = whole
+        key = tree, first
+        if key not in self.expected:
+            self.expected[key] = Expected(whole.shape, int(self.crowd[tree]))
+        self.expected[key].sums += whole
+        self.loaded[stream] += count
+        return rows
+
+    def turn(self, stream: int) -> slice:
+        """Check a stream's oldest piece, put the next one in its place, and return the rows of that."""
+        self.give_up_piece(stream)
+        rows = self.load_piece(stream)
+        self.parts[rows], self.wide[rows] = 0, False
+        more = self.loaded[stream] < self.layout.streams.count[stream]
+        self.turn_at[stream] = self.turn_at[stream] + self.layout.streams.piece[stream] if more else NEVER
+        return rows
+
+    def give_up_piece(self, stream: int) -> None:
+        """Compare the results of a stream's oldest piece, which are not needed any more."""
+        place = int(self.layout.streams.tree[stream]), int(self.checked[stream])
+        self.wrong_sums[int(self.layout.streams.job[stream])].note(self.held(stream, place[1]))
+        self.checked[stream] += self.layout.streams.piece[stream]
+        self.expected[place].open -= 1
+        if not self.expected[place].open:
+            del self.expected[place]
+
+    def begin(self, job_index: int) -> None:
+        """Forget the results of the job's last iteration."""
+        rows = self.layout.held_rows(self.layout.streams_of(job_index))
+        self.parts[rows] = 0
+        self.wide[rows] = False
+
+    # -- results
+
+    def store(self, rows: IntArray, values: NDArray[np.int32], part: IntArray, wide: BoolArray) -> None:
+        """Keep results, (rows, values), for `rows`.
+
+        Where `wide`, a result comes in two parts, of which this is `part`: 0 has the low words, 1 the high words.
+        """
+        if not wide.any():
+            self.low[rows] = values
+            self.parts[rows] = WHOLE
+            return
+        low = part == 0
+        self.low[rows[low]] = values[low]
+        self.store_wide(rows[wide], values[wide], part[wide])
+        np.bitwise_or.at(self.parts, rows, np.where(wide, 1 << part, WHOLE).astype(np.uint8))
+
+    def store_wide(self, rows: IntArray, values: NDArray[np.int32], part: IntArray) -> None:
+        """Keep those parts of wide results that have the high words; `part` is 1 for these."""
+        if self.high is None:
+            self.high = np.zeros(self.low.shape, np.int32)
+        self.wide[rows] = True
+        self.high[rows[part == 1]] = values[part == 1]
+
+    def sums(self, rows: slice) -> NDArray[np.int64]:
+        """The results of `rows` as 64-bit integers, (rows, values)."""
+        sums = self.low[rows].astype(np.int64)
+        wide = np.flatnonzero(self.wide[rows])
+        if self.high is not None and wide.size:
+            sums[wide] = (sums[wide] & 0xFFFFFFFF) | self.high[rows][wide].astype(np.int64) << 32
+        return sums
+
+    def results(self, stream: int) -> NDArray[np.int64]:
+        """The results of all fragments of a stream that are held whole, (fragments, values)."""
+        return self.sums(self.layout.rows_from(stream, 0, int(self.layout.streams.count[stream])))
+
+    # -- are they exact?
+
+    def wrong(self, job_index: int) -> str:
+        """Which sums that workers of the job hold are not exact; empty where all are. All results must have come."""
+        found, streams = deepcopy(self.wrong_sums[job_index]), self.layout.streams
+        for stream in self.layout.streams_of(job_index).tolist():
+            for first in range(self.checked[stream], streams.count[stream], streams.piece[stream]):
+                found.note(self.held(stream, first))
+        return found.text()
+
+    def held(self, stream: int, first: int) -> Held:
+        """The results of the piece of a stream that begins with fragment `first`; all of them must have come."""
+        streams, tree = self.layout.streams, int(self.layout.streams.tree[stream])
+        rows = self.layout.rows_from(stream, first, min(int(streams.piece[stream]), int(streams.count[stream]) - first))
+        assert (self.parts[rows] == WHOLE).all(), "sums are compared when all results are there"
+        host = self.layout.hosts[streams.host[stream]].name
+        return Held(host, self.layout.parts[tree], self.sums(rows), self.expected[tree, first].sums, first)
+
+    def expected_of(self, tree: int) -> NDArray[np.int64]:
+        """The exact sums of all fragments of a tree that is held whole, (count, values)."""
+        return self.expected[tree, 0].sums
+
+    def result(self, job: Job, worker: int) -> NDArray[np.int64]:
+        """The summed gradient that a worker, counted from 0 within its job, holds whole: (values,)."""
+        streams = self.layout.streams
+        job_index = self.layout.problem.jobs.index(job)
+        mine = [stream for stream in self.layout.streams_of(job_index).tolist() if streams.worker[stream] == worker]
+        mine.sort(key=lambda stream: self.layout.parts[streams.tree[stream]].start)
+        return np.concatenate([self.results(stream).ravel() for stream in mine])[: job.gradient_bytes // 4]
+
+
+def padded(values: NDArray[np.integer], count: int, width: int) -> NDArray[np.integer]:
+    """Values as fragments, (count, width); the last one is filled up with zeros."""
+    if len(values) == count * width:
+        return values.reshape(count, width)
+    return np.pad(values, (0, count * width - len(values))).reshape(count, width)
+
+
+# -- What the sender of a run is told about workers.
 
 ECN, OVERFLOW, RETRANSMITTED = (int(flag) for flag in (Flag.ECN, Flag.OVERFLOW, Flag.RETRANSMITTED))
 NOTICE, RESULT = int(Kind.NOTICE), int(Kind.RESULT)
 
 
-class Workers:
-    """The state machines of all workers. Times are seconds of the ports' clock.
+def worker_sender(layout: StreamLayout, memory: WorkerMemory, options: WorkerOptions) -> Sender:
+    """The sender of all workers of a run."""
+    pace = TokenBuckets(layout.streams, options)
+    return Sender(layout, GradientSource(layout, memory), ResultDecoder(layout, memory), pace, options)
 
-    `heads`: by row (a fragment of a stream), the head that it is sent with. A head is complete when its iteration
-    begins, so that sending it takes no more work. `chosen`: what `due` has given out and `note` is to hear of.
+
+class GradientSource:
+    """The `Source` of workers: gradients that a `WorkerMemory` holds.
+
+    `heads`: by row, the head that a fragment is sent with. A head is complete when its iteration begins, so that
+    sending it takes no more work.
     """
 
-    def __init__(self, layout: StreamLayout, memory: WorkerMemory, options: WorkerOptions) -> None:
-        streams, rows = layout.streams, len(memory.parts)
-        self.layout, self.memory, self.options = layout, memory, options
+    def __init__(self, layout: StreamLayout, memory: WorkerMemory) -> None:
+        self.layout, self.memory = layout, memory
+        self.known = layout.streams.count
         self.heads = pick(gradient_heads(layout), layout.stream_of_row)
-        self.tree_size = np.array([len(part.tree.workers) for part in layout.parts], np.int64)
-        self.progress = StreamProgress(layout, options.first_seq)
-        self.buckets = TokenBuckets(streams, options)
-        least = least_windows(streams, fair_shares(streams, options.min_timeout_s))
-        self.windows = Windows(streams.in_flight, least, rules_of(layout))
-        self.round_trips = RoundTrips(len(streams.host), options)
-        self.sendings = Sendings(rows, len(streams.host))
-        self.retransmission = Retransmission(
-            layout,
-            options,
-            memory=memory,
-            progress=self.progress,
-            sendings=self.sendings,
-            round_trips=self.round_trips,
-            windows=self.windows,
-        )
-        self.counts = WorkerCounts(layout)
 
-    # -- iterations
+    @property
+    def parts(self) -> NDArray[np.uint8]:
+        """Which parts of each row's result have come."""
+        return self.memory.parts
 
-    def begin(self, job_index: int, iteration: int) -> None:
-        """Start to send the gradients that the job's memory holds."""
+    def begin(self, job_index: int) -> None:
+        """Forget the results of the job's last iteration."""
         self.memory.begin(job_index)
-        streams = self.layout.streams_of(job_index)
-        self.progress.begin(streams, iteration)
-        self.buckets.begin(streams)
-        self.counts.begin(streams)
-        self.begin_rows(self.layout.held_rows(streams))
 
-    def end(self, job_index: int) -> None:
-        """Send nothing more of the job's gradients: they may change from now on."""
-        self.progress.end(self.layout.streams_of(job_index))
-        self.retransmission.end()
-
-    def begin_rows(self, rows: IntArray) -> None:
-        """Note that `rows` hold fragments which nobody has sent, and complete their heads."""
-        self.sendings.begin(rows)
-        self.retransmission.begin(rows)
+    def renew(self, rows: IntArray, progress: StreamProgress) -> None:
+        """Complete the heads of `rows`."""
         stream = self.layout.stream_of_row[rows]
-        seq = self.progress.first_seq[stream] + self.progress.fragments_of(rows)
+        seq = progress.first_seq[stream] + progress.fragments_of(rows)
         set_sequence(self.layout, self.heads, rows, stream, seq)
         self.heads["ina"]["flags"][rows] = 0
 
-    def turn(self) -> None:
+    def turn(self, progress: StreamProgress) -> Iterator[IntArray]:
         """Where gradients are held in pieces, put new pieces in the place of those that nobody needs any more.
 
         A stream whose next iteration has been loaded and not begun still has the base of its last one: it waits.
         """
-        due = self.due_pieces()
-        while due.any():
+        while (due := progress.active & (progress.base >= self.memory.turn_at)).any():
             for stream in np.flatnonzero(due).tolist():
                 rows = self.memory.turn(stream)
-                self.progress.held[stream] += self.layout.streams.piece[stream]
-                self.begin_rows(np.arange(rows.start, rows.stop))
-            due = self.due_pieces()
+                progress.held[stream] += self.layout.streams.piece[stream]
+                yield np.arange(rows.start, rows.stop)
 
-    def due_pieces(self) -> BoolArray:
-        """The streams whose oldest piece nobody needs any more, (streams,)."""
-        due: BoolArray = self.progress.active & (self.progress.base >= self.memory.turn_at)
-        return due
+    def end(self, streams: IntArray) -> None:
+        """Nothing: all fragments of the iteration have been sent."""
 
-    def finished(self, job_index: int) -> bool:
-        """Whether every worker of the job has every result of the iteration."""
-        return self.progress.finished(self.layout.streams_of(job_index))
-
-    def first_waiting(self, job_index: int) -> int:
-        """The first stream of an unfinished job that lacks results; the first that it lacks is that of its base."""
-        return self.progress.first_unfinished(self.layout.streams_of(job_index))
-
-    # -- sending
-
-    def due(self, now: float) -> Outgoing | None:
-        """What is to be sent now; `note` must hear what became of it."""
-        self.refill(now)
-        batch = self.choose(now)
-        self.chosen, self.chosen_at = batch, now
-        if not batch.stream.size:
-            self.buckets.ready = self.ready()
-            return None
+    def outgoing(
+        self, batch: Batch, rows: IntArray, direct: BoolArray, progress: StreamProgress
+    ) -> tuple[Outgoing, IntArray]:
+        """One packet for each fragment."""
+        _ = progress
+        if direct.size:
+            flags = RETRANSMITTED | np.where(direct, int(Flag.DIRECT), 0)
+            self.heads["ina"]["flags"][rows[batch.again]] = flags
         counts = np.bincount(self.layout.streams.host[batch.stream], minlength=len(self.layout.hosts))
-        rows = self.layout.rows(batch.stream, batch.fragment)
-        self.flag(rows[batch.again], now)
-        return Outgoing(self.heads, self.memory.gradients, rows, counts)
+        return Outgoing(self.heads, self.memory.gradients, rows, counts), np.arange(len(rows))
 
-    def note(self, counts: IntArray, accepted: IntArray) -> None:
-        """Note that `accepted` of the `counts` packets of each host that were due have been sent; both (hosts,)."""
-        all_sent = (counts == accepted).all()
-        self.note_sent(self.chosen if all_sent else self.chosen.where(is_prefix(counts, accepted)), self.chosen_at)
-        self.buckets.ready = self.ready()
 
-    def ready(self) -> BoolArray:
-        """Which streams have fragments left, and room for the next one in their window."""
-        progress = self.progress
-        room: BoolArray = progress.next < np.minimum(self.layout.streams.count, progress.base + self.windows.whole())
-        return room
+class ResultDecoder:
+    """The `Decoder` of workers. Results are stored and acknowledge; notices tell of congestion, or ask for fragments.
 
-    def next_due(self, accepts_from: FloatArray) -> float:
-        """Before this time `due` gives out nothing that is accepted, and changes only credits, unless packets come.
+    One result goes to all workers of a tree.
+    """
 
-        Packets of each host are accepted from `accepts_from` on, (hosts,).
-        """
-        ready = self.ready()
-        if (ready != self.buckets.ready).any():  # an iteration has just begun
-            return -np.inf
-        filled_at = self.buckets.filled_at() if self.options.paced else np.full(len(ready), -np.inf)
-        at = np.maximum(filled_at, accepts_from[self.layout.streams.host])[ready]
-        return min(self.retransmission.scan_at, float(at.min(initial=np.inf)))
+    shared = True
 
-    def refill(self, now: float) -> None:
-        """Raise every stream's credit; of unpaced workers only windows limit how much they send."""
-        if self.options.paced:
-            self.buckets.refill(now)
-        else:
-            self.buckets.fill()
+    def __init__(self, layout: StreamLayout, memory: WorkerMemory) -> None:
+        self.layout, self.memory = layout, memory
+        self.held_s = np.zeros(len(layout.streams.host))
+        self.tree_size = np.array([len(part.tree.workers) for part in layout.parts], np.int64)
 
-    def refill_at(self, times: FloatArray) -> None:
-        """Raise every stream's credit at each of these times, (ticks,)."""
-        if self.options.paced:
-            self.buckets.refill_at(times)
-        elif times.size:
-            self.buckets.fill()
-
-    def choose(self, now: float) -> Batch:
-        """Overdue fragments first, then new ones, as far as credit and window allow."""
-        streams, progress = self.layout.streams, self.progress
-        again_stream, again_fragment, credit = self.retransmission.due(now, self.buckets.credit.astype(np.int64))
-        room = np.minimum(streams.count, progress.base + self.windows.whole()) - progress.next
-        new_stream, new_fragment = ragged(progress.next, np.clip(credit, 0, np.maximum(room, 0)))
-        if not again_stream.size:
-            return Batch(new_stream, new_fragment, np.zeros(len(new_stream), np.bool_))
-        stream = np.concatenate((again_stream, new_stream))
-        order = np.argsort(stream, kind="stable")
-        fragment = np.concatenate((again_fragment, new_fragment))
-        return Batch(stream[order], fragment[order], order < len(again_stream))
-
-    def flag(self, rows: IntArray, now: float) -> None:
-        """Mark the heads of `rows`, which are sent again, and those among them that are to pass all slots."""
-        if rows.size:
-            direct = np.where(self.retransmission.goes_directly(rows, now), Flag.DIRECT, 0)
-            self.heads["ina"]["flags"][rows] = Flag.RETRANSMITTED | direct
-
-    def note_sent(self, batch: Batch, now: float) -> None:
-        """Note that a batch has left at `now`."""
-        rows = self.layout.rows(batch.stream, batch.fragment)
-        sent = np.bincount(batch.stream, minlength=len(self.progress.next))
-        again = np.bincount(batch.stream[batch.again], minlength=len(self.progress.next))
-        self.sendings.note(batch, rows, sent, now)
-        self.progress.next += sent - again
-        self.buckets.credit -= sent
-        self.counts.note_sent(sent, again, now)
-        self.retransmission.note_sent(rows[batch.again])
-
-    # -- receiving
-
-    def receive(self, packets: Packets, now: float) -> None:
+    def decode(self, packets: Packets, tree: IntArray, stream: IntArray, sender: Sender, now: float) -> None:
         """Take in results and notices."""
-        ina, progress = packets.heads["ina"], self.progress
-        tree = self.layout.tree_index(ina["job"], ina["tree"])
-        stream = np.where(tree >= 0, self.layout.stream_of[packets.hosts, tree], -1)
-        self.counts.strangers += int((stream < 0).sum())
+        ina, progress = packets.heads["ina"], sender.progress
         fragment = (ina["seq"] - progress.first_seq[stream]) & 0xFFFFFFFF
         sent = (progress.held[stream] <= fragment) & (fragment < progress.next[stream])
         mine = (stream >= 0) & progress.active[stream] & sent
         rows = self.layout.rows(stream, np.where(mine, fragment, 0))
         notice = mine & (ina["kind"] == NOTICE)
         if notice.any():
-            self.take_notices(ina["flags"][notice], stream[notice], rows[notice], now)
-        awaited = mine & (self.memory.parts[rows] != WHOLE)
-        result = awaited & (ina["kind"] == RESULT) & (ina["part"] <= 1)
+            early = notice & ((ina["flags"] & ECN) != 0)
+            asking = notice & ~early
+            if early.any():
+                sender.slow_down(stream[early], now)
+            if asking.any():
+                sender.send_directly(rows[asking], (ina["flags"][asking] & RETRANSMITTED) != 0)
+        result = mine & (self.memory.parts[rows] != WHOLE) & (ina["kind"] == RESULT) & (ina["part"] <= 1)
         wrong = result & is_miscounted(ina["workers"], self.tree_size[tree], self.layout.trees.counted[tree])
         if wrong.any():
-            self.counts.miscounts.note(wrong, packets.heads, tree, fragment, self.tree_size[tree])
+            sender.counts.miscounts.note(wrong, packets.heads, tree, fragment, self.tree_size[tree])
         if result.any():
-            self.take_results(packets.where(result), stream[result], fragment[result], rows[result], now)
-
-    def take_notices(self, flags: IntArray, stream: IntArray, rows: IntArray, now: float) -> None:
-        """Take in notices: with ECN they tell of congestion, others ask for fragments that a PS sums itself."""
-        early = (flags & ECN) != 0
-        if early.any():
-            self.windows.shrink(np.unique(stream[early]), now, self.round_trips.timeouts())
-        if not early.all():
-            self.retransmission.take_notices(rows[~early], (flags[~early] & RETRANSMITTED) != 0)
-
-    def take_results(self, packets: Packets, stream: IntArray, fragment: IntArray, rows: IntArray, now: float) -> None:
-        """Take in the results of `rows`, which hold the fragments `fragment` of the streams `stream`."""
-        ina, progress = packets.heads["ina"], self.progress
-        wide = (ina["flags"] & OVERFLOW) != 0
-        self.memory.store(rows, packets.values, ina["part"].astype(np.int64), wide)
-        self.measure_round_trips(stream, rows, (ina["flags"] & ECN) != 0, now)
-        touched = np.flatnonzero(np.bincount(stream))
-        self.counts.last_result_at[touched] = now
-        np.maximum.at(progress.newest, stream, fragment)
-        progress.advance(touched, self.memory.parts)
-        if (progress.newest[touched] > progress.base[touched]).any():
-            self.retransmission.look_now()  # there is a gap
-
-    def measure_round_trips(self, stream: IntArray, rows: IntArray, marked: BoolArray, now: float) -> None:
-        """Adjust round trips and windows to the results of `rows` that were sent once, and to the marks of these."""
-        once = (self.sendings.tries[rows] == 1) & ~self.retransmission.noticed[rows]
-        streams, counts, samples = self.sendings.note_results(stream[once], rows[once], now)
-        self.round_trips.add(streams, samples)
-        self.windows.grow(streams, counts)
-        of_marked = np.bincount(stream[once & marked], minlength=len(self.windows.seen))
-        self.windows.heed(streams, counts, of_marked[streams])
-
-    # -- what is measured
-
-    def late_s(self) -> FloatArray:
-        """How many seconds' worth of its rate each host could have sent and did not, (hosts,)."""
-        late = np.zeros(len(self.layout.hosts))
-        np.maximum.at(late, self.layout.streams.host, self.buckets.late_s)
-        return late
-
-    def ended_at(self, job_index: int) -> float:
-        """When the last result of the iteration came."""
-        return float(self.counts.last_result_at[self.layout.streams_of(job_index)].max())
+            packets, stream, fragment, rows = packets.where(result), stream[result], fragment[result], rows[result]
+            ina = packets.heads["ina"]
+            wide = (ina["flags"] & OVERFLOW) != 0
+            self.memory.store(rows, packets.values, ina["part"].astype(np.int64), wide)
+            sender.acknowledge(stream, fragment, rows, (ina["flags"] & ECN) != 0, now)

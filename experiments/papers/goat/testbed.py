@@ -16,7 +16,7 @@ from inakit.planner.methods.goat.goat import GoatOptions
 from inakit.planner.registry import METHODS
 from inakit.planner.trees.under_policy import with_policy
 from inakit.traffic.closed_loop import ReliableOptions
-from inakit.traffic.endpoints.sending import WorkerOptions
+from inakit.traffic.endpoints.options import WorkerOptions
 from inakit.traffic.endpoints.streams import StreamLayout
 from inakit.traffic.faults.endpoint_faults import with_shares
 from inakit.traffic.measure.fidelity import Excuses

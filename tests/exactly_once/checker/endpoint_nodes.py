@@ -17,11 +17,11 @@ from small_networks import Setting
 from inakit.planner.core.policies import policy_of
 from inakit.switch.program.program import Program
 from inakit.topo.fabric.fabric import addresses
-from inakit.traffic.endpoints.sending import WorkerOptions
+from inakit.traffic.endpoints.options import WorkerOptions
+from inakit.traffic.endpoints.retransmission import WHOLE
 from inakit.traffic.endpoints.server import Servers
 from inakit.traffic.endpoints.streams import StreamLayout, lay_out
-from inakit.traffic.endpoints.worker import Workers
-from inakit.traffic.endpoints.worker_memory import WHOLE, WorkerMemory
+from inakit.traffic.endpoints.worker import GradientSource, WorkerMemory, worker_sender
 from inakit.traffic.sockets.ports import HostPort, Outgoing, Packets
 from inakit.traffic.wire.packet_format import BARE_FRAME, FRAME, Flag, Frames, Kind, head_of
 
@@ -101,18 +101,20 @@ timeout makes a worker send again, and with the fault "impatience" that may come
 class WorkerNode(Node):
     """One worker, with what it sends for all of its jobs.
 
-    Its state is in `Workers`, in the parts that these are composed of, and in their memory. FIXED names the attributes
-    of each part that never change here, COUNTERS those that get their first values again before each step.
+    Its state is in the `Sender` of workers, in the parts that these are composed of, and in their memory. FIXED names
+    the attributes of each part that never change here, COUNTERS those that get their first values again before each
+    step.
     """
 
     FIXED: Mapping[str, tuple[str, ...]] = {
-        "workers": ("layout", "memory", "options", "chosen", "chosen_at", "progress", "buckets", "windows",
+        "workers": ("layout", "source", "decoder", "pace", "chosen", "chosen_at", "last", "progress", "windows",
                     "round_trips", "sendings", "retransmission", "counts"),
+        "source": ("layout", "memory", "known"),
         "memory": ("layout", "gradients", "expected", "loaded", "checked", "turn_at", "crowd", "sources", "wrong_sums"),
         "progress": ("layout", "streams", "start_seq", "active", "held"),
-        "buckets": ("streams", "credit_s"),
-        "round_trips": ("options",),
-        "retransmission": ("layout", "options", "memory", "progress", "sendings", "round_trips", "windows", "gap",
+        "pace": ("streams", "options"),
+        "round_trips": ("options", "held_s"),
+        "retransmission": ("layout", "options", "acknowledged", "progress", "sendings", "round_trips", "windows", "gap",
                            "yields", "keeps", "max_backoff"),
         "sendings": (),
         "counts": ("miscounts",),
@@ -120,7 +122,7 @@ class WorkerNode(Node):
     }  # fmt: skip
     COUNTERS: Mapping[str, tuple[str, ...]] = {
         "progress": ("newest",),
-        "buckets": ("credit", "refilled_at", "ready", "late_s"),
+        "pace": ("credit", "refilled_at", "ready", "late_s"),
         "round_trips": ("smoothed", "deviation"),
         "sendings": ("begun_at", "sent_at", "order", "total", "newest_order"),
         "retransmission": ("scan_at",),
@@ -132,9 +134,11 @@ class WorkerNode(Node):
         streams, jobs = self.layout.streams, range(len(setting.problem.jobs))
         self.memory = loaded(setting, self.layout)
         self.fits = all((np.abs(piece.sums) < 1 << 31).all() for piece in self.memory.expected.values())
-        self.workers = Workers(self.layout, self.memory, WorkerOptions(paced=False, first_seq=setting.first_seq))
+        self.workers = worker_sender(self.layout, self.memory, WorkerOptions(paced=False, first_seq=setting.first_seq))
         self.progress, self.sendings = self.workers.progress, self.workers.sendings
         self.retransmission = self.workers.retransmission
+        assert isinstance(self.workers.source, GradientSource)
+        self.source = self.workers.source
         self.retransmission.gap[:] = NEVER
         # How often a fragment was sent matters only if an aggregator may answer a fragment that is sent again.
         answered = any(policy_of(tree.policy).keeps_sums for _, tree in setting.trees)
@@ -144,7 +148,12 @@ class WorkerNode(Node):
         self.mine = np.array([self.layout.hosts[number].name == host for number in streams.host])
         self.progress.base[~self.mine] = self.progress.next[~self.mine] = streams.count[~self.mine]
         self.fragment_of_row = np.arange(len(self.memory.parts)) - streams.first_row[self.layout.stream_of_row]
-        parts = {"workers": self.workers, **vars(self.workers), "miscounts": self.workers.counts.miscounts}
+        parts = {
+            "workers": self.workers,
+            **vars(self.workers),
+            "memory": self.memory,
+            "miscounts": self.workers.counts.miscounts,
+        }
         self.states = States(
             [
                 Stored(parts[name], fixed=fixed, counters=self.COUNTERS.get(name, ()))
@@ -161,7 +170,7 @@ class WorkerNode(Node):
 
     def act(self, port: int, packet: bytes) -> list[Sent]:
         if packet == TIMEOUT:
-            of_slot = self.workers.heads["ina"]["slot"] % self.slots == port
+            of_slot = self.source.heads["ina"]["slot"] % self.slots == port
             self.sendings.sent_at[of_slot] = -np.inf
             self.sendings.begun_at[of_slot & (self.sendings.tries >= PATIENT_TRIES)] = -np.inf
             self.retransmission.look_now()
@@ -171,7 +180,7 @@ class WorkerNode(Node):
 
     def snapshot(self) -> bytes:
         np.minimum(self.sendings.tries, self.tries_told_apart, out=self.sendings.tries)
-        self.workers.heads["ina"]["flags"] = 0  # a worker writes its flags before it sends a packet again
+        self.source.heads["ina"]["flags"] = 0  # a worker writes its flags before it sends a packet again
         return self.states.take()
 
     def restore(self, state: bytes) -> None:
@@ -185,7 +194,7 @@ class WorkerNode(Node):
         self.restore(state)
         sent = self.progress.next[self.layout.stream_of_row] > self.fragment_of_row
         lacking = sent & (self.memory.parts != WHOLE) & self.mine[self.layout.stream_of_row]
-        return set((self.workers.heads["ina"]["slot"][lacking] % self.slots).tolist())
+        return set((self.source.heads["ina"]["slot"][lacking] % self.slots).tolist())
 
     def mute(self, state: bytes) -> bool:
         """Whether all is sent, and no notice can come, as sums fit into 32 bits and no PS has a reason to ask."""

@@ -21,9 +21,8 @@ from inakit.planner.trees.under_policy import with_policy
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch
 from inakit.topo.fabric.variations import with_pipelines
-from inakit.traffic.endpoints.sending import WorkerOptions
+from inakit.traffic.endpoints.options import Bounds, WorkerOptions
 from inakit.traffic.endpoints.streams import (
-    Bounds,
     StreamLayout,
     TreePart,
     gradient_heads,
@@ -31,8 +30,7 @@ from inakit.traffic.endpoints.streams import (
     stream_arrays,
     tree_arrays,
 )
-from inakit.traffic.endpoints.worker import Workers
-from inakit.traffic.endpoints.worker_memory import WorkerMemory
+from inakit.traffic.endpoints.worker import WorkerMemory, worker_sender
 from inakit.traffic.sockets.ports import HostPort
 from inakit.traffic.wire.packet_format import FRAGMENT
 
@@ -198,7 +196,7 @@ def test_a_workers_endpoint_is_built_of_its_file(planner: str) -> None:
         seq = np.arange(len(own)) + 700
         slots = whole.trees.slot(whole.streams.tree[own], seq)
         assert layout.trees.slot(layout.streams.tree, seq).tolist() == slots.tolist()
-        workers = Workers(layout, WorkerMemory(layout), WorkerOptions())
+        workers = worker_sender(layout, WorkerMemory(layout), WorkerOptions())
         workers.begin(0, 0)
         assert workers.due(0.0) is not None
 

@@ -41,7 +41,7 @@ from inakit.switch.targets import choose_target
 from inakit.topo.errors import InputError
 from inakit.topo.live.network import Network
 from inakit.traffic.closed_loop import ReliableOptions, run_reliable
-from inakit.traffic.endpoints.sending import WorkerOptions
+from inakit.traffic.endpoints.options import WorkerOptions
 from inakit.traffic.sockets.ports import host_ports
 from inakit.traffic.wire.packet_format import FRAGMENT, Kind
 from inakit.traffic.wire.scapy_layers import INA, Values

@@ -12,7 +12,7 @@ from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_probl
 from inakit.planner.core.check import check
 from inakit.planner.core.evaluate import evaluate
 from inakit.traffic.closed_loop import ReliableOptions
-from inakit.traffic.endpoints.sending import WorkerOptions
+from inakit.traffic.endpoints.options import WorkerOptions
 from inakit.traffic.measure.measured import Iteration, Measured
 
 SCALE = 0.125

@@ -8,7 +8,8 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from inakit.traffic.endpoints.sending import AT_ONCE, TokenBuckets, WorkerOptions
+from inakit.traffic.endpoints.options import WorkerOptions
+from inakit.traffic.endpoints.pacing import AT_ONCE, TokenBuckets
 from inakit.traffic.endpoints.streams import Streams
 
 RATES_FPS = np.array([0.7, 38.3, 333.3, 4e5])

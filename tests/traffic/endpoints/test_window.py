@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from inakit.traffic.endpoints.sending import MAX_BACKOFF, NEWEST, PANAMA, PLANNED, Windows, backoffs
+from inakit.traffic.endpoints.windows import MAX_BACKOFF, NEWEST, PANAMA, PLANNED, Windows, backoffs
 
 
 @pytest.mark.parametrize(

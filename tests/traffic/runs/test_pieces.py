@@ -13,8 +13,9 @@ from inakit.experiments.worlds.virtual import Inline
 from inakit.traffic.closed_loop import Loop, ReliableOptions
 from inakit.traffic.endpoints import streams
 from inakit.traffic.endpoints.gradient import RandomGradients
-from inakit.traffic.endpoints.streams import Bounds, lay_out
-from inakit.traffic.endpoints.worker_memory import NEVER
+from inakit.traffic.endpoints.options import Bounds
+from inakit.traffic.endpoints.streams import lay_out
+from inakit.traffic.endpoints.worker import NEVER
 from inakit.traffic.measure.measured import Measured
 from inakit.traffic.wire.packet_format import FRAGMENT
 

@@ -18,7 +18,7 @@ from inakit.planner.trees.under_policy import with_policy
 from inakit.topo.errors import PlanError, RunError
 from inakit.traffic.closed_loop import Loop, ReliableOptions
 from inakit.traffic.endpoints.gradient import RandomGradients
-from inakit.traffic.endpoints.sending import WorkerOptions
+from inakit.traffic.endpoints.options import WorkerOptions
 from inakit.traffic.endpoints.streams import lay_out
 from inakit.traffic.measure.measured import Measured
 from inakit.traffic.wire.packet_format import FRAGMENT

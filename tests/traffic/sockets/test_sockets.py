@@ -16,7 +16,7 @@ from inakit.planner.core.problem import Job, Problem
 from inakit.topo.errors import MachineError, RunError
 from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
 from inakit.traffic.closed_loop import ReliableOptions, run_reliable
-from inakit.traffic.endpoints.sending import WorkerOptions
+from inakit.traffic.endpoints.options import WorkerOptions
 from inakit.traffic.measure.counters import interfaces, queue_drops
 from inakit.traffic.measure.measured import Measured
 from inakit.traffic.replay import run_replay
