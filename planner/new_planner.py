@@ -42,7 +42,7 @@ def test_plans_are_valid_and_the_same_again() -> None:
     fabric = ina.fabric("fattree", k=4)
     job = ina.job(fabric, workers=8)
     plan = ina.plan(fabric, job, METHOD, seed=1).plan  # checked
-    assert plan.shards == ina.plan(fabric, job, METHOD, seed=1).plan.shards
+    assert plan.trees == ina.plan(fabric, job, METHOD, seed=1).plan.trees
 '''
 
 

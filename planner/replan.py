@@ -14,7 +14,7 @@ from typing import Any
 
 from inakit.planner.core.loads import sending_rate_bps
 from inakit.planner.core.method import Options
-from inakit.planner.core.plan import AggregationTree, Plan
+from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
 from inakit.planner.install.fault_entries import Flow
 from inakit.planner.methods.inart.inart import plan_routes
@@ -94,8 +94,8 @@ def tasks_of_plan(problem: Problem, plan: Plan) -> list[SplitTask]:
     Raises `InputError` for a PS that the problem does not have.
     """
     shares: Counter[tuple[int, str]] = Counter()
-    for shard in sorted(plan.shards, key=lambda shard: (shard.job, shard.number)):
-        shares[shard.job, shard.trees[0].root] += shard.share  # type: ignore[assignment]
+    for planned in sorted(plan.trees, key=lambda planned: planned.job):
+        shares[planned.job, planned.tree.root] += planned.share  # type: ignore[assignment]
     jobs = {job.number: job for job in problem.jobs}
     for number, server in shares:
         if number not in jobs or server not in jobs[number].servers:
@@ -106,33 +106,28 @@ def tasks_of_plan(problem: Problem, plan: Plan) -> list[SplitTask]:
 
 
 def with_rate(plan: Plan, rate_bps: float) -> Plan:
-    """The plan where every worker sends at `rate_bps`, divided over the shards by their shares."""
-    return replace(plan, shards=tuple(replace(shard, rate_bps=shard.share * rate_bps) for shard in plan.shards))
+    """The plan where every worker sends at `rate_bps`, divided over its trees by their shares."""
+    return replace(plan, trees=tuple(replace(planned, rate_bps=planned.share * rate_bps) for planned in plan.trees))
 
 
 def rate_left_bps(fabric: Fabric, plan: Plan) -> float:
     """The sending rate at which the fabric carries the plan's trees; 0 where it lacks a link of theirs, or
     cannot sum as they do.
     """
-    return sending_rate_bps(fabric, shares_of(plan)) if can_sum(fabric, plan) else 0.0
+    shares = [(planned.tree, planned.share) for planned in plan.trees]
+    return sending_rate_bps(fabric, shares) if can_sum(fabric, plan) else 0.0
 
 
 def can_sum(fabric: Fabric, plan: Plan) -> bool:
     """Whether all links of the plan are still there, and all switches where it sums are still INA switches."""
-    trees = [tree for tree, _ in shares_of(plan)]
+    trees = [planned.tree for planned in plan.trees]
     links = {link for tree in trees for branch in tree.branches for link in branch.links}
     return links <= fabric.capacities_bps.keys() and all(
         inp.switch in fabric.ina_names for tree in trees for inp in tree.aggregators
     )
 
 
-def shares_of(plan: Plan) -> Iterator[tuple[AggregationTree, float]]:
-    """Every tree with its share of the gradient. A shard's trees divide its share evenly."""
-    for shard in plan.shards:
-        yield from ((tree, shard.share / len(shard.trees)) for tree in shard.trees)
-
-
 def rate_bps(plan: Plan) -> float:
     """The sending rate of a worker of the first job. InArt gives all jobs the same rate."""
-    job = plan.shards[0].job
-    return sum(shard.rate_bps for shard in plan.shards if shard.job == job)
+    job = plan.trees[0].job
+    return sum(planned.rate_bps for planned in plan.trees if planned.job == job)

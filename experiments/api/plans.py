@@ -83,16 +83,16 @@ class PlannedRun:
         }
 
     def __repr__(self) -> str:
-        trees = sum(len(shard.trees) for shard in self.plan.shards)
+        trees = len(self.plan.trees)
         told = ", ".join((f"{trees} tree{'s' * (trees != 1)}", *self.figures.values()))
         return f"<Plan {self.name} on {self.problem.fabric.name}: {told}; {self.plan.outcome.status}>"
 
     def _repr_html_(self) -> str:
         rows = [
-            [str(shard.job), str(tree.number), tree.root, f"{shard.rate_bps / len(shard.trees) / 1e6:.3f}",
-             str(len(tree.workers)), ", ".join(dict.fromkeys(each.switch for each in tree.aggregators)) or "none"]
-            for shard in self.plan.shards
-            for tree in shard.trees
+            [str(planned.job), str(planned.tree.number), planned.tree.root, f"{planned.rate_bps / 1e6:.3f}",
+             str(len(planned.tree.workers)),
+             ", ".join(dict.fromkeys(each.switch for each in planned.tree.aggregators)) or "none"]
+            for planned in self.plan.trees
         ]  # fmt: skip
         figures = "; ".join(f"{name} {text}" for name, text in self.figures.items())
         title = f"{self.name} on {self.problem.fabric.name}: {describe(self.plan.outcome)}"

@@ -26,7 +26,7 @@ from inakit.experiments.run.outcome import Outcome, switch_events
 from inakit.experiments.run.run import Run, run_plan
 from inakit.experiments.sweeps.run_trials import Row, measure_rows
 from inakit.experiments.worlds.registry import AUTO, WORLDS, find_world, worlds_here
-from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard, SolverOutcome
+from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan, PlannedTree, SolverOutcome
 from inakit.planner.core.policies import POLICIES
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.install.fault_entries import LinkFaults
@@ -109,13 +109,12 @@ def case(
     """
     fabric = fabric_of(levels, slots, capacity_bps=CAPACITY * rate_bps)
     job = Job(1, tuple(worker_names(levels)), (SERVER,), fragments * 4 * FRAGMENT.values)
-    shards = tuple(
-        Shard(1, number, 1 / trees, rate_bps / trees, (tree_of(levels, number, number),))
-        for number in range(1, trees + 1)
+    planned = tuple(
+        PlannedTree(1, 1 / trees, rate_bps / trees, tree_of(levels, number, number)) for number in range(1, trees + 1)
     )
     problem = Problem(fabric, (job,), FRAGMENT)
     return problem, with_policy(
-        problem, Plan("exactness", fabric.name, shards, SolverOutcome("heuristic", 0.0)), policy
+        problem, Plan("exactness", fabric.name, planned, SolverOutcome("heuristic", 0.0)), policy
     )
 
 

@@ -150,7 +150,7 @@ def timing(case: OneTask, seed: int) -> Timing:
     if seed < case.literal:
         literal = METHODS["aro-raw"].plan(problem, Options(time_limit_s=LITERAL_TIME_S))
     outcome = plan.outcome
-    return Timing(plan.shards[0].rate_bps, outcome.gap or 0.0, outcome.seconds, took - outcome.seconds, literal)
+    return Timing(plan.trees[0].rate_bps, outcome.gap or 0.0, outcome.seconds, took - outcome.seconds, literal)
 
 
 @contextmanager
@@ -283,7 +283,8 @@ def worth_bps(problem: Problem, plan: Plan | None) -> float:
     if plan is None:
         return 0.0
     jobs = [
-        job.weight * sum(shard.rate_bps for shard in plan.shards if shard.job == job.number) for job in problem.jobs
+        job.weight * sum(planned.rate_bps for planned in plan.trees if planned.job == job.number)
+        for job in problem.jobs
     ]
     return jobs[0] if len(jobs) == 1 else min(jobs) + MU * sum(jobs)
 

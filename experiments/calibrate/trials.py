@@ -158,7 +158,7 @@ def sequence_numbers(problem: Problem, plan: Plan) -> int:
     if plan.collectives:
         return max(int(foresee(problem, each).sent.max()) for each in plan.collectives)
     longest = max(len(fragments) for fragments in fragment_ranges(problem, plan).values())
-    return longest + max(tree.reach for shard in plan.shards for tree in shard.trees)
+    return longest + max(planned.tree.reach for planned in plan.trees)
 
 
 class Sampler:

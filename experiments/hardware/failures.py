@@ -121,7 +121,7 @@ def links_of_jobs(plan: Plan) -> JobLinks:
 
     Answers by address take links of the trees: `inakit.planner.install.plan_entries` makes their routes of these.
     """
-    trees = [(shard.job, tree) for shard in plan.shards for tree in shard.trees]
+    trees = [(planned.job, planned.tree) for planned in plan.trees]
     trees += [(each.job, tree) for each in plan.collectives for tree in trees_of(each)]
     found: dict[int, set[tuple[str, str]]] = {}
     for job, tree in trees:
@@ -138,8 +138,8 @@ def tree_links(tree: AggregationTree) -> Iterator[tuple[str, str]]:
 
 
 def for_jobs(plan: Plan, numbers: Container[int]) -> Plan:
-    shards = tuple(shard for shard in plan.shards if shard.job in numbers)
-    return replace(plan, shards=shards, collectives=tuple(each for each in plan.collectives if each.job in numbers))
+    trees = tuple(planned for planned in plan.trees if planned.job in numbers)
+    return replace(plan, trees=trees, collectives=tuple(each for each in plan.collectives if each.job in numbers))
 
 
 ROUNDING = 1e-9
@@ -169,7 +169,7 @@ def plan_beside(problem: Problem, plan: Plan, touched: Collection[int], anew: An
 
 def new_routes(problem: Problem, job: Job, had: Plan, others: Plan, anew: Anew) -> Plan:
     """A job's plan in what the plan of others leaves, no faster than the plan that it had. Raises `InakitError`."""
-    numbers = {shard.job for shard in others.shards} | {each.job for each in others.collectives}
+    numbers = {planned.job for planned in others.trees} | {each.job for each in others.collectives}
     beside = replace(problem, jobs=tuple(each for each in problem.jobs if each.number in numbers)) if numbers else None
     used = evaluate(beside, others) if beside else None
     fabric = what_is_left(problem.fabric, used, least_flow_bps(had)) if used else problem.fabric
@@ -198,25 +198,23 @@ def slower(link: Link, workers: Collection[str], most_bps: float) -> Link:
 
 def joined(plan: Plan, other: Plan) -> Plan:
     """Two plans of different jobs as one. Its method and outcome are those of the second."""
-    return replace(other, shards=plan.shards + other.shards, collectives=plan.collectives + other.collectives)
+    return replace(other, trees=plan.trees + other.trees, collectives=plan.collectives + other.collectives)
 
 
 def with_slots(fabric: Fabric, plan: Plan) -> Plan:
     """The plan with segments of slots that do not overlap. Raises `InputError` where slots are too few."""
-    trees = iter(assign_slots(fabric, [tree for shard in plan.shards for tree in shard.trees]))
-    shards = tuple(replace(shard, trees=tuple(next(trees) for _ in shard.trees)) for shard in plan.shards)
-    return replace(plan, shards=shards)
+    return plan.with_trees(assign_slots(fabric, [planned.tree for planned in plan.trees]))
 
 
 def rate_bps(plan: Plan, job: Job) -> float:
     """The sending rate of a job's workers. In a collective, the sum over its connections, which grows with them."""
-    shards = sum(shard.rate_bps for shard in plan.shards if shard.job == job.number)
+    trees = sum(planned.rate_bps for planned in plan.trees if planned.job == job.number)
     connections = (c.rate_bps for each in plan.collectives if each.job == job.number for c in each.connections)
-    return shards + sum(connections)
+    return trees + sum(connections)
 
 
 def least_flow_bps(plan: Plan) -> float:
-    flows = [shard.rate_bps / len(shard.trees) for shard in plan.shards]
+    flows = [planned.rate_bps for planned in plan.trees]
     return min([*flows, *(c.rate_bps for each in plan.collectives for c in each.connections)])
 
 

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from inakit.planner.core.files import FILE, to_json
 from inakit.planner.core.fragment_ranges import fragment_ranges
-from inakit.planner.core.plan import ROOT_LABEL, AggregationTree, Plan, Shard
+from inakit.planner.core.plan import ROOT_LABEL, Plan
 from inakit.planner.core.policies import policy_of
 from inakit.planner.core.problem import Problem
 from inakit.planner.install.plan_entries import entries
@@ -131,26 +131,23 @@ def host_jobs(problem: Problem, numbers: set[int]) -> tuple[HostJob, ...]:
     )
 
 
-def trees_of(plan: Plan) -> Iterator[tuple[Shard, AggregationTree]]:
-    return ((shard, tree) for shard in plan.shards for tree in shard.trees)
-
-
 def sent_trees(problem: Problem, plan: Plan, peers: dict[str, Peer]) -> Iterator[tuple[str, SentTree]]:
     """Every worker of every tree: the host, and what it sends."""
     ranges = fragment_ranges(problem, plan)
-    for shard, tree in trees_of(plan):
-        carried = ranges[shard.job, tree.number]
+    for planned in plan.trees:
+        tree = planned.tree
+        carried = ranges[planned.job, tree.number]
         for label, worker in tree.workers.items():
             yield (
                 worker,
                 SentTree(
-                    job=shard.job,
+                    job=planned.job,
                     tree=tree.number,
                     label=label,
                     server=peers[tree.server or tree.root],
                     first_fragment=carried.start,
                     fragments=len(carried),
-                    rate_bps=shard.rate_bps / len(shard.trees),
+                    rate_bps=planned.rate_bps,
                     slots=tree.slots,
                     shared_slots=policy_of(tree.policy).shared,
                     window=tree.window,
@@ -164,14 +161,15 @@ def sent_trees(problem: Problem, plan: Plan, peers: dict[str, Peer]) -> Iterator
 def served_trees(problem: Problem, plan: Plan, peers: dict[str, Peer]) -> Iterator[tuple[str, ServedTree]]:
     """Every tree with a PS: the host, and what it sums."""
     ranges = fragment_ranges(problem, plan)
-    for shard, tree in trees_of(plan):
-        carried = ranges[shard.job, tree.number]
+    for planned in plan.trees:
+        tree = planned.tree
+        carried = ranges[planned.job, tree.number]
         if tree.server is not None:
             arriving = [branch.label for branch in tree.branches if branch.parent == ROOT_LABEL]
             yield (
                 tree.server,
                 ServedTree(
-                    job=shard.job,
+                    job=planned.job,
                     tree=tree.number,
                     first_fragment=carried.start,
                     fragments=len(carried),

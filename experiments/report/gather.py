@@ -204,15 +204,14 @@ def trees_of(drawn: DrawnFabric, problem: Problem, plan: Plan | None) -> Iterato
     """The trees of a plan; none where it is not kept."""
     if plan is None:
         return
-    shares = {(shard.job, tree.number): shard for shard in plan.shards for tree in shard.trees}
-    for load in tree_loads(problem, plan):
-        tree, shard = load.tree, shares[load.job, load.tree.number]
+    for placed, load in zip(plan.trees, tree_loads(problem, plan), strict=True):
+        tree = load.tree
         yield TreeView(
             job=load.job,
             number=tree.number,
             root=drawn.number_of[tree.root],
             rate_bps=load.rate_bps,
-            share=shard.share / len(shard.trees),
+            share=placed.share,
             policy=tree.policy,
             links=list(dict.fromkeys(drawn.numbers(hops_of(load, results=False)))),
             result_links=list(dict.fromkeys(drawn.numbers((b, a) for a, b in tree.result_parents.items()))),

@@ -7,6 +7,7 @@ the schedule ends by then have ended, so that no circuit is taken from a job tha
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext
@@ -67,16 +68,15 @@ class Course:
     @property
     def trees(self) -> dict[int, int]:
         """How many trees each job has."""
-        return {shard.job: len(shard.trees) for shard in self.plan.shards}
+        return Counter(planned.job for planned in self.plan.trees)
 
     def label_rates(self, slot: Slot) -> dict[tuple[int, ...], float]:
         """By (job, tree, label), the rate in a slot (bit/s) of every label whose branch leads to another unit."""
-        switches = self.problem.fabric.switch_by_name
+        switches, trees = self.problem.fabric.switch_by_name, self.trees
         return {
-            (shard.job, tree.number, branch.label): slot.rates_bps.get(shard.job, 0.0) / len(shard.trees)
-            for shard in self.plan.shards
-            for tree in shard.trees
-            for branch in tree.branches
+            (planned.job, planned.tree.number, branch.label): slot.rates_bps.get(planned.job, 0.0) / trees[planned.job]
+            for planned in self.plan.trees
+            for branch in planned.tree.branches
             if any(set(link) <= switches.keys() for link in branch.links)
         }
 

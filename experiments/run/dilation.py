@@ -124,12 +124,11 @@ class Flow:
 def flows(problem: Problem, plan: Plan, in_flight_s: float) -> Iterator[Flow]:
     """Every tree that carries something."""
     ranges = fragment_ranges(problem, plan)
-    for shard in plan.shards:
-        for tree in shard.trees:
-            fragments = len(ranges[shard.job, tree.number])
-            if fragments:
-                rate_fps = shard.rate_bps / len(shard.trees) / (8 * problem.fragment.wire_bytes)
-                yield Flow(shard.job, fragments, in_flight(tree, rate_fps, in_flight_s), rate_fps)
+    for planned in plan.trees:
+        fragments = len(ranges[planned.job, planned.tree.number])
+        if fragments:
+            rate_fps = planned.rate_bps / (8 * problem.fragment.wire_bytes)
+            yield Flow(planned.job, fragments, in_flight(planned.tree, rate_fps, in_flight_s), rate_fps)
 
 
 def step_s(prepared: Prepared, in_flight_s: float) -> float:

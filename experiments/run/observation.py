@@ -68,7 +68,7 @@ def observed(noted: Noted, problem: Problem, plan: Plan, ended_s: float) -> Obse
     ended_ps, every = round(ended_s * PS_PER_S), noted.hops.following.every
     links = LinkSeries(noted.links, noted.rates_bps, noted.series.until(ended_ps))
     slots, fragments = no_slots(links.starts_s), NO_TIMES
-    if plan.shards:  # fragments of collectives are summed by hosts: they wait in no switch, and no result comes back
+    if plan.trees:  # fragments of collectives are summed by hosts: they wait in no switch, and no result comes back
         followed = FollowedFragments(noted.hops.found, noted.links, plan, ended_ps)
         slots = slot_series(followed, noted.links, links.starts_s, ended_ps, every)
         fragments = times_of(followed, noted.links)
@@ -156,9 +156,7 @@ def followed(problem: Problem, plan: Plan) -> tuple[int, int]:
     """
     fragments, iterations = fragment_ranges(problem, plan), {job.number: job.iterations for job in problem.jobs}
     planned = sum(
-        len(fragments[shard.job, tree.number]) * iterations[shard.job] * hops_of(tree)
-        for shard in plan.shards
-        for tree in shard.trees
+        len(fragments[each.job, each.tree.number]) * iterations[each.job] * hops_of(each.tree) for each in plan.trees
     )
     every = -(-planned // MOST_HOPS) | 1
     return every, SPARE * (planned // every + MOST_HOPS // 100)

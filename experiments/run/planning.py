@@ -56,7 +56,7 @@ def print_plan(console: Console, run: Prepared) -> None:
     """Print a plan's trees, its busiest links, and the predicted figures of each job."""
     plan, prediction = run.plan, run.prediction
     console.print(f"{plan.method} on {run.problem.fabric.name}: {describe(plan.outcome)}", highlight=False)
-    if plan.shards:
+    if plan.trees:
         console.print(trees_table(plan))
     if plan.collectives:
         console.print(collectives_table(plan))
@@ -114,15 +114,15 @@ def describe(outcome: SolverOutcome) -> str:
 def trees_table(plan: Plan) -> Table:
     """One row per aggregator; a tree without one has a row of its own."""
     table = Table("job", "tree", "root", "rate (Mbit/s)", "aggregator", "pipeline", "sums", "slots")
-    for shard in plan.shards:
-        for tree in shard.trees:
-            common = (str(shard.job), str(tree.number), tree.root, f"{shard.rate_bps / len(shard.trees) / 1e6:.3f}")
-            for aggregator in tree.aggregators:
-                children = ", ".join(sender_name(tree, label) for label in aggregator.children)
-                slots = f"{aggregator.first_slot}-{aggregator.first_slot + aggregator.slots - 1}"
-                table.add_row(*common, aggregator.switch, str(aggregator.pipeline), children, slots)
-            if not tree.aggregators:
-                table.add_row(*common, "none", "", f"{len(tree.workers)} workers, at the PS", "")
+    for planned in plan.trees:
+        tree = planned.tree
+        common = (str(planned.job), str(tree.number), tree.root, f"{planned.rate_bps / 1e6:.3f}")
+        for aggregator in tree.aggregators:
+            children = ", ".join(sender_name(tree, label) for label in aggregator.children)
+            slots = f"{aggregator.first_slot}-{aggregator.first_slot + aggregator.slots - 1}"
+            table.add_row(*common, aggregator.switch, str(aggregator.pipeline), children, slots)
+        if not tree.aggregators:
+            table.add_row(*common, "none", "", f"{len(tree.workers)} workers, at the PS", "")
     return table
 
 
@@ -184,9 +184,9 @@ def drawn_parts(run: Prepared) -> dict[str, Any]:
     sent = [(each.job, tree) for each in plan.collectives for tree in trees_of(each)]
     return {
         "loads": run.prediction.link_loads_bps,
-        "trees": [*(tree for shard in plan.shards for tree in shard.trees), *(tree for _, tree in sent)],
+        "trees": [*(planned.tree for planned in plan.trees), *(tree for _, tree in sent)],
         "roles": roles(problem),
-        "owners": [*(shard.job for shard in plan.shards for _ in shard.trees), *(job for job, _ in sent)],
+        "owners": [*(planned.job for planned in plan.trees), *(job for job, _ in sent)],
         "jobs": jobs_of(problem),
     }
 

@@ -7,7 +7,7 @@ fabric's links. Every error names the rule, the tree, and the label or link that
 rule       every plan keeps it
 ========== ==============================================================================================
 fabric     the plan is for the problem's fabric
-job        every job of the problem has either shards or one collective, and no other job has; tree numbers are
+job        every job of the problem has either trees or one collective, and no other job has; tree numbers are
            unique within a job
 share      shares lie in (0, 1] and those of a job sum to 1
 rate       rates are finite and not negative
@@ -65,7 +65,7 @@ from inakit.planner.core.plan import (
     Collective,
     Connection,
     Plan,
-    Shard,
+    PlannedTree,
     Transfer,
 )
 from inakit.planner.core.policies import policy_of
@@ -82,10 +82,9 @@ def check(problem: Problem, plan: Plan) -> None:
     if plan.fabric != problem.fabric.name:
         raise broken("fabric", "plan", f"it is for fabric '{plan.fabric}', not '{problem.fabric.name}'")
     check_jobs(problem, plan)
-    for shard in plan.shards:
-        check_shard(shard)
-        for tree in shard.trees:
-            TreeCheck(problem, shard, tree).run()
+    for planned in plan.trees:
+        check_sending(planned)
+        TreeCheck(problem, planned).run()
     for collective in plan.collectives:
         check_collective(problem, collective)
     check_overlap(plan)
@@ -98,45 +97,43 @@ def broken(rule: str, where: str, why: str) -> PlanError:
 
 
 def check_jobs(problem: Problem, plan: Plan) -> None:
-    """Check rules job and share: the plan has shards of the problem's jobs and no others, and their shares sum to 1."""
-    sharded, known = {shard.job for shard in plan.shards}, {job.number for job in problem.jobs}
+    """Check rules job and share: the plan has trees for the problem's jobs and no others, and their shares sum to 1."""
+    summed, known = {planned.job for planned in plan.trees}, {job.number for job in problem.jobs}
     collective = Counter(collective.job for collective in plan.collectives)
-    for number in sorted((sharded | set(collective)) ^ known):
-        why = "it has no shard" if number in known else f"the problem has jobs {sorted(known)} only"
+    for number in sorted((summed | set(collective)) ^ known):
+        why = "it has no tree" if number in known else f"the problem has jobs {sorted(known)} only"
         raise broken("job", f"job {number}", why)
     for number, count in collective.items():
-        if count > 1 or number in sharded:
+        if count > 1 or number in summed:
             raise broken(
-                "job", f"job {number}", f"{count} collectives, and {'some' if number in sharded else 'no'} shards"
+                "job", f"job {number}", f"{count} collectives, and {'some' if number in summed else 'no'} trees"
             )
-    for number in sorted(sharded):
-        shards = [shard for shard in plan.shards if shard.job == number]
-        total = sum(shard.share for shard in shards)
+    for number in sorted(summed):
+        own = [planned for planned in plan.trees if planned.job == number]
+        total = sum(planned.share for planned in own)
         if not isclose(total, 1, rel_tol=TOLERANCE):
             raise broken("share", f"job {number}", f"its shares sum to {total:g}, not 1")
-        for tree, count in Counter(tree.number for shard in shards for tree in shard.trees).items():
+        for tree, count in Counter(planned.tree.number for planned in own).items():
             if count > 1:
                 raise broken("job", f"job {number}", f"{count} trees have the number {tree}")
 
 
-def check_shard(shard: Shard) -> None:
-    """Check that a shard has a tree, a share in (0, 1], and a finite rate that is not negative."""
-    where = f"job {shard.job}, shard {shard.number}"
-    if not 0 < shard.share <= 1 + TOLERANCE:
-        raise broken("share", where, f"share {shard.share:g} is not in (0, 1]")
-    if not (isfinite(shard.rate_bps) and shard.rate_bps >= 0):
-        raise broken("rate", where, f"{shard.rate_bps:g} bit/s is not a rate")
-    if not shard.trees:
-        raise broken("job", where, "it has no tree")
+def check_sending(planned: PlannedTree) -> None:
+    """Check that a tree has a share in (0, 1], and a finite rate that is not negative."""
+    where = f"job {planned.job}, tree {planned.tree.number}"
+    if not 0 < planned.share <= 1 + TOLERANCE:
+        raise broken("share", where, f"share {planned.share:g} is not in (0, 1]")
+    if not (isfinite(planned.rate_bps) and planned.rate_bps >= 0):
+        raise broken("rate", where, f"{planned.rate_bps:g} bit/s is not a rate")
 
 
 class TreeCheck:
     """Checks the rules of one tree. Each method checks one rule, and may rely on the rules checked before it."""
 
-    def __init__(self, problem: Problem, shard: Shard, tree: AggregationTree) -> None:
+    def __init__(self, problem: Problem, planned: PlannedTree) -> None:
         self.fabric = problem.fabric
-        self.job = next(job for job in problem.jobs if job.number == shard.job)
-        self.tree = tree
+        self.job = next(job for job in problem.jobs if job.number == planned.job)
+        self.tree = tree = planned.tree
         self.aggregators = {aggregator.label: aggregator for aggregator in tree.aggregators}
         self.branches = {branch.label: branch for branch in tree.branches}
 
@@ -362,12 +359,12 @@ SHARING = "all trees that share slots"
 def check_overlap(plan: Plan) -> None:
     """Check that no two trees own the same slot, unless both share their slots."""
     segments: dict[tuple[str, int], list[tuple[str, Aggregator]]] = defaultdict(list)
-    for shard in plan.shards:
-        for tree in shard.trees:
-            for aggregator in tree.aggregators:
-                where = f"job {shard.job}, tree {tree.number}, label {aggregator.label}"
-                owner = SHARING if policy_of(tree.policy).shared else where
-                segments[aggregator.switch, aggregator.pipeline].append((owner, aggregator))
+    for planned in plan.trees:
+        tree = planned.tree
+        for aggregator in tree.aggregators:
+            where = f"job {planned.job}, tree {tree.number}, label {aggregator.label}"
+            owner = SHARING if policy_of(tree.policy).shared else where
+            segments[aggregator.switch, aggregator.pipeline].append((owner, aggregator))
     for (switch, pipeline), owners in segments.items():
         for (first, a), (second, b) in combinations(owners, 2):
             together = a.first_slot < b.first_slot + b.slots and b.first_slot < a.first_slot + a.slots
@@ -420,10 +417,9 @@ def check_recirculation(problem: Problem, plan: Plan) -> None:
 
 
 def rated_trees(plan: Plan) -> Iterator[tuple[AggregationTree, float]]:
-    """Every tree with the rate of each of its flows in bit/s. A shard's trees divide its rate evenly."""
-    for shard in plan.shards:
-        for tree in shard.trees:
-            yield tree, shard.rate_bps / len(shard.trees)
+    """Every tree with the rate of each of its flows in bit/s."""
+    for planned in plan.trees:
+        yield planned.tree, planned.rate_bps
 
 
 Sent = list[tuple[Connection, Transfer]]

@@ -31,8 +31,8 @@ def in_closed_loop(problem: Problem, plan: Plan) -> Plan:
     least = min(factors.values())
     if least >= 1 - ROUNDING:
         return plan
-    shards = tuple(replace(shard, rate_bps=shard.rate_bps * factors[shard.job]) for shard in plan.shards)
-    return replace(plan, shards=shards, outcome=lowered(plan.outcome, least))
+    trees = tuple(replace(planned, rate_bps=planned.rate_bps * factors[planned.job]) for planned in plan.trees)
+    return replace(plan, trees=trees, outcome=lowered(plan.outcome, least))
 
 
 def lowered(outcome: SolverOutcome, factor: float) -> SolverOutcome:
@@ -46,7 +46,8 @@ def fair_factors(problem: Problem, plan: Plan) -> dict[int, float]:
     """By job, the factor of its rates, at most 1."""
     loads, capacities = job_loads(problem, plan), problem.fabric.capacities_bps
     wanted = {
-        job.number: job.weight * sum(s.rate_bps for s in plan.shards if s.job == job.number) for job in problem.jobs
+        job.number: job.weight * sum(planned.rate_bps for planned in plan.trees if planned.job == job.number)
+        for job in problem.jobs
     }
     factors: dict[int, float] = {job: 1.0 for job, rate in wanted.items() if rate == 0}
     while rising := {job: rate for job, rate in wanted.items() if job not in factors}:

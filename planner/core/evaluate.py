@@ -1,6 +1,6 @@
 """What a plan should measure: rates, loads, bytes and times, by the papers' definitions.
 
-Everything follows from the trees and the shards' rates. Bytes are those of whole frames (`wire_bytes`). Losses are not
+Everything follows from the trees and their rates. Bytes are those of whole frames (`wire_bytes`). Losses are not
 counted, nor any time for results, which take the same ways back at the same rate behind the gradients. Sums of rates
 are `fsum`'s, which are the same on every machine: `sum` rounds floats in another way from Python 3.12 on.
 """
@@ -175,11 +175,10 @@ def predict_collective(problem: Problem, foreseen: Foreseen) -> JobPrediction:
 
 
 def tree_loads(problem: Problem, plan: Plan) -> Iterator[TreeLoad]:
-    """Every tree of the plan with its rate and its packets. A shard's trees divide its rate evenly."""
+    """Every tree of the plan with its rate and its packets, in the plan's order."""
     ranges = fragment_ranges(problem, plan)
-    for shard in plan.shards:
-        for tree in shard.trees:
-            yield TreeLoad(shard.job, tree, shard.rate_bps / len(shard.trees), len(ranges[shard.job, tree.number]))
+    for planned in plan.trees:
+        yield TreeLoad(planned.job, planned.tree, planned.rate_bps, len(ranges[planned.job, planned.tree.number]))
 
 
 def predict_job(

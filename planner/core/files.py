@@ -32,8 +32,6 @@ START = "; `inakit jobs` writes a file to begin with"
 
 @dataclass(frozen=True)
 class JobsFile:
-    """What a file of jobs says."""
-
     """The document of a file of jobs."""
 
     version: Literal[1]
@@ -42,18 +40,14 @@ class JobsFile:
 
 @dataclass(frozen=True)
 class PlanFile:
-    """What a file of a plan says."""
+    """The document of a file with one plan."""
 
-    """The document of a file with one plan. Files of version 1 have no collectives."""
-
-    version: Literal[1, 2]
+    version: Literal[3]
     plan: Plan
 
 
 @dataclass(frozen=True)
 class EntriesFile:
-    """What an `entries.json` says."""
-
     """The document of a file with the table entries of a plan."""
 
     version: Literal[1]
@@ -81,13 +75,36 @@ def save_jobs(jobs: tuple[Job, ...], path: Path) -> None:
 
 def load_plan(path: Path) -> Plan:
     """The plan of a file, not yet checked against any problem. Raises `InputError`."""
-    return validate(read_file(path, FILE), PlanFile).plan
+    file = read_file(path, FILE)
+    if isinstance(file.document, dict) and file.document.get("version") in (1, 2):
+        try:
+            with_flat_trees(file.document)
+        except (KeyError, TypeError, AttributeError) as error:
+            message = f"no whole plan of version {file.document['version']}: write it anew with `inakit plan`"
+            raise file.error((), message) from error
+    return validate(file, PlanFile).plan
+
+
+def with_flat_trees(document: dict[str, Any]) -> None:
+    """Change the document of a plan of version 1 or 2, whose trees stand in shards and divide these evenly."""
+    plan = document["plan"]
+    plan["trees"] = [
+        {
+            "job": shard["job"],
+            "share": shard["share"] / len(shard["trees"]),
+            "rate_bps": shard["rate_bps"] / len(shard["trees"]),
+            "tree": tree,
+        }
+        for shard in sorted(plan.pop("shards"), key=lambda shard: shard["number"])
+        for tree in shard["trees"]
+    ]
+    document["version"] = 3
 
 
 def save_plan(plan: Plan, path: Path) -> None:
     """Write JSON that `load_plan` reads back as an equal plan."""
     with writing(path):
-        path.write_text(to_json(PlanFile(2, plan)))
+        path.write_text(to_json(PlanFile(3, plan)))
 
 
 def load_entries(path: Path) -> Entries:
@@ -106,6 +123,5 @@ def save_entries(entries: Entries, folder: Path) -> None:
 
 def to_json(file: object) -> str:
     """A dataclass as indented JSON, which `validate` reads back as an equal value."""
-    """The document as indented JSON, with a line break at its end."""
     adapter: TypeAdapter[Any] = TypeAdapter(type(file))
     return adapter.dump_json(file, indent=1).decode() + "\n"

@@ -12,16 +12,13 @@ from inakit.planner.core.problem import Problem
 def fragment_ranges(problem: Problem, plan: Plan) -> dict[tuple[int, int], range]:
     """By (job, tree number), the fragments of one iteration's gradient that the tree carries.
 
-    Shards follow one another by their numbers, each as long as its share in whole fragments; a shard's trees divide it
-    evenly.
+    A job's trees follow one another in the plan's order, each as long as its share in whole fragments.
     """
     ranges: dict[tuple[int, int], range] = {}
     for job in problem.jobs:
-        shards = sorted((s for s in plan.shards if s.job == job.number), key=lambda shard: shard.number)
-        parts = [(tree, shard.share / len(shard.trees)) for shard in shards for tree in shard.trees]
-        total = problem.fragment.count(job.gradient_bytes)
-        for (tree, _), part in zip(parts, split(total, [share for _, share in parts]), strict=True):
-            ranges[job.number, tree.number] = part
+        own = [planned for planned in plan.trees if planned.job == job.number]
+        parts = split(problem.fragment.count(job.gradient_bytes), [planned.share for planned in own])
+        ranges |= {(job.number, planned.tree.number): part for planned, part in zip(own, parts, strict=True)}
     return ranges
 
 

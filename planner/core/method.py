@@ -143,6 +143,6 @@ class Design:
 
     @property
     def rate_bps(self) -> float:
-        """The sending rate of each worker of the first job, over all its shards."""
+        """The sending rate of each worker of the first job, over all its trees."""
         number = self.problem.jobs[0].number
-        return sum(shard.rate_bps for shard in self.plan.shards if shard.job == number)
+        return sum(planned.rate_bps for planned in self.plan.trees if planned.job == number)

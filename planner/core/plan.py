@@ -1,6 +1,7 @@
 """The one result that every planner gives: which sender goes where, and where sums are made.
 
-A plan has, for each job, shards of trees, which switches and parameter servers sum, or a collective of end hosts.
+A plan has, for each job, aggregation trees, whose sums switches and parameter servers make, or a collective of end
+hosts.
 
 A tree's nodes have labels: 0 is the root, every worker and every aggregator has its own. A branch is the way of one
 label's packets, from its node to the next aggregator on the way, or to the root.
@@ -14,6 +15,7 @@ others: a transfer begins as soon as the steps before it have brought its own ch
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -314,46 +316,50 @@ class AggregationTree:
 
 
 @dataclass(frozen=True)
-class Shard:
-    """A part of a job's gradient. `share` is its fraction; its trees divide it evenly.
+class PlannedTree:
+    """An aggregation tree with what a job sends over it.
 
-    `rate_bps` is the planned sending rate of each worker for this shard, on the wire.
+    `share` is the fraction of the job's gradient that the tree sums. `rate_bps` is the planned sending rate of each
+    worker in this tree, on the wire.
     """
 
     job: int
-    number: int
     share: float
     rate_bps: float
-    trees: tuple[AggregationTree, ...]
+    tree: AggregationTree
 
 
 @dataclass(frozen=True)
 class Plan:
     """What a method decided for a problem.
 
-    A job has either shards, which parameter servers or switches sum, or a collective of its workers.
+    A job has either trees, whose shares of its gradient sum to 1, or a collective of its workers. A job's trees take
+    its fragments in the order of `trees`.
     """
 
     method: str
     fabric: str
-    shards: tuple[Shard, ...]
+    trees: tuple[PlannedTree, ...]
     outcome: SolverOutcome
     collectives: tuple[Collective, ...] = ()
 
     def __repr__(self) -> str:
-        trees = sum(len(shard.trees) for shard in self.shards)
-        counts = f"{trees} trees" + (f", {len(self.collectives)} collectives" if self.collectives else "")
+        counts = f"{len(self.trees)} trees" + (f", {len(self.collectives)} collectives" if self.collectives else "")
         return f"<Plan {self.method} on {self.fabric}: {counts}; {self.outcome.status}>"
 
     def with_rates_times(self, factor: float) -> Plan:
         """The plan with every rate times `factor`. The best trees at one scale are the best at every scale."""
-        shards = tuple(replace(shard, rate_bps=shard.rate_bps * factor) for shard in self.shards)
-        return replace(self, shards=shards, collectives=tuple(c.with_rates_times(factor) for c in self.collectives))
+        trees = tuple(replace(planned, rate_bps=planned.rate_bps * factor) for planned in self.trees)
+        return replace(self, trees=trees, collectives=tuple(c.with_rates_times(factor) for c in self.collectives))
+
+    def with_trees(self, trees: Sequence[AggregationTree]) -> Plan:
+        """The plan with another aggregation tree in the place of each, in the same order."""
+        return replace(self, trees=tuple(replace(had, tree=tree) for had, tree in zip(self.trees, trees, strict=True)))
 
     @property
     def jobs_sharing_slots(self) -> frozenset[int]:
         """The numbers of the jobs whose fragments may find their slot taken, because a tree's policy shares slots."""
-        return frozenset(s.job for s in self.shards for tree in s.trees if policy_of(tree.policy).shared)
+        return frozenset(planned.job for planned in self.trees if policy_of(planned.tree.policy).shared)
 
 
 def trees_of(collective: Collective) -> tuple[AggregationTree, ...]:

@@ -72,10 +72,10 @@ def used_summing(fabric: Fabric, prediction: Prediction) -> Iterator[UsedLimit]:
 def used_bitmaps(problem: Problem, plan: Plan) -> Iterator[UsedLimit]:
     """The bits that the largest aggregator in each pipeline of a chip needs, for its children."""
     most: dict[tuple[str, int], int] = {}
-    for tree in (tree for shard in plan.shards for tree in shard.trees):
-        for aggregator in tree.aggregators:
+    for planned in plan.trees:
+        for aggregator in planned.tree.aggregators:
             inp = aggregator.switch, aggregator.pipeline
-            most[inp] = max(most.get(inp, 0), len(tree.summands(aggregator)))
+            most[inp] = max(most.get(inp, 0), len(planned.tree.summands(aggregator)))
     for (switch, pipeline), children in most.items():
         if problem.fabric.switch_by_name[switch].chip is not None:
             limit = most_children(problem.fabric, switch)

@@ -63,8 +63,7 @@ def entries(problem: Problem, plan: Plan) -> Entries:
     """The entries of every switch that a checked plan uses. Raises `PlanError` for what the P4 program cannot hold."""
     check_limits(problem.fabric, plan)
     fabric = problem.fabric
-    pairs = [(shard.job, tree) for shard in plan.shards for tree in shard.trees]
-    trees = [TreeKey(job, tree, group) for group, (job, tree) in enumerate(pairs, start=1)]
+    trees = [TreeKey(planned.job, planned.tree, group) for group, planned in enumerate(plan.trees, start=1)]
     alone = [TreeKey(each.job, tree, 0) for each in plan.collectives for tree in trees_of(each)]
     routes = plan_routes(fabric, plan)
     rows = [*route_rows(fabric, routes)]
@@ -75,7 +74,7 @@ def entries(problem: Problem, plan: Plan) -> Entries:
         rows += [*gradient_rows(fabric, tree), *acknowledgement_rows(fabric, tree, routes)]
     groups = [group for tree in trees for group in result_groups(fabric, tree)]
     used = {name for name, _ in rows}
-    if any(policy_of(tree.policy).marks for _, tree in pairs):
+    if any(policy_of(planned.tree.policy).marks for planned in plan.trees):
         rows += [(name, entry) for name in used for entry in mark_entries(problem, name)]
     return Entries(tuple(gather(switch, rows, groups) for switch in fabric.switches if switch.name in used))
 
@@ -93,14 +92,13 @@ def gather(switch: Switch, rows: list[Row], groups: list[tuple[str, MulticastGro
 
 def check_limits(fabric: Fabric, plan: Plan) -> None:
     """Raise `PlanError` where the plan needs more slots or ports than the P4 program has."""
-    for shard in plan.shards:
-        for tree in shard.trees:
-            for aggregator in tree.aggregators:
-                if aggregator.first_slot + aggregator.slots > SLOTS_PER_PIPELINE:
-                    raise PlanError(
-                        f"job {shard.job}, tree {tree.number}, switch '{aggregator.switch}': the P4 program has "
-                        f"{SLOTS_PER_PIPELINE} slots per pipeline; set the fabric's aggregator_slots to at most that"
-                    )
+    for planned in plan.trees:
+        for aggregator in planned.tree.aggregators:
+            if aggregator.first_slot + aggregator.slots > SLOTS_PER_PIPELINE:
+                raise PlanError(
+                    f"job {planned.job}, tree {planned.tree.number}, switch '{aggregator.switch}': the P4 program has "
+                    f"{SLOTS_PER_PIPELINE} slots per pipeline; set the fabric's aggregator_slots to at most that"
+                )
     for switch in fabric.switches:
         if max(switch.ports, default=0) >= PORTS:
             raise PlanError(
@@ -110,15 +108,14 @@ def check_limits(fabric: Fabric, plan: Plan) -> None:
 
 def many_copies(fabric: Fabric, plan: Plan) -> Iterator[str]:
     """For each switch by which results of a tree leave by more ports than `COPIES`, what that means, in words."""
-    for shard in plan.shards:
-        for tree in shard.trees:
-            for switch, group in result_groups(fabric, TreeKey(shard.job, tree, 1)):
-                if len(group.ports) > COPIES:
-                    yield (
-                        f"job {shard.job}, tree {tree.number}: results leave switch '{switch}' by {len(group.ports)} "
-                        f"ports, and targets fast and virtual take {COPIES}: choose --switch bmv2, fewer workers, or a "
-                        "fabric with more switches between them"
-                    )
+    for planned in plan.trees:
+        for switch, group in result_groups(fabric, TreeKey(planned.job, planned.tree, 1)):
+            if len(group.ports) > COPIES:
+                yield (
+                    f"job {planned.job}, tree {planned.tree.number}: results leave switch '{switch}' by "
+                    f"{len(group.ports)} ports, and targets fast and virtual take {COPIES}: choose --switch bmv2, "
+                    "fewer workers, or a fabric with more switches between them"
+                )
 
 
 def gradient_rows(fabric: Fabric, tree: TreeKey) -> Iterator[Row]:
@@ -232,7 +229,7 @@ def result_groups(fabric: Fabric, tree: TreeKey) -> Iterator[tuple[str, Multicas
 
 def plan_routes(fabric: Fabric, plan: Plan) -> Routes:
     """One next hop for each switch and host along all trees of the plan, those of its collectives included."""
-    trees = [tree for shard in plan.shards for tree in shard.trees]
+    trees = [planned.tree for planned in plan.trees]
     return unicast_routes(fabric, [*trees, *(tree for each in plan.collectives for tree in trees_of(each))])
 
 

@@ -143,8 +143,8 @@ class DataPlaneProgram:
 
         Raises `PlanError` for a slot policy that the program cannot do, and for an aggregator with too many children.
         """
-        shards = tuple(replace(s, trees=tuple(self.fitted_tree(s.job, tree) for tree in s.trees)) for s in plan.shards)
-        return plan if shards == plan.shards else replace(plan, shards=shards)
+        fitted = plan.with_trees([self.fitted_tree(each.job, each.tree) for each in plan.trees])
+        return plan if fitted.trees == plan.trees else fitted
 
     def fitted_tree(self, job: int, tree: AggregationTree) -> AggregationTree:
         """A job's tree for this program."""

@@ -15,7 +15,7 @@ from math import floor, inf
 
 from inakit.planner.core.loads import equal_rate_bps
 from inakit.planner.core.method import Options
-from inakit.planner.core.plan import AggregationTree, Plan, Shard, SolverOutcome
+from inakit.planner.core.plan import AggregationTree, Plan, PlannedTree, SolverOutcome
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.core.slots import assign_slots
 from inakit.planner.trees.from_paths import plan_from_paths
@@ -57,10 +57,8 @@ def plan_tor(problem: Problem, options: Options) -> Plan:
     best = max(choices, key=lambda trees: equal_rate_bps(problem.fabric, trees))
     trees = assign_slots(problem.fabric, best, options.window)
     rate = equal_rate_bps(problem.fabric, trees)
-    shards = [
-        Shard(task.job.number, tree.number, task.share, rate, (tree,)) for task, tree in zip(tasks, trees, strict=True)
-    ]
-    return Plan("atp-tor", problem.fabric.name, tuple(shards), SolverOutcome("heuristic", 0.0))
+    planned = [PlannedTree(task.job.number, task.share, rate, tree) for task, tree in zip(tasks, trees, strict=True)]
+    return Plan("atp-tor", problem.fabric.name, tuple(planned), SolverOutcome("heuristic", 0.0))
 
 
 def critical_rates(fabric: Fabric, tasks: Sequence[SplitTask]) -> list[float]:

@@ -16,7 +16,7 @@ from time import monotonic
 
 from inakit.planner.core.closed_loop import in_closed_loop
 from inakit.planner.core.method import AFTERWARDS, Options
-from inakit.planner.core.plan import FEASIBLE, OPTIMAL, Plan, Shard, SolverOutcome
+from inakit.planner.core.plan import FEASIBLE, OPTIMAL, Plan, PlannedTree, SolverOutcome
 from inakit.planner.core.problem import Problem
 from inakit.planner.core.slots import assign_slots, is_link
 from inakit.planner.methods.aro.leaf_spine import LeafSpine, leaf_spine
@@ -323,7 +323,7 @@ def aro_trees(ground: Ground, problem: Problem, options: Options) -> list[Column
         return [ground.column(0, best_routing(ground.fabric, ground.tasks[0], options.for_solver).paths)]
     plan = several(problem, replace(options, time_limit_s=options.time_limit_s / 2))
     keys = [task.key for task in ground.tasks]
-    return [ground.column_of(keys.index((shard.job, tree.root)), tree) for shard in plan.shards for tree in shard.trees]
+    return [ground.column_of(keys.index((planned.job, planned.tree.root)), planned.tree) for planned in plan.trees]
 
 
 def spread_trees(ground: Ground, closed: Sequence[LeafSpine | None], most: float) -> list[Column]:
@@ -380,7 +380,7 @@ def packed(problem: Problem, options: ForestOptions) -> Plan:
 
 
 def plan_of(ground: Ground, forest: Forest, outcome: SolverOutcome, window: int) -> Plan:
-    """The plan of a forest: a shard for each of its trees, which has that part of its job's rate as share.
+    """The plan of a forest: each of its trees has its part of its job's rate as share.
 
     A job's trees are numbered in the forest's order; those in one pipeline divide its slots.
     """
@@ -393,8 +393,8 @@ def plan_of(ground: Ground, forest: Forest, outcome: SolverOutcome, window: int)
     for job, column in zip(jobs, forest.columns, strict=True):
         numbers[job] += 1
         trees.append(replace(column.tree, number=numbers[job]))
-    shards = tuple(
-        Shard(job, tree.number, rate / totals[job], rate, (tree,))
+    planned = tuple(
+        PlannedTree(job, rate / totals[job], rate, tree)
         for job, rate, tree in zip(jobs, forest.rates_bps, assign_slots(ground.fabric, trees, window), strict=True)
     )
-    return Plan("forest", ground.fabric.name, shards, outcome)
+    return Plan("forest", ground.fabric.name, planned, outcome)

@@ -18,7 +18,7 @@ from itertools import pairwise
 
 from inakit.planner.core.loads import sending_rate_bps
 from inakit.planner.core.method import Options
-from inakit.planner.core.plan import AggregationTree, Plan, Shard, SolverOutcome
+from inakit.planner.core.plan import AggregationTree, Plan, PlannedTree, SolverOutcome
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.core.slots import assign_slots
 from inakit.planner.methods.ecmp import Loads, greedy_paths
@@ -58,11 +58,11 @@ def plan(problem: Problem, options: PanamaOptions) -> Plan:
     trees = assign_slots(problem.fabric, [each.tree for each in owned], options.window)
     shares = [1 / counts[each.job.number] for each in owned]
     rate = sending_rate_bps(problem.fabric, zip(trees, shares, strict=True))
-    shards = tuple(
-        Shard(each.job.number, tree.number, share, rate * share, (tree,))
+    planned = tuple(
+        PlannedTree(each.job.number, share, rate * share, tree)
         for each, tree, share in zip(owned, trees, shares, strict=True)
     )
-    return Plan("panama", problem.fabric.name, shards, SolverOutcome("heuristic", 0.0))
+    return Plan("panama", problem.fabric.name, planned, SolverOutcome("heuristic", 0.0))
 
 
 def routed(problem: Problem, options: PanamaOptions) -> list[Owned]:

@@ -13,7 +13,7 @@ from itertools import count
 from typing import NamedTuple
 
 from inakit.planner.core.loads import equal_rate_bps, sending_rate_bps
-from inakit.planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Branch, Plan, Shard, SolverOutcome
+from inakit.planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Branch, Plan, PlannedTree, SolverOutcome
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.core.slots import DEFAULT_WINDOW, Inp, assign_slots, most_children
 from inakit.topo.errors import InputError
@@ -53,8 +53,8 @@ def plan_from_paths(
 ) -> Plan:
     """The plan of chosen paths: `paths[job]` has one from every worker to every PS, hosts included.
 
-    Every PS of a job gets a shard with one tree. `rates_bps[job number, PS]` is the rate of each flow of that task, and
-    a job's gradient is split in proportion; a PS whose rate is 0, or missing, gets no shard and needs no paths. Rates
+    Every PS of a job gets a tree. `rates_bps[job number, PS]` is the rate of each flow of that task, and
+    a job's gradient is split in proportion; a PS whose rate is 0, or missing, gets no tree and needs no paths. Rates
     that the links cannot carry are all lowered by one factor. Without `rates_bps` every flow has the best equal rate,
     and gradients are split equally. Only the switches in `aggregate_at` sum. `results` are, by task, those of a tree.
     Raises `InputError` for a path that is
@@ -69,11 +69,11 @@ def plan_from_paths(
     factor = sending_rate_bps(problem.fabric, zip(trees, rates, strict=True))
     if rates_bps is not None:
         factor = min(factor, 1.0)
-    shards = tuple(
-        Shard(job.number, tree.number, rate / job_sum(job, given), rate * factor, (tree,))
+    planned = tuple(
+        PlannedTree(job.number, rate / job_sum(job, given), rate * factor, tree)
         for (job, _), tree, rate in zip(tasks, trees, rates, strict=True)
     )
-    return Plan(method, problem.fabric.name, shards, outcome)
+    return Plan(method, problem.fabric.name, planned, outcome)
 
 
 def with_results(
@@ -214,7 +214,5 @@ def plan_at_equal_rate(
     """
     placed = assign_slots(problem.fabric, [tree for _, _, tree in trees], window)
     rate = equal_rate_bps(problem.fabric, placed)
-    shards = tuple(
-        Shard(job, tree.number, share, rate, (tree,)) for (job, share, _), tree in zip(trees, placed, strict=True)
-    )
-    return Plan(method, problem.fabric.name, shards, outcome)
+    planned = tuple(PlannedTree(job, share, rate, tree) for (job, share, _), tree in zip(trees, placed, strict=True))
+    return Plan(method, problem.fabric.name, planned, outcome)

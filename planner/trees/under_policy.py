@@ -25,11 +25,10 @@ def with_policy(problem: Problem, plan: Plan, name: str) -> Plan:
 
 def with_policies(problem: Problem, plan: Plan, names: Mapping[int, str]) -> Plan:
     """As `with_policy`, with a policy for each job by its number."""
-    trees = [under(names[shard.job], shard.job, tree) for shard in plan.shards for tree in shard.trees]
+    trees = [under(names[planned.job], planned.job, planned.tree) for planned in plan.trees]
     trees = [within_bitmaps(problem.fabric, tree) for tree in trees]
-    assigned = iter(assign_slots(problem.fabric, trees))
-    shards = tuple(replace(shard, trees=tuple(next(assigned) for _ in shard.trees)) for shard in plan.shards)
-    return replace(plan, shards=shards)
+    assigned = assign_slots(problem.fabric, trees)
+    return plan.with_trees(assigned)
 
 
 def under(name: str, job: int, tree: AggregationTree) -> AggregationTree:

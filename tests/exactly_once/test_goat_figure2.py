@@ -16,7 +16,7 @@ import pytest
 from driven_network import count, driven_network, pass_on, send_from
 
 from inakit.experiments.worlds.virtual import host_ports_of
-from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard, SolverOutcome
+from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan, PlannedTree, SolverOutcome
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.install.plan_entries import entries
 from inakit.planner.install.program import SENT
@@ -82,8 +82,8 @@ def goat() -> tuple[Problem, Plan, Mapping[int, tuple[int, int]]]:
 
 def problem_and_plan(trees: list[AggregationTree]) -> tuple[Problem, Plan]:
     job = Job(1, tuple(WORKERS.values()), ("ps",), 3 * 4 * FRAGMENT.values)
-    shards = tuple(Shard(1, tree.number, 1 / len(trees), 1e6 / len(trees), (tree,)) for tree in trees)
-    return Problem(fabric(1), (job,), FRAGMENT), Plan("by hand", "goat-figure2", shards, SolverOutcome("heuristic", 0))
+    planned = tuple(PlannedTree(1, 1 / len(trees), 1e6 / len(trees), tree) for tree in trees)
+    return Problem(fabric(1), (job,), FRAGMENT), Plan("by hand", "goat-figure2", planned, SolverOutcome("heuristic", 0))
 
 
 def packets(problem: Problem, place: Mapping[int, tuple[int, int]]) -> Iterator[tuple[str, Frames]]:

@@ -150,6 +150,6 @@ def test_the_chips_program_is_exact_in_every_pipeline() -> None:
     fabric = FabricChoice("leafspine", leaves=2, spines=2, hosts_per_leaf=4, pipelines=2)
     problem = build_problem(fabric, JobChoice(workers=6, gradient_bytes=512, iterations=1))
     plan = plan_to_run(problem, "aro", 0).plan
-    assert {a.pipeline for shard in plan.shards for tree in shard.trees for a in tree.aggregators} == {0, 1}
+    assert {a.pipeline for planned in plan.trees for a in planned.tree.aggregators} == {0, 1}
     outcome = run_plan(Run(Prepared(problem, plan)), VirtualWorld(program=INA_HW))
     assert (outcome.verdict, outcome.measured.wrong) == ("VALID", ())

@@ -30,8 +30,7 @@ BESIDE = OtherTraffic((Flow("h5", "h10", 15e6),))
 
 def under(policy: str) -> Plan:
     """The plan with another slot policy."""
-    shards = (replace(s, trees=tuple(replace(tree, policy=policy) for tree in s.trees)) for s in PLAN.shards)
-    return replace(PLAN, shards=tuple(shards))
+    return PLAN.with_trees([replace(planned.tree, policy=policy) for planned in PLAN.trees])
 
 
 def ran(policy: str, *interferences: Interference) -> Outcome:

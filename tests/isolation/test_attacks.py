@@ -118,7 +118,7 @@ def breaks(network: AttackedNetwork, problem: Problem, plan: Plan, attack: Calla
 def test_without_admission_sums_break(policy: str) -> None:
     problem, plan = two_jobs(policy, fragments=12)
     network = AttackedNetwork(problem, plan)
-    tree, port = plan.shards[0].trees[0], problem.fabric.port_numbers["leaf1", "outsider"]
+    tree, port = plan.trees[0].tree, problem.fabric.port_numbers["leaf1", "outsider"]
     packets = [(Kind.RESULT, ROOT_LABEL), *((Kind.GRADIENT, label) for label in tree.branch_of)]
     keys = [(port, int(kind), 1, number, label) for kind, label in packets for number in (1, 2)]
     admitted = tuple(TableEntry(ADMISSION, key, ADMIT) for key in keys)

@@ -26,7 +26,7 @@ RACK = {"w0": "l1", "w1": "l1", "w2": "l2", "w3": "l2", "w4": "l3"}
 
 def rate(plan: Plan) -> float:
     """The sending rate in units of a link."""
-    return plan.shards[0].rate_bps / UNIT
+    return plan.trees[0].rate_bps / UNIT
 
 
 def figure1(**kwargs: Fabric) -> Problem:
@@ -40,7 +40,7 @@ def by_spine(spine_of: dict[str, str]) -> list[tuple[str, ...]]:
 
 def test_aro_reaches_the_full_link_rate_on_figure_1() -> None:
     plan = METHODS["aro"].plan(figure1())
-    tree = plan.shards[0].trees[0]
+    tree = plan.trees[0].tree
     assert rate(plan) == pytest.approx(1)
     assert plan.outcome.status == "optimal"
     assert sorted(a.switch for a in tree.aggregators) == ["l1", "l2", "s1"]
@@ -77,25 +77,25 @@ def test_a_plan_that_ignores_pipelines_is_worse() -> None:
 
 def test_lbmm_on_two_servers_is_inarts_example() -> None:
     plan = METHODS["lbmm"].plan(single(inart_testbed(UNIT), [f"w{i}" for i in range(1, 7)], "ps1", "ps2"))
-    assert [shard.share for shard in plan.shards] == [0.5, 0.5]
-    assert sum(shard.rate_bps for shard in plan.shards) / UNIT * 6 == pytest.approx(4 / 3)
+    assert [planned.share for planned in plan.trees] == [0.5, 0.5]
+    assert sum(planned.rate_bps for planned in plan.trees) / UNIT * 6 == pytest.approx(4 / 3)
 
 
 def test_atp_sums_at_tors_only_and_draws_paths_by_seed() -> None:
     problem = first_is_server(fat_tree(4))
     plan = METHODS["atp"].plan(problem)
-    aggregators = plan.shards[0].trees[0].aggregators
+    aggregators = plan.trees[0].tree.aggregators
     assert {problem.fabric.switch_by_name[a.switch].tier for a in aggregators} == {1}
     assert METHODS["atp"].plan(problem, Options(seed=0)) == plan
-    others = {METHODS["atp"].plan(problem, Options(seed=seed)).shards[0].trees[0].branches for seed in range(5)}
+    others = {METHODS["atp"].plan(problem, Options(seed=seed)).trees[0].tree.branches for seed in range(5)}
     assert len(others) > 1
 
 
 def test_atp_without_the_second_level_leaves_the_servers_tor_alone() -> None:
     problem = first_is_server(leaf_spine(4, 2, 2))
     plan = METHODS["atp"].plan(problem, AtpOptions(second_level=False))
-    assert problem.fabric.tor_of("h1") not in {a.switch for a in plan.shards[0].trees[0].aggregators}
-    assert plan.shards[0].rate_bps < METHODS["atp"].plan(problem).shards[0].rate_bps
+    assert problem.fabric.tor_of("h1") not in {a.switch for a in plan.trees[0].tree.aggregators}
+    assert plan.trees[0].rate_bps < METHODS["atp"].plan(problem).trees[0].rate_bps
 
 
 @pytest.mark.parametrize("name", ["aro", "atp", "lbmm"])
@@ -114,7 +114,7 @@ def test_aro_plans_any_number_of_tasks(servers: tuple[str, ...], jobs: int) -> N
     several = Problem(problem.fabric, tuple(replace(one, number=i + 1) for i in range(jobs)), problem.fragment)
     plan = METHODS["aro"].plan(several)
     assert plan.outcome.status == "optimal"
-    assert sum(shard.rate_bps for shard in plan.shards) == pytest.approx(20e6)
+    assert sum(planned.rate_bps for planned in plan.trees) == pytest.approx(20e6)
     unaware = METHODS["aro-unaware"].plan(several)
     assert (unaware.method, unaware.outcome.status) == ("aro-unaware", "heuristic")
 

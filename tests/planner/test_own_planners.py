@@ -91,12 +91,12 @@ def test_a_name_of_the_kit_is_taken(folder: Path) -> None:
 NO_PLANS = {
     "nothing": ("def plan(problem, options):\n    pass\n", PlanError, " line 5: the planner returned NoneType None"),
     "a list": ("def plan(problem, options):\n    return [1]\n", PlanError, " line 5: the planner returned list [1]"),
-    "no shard": (
+    "no tree": (
         "def plan(problem, options):\n    return Plan('x', problem.fabric.name, (), SolverOutcome('heuristic', 0.0))\n",
         PlanError,
-        " line 5: rule job broken at job 1: it has no shard",
+        " line 5: rule job broken at job 1: it has no tree",
     ),
-    "shards of another type": (
+    "trees of another type": (
         "def plan(problem, options):\n    return Plan('x', problem.fabric.name, None, None)\n",
         InputError,
         " line 5: TypeError: 'NoneType' object is not iterable",

@@ -9,18 +9,16 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from planner_cases import job, single
+from planner_cases import single
 
 from inakit.planner.core.check import check
-from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.fragment_ranges import fragment_ranges
 from inakit.planner.core.method import Options
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
-from inakit.planner.core.slots import assign_slots
 from inakit.planner.install.fault_entries import Flow
 from inakit.planner.methods.inart.inart import InartOptions
-from inakit.planner.methods.inart.residual import Background, background_of_flows, background_of_plan, residual
+from inakit.planner.methods.inart.residual import Background, background_of_flows, residual
 from inakit.planner.registry import METHODS
 from inakit.planner.replan import congested, follow, rate_bps, rate_left_bps, replan, replan_beside
 from inakit.planner.trees.headroom import with_room_for_results
@@ -49,9 +47,8 @@ def parts(problem: Problem, plan: Plan) -> dict[str, set[int]]:
     """The fragments that each PS has."""
     ranges = fragment_ranges(problem, plan)
     found: dict[str, set[int]] = {}
-    for shard in plan.shards:
-        for tree in shard.trees:
-            found.setdefault(tree.root, set()).update(ranges[shard.job, tree.number])
+    for each in plan.trees:
+        found.setdefault(each.tree.root, set()).update(ranges[each.job, each.tree.number])
     return found
 
 
@@ -80,19 +77,19 @@ def test_flows_leave_a_congested_spine() -> None:
     """Of two spines one has a tenth of its links left, so the other carries the sums, which here costs nothing."""
     problem = single(leaf_spine(2, 2, 3, capacity_bps=20e6), ["h1", "h2", "h3"], "h4")
     before = planned(problem)
-    busy = before.shards[0].trees[0].result_parents["leaf1"]
+    busy = before.trees[0].tree.result_parents["leaf1"]
     background = Background({("leaf1", busy): 18e6, (busy, "leaf2"): 18e6})
     left = on(problem, background)
     assert rate_left_bps(left.fabric, before) <= 2e6
     (after,) = follow(problem, before, [background], QUICK)
     assert rate_bps(after) == pytest.approx(rate_bps(before)) == pytest.approx(20e6)
-    assert after.shards[0].trees[0].result_parents["leaf1"] != busy
+    assert after.trees[0].tree.result_parents["leaf1"] != busy
 
 
 def test_a_plan_changes_with_events_only() -> None:
     problem = drawn(1)
     before = planned(problem)
-    tree = before.shards[0].trees[0]
+    tree = before.trees[0].tree
     access = problem.fabric.tor_of(tree.root), tree.root
     nothing, jam = Background(), Background({access: 15e6})
     after = list(follow(problem, before, [nothing, jam, jam, nothing], QUICK))
@@ -106,30 +103,12 @@ def test_a_plan_changes_with_events_only() -> None:
 def test_a_plan_whose_switch_no_longer_sums_is_made_again() -> None:
     problem = drawn(2)
     before = planned(problem)
-    switch = next(a.switch for shard in before.shards for tree in shard.trees for a in tree.aggregators)
+    switch = next(a.switch for each in before.trees for a in each.tree.aggregators)
     left = on(problem, Background({}, {switch: 9e6}))
     assert congested(left.fabric, before)
     after = replan(left, before, QUICK)
     check(left, after)
-    assert all(a.switch != switch for shard in after.shards for tree in shard.trees for a in tree.aggregators)
-
-
-def test_another_jobs_gradients_are_background() -> None:
-    """Planned one after the other, two jobs fit the fabric together (3.1)."""
-    fabric = with_aggregators(fat_tree(4, capacity_bps=20e6), rate_bps=9e6)
-    hosts = [host.name for host in fabric.hosts]
-    first = Problem(fabric, (job(hosts[2:8], *hosts[:2]),), drawn(0).fragment)
-    one = planned(first)
-    half = replace(one, shards=tuple(replace(shard, rate_bps=shard.rate_bps / 2) for shard in one.shards))
-    background = background_of_plan(half)
-    assert {link: load for link, load in background.links.items() if load} == pytest.approx(
-        evaluate(first, half).link_loads_bps
-    )
-    second = Problem(residual(fabric, background), (job(hosts[8:14], *hosts[14:], number=2),), first.fragment)
-    shards = (*half.shards, *planned(second).shards)
-    trees = iter(assign_slots(fabric, [tree for shard in shards for tree in shard.trees]))
-    both = tuple(replace(shard, trees=tuple(next(trees) for _ in shard.trees)) for shard in shards)
-    check(replace(first, jobs=(*first.jobs, *second.jobs)), replace(half, shards=both))
+    assert all(a.switch != switch for each in after.trees for a in each.tree.aggregators)
 
 
 def test_plain_traffic_takes_its_route_from_the_links() -> None:
@@ -161,7 +140,7 @@ def test_several_trees_are_made_anew_as_several_trees() -> None:
     before = METHODS["inart-forest"].plan(problem)
     after = replan(on(problem, busy_links(problem, random.Random(5))), before, Options())
     assert parts(problem, after) == parts(problem, before)
-    assert max(Counter(shard.trees[0].root for shard in after.shards).values()) > 1
+    assert max(Counter(each.tree.root for each in after.trees).values()) > 1
 
 
 def test_beside_traffic_results_have_room_as_well() -> None:

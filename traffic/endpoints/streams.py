@@ -188,15 +188,14 @@ def tree_parts(problem: Problem, plan: Plan) -> Iterator[TreePart]:
     """Every tree that carries at least one fragment."""
     ranges = fragment_ranges(problem, plan)
     indices = {job.number: index for index, job in enumerate(problem.jobs)}
-    for shard in plan.shards:
-        job_index = indices[shard.job]
+    for planned in plan.trees:
+        job_index = indices[planned.job]
         job = problem.jobs[job_index]
-        for tree in shard.trees:
-            check_server(job, tree)
-            carried = ranges[job.number, tree.number]
-            if carried:
-                rate_bps = shard.rate_bps / len(shard.trees)
-                yield TreePart(job, job_index, tree, carried.start, len(carried), rate_bps)
+        tree = planned.tree
+        check_server(job, tree)
+        carried = ranges[job.number, tree.number]
+        if carried:
+            yield TreePart(job, job_index, tree, carried.start, len(carried), planned.rate_bps)
 
 
 def server_of(tree: AggregationTree) -> str:

@@ -69,11 +69,11 @@ def not_conserved(monitor: Monitor, excuses: Excuses) -> Iterator[str]:
 
 
 def planned_rates(plan: Plan) -> dict[tuple[int, str], float]:
-    """The sending rate of each job number and worker, in bit/s over all shards."""
+    """The sending rate of each job number and worker, in bit/s over all trees."""
     rates: dict[tuple[int, str], float] = {}
-    for shard in plan.shards:
-        for host in {host for tree in shard.trees for host in tree.workers.values()}:
-            rates[shard.job, host] = rates.get((shard.job, host), 0.0) + shard.rate_bps
+    for each in plan.trees:
+        for host in set(each.tree.workers.values()):
+            rates[each.job, host] = rates.get((each.job, host), 0.0) + each.rate_bps
     return rates
 
 

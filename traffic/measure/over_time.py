@@ -393,7 +393,7 @@ class FollowedFragments:
 
 def sorted_trees(plan: Plan) -> list[tuple[int, AggregationTree]]:
     """All trees of a plan, each after its `tree_key`, in the order of these."""
-    trees = [(int(tree_key(shard.job, tree.number)), tree) for shard in plan.shards for tree in shard.trees]
+    trees = [(int(tree_key(planned.job, planned.tree.number)), planned.tree) for planned in plan.trees]
     return sorted(trees, key=lambda each: each[0])
 
 

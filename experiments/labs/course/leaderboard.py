@@ -90,7 +90,7 @@ def part_of(planner: StudentPlanner, problem: Problem, bound: float) -> tuple[fl
         check(problem, drawn.plan)
     except PlanError as error:
         return 0.0, drawn.in_words(str(error))
-    return min(shard.rate_bps for shard in drawn.plan.shards) / bound, ""
+    return min(planned.rate_bps for planned in drawn.plan.trees) / bound, ""
 
 
 def ranked(entries: list[Entry]) -> Iterator[tuple[int, Entry]]:

@@ -262,13 +262,13 @@ def network_lines(problem: Problem) -> Iterator[str]:
 
 def plan_lines(drawn: Drawn) -> Iterator[str]:
     """The trees: a line for each aggregator and each path."""
-    for shard in drawn.plan.shards:
-        names = drawn.names[shard.job]
-        yield f"job {shard.job}: {shard.rate_bps / 1e6:g} Mbit/s"
-        for each in shard.trees[0].aggregators:
+    for planned in drawn.plan.trees:
+        names = drawn.names[planned.job]
+        yield f"job {planned.job}: {planned.rate_bps / 1e6:g} Mbit/s"
+        for each in planned.tree.aggregators:
             where = f"{each.switch[:40]!r}, pipeline {each.pipeline}"
             yield f"  {names[each.label]}: {where}, {each.slots} slots from {each.first_slot} on"
-        for branch in shard.trees[0].branches:
+        for branch in planned.tree.branches:
             yield f"  {names[branch.label]}: {json.dumps(' '.join(branch.path)[:200])}"
 
 

@@ -36,7 +36,7 @@ from inakit.planner.core.plan import (
     Aggregator,
     Branch,
     Plan,
-    Shard,
+    PlannedTree,
     SolverOutcome,
 )
 from inakit.planner.core.problem import Job, Problem
@@ -276,8 +276,8 @@ def trees_of(answer: Any, problem: Problem) -> Drawn:
         if numbers.count(job.number) != 1:
             raise WrongError(f"job {job.number} has {numbers.count(job.number)} trees, where one is expected")
     read = [TreeReader(job, found[numbers.index(job.number)]) for job in problem.jobs]
-    shards = tuple(Shard(each.job.number, 1, 1.0, each.rate(), (each.tree(),)) for each in read)
-    plan = Plan("student", problem.fabric.name, shards, SolverOutcome("heuristic", 0.0))
+    trees = tuple(PlannedTree(each.job.number, 1.0, each.rate(), each.tree()) for each in read)
+    plan = Plan("student", problem.fabric.name, trees, SolverOutcome("heuristic", 0.0))
     return Drawn(problem, plan, {each.job.number: each.names() for each in read})
 
 
@@ -399,8 +399,8 @@ def told_in_words(drawn: Drawn) -> Iterator[None]:
 
 
 def checks_of(drawn: Drawn) -> Iterator[TreeCheck]:
-    for shard in drawn.plan.shards:
-        yield TreeCheck(drawn.problem, shard, shard.trees[0])
+    for planned in drawn.plan.trees:
+        yield TreeCheck(drawn.problem, planned)
 
 
 def check_paths(drawn: Drawn) -> None:
@@ -417,8 +417,8 @@ def check_rates(drawn: Drawn) -> None:
     """All links carry the trees together, and the job with the lowest rate cannot have more from these trees."""
     with told_in_words(drawn):
         check_capacity(drawn.problem, drawn.plan)
-    slowest = min(drawn.plan.shards, key=lambda shard: shard.rate_bps)
-    best = equal_rate_bps(drawn.problem.fabric, [shard.trees[0] for shard in drawn.plan.shards])
+    slowest = min(drawn.plan.trees, key=lambda planned: planned.rate_bps)
+    best = equal_rate_bps(drawn.problem.fabric, [planned.tree for planned in drawn.plan.trees])
     if slowest.rate_bps < best * (1 - WASTED):
         raise WrongError(
             f"job {slowest.job} has {slowest.rate_bps:g} bit/s, where these trees leave every job {best:g} bit/s"
@@ -427,13 +427,13 @@ def check_rates(drawn: Drawn) -> None:
 
 def check_sums(drawn: Drawn) -> None:
     """What arrives at an INA switch in one pipeline, for one job, leaves it as one flow."""
-    for shard in drawn.plan.shards:
-        fabric, tree = drawn.problem.fabric, shard.trees[0]
+    for planned in drawn.plan.trees:
+        fabric, tree = drawn.problem.fabric, planned.tree
         for (switch, pipeline), flows in passing(fabric, tree).items():
             if len(flows) > 1 and switch in fabric.ina_names:
-                who = " and ".join(drawn.names[shard.job][label] for label in flows[:2])
+                who = " and ".join(drawn.names[planned.job][label] for label in flows[:2])
                 raise WrongError(
-                    f"job {shard.job}: {who} both come to {switch} in pipeline {pipeline}, and {len(flows)} flows go "
+                    f"job {planned.job}: {who} both come to {switch} in pipeline {pipeline}, and {len(flows)} flows go "
                     "on from there, where one sum would do"
                 )
 
@@ -450,11 +450,11 @@ def passing(fabric: Fabric, tree: AggregationTree) -> dict[tuple[str, int], list
 
 
 def check_where(drawn: Drawn) -> None:
-    for shard in drawn.plan.shards:
-        for each in shard.trees[0].aggregators:
+    for planned in drawn.plan.trees:
+        for each in planned.tree.aggregators:
             if each.switch not in drawn.problem.fabric.ina_names:
-                who, where = drawn.names[shard.job][each.label], said(each.switch)
-                raise WrongError(f"rule 'ina' is broken in job {shard.job}: {who} is on {where}, which cannot sum")
+                who, where = drawn.names[planned.job][each.label], said(each.switch)
+                raise WrongError(f"rule 'ina' is broken in job {planned.job}: {who} is on {where}, which cannot sum")
 
 
 def check_pipelines(drawn: Drawn) -> None:
@@ -467,9 +467,9 @@ def check_pipelines(drawn: Drawn) -> None:
 
 def check_slots(drawn: Drawn) -> None:
     """Segments of slots are large enough, within the pipeline's, and do not overlap."""
-    for shard in drawn.plan.shards:
-        for each in shard.trees[0].aggregators:
-            where = f"job {shard.job}, {drawn.names[shard.job][each.label]} on {said(each.switch)}"
+    for planned in drawn.plan.trees:
+        for each in planned.tree.aggregators:
+            where = f"job {planned.job}, {drawn.names[planned.job][each.label]} on {said(each.switch)}"
             switch = drawn.problem.fabric.switch_by_name.get(each.switch)
             has = switch.aggregator_slots if switch is not None else 0
             if each.slots < LEAST_SLOTS:
@@ -483,17 +483,17 @@ def check_slots(drawn: Drawn) -> None:
 
 def check_ends(drawn: Drawn) -> None:
     """Every worker comes to the server, by whatever way: nothing can be said of trees that go round in circles."""
-    for shard, job in zip(drawn.plan.shards, drawn.problem.jobs, strict=True):
-        tree, names = shard.trees[0], drawn.names[shard.job]
+    for planned, job in zip(drawn.plan.trees, drawn.problem.jobs, strict=True):
+        tree, names = planned.tree, drawn.names[planned.job]
         sent = Counter(branch.label for branch in tree.branches)
         for label, own in names.items():
             if label not in tree.aggregator_of and own not in job.workers:
-                raise WrongError(f"job {shard.job}: a path begins at {own}, which is no worker of this job")
+                raise WrongError(f"job {planned.job}: a path begins at {own}, which is no worker of this job")
         for label, own in names.items():
             if sent[label] != 1:
-                raise WrongError(f"job {shard.job}: {own} has {sent[label]} paths, where one is expected")
+                raise WrongError(f"job {planned.job}: {own} has {sent[label]} paths, where one is expected")
         for label in tree.workers:
-            follow(tree, label, f"job {shard.job}: {names[label]}")
+            follow(tree, label, f"job {planned.job}: {names[label]}")
 
 
 def follow(tree: AggregationTree, label: int, who: str) -> None:
@@ -528,9 +528,9 @@ def optimum_bps(problem: Problem) -> float:
 
 
 def routes_bps(drawn: Drawn) -> float:
-    paths = {shard.job: [shard.trees[0].way(label) for label in shard.trees[0].workers] for shard in drawn.plan.shards}
+    paths = {planned.job: [planned.tree.way(label) for label in planned.tree.workers] for planned in drawn.plan.trees}
     plan = plan_from_paths(drawn.problem, paths, drawn.problem.fabric.ina_names)
-    return min(shard.rate_bps for shard in plan.shards)
+    return min(planned.rate_bps for planned in plan.trees)
 
 
 def bound_bps(problem: Problem) -> float:

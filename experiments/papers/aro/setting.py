@@ -174,8 +174,8 @@ def timed(plan: Callable[[], Plan]) -> Found:
     started = time.monotonic()
     made = plan()
     rates: dict[int, list[float]] = defaultdict(list)
-    for shard in made.shards:
-        rates[shard.job].append(shard.rate_bps)
+    for each in made.trees:
+        rates[each.job].append(each.rate_bps)
     gap = 1.0 if made.outcome.gap is None else made.outcome.gap
     return Found(rates, time.monotonic() - started, gap)
 

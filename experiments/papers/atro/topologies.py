@@ -156,7 +156,7 @@ def scheme_of(name: str) -> Scheme:
 
 
 def planned_rate(name: str, problem: Problem, seed: int) -> float:
-    return sum(shard.rate_bps for shard in METHODS[name].plan(problem, Options(seed=seed)).shards)
+    return sum(planned.rate_bps for planned in METHODS[name].plan(problem, Options(seed=seed)).trees)
 
 
 def drawn_problem(fabric: Fabric, workers: int, aggregators: int, seed: int) -> Problem:

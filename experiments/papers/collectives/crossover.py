@@ -116,7 +116,7 @@ def promised_s(trial: Trial) -> float:
     job = evaluate(problem, plan).jobs[1]
     if plan.collectives:
         return job.communication_time_s
-    windows = [tree.window for shard in plan.shards for tree in shard.trees if tree.window]
+    windows = [each.tree.window for each in plan.trees if each.tree.window]
     fragments = FRAGMENT.count(int(trial["bytes"]))
     held_s = max((fragments / window * job.way_s for window in windows), default=0.0)
     return max(job.communication_time_s + job.way_s, held_s)

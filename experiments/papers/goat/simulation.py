@@ -196,11 +196,11 @@ def planned(name: str, drawn: Drawn, _rates: FloatArray) -> Result:
     job = Job(1, drawn.workers, (drawn.server,), int(MODEL_BYTES))
     problem = Problem(drawn.fabric, (job,), FRAGMENT)
     overhead = ingress = 0.0
-    for shard in METHODS[name].plan(problem, Options(seed=drawn.seed)).shards:
-        for tree in shard.trees:
-            part, counts = shard.share / len(shard.trees) * MODEL_BYTES, flow_counts([tree])
-            overhead += part * counts.total()
-            ingress += part * counts[problem.fabric.tor_of(tree.root), tree.root]
+    for each in METHODS[name].plan(problem, Options(seed=drawn.seed)).trees:
+        tree = each.tree
+        part, counts = each.share * MODEL_BYTES, flow_counts([tree])
+        overhead += part * counts.total()
+        ingress += part * counts[problem.fabric.tor_of(tree.root), tree.root]
     return metrics(drawn, overhead, ingress)
 
 

@@ -47,9 +47,7 @@ def everywhere(policy: str) -> Callable[[Problem], Plan]:
 
     def plan(problem: Problem) -> Plan:
         found = with_policy(problem, METHODS["atp"].plan(problem), policy)
-        trees = [tuple(replace(tree, priority=ESA_PRIORITY) for tree in shard.trees) for shard in found.shards]
-        shards = (replace(shard, trees=own) for shard, own in zip(found.shards, trees, strict=True))
-        return replace(found, shards=tuple(shards))
+        return found.with_trees([replace(planned.tree, priority=ESA_PRIORITY) for planned in found.trees])
 
     return plan
 
@@ -75,7 +73,7 @@ def plan_of(scheme: str, problem: Problem) -> Plan:
 
 def at_rate(plan: Plan, rate_bps: float) -> Plan:
     """The plan with every worker sending at `rate_bps` in all."""
-    return replace(plan, shards=tuple(replace(shard, rate_bps=rate_bps * shard.share) for shard in plan.shards))
+    return replace(plan, trees=tuple(replace(planned, rate_bps=rate_bps * planned.share) for planned in plan.trees))
 
 
 def patient(fragments: int, rate_bps: float, slowest: float) -> ReliableOptions:

@@ -73,7 +73,7 @@ def panel(found: Mapping[str, tuple[float, float]]) -> Panel:
 
 
 def units(plan: Plan) -> float:
-    return sum(shard.rate_bps for shard in plan.shards) / UNIT_BPS
+    return sum(planned.rate_bps for planned in plan.trees) / UNIT_BPS
 
 
 def run(console: Console, request: Request) -> str:

@@ -109,13 +109,11 @@ class Planned:
 def outcome(problem: Problem, plan: Plan) -> Result:
     """The sending rate of a plan, and, for each byte of a gradient, the bytes that PSs get and that cross links."""
     arrivals = crossings = 0.0
-    for shard in plan.shards:
-        for tree in shard.trees:
-            part = shard.share / len(shard.trees)
-            counts = flow_counts([tree])
-            crossings += part * counts.total()
-            arrivals += part * counts[problem.fabric.tor_of(tree.root), tree.root]
-    return {"rate_bps": sum(s.rate_bps for s in plan.shards), "arrivals": arrivals, "crossings": crossings}
+    for planned in plan.trees:
+        tree, counts = planned.tree, flow_counts([planned.tree])
+        crossings += planned.share * counts.total()
+        arrivals += planned.share * counts[problem.fabric.tor_of(tree.root), tree.root]
+    return {"rate_bps": sum(planned.rate_bps for planned in plan.trees), "arrivals": arrivals, "crossings": crossings}
 
 
 def relaxation(setting: InartSetting, workers: int, seed: int) -> Result:

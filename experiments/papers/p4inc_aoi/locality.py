@@ -81,7 +81,7 @@ def problem_of(placement: Placement, gradient_bytes: int) -> Problem:
 def plan_of(problem: Problem, planner: str) -> Plan:
     """The planner's trees, where those inside a unit have their root there and others at the PS (section III)."""
     plan = with_room_for_results(problem, find_method(planner).plan(problem))
-    summed = {shard.job for shard in plan.shards for tree in shard.trees if tree.aggregators}
+    summed = {each.job for each in plan.trees if each.tree.aggregators}
     local = {job.number for job in problem.jobs if len({problem.fabric.tor_of(host) for host in job.workers}) == 1}
     in_network = summed & local
     policies = {job.number: IN_NETWORK if job.number in in_network else DEFAULT_POLICY for job in problem.jobs}
@@ -138,11 +138,11 @@ def planned_crossing(run: EmulatedRun) -> int:
     """The bytes that cross by plan: each fragment once on every circuit of its branch, and of its result's way back."""
     problem, circuits = run.problem, set(between_units(run.problem.fabric))
     ranges, packets = fragment_ranges(problem, run.plan), 0
-    for shard in run.plan.shards:
-        for tree in shard.trees:
-            gradients = [link for branch in tree.branches for link in branch.links]
-            results = [(parent, node) for node, parent in tree.result_parents.items()]
-            packets += len(ranges[shard.job, tree.number]) * sum(link in circuits for link in gradients + results)
+    for each in run.plan.trees:
+        tree = each.tree
+        gradients = [link for branch in tree.branches for link in branch.links]
+        results = [(parent, node) for node, parent in tree.result_parents.items()]
+        packets += len(ranges[each.job, tree.number]) * sum(link in circuits for link in gradients + results)
     return packets * problem.fragment.wire_bytes
 
 

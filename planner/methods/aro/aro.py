@@ -207,14 +207,13 @@ def plan_unaware(problem: Problem, options: Options) -> Plan:
 def with_real_pipelines(problem: Problem, plan: Plan, options: Options) -> Plan:
     """The routes of a plan that was made for other pipelines, at the rates that the real pipelines leave."""
     paths: dict[int, list[Path]] = {job.number: [] for job in problem.jobs}
-    for shard in plan.shards:
-        for tree in shard.trees:
-            paths[shard.job] += [tree.way(label) for label in tree.workers]
+    for planned in plan.trees:
+        paths[planned.job] += [planned.tree.way(label) for label in planned.tree.workers]
     return plan_from_paths(
         problem,
         paths,
         problem.fabric.ina_names,
-        rates_bps={(shard.job, tree.root): shard.rate_bps for shard in plan.shards for tree in shard.trees},
+        rates_bps={(planned.job, planned.tree.root): planned.rate_bps for planned in plan.trees},
         method=plan.method,
         outcome=replace(plan.outcome, status="heuristic", gap=None),
         window=options.window,

@@ -494,7 +494,7 @@ def worker_paths(net: Network, task: Task, pieces: dict[Inp | str, list[Path]]) 
 def with_least_loss(problem: Problem, plan: Plan, options: Options) -> Plan:
     """The plan of the same rates that loses least to results; the plan itself if none is found in time."""
     tasks = tasks_of(problem)
-    known = {(shard.job, tree.root): shard.rate_bps for shard in plan.shards for tree in shard.trees}
+    known = {(planned.job, planned.tree.root): planned.rate_bps for planned in plan.trees}
     rates = tuple(known.get(task.key, 0.0) for task in tasks)
     net = network(problem.fabric, tasks, results=True).fine
     question = least_room(net, rates)

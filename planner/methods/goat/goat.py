@@ -23,7 +23,7 @@ from inakit.planner.core.fragment_ranges import split
 from inakit.planner.core.loads import sending_rate_bps
 from inakit.planner.core.method import Options
 from inakit.planner.core.models import find_model
-from inakit.planner.core.plan import AggregationTree, Aggregator, Plan, Shard, SolverOutcome
+from inakit.planner.core.plan import AggregationTree, Aggregator, Plan, PlannedTree, SolverOutcome
 from inakit.planner.core.problem import Problem
 from inakit.planner.core.slots import Inp, most_children
 from inakit.planner.methods.goat.gina import OBJECTIVES, Gina, KrgsOptions, Schedule, schedule
@@ -105,7 +105,7 @@ def plan(problem: Problem, options: GoatOptions) -> Plan:
             with_memory(sub_tree(problem.fabric, part, reached, found, g, options.seed), part.fragments, taken)
             for g, part in enumerate(own)
         ]
-    return Plan("goat", problem.fabric.name, shards(problem.fabric, parts, trees), outcome(started))
+    return Plan("goat", problem.fabric.name, planned_trees(problem.fabric, parts, trees), outcome(started))
 
 
 def outcome(started: float) -> SolverOutcome:
@@ -217,13 +217,13 @@ def with_memory(tree: AggregationTree, fragments: int, taken: Counter[Inp]) -> A
     return replace(tree, aggregators=tuple(owned))
 
 
-def shards(fabric: Fabric, parts: Sequence[Part], trees: Sequence[AggregationTree]) -> tuple[Shard, ...]:
-    """A shard for each sub-model, in which every worker sends its share of the rate that all loads allow."""
+def planned_trees(fabric: Fabric, parts: Sequence[Part], trees: Sequence[AggregationTree]) -> tuple[PlannedTree, ...]:
+    """The tree of each sub-model, in which every worker sends its share of the rate that all loads allow."""
     rate = sending_rate_bps(fabric, ((tree, part.share) for part, tree in zip(parts, trees, strict=True)))
     numbers: Counter[int] = Counter()
     made = []
     for part, tree in zip(parts, trees, strict=True):
         numbers[part.task.job.number] += 1
         number = numbers[part.task.job.number]
-        made.append(Shard(part.task.job.number, number, part.share, part.share * rate, (replace(tree, number=number),)))
+        made.append(PlannedTree(part.task.job.number, part.share, part.share * rate, replace(tree, number=number)))
     return tuple(made)

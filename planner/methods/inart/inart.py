@@ -15,7 +15,7 @@ from itertools import count
 
 from inakit.planner.core.loads import sending_rate_bps
 from inakit.planner.core.method import Options
-from inakit.planner.core.plan import AggregationTree, Plan, Shard, SolverOutcome
+from inakit.planner.core.plan import AggregationTree, Plan, PlannedTree, SolverOutcome
 from inakit.planner.core.problem import Problem
 from inakit.planner.core.slots import assign_slots
 from inakit.planner.methods.inart.annealing import Choices, Search
@@ -97,7 +97,7 @@ def finished(method: str, problem: Problem, routed: Routed, bound_bps: float, st
     gap = max(0.0, bound_bps / routed.rate_bps - 1)
     status = "optimal" if gap < PROVEN_GAP else "feasible"
     outcome = SolverOutcome(status, time.monotonic() - started, gap)
-    return Plan(method, problem.fabric.name, shards_of(routed), outcome)
+    return Plan(method, problem.fabric.name, planned_trees(routed), outcome)
 
 
 def route(fabric: Fabric, tasks: list[SplitTask], relaxed: Relaxed, options: InartOptions) -> Routed:
@@ -138,10 +138,9 @@ def trees_of(fabric: Fabric, tasks: Sequence[SplitTask], routing: Routing) -> It
         yield tree_of(fabric, task, next(numbers[task.job.number]), ways, onward)
 
 
-def shards_of(routed: Routed) -> tuple[Shard, ...]:
-    """A shard for each task, numbered within its job, in which every worker sends its share of the rate."""
-    numbers = {task.job.number: count(1) for task in routed.tasks}
+def planned_trees(routed: Routed) -> tuple[PlannedTree, ...]:
+    """The tree of each task, in which every worker sends the task's share of the rate."""
     return tuple(
-        Shard(task.job.number, next(numbers[task.job.number]), task.share, task.share * routed.rate_bps, (tree,))
+        PlannedTree(task.job.number, task.share, task.share * routed.rate_bps, tree)
         for task, tree in zip(routed.tasks, routed.trees, strict=True)
     )

@@ -18,7 +18,7 @@ from math import ceil, inf
 
 from inakit.planner.core.fragment_ranges import split
 from inakit.planner.core.method import Options
-from inakit.planner.core.plan import FEASIBLE, OPTIMAL, AggregationTree, Plan, Shard, SolverOutcome
+from inakit.planner.core.plan import FEASIBLE, OPTIMAL, AggregationTree, Plan, PlannedTree, SolverOutcome
 from inakit.planner.core.problem import Problem
 from inakit.planner.core.slots import Resource, assign_slots
 from inakit.planner.methods.inart.relaxation import Relaxed, relax, round_together, split_model
@@ -65,11 +65,11 @@ def plan_trees(problem: Problem, tasks: Sequence[SplitTask], options: InartFores
     ground = Ground(problem.fabric, ())
     relaxed = relax(problem.fabric, tasks, options.for_solver)
     packing = limited(ground, tasks, pack(ground, tasks, drawn(ground, tasks, relaxed, options)), options.trees)
-    shards = tuple(shards_of(problem, ground, tasks, packing, options.window))
-    rate_bps = sum(shard.rate_bps for shard in shards if shard.job == shards[0].job)
+    planned = tuple(planned_trees(problem, ground, tasks, packing, options.window))
+    rate_bps = sum(each.rate_bps for each in planned if each.job == planned[0].job)
     gap = max(0.0, relaxed.bound_bps / rate_bps - 1)
     status = OPTIMAL if gap < PROVEN_GAP else FEASIBLE
-    return Plan(method, problem.fabric.name, shards, SolverOutcome(status, time.monotonic() - started, gap))
+    return Plan(method, problem.fabric.name, planned, SolverOutcome(status, time.monotonic() - started, gap))
 
 
 def drawn(ground: Ground, tasks: Sequence[SplitTask], relaxed: Relaxed, options: InartForestOptions) -> list[Column]:
@@ -127,10 +127,10 @@ def largest(packing: Packing, number: int) -> list[Column]:
     return [packing.columns[k] for k in sorted(kept)]
 
 
-def shards_of(
+def planned_trees(
     problem: Problem, ground: Ground, tasks: Sequence[SplitTask], packing: Packing, window: int
-) -> Iterator[Shard]:
-    """A shard for each tree that gets a fragment. Parts are whole fragments, and the rate is what these allow."""
+) -> Iterator[PlannedTree]:
+    """Every tree that gets a fragment. Shares are whole fragments, and the rate is what these allow."""
     shares = whole_fragments(problem, tasks, packing)
     carrying = [(column, share) for column, share in zip(packing.columns, shares, strict=True) if share]
     jobs = [tasks[column.task].job.number for column, _ in carrying]
@@ -140,7 +140,7 @@ def shards_of(
     ]
     rate_bps = highest_rate_bps(ground, carrying)
     for job, tree, (_, share) in zip(jobs, assign_slots(problem.fabric, numbered, window), carrying, strict=True):
-        yield Shard(job, tree.number, share, share * rate_bps, (tree,))
+        yield PlannedTree(job, share, share * rate_bps, tree)
 
 
 def whole_fragments(problem: Problem, tasks: Sequence[SplitTask], packing: Packing) -> list[float]:

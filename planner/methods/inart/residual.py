@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from inakit.planner.core.loads import aggregated_flows, flow_counts
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
 from inakit.planner.install.fault_entries import Flow, background_routes, flow_links
@@ -31,19 +30,6 @@ def background_of_flows(problem: Problem, plan: Plan, flows: Iterable[Flow]) -> 
         for link in flow_links(problem, routes, flow):
             links[link] += flow.rate_bps  # type: ignore[assignment]
     return Background(dict(links))
-
-
-def background_of_plan(plan: Plan) -> Background:
-    """The gradients of other jobs as background of a job that is planned by itself (3.1)."""
-    links: Counter[DirectedLink] = Counter()
-    switches: Counter[str] = Counter()
-    for shard in plan.shards:
-        rate = shard.rate_bps / len(shard.trees)
-        for link, count in flow_counts(shard.trees).items():
-            links[link] += rate * count  # type: ignore[assignment]
-        for switch, count in aggregated_flows(shard.trees).items():
-            switches[switch] += rate * count  # type: ignore[assignment]
-    return Background(dict(links), dict(switches))
 
 
 def residual(fabric: Fabric, background: Background) -> Fabric:

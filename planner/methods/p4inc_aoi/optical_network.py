@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import combinations
 
 from inakit.planner.core.loads import sending_rate_bps
-from inakit.planner.core.plan import AggregationTree, Plan, Shard
+from inakit.planner.core.plan import AggregationTree, Plan, PlannedTree
 from inakit.planner.core.policies import DEFAULT_POLICY
 from inakit.planner.core.problem import FragmentFormat, Job, Problem
 from inakit.planner.methods.p4inc_aoi.optical_system import DataCenter, PlacedJob, Scheduling
@@ -107,14 +107,14 @@ def plan_of(scheduling: Scheduling, schedule: Schedule, problem: Problem) -> Pla
         placed.number: trees_of(problem.fabric, job, schedule.inc.get(job.number), side_by_side(schedule, placed))
         for placed, job in zip(scheduling.jobs, problem.jobs, strict=True)
     }
-    shares = [(tree, 1 / len(found)) for found in trees.values() for tree in found]
-    rate_bps = sending_rate_bps(problem.fabric, shares)
-    shards = tuple(Shard(number, 1, 1.0, rate_bps, found) for number, found in trees.items())
+    shares = [(number, 1 / len(found), tree) for number, found in trees.items() for tree in found]
+    rate_bps = sending_rate_bps(problem.fabric, ((tree, share) for _, share, tree in shares))
+    planned = tuple(PlannedTree(number, share, rate_bps / len(trees[number]), tree) for number, share, tree in shares)
     policies = {
         job.number: IN_NETWORK if job.home is not None and schedule.inc.get(job.number) == job.home else DEFAULT_POLICY
         for job in scheduling.jobs
     }
-    return with_policies(problem, Plan(schedule.method, problem.fabric.name, shards, schedule.outcome), policies)
+    return with_policies(problem, Plan(schedule.method, problem.fabric.name, planned, schedule.outcome), policies)
 
 
 def side_by_side(schedule: Schedule, job: PlacedJob) -> int:

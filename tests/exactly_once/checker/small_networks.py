@@ -18,7 +18,7 @@ from itertools import count
 import numpy as np
 from numpy.typing import NDArray
 
-from inakit.planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Branch, Plan, Shard, SolverOutcome
+from inakit.planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Branch, Plan, PlannedTree, SolverOutcome
 from inakit.planner.core.policies import policy_of
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.install.plan_entries import entries
@@ -83,7 +83,7 @@ class Setting:
     @property
     def trees(self) -> list[tuple[int, AggregationTree]]:
         """All trees, with their jobs' numbers."""
-        return [(shard.job, tree) for shard in self.plan.shards for tree in shard.trees]
+        return [(planned.job, planned.tree) for planned in self.plan.trees]
 
 
 Children = Mapping[str, tuple[str, ...]]
@@ -141,10 +141,10 @@ def setting(
     size = 4 * FRAGMENT.values * fragments
     every_job = tuple(Job(n, tuple(tree.workers.values()), (SERVER,), size) for n, tree in enumerate(trees, start=1))
     problem = Problem(fabric, every_job, FRAGMENT)
-    shards = tuple(Shard(job, 0, 1.0, RATE_BPS, (tree,)) for job, tree in enumerate(trees, start=1))
     if policy_of(policy).needs_root:
-        shards = tuple(replace(s, trees=tuple(rooted_in_network(s.job, tree) for tree in s.trees)) for s in shards)
-    plan = Plan("by hand", fabric.name, shards, SolverOutcome("heuristic", 0.0))
+        trees = [rooted_in_network(job, tree) for job, tree in enumerate(trees, start=1)]
+    planned = tuple(PlannedTree(job, 1.0, RATE_BPS, tree) for job, tree in enumerate(trees, start=1))
+    plan = Plan("by hand", fabric.name, planned, SolverOutcome("heuristic", 0.0))
     return Setting(problem, plan, installed(problem, plan), Contributions(last), first_seq)
 
 
@@ -163,7 +163,7 @@ def fitted(made: Setting, program: DataPlaneProgram) -> Setting:
 
 def remembering(forgetful: Setting) -> Setting:
     """The setting, marked as one of a policy whose slots keep finished sums, with which switches may answer."""
-    return replace(forgetful, remembers=True, both_ways=forgetful.plan.shards[0].trees[0].in_network_root)
+    return replace(forgetful, remembers=True, both_ways=forgetful.plan.trees[0].tree.in_network_root)
 
 
 def again(once: Setting) -> Setting:

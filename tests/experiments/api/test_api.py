@@ -104,7 +104,7 @@ def test_a_plan_is_that_of_its_method_and_shows_itself() -> None:
     job = ina.job(fabric, gradient_bytes=6400)
     plan = ina.plan(fabric, job, "aro", seed=3)
     made = METHODS["aro"].plan(ina.Problem(fabric, (job,), plan.problem.fragment), ina.Options(seed=3))
-    assert plan.plan.shards == made.shards
+    assert plan.plan.trees == made.trees
     assert repr(plan).startswith("<Plan aro on leafspine-2x2: 1 tree, 20.000 Mbit/s, ")
     page = plan._repr_html_()
     assert "<table>" in page and "leaf1" in page

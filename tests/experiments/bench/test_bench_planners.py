@@ -18,7 +18,7 @@ def test_a_case_is_planned_by_both() -> None:
     timed = timing(SMALL, 0)
     assert timed.literal is not None
     assert timed.gap == 0
-    assert abs(timed.literal.shards[0].rate_bps / timed.rate_bps - 1) < 1e-6
+    assert abs(timed.literal.trees[0].rate_bps / timed.rate_bps - 1) < 1e-6
     assert timed.ratio == timed.literal.outcome.seconds / timed.search_s
 
 

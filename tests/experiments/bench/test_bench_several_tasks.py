@@ -25,7 +25,7 @@ def test_a_worth_is_equation_3() -> None:
     tried = trial(SMALL, 1, literal_s=20)
     assert tried.literal is None
     assert tried.full.plan is not None
-    rates = [shard.rate_bps for shard in tried.full.plan.shards]
+    rates = [planned.rate_bps for planned in tried.full.plan.trees]
     assert worth_bps(tried.problem, tried.full.plan) == pytest.approx(min(rates) + 0.001 * sum(rates))
 
 

@@ -65,7 +65,7 @@ def test_the_load_of_a_plan_without_aggregation_is_counted_packet_by_packet() ->
     one = problem()
     plan = make_plan(one, "lbmm", 0)
     packets = evaluate(one, plan).sending_rate_bps / (8 * one.fragment.wire_bytes)
-    (tree,) = plan.shards[0].trees
+    tree = plan.trees[0].tree
     gradient_passes = sum(len(branch.path) - 2 for branch in tree.branches)
     result_copies = sum(parent != tree.root for parent in tree.result_parents.values())
     load = planned_load(one, evaluate(one, plan))

@@ -92,7 +92,7 @@ def test_a_plan_is_probed_without_what_else_may_slow_it_down(planner: str) -> No
     one = build_problem(FabricChoice("inart-testbed"), JobChoice(servers=2))
     probed = simplest(one, METHODS[planner].plan(one))
     check(one, probed)
-    assert not any(policy_of(tree.policy).shared for shard in probed.shards for tree in shard.trees)
+    assert not any(policy_of(planned.tree.policy).shared for planned in probed.trees)
     loads, capacities = evaluate(one, probed).loads_with_results_bps, one.fabric.capacities_bps
     assert all(load <= capacities[link] * (1 + 1e-9) for link, load in loads.items())
 

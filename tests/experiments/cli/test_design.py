@@ -29,7 +29,7 @@ def test_what_is_designed_is_checked_and_drawn(tmp_path: Path) -> None:
     assert answer.code == 0, answer
     plan = json.loads((folder / "plan.json").read_text())["plan"]
     assert plan["method"] == "atro"
-    assert plan["shards"][0]["rate_bps"] == RATE_BPS
+    assert plan["trees"][0]["rate_bps"] == RATE_BPS
     assert {"fabric.png", "fabric.svg", "entries"} <= {path.name for path in folder.iterdir()}
 
 

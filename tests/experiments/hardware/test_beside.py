@@ -53,7 +53,7 @@ def test_the_touched_job_keeps_its_rate_and_the_other_its_trees(chip: str | None
     assert left.touched == {1}
     made = plan_beside(left.problem, plan, left.touched, aro, "reliable")
     assert made is not None
-    assert for_jobs(made, {2}).shards == for_jobs(plan, {2}).shards
+    assert for_jobs(made, {2}).trees == for_jobs(plan, {2}).trees
     before, now = (evaluate(problem, each).jobs for each in (plan, made))
     assert {n: job.sending_rate_bps for n, job in now.items()} == pytest.approx(
         {n: job.sending_rate_bps for n, job in before.items()}
@@ -100,4 +100,4 @@ def test_what_is_left_is_what_the_others_do_not_use() -> None:
 
 def test_plans_of_different_jobs_become_one() -> None:
     plan = aro(two_jobs())
-    assert sorted(s.job for s in joined(for_jobs(plan, {2}), for_jobs(plan, {1})).shards) == [1, 2]
+    assert sorted(planned.job for planned in joined(for_jobs(plan, {2}), for_jobs(plan, {1})).trees) == [1, 2]

@@ -214,4 +214,4 @@ def test_a_servers_file_names_who_arrives() -> None:
     problem, plan = planned()
     served = next(each for each in end_hosts(problem, plan) if each.serves).serves[0]
     assert sum(served.arriving.values()) == len(served.workers) == 5
-    assert served.workers[1].name == plan.shards[0].trees[0].workers[1]
+    assert served.workers[1].name == plan.trees[0].tree.workers[1]

@@ -14,7 +14,7 @@ from inakit.experiments.labs.course.tree_network import Drawn, ModelTree, TreeNe
 from inakit.experiments.labs.grading.items import WrongError
 from inakit.experiments.labs.registry import COURSE
 from inakit.planner.core.check import check
-from inakit.planner.core.plan import FEASIBLE, Plan, Shard, SolverOutcome
+from inakit.planner.core.plan import FEASIBLE, Plan, PlannedTree, SolverOutcome
 from inakit.planner.core.problem import FragmentFormat, Job, Problem
 from inakit.switch.entries import SwitchEntries
 
@@ -25,8 +25,8 @@ def test_a_drawn_plan_breaks_no_rule(seed: int) -> None:
     jobs = tuple(
         Job(number, tuple(tree.workers.values()), (spare(drawn, number),), 2048) for number, tree in drawn.trees.items()
     )
-    shards = tuple(Shard(number, 0, 1.0, 1e6, (tree,)) for number, tree in drawn.trees.items())
-    plan = Plan("drawn", drawn.fabric.name, shards, SolverOutcome(FEASIBLE, 0.0))
+    trees = tuple(PlannedTree(number, 1.0, 1e6, tree) for number, tree in drawn.trees.items())
+    plan = Plan("drawn", drawn.fabric.name, trees, SolverOutcome(FEASIBLE, 0.0))
     check(Problem(drawn.fabric, jobs, FragmentFormat(8, 56)), plan)
 
 

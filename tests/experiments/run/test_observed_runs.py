@@ -29,7 +29,7 @@ from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_probl
 from inakit.experiments.worlds.emulated import EmulatedWorld
 from inakit.experiments.worlds.registry import find_world
 from inakit.experiments.worlds.world import Observation
-from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard, SolverOutcome
+from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan, PlannedTree, SolverOutcome
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.install.fault_entries import LinkFaults
 from inakit.planner.prepared import Prepared
@@ -63,9 +63,9 @@ def two_workers(fragments: int) -> tuple[Problem, Plan]:
     fabric = Fabric("by-hand", (Host("w1"), Host("w2"), Host("ps")), (Switch("s", 1, ((1, 2, 3),)),), links)
     branches = (Branch(1, 3, ("w1", "s")), Branch(2, 3, ("w2", "s")), Branch(3, 0, ("s", "ps")))
     tree = AggregationTree(1, "ps", {1: "w1", 2: "w2"}, (Aggregator(3, "s", 0, (1, 2), 0, 64),), branches)
-    shard = Shard(1, 1, 1.0, BITS_PER_US / 10, (tree,))
+    planned = PlannedTree(1, 1.0, BITS_PER_US / 10, tree)
     job = Job(1, ("w1", "w2"), ("ps",), fragments * 4 * FRAGMENT.values)
-    return Problem(fabric, (job,), FRAGMENT), Plan("by hand", fabric.name, (shard,), SolverOutcome("heuristic", 0.0))
+    return Problem(fabric, (job,), FRAGMENT), Plan("by hand", fabric.name, (planned,), SolverOutcome("heuristic", 0.0))
 
 
 def ran(
@@ -134,7 +134,7 @@ def test_a_slow_worker_shows_as_waiting_in_a_slot() -> None:
 
 def test_fragments_that_are_sent_at_once_wait_in_queues() -> None:
     problem, plan = two_workers(5)
-    full = replace(plan, shards=tuple(replace(shard, rate_bps=BITS_PER_US / 2) for shard in plan.shards))
+    full = replace(plan, trees=tuple(replace(planned, rate_bps=BITS_PER_US / 2) for planned in plan.trees))
     found = observed(problem, full, step_s=8e-6)
     # The first goes alone at 8 µs, four more at 16 µs: w2's link sends one in 2 µs. The PS acts every 8 µs; the results
     # of three wait at its own link, and again at w2's.

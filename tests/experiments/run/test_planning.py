@@ -42,7 +42,7 @@ def test_plan_and_emulate_plan_the_same_rates(mode: str) -> None:
     one, told = problem(), console()
     emulated = make_plans(Emulation(one, ("aggtree-balanced",), mode=mode), told)["aggtree-balanced"]
     shown = plan_to_run(one, "aggtree-balanced", 0, mode).plan
-    assert emulated.plan.shards == shown.shards
+    assert emulated.plan.trees == shown.trees
     rate = {"reliable": 5e6 / 3, "replay": 2.5e6}[mode]
     assert evaluate(one, shown).sending_rate_bps == pytest.approx(rate)
     assert (SAID in text_of(told)) == (mode == "reliable")
@@ -73,7 +73,7 @@ def test_the_plan_that_is_written_is_the_one_that_runs(tmp_path: Path) -> None:
     arguments = (*CASE, "--planner", "aggtree-balanced", "--output", str(tmp_path / "plan"))
     answer = inakit("plan", *arguments, at=tmp_path)
     assert answer.code == 0, answer
-    rates = {shard.job: shard.rate_bps for shard in load_plan(tmp_path / "plan" / "plan.json").shards}
+    rates = {planned.job: planned.rate_bps for planned in load_plan(tmp_path / "plan" / "plan.json").trees}
     assert rates == {number: pytest.approx(5e6 / 3) for number in (1, 2, 3)}
 
 

@@ -59,7 +59,7 @@ def test_a_plan_that_asks_too_much_gets_what_the_chip_recirculates() -> None:
     problem = problem_of("tofino1")
     generic = replace(problem, fabric=without_chips(problem.fabric))
     plan = METHODS["aro"].plan(generic)
-    assert plan.shards[0].rate_bps == pytest.approx(100e9)
+    assert plan.trees[0].rate_bps == pytest.approx(100e9)
     run = Run(Prepared(problem, plan), interferences=(OtherEntries(entries(generic, plan)),), queue_packets=10_000)
     measured = run_plan(run, find_world("virtual")).measured
     assert (measured.exact, measured.retransmissions) == (True, 0)

@@ -176,7 +176,7 @@ def test_a_host_whose_link_is_full_sends_what_fits() -> None:
 def test_a_plan_made_for_what_traffic_leaves_has_its_rate() -> None:
     run, flow = planned("inart-equal", fragments=1000), Flow(IDLE, SINK, 15e6)
     again = replan_beside(run.problem, run.plan, [flow], Options())
-    assert [shard.rate_bps for shard in again.shards] == [5e6]
+    assert [planned.rate_bps for planned in again.trees] == [5e6]
     beside = {}
     for name, plan in (("old", run.plan), ("new", again)):
         outcome = ran(replace(run, prepared=Prepared(run.problem, plan), interferences=(OtherTraffic((flow,)),)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard, SolverOutcome
+from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan, PlannedTree, SolverOutcome
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.trees.under_policy import with_policy
 from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
@@ -54,11 +54,9 @@ def tree_of(job: int, number: int) -> AggregationTree:
 
 
 def two_jobs(policy: str, *, fragments: int = 40, iterations: int = 2, rate_bps: float = 2e6) -> tuple[Problem, Plan]:
-    """A job of four workers and one of three, each with two shards, whose trees are over all three switches."""
+    """A job of four workers and one of three, each with two trees over all three switches."""
     size = fragments * 4 * FRAGMENT.values
     jobs = tuple(Job(job, WORKERS[job], SERVERS[job], size, iterations=iterations) for job in WORKERS)
-    shards = tuple(
-        Shard(job, number, 0.5, rate_bps / 2, (tree_of(job, number),)) for job in WORKERS for number in (1, 2)
-    )
+    trees = tuple(PlannedTree(job, 0.5, rate_bps / 2, tree_of(job, number)) for job in WORKERS for number in (1, 2))
     problem = Problem(fabric_of(), jobs, FRAGMENT)
-    return problem, with_policy(problem, Plan("by hand", "shared", shards, SolverOutcome("heuristic", 0.0)), policy)
+    return problem, with_policy(problem, Plan("by hand", "shared", trees, SolverOutcome("heuristic", 0.0)), policy)

@@ -11,7 +11,7 @@ from planner_cases import first_is_server, job, quick_plan, single
 from tiers import long_unless
 
 from inakit.planner.core.check import check
-from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard
+from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan, PlannedTree
 from inakit.planner.core.problem import Problem
 from inakit.planner.methods.aro.variants import VARIANTS
 from inakit.planner.registry import METHODS
@@ -25,26 +25,26 @@ WORKERS = ("w0", "w1", "w2", "w3", "w4")
 FIGURE1 = single(aro_figure1(UNIT), WORKERS, "ps")
 FULL = METHODS["aro"].plan(FIGURE1)
 """Workers have labels 1 to 5. w0 and w1 are summed on l1, w2 and w3 on l2, and all of them on s1."""
-L1, S1, L2 = FULL.shards[0].trees[0].aggregators
+L1, S1, L2 = FULL.trees[0].tree.aggregators
 
 
 def with_tree(plan: Plan, **changes: object) -> Plan:
-    shard = plan.shards[0]
-    return replace(plan, shards=(replace(shard, trees=(replace(shard.trees[0], **changes),)),))  # type: ignore[arg-type]
+    planned = plan.trees[0]
+    return replace(plan, trees=(replace(planned, tree=replace(planned.tree, **changes)),))  # type: ignore[arg-type]
 
 
-def with_shard(**changes: object) -> Plan:
-    return replace(FULL, shards=(replace(FULL.shards[0], **changes),))  # type: ignore[arg-type]
+def with_sending(**changes: object) -> Plan:
+    return replace(FULL, trees=(replace(FULL.trees[0], **changes),))  # type: ignore[arg-type]
 
 
 def with_branch(label: int, **changes: object) -> Plan:
-    tree = FULL.shards[0].trees[0]
+    tree = FULL.trees[0].tree
     branches = (replace(b, **changes) if b.label == label else b for b in tree.branches)  # type: ignore[arg-type]
     return with_tree(FULL, branches=tuple(branches))
 
 
 def with_aggregator(aggregator: Aggregator, **changes: object) -> Plan:
-    tree = FULL.shards[0].trees[0]
+    tree = FULL.trees[0].tree
     aggregators = (replace(a, **changes) if a == aggregator else a for a in tree.aggregators)  # type: ignore[arg-type]
     return with_tree(FULL, aggregators=tuple(aggregators))
 
@@ -52,27 +52,29 @@ def with_aggregator(aggregator: Aggregator, **changes: object) -> Plan:
 def test_the_example_is_what_the_mutations_assume() -> None:
     check(FIGURE1, FULL)
     assert (L1.switch, L2.switch, S1.switch) == ("l1", "l2", "s1")
-    assert FULL.shards[0].trees[0].workers == dict(enumerate(WORKERS, start=1))
+    assert FULL.trees[0].tree.workers == dict(enumerate(WORKERS, start=1))
     assert (L1.label, S1.label, L2.label) == (6, 7, 8)
     assert S1.children == (5, 6, 8)
 
 
-TREE = FULL.shards[0].trees[0]
+TREE = FULL.trees[0].tree
 MUTATIONS: dict[str, tuple[Plan, str]] = {
     "other fabric": (replace(FULL, fabric="other"), "fabric broken at plan: .*'other', not 'aro-figure1'"),
-    "no shard": (replace(FULL, shards=()), "job broken at job 1: it has no shard"),
-    "unknown job": (with_shard(job=2), "job broken at job 1: it has no shard"),
-    "extra job": (replace(FULL, shards=(*FULL.shards, replace(FULL.shards[0], job=3))), "job broken at job 3"),
-    "tree number twice": (with_shard(trees=(TREE, TREE)), "job broken at job 1: 2 trees have the number 1"),
-    "no tree": (with_shard(trees=()), "job broken at job 1, shard 1: it has no tree"),
-    "share": (with_shard(share=0.9), "share broken at job 1: its shares sum to 0.9"),
-    "share of nothing": (
-        replace(FULL, shards=(*FULL.shards, Shard(1, 2, 0.0, 0.0, (replace(TREE, number=2),)))),
-        "share broken at job 1, shard 2",
+    "no tree": (replace(FULL, trees=()), "job broken at job 1: it has no tree"),
+    "unknown job": (with_sending(job=2), "job broken at job 1: it has no tree"),
+    "extra job": (replace(FULL, trees=(*FULL.trees, replace(FULL.trees[0], job=3))), "job broken at job 3"),
+    "tree number twice": (
+        replace(FULL, trees=tuple(replace(each, share=0.5) for each in FULL.trees * 2)),
+        "job broken at job 1: 2 trees have the number 1",
     ),
-    "negative rate": (with_shard(rate_bps=-1.0), "rate broken at job 1, shard 1"),
-    "no rate": (with_shard(rate_bps=nan), "rate broken at job 1, shard 1"),
-    "infinite rate": (with_shard(rate_bps=inf), "rate broken at job 1, shard 1"),
+    "share": (with_sending(share=0.9), "share broken at job 1: its shares sum to 0.9"),
+    "share of nothing": (
+        replace(FULL, trees=(*FULL.trees, PlannedTree(1, 0.0, 0.0, replace(TREE, number=2)))),
+        "share broken at job 1, tree 2",
+    ),
+    "negative rate": (with_sending(rate_bps=-1.0), "rate broken at job 1, tree 1"),
+    "no rate": (with_sending(rate_bps=nan), "rate broken at job 1, tree 1"),
+    "infinite rate": (with_sending(rate_bps=inf), "rate broken at job 1, tree 1"),
     "root is a worker": (with_tree(FULL, root="w0"), "root broken at job 1, tree 1, node w0"),
     "root is a switch": (with_tree(FULL, root="l0"), "root broken at job 1, tree 1, node l0"),
     "label twice": (with_aggregator(L1, label=1), "label broken at job 1, tree 1, label 1: it is used 2 times"),
@@ -93,15 +95,13 @@ MUTATIONS: dict[str, tuple[Plan, str]] = {
     "worker missing": (
         replace(
             FULL,
-            shards=(
+            trees=(
                 replace(
-                    FULL.shards[0],
-                    trees=(
-                        replace(
-                            TREE,
-                            workers={label: host for label, host in TREE.workers.items() if label != 5},
-                            branches=tuple(b for b in TREE.branches if b.label != 5),
-                        ),
+                    FULL.trees[0],
+                    tree=replace(
+                        TREE,
+                        workers={label: host for label, host in TREE.workers.items() if label != 5},
+                        branches=tuple(b for b in TREE.branches if b.label != 5),
                     ),
                 ),
             ),
@@ -142,7 +142,7 @@ MUTATIONS: dict[str, tuple[Plan, str]] = {
     "negative slot": (with_aggregator(L1, first_slot=-1), "slots broken at .*, label 6 on l1"),
     "no slots": (with_aggregator(L1, slots=0), "slots broken at .*, label 6 on l1"),
     "too many slots": (with_aggregator(L1, first_slot=500), "slots broken at .*, label 6 on l1: they end at 1012"),
-    "too fast": (with_shard(rate_bps=20.1e6), "capacity broken at link w0->l1: 1 flows load it with 2.01e[+]07"),
+    "too fast": (with_sending(rate_bps=20.1e6), "capacity broken at link w0->l1: 1 flows load it with 2.01e[+]07"),
 }
 
 
@@ -178,7 +178,7 @@ def test_a_way_that_returns_to_a_switch_is_named() -> None:
 def plan_of_branches(problem: Problem, changed: dict[str, tuple[str, ...]]) -> Plan:
     """LBMM's plan with some workers' paths exchanged."""
     plan = METHODS["lbmm"].plan(problem)
-    tree = plan.shards[0].trees[0]
+    tree = plan.trees[0].tree
     branches = (replace(b, path=changed.get(b.path[0], b.path)) for b in tree.branches)
     return with_tree(plan, branches=tuple(branches))
 
@@ -198,9 +198,9 @@ def two_pipelines() -> tuple[Problem, Plan]:
 
 def test_a_child_in_another_pipeline_is_named() -> None:
     problem, plan = two_pipelines()
-    spine = next(a for a in plan.shards[0].trees[0].aggregators if a.switch == "spine1")
+    spine = next(a for a in plan.trees[0].tree.aggregators if a.switch == "spine1")
     aggregators = tuple(
-        replace(a, pipeline=1 - a.pipeline) if a == spine else a for a in plan.shards[0].trees[0].aggregators
+        replace(a, pipeline=1 - a.pipeline) if a == spine else a for a in plan.trees[0].tree.aggregators
     )
     with pytest.raises(PlanError, match=r"rule pipeline broken at .*, link leaf\d->spine1: it arrives in pipeline 1"):
         check(problem, with_tree(plan, aggregators=aggregators))
@@ -228,15 +228,15 @@ def test_more_children_than_a_bitmap_has_bits_are_named() -> None:
         (*branches, Branch(66, 0, ("leaf1", "h1"))),
     )
     with pytest.raises(PlanError, match=r"rule children broken at .*, label 66 on leaf1: 65 children"):
-        check(problem, Plan("hand", problem.fabric.name, (Shard(1, 1, 1.0, 1.0, (tree,)),), FULL.outcome))
+        check(problem, Plan("hand", problem.fabric.name, (PlannedTree(1, 1.0, 1.0, tree),), FULL.outcome))
 
 
 def test_overlapping_segments_are_named() -> None:
     problem = single(leaf_spine(2, 1, 3), ["h4", "h5"], "h1", "h2")
     plan = METHODS["atp"].plan(problem)
-    first, second = plan.shards
-    moved = tuple(replace(a, first_slot=255) for a in second.trees[0].aggregators)
-    broken = replace(plan, shards=(first, replace(second, trees=(replace(second.trees[0], aggregators=moved),))))
+    first, second = plan.trees
+    moved = tuple(replace(a, first_slot=255) for a in second.tree.aggregators)
+    broken = replace(plan, trees=(first, replace(second, tree=replace(second.tree, aggregators=moved))))
     with pytest.raises(PlanError, match=r"rule overlap broken at switch leaf2, pipeline 0: job 1, tree 1.* tree 2"):
         check(problem, broken)
 
@@ -246,7 +246,7 @@ def test_an_aggregation_rate_is_a_capacity() -> None:
     problem = replace(FIGURE1, fabric=slow)
     with pytest.raises(PlanError, match=r"rule capacity broken at switch l1: its aggregators get 4e[+]07"):
         check(problem, FULL)
-    assert METHODS["aro"].plan(problem).shards[0].rate_bps == pytest.approx(UNIT / 2)
+    assert METHODS["aro"].plan(problem).trees[0].rate_bps == pytest.approx(UNIT / 2)
 
 
 def test_a_plan_for_another_problem_is_refused() -> None:

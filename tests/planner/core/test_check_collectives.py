@@ -102,7 +102,7 @@ def test_a_place_is_taken_by_one_transfer() -> None:
             "rule rank broken at job 1, host h1: it has 1 ranks, not 0",
         ),
         (lambda c: replace(c, chunks=0, connections=()), "rule chunk .*divided into 0 chunks"),
-        (lambda c: replace(c, job=2), "rule job broken at job 1: it has no shard"),
+        (lambda c: replace(c, job=2), "rule job broken at job 1: it has no tree"),
     ],
 )
 def test_ranks_are_the_workers(change: Callable[[Collective], Collective], message: str) -> None:
@@ -112,8 +112,8 @@ def test_ranks_are_the_workers(change: Callable[[Collective], Collective], messa
         check(problem, replace(plan, collectives=(change(plan.collectives[0]),)))
 
 
-def test_a_job_has_shards_or_a_collective() -> None:
+def test_a_job_has_trees_or_a_collective() -> None:
     problem = problem_of()
-    both = replace(ring_of(problem), shards=METHODS["aro"].plan(problem).shards)
-    with pytest.raises(PlanError, match="rule job broken at job 1: 1 collectives, and some shards"):
+    both = replace(ring_of(problem), trees=METHODS["aro"].plan(problem).trees)
+    with pytest.raises(PlanError, match="rule job broken at job 1: 1 collectives, and some trees"):
         check(problem, both)

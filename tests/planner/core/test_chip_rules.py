@@ -31,7 +31,7 @@ def under(chip: Chip) -> Problem:
 def plan() -> Plan:
     """A plan at 100 Gbit/s, whose largest aggregators have three children."""
     made = METHODS["aro"].plan(PROBLEM)
-    assert made.shards[0].rate_bps == pytest.approx(100e9)
+    assert made.trees[0].rate_bps == pytest.approx(100e9)
     return made
 
 

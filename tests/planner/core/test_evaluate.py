@@ -116,7 +116,7 @@ def test_jobs_are_predicted_one_by_one() -> None:
 
 def test_a_rate_of_zero_takes_forever() -> None:
     plan = METHODS["aro"].plan(FIGURE1)
-    idle = replace(plan, shards=(replace(plan.shards[0], rate_bps=0.0),))
+    idle = replace(plan, trees=(replace(plan.trees[0], rate_bps=0.0),))
     assert evaluate(FIGURE1, idle).communication_time_s == inf
 
 
@@ -134,7 +134,7 @@ def test_a_fragment_counts_whole_integers() -> None:
 
 
 def test_the_equal_rate_is_the_least_capacity_per_flow() -> None:
-    trees = METHODS["lbmm"].plan(FIGURE1).shards[0].trees
+    trees = (METHODS["lbmm"].plan(FIGURE1).trees[0].tree,)
     assert equal_rate_bps(FIGURE1.fabric, trees) == UNIT / 5
     assert equal_rate_bps(FIGURE1.fabric, (*trees, *trees)) == UNIT / 10
     assert equal_rate_bps(FIGURE1.fabric, ()) == 0
@@ -142,8 +142,8 @@ def test_the_equal_rate_is_the_least_capacity_per_flow() -> None:
 
 def segments(plan: Plan) -> dict[tuple[str, int], list[tuple[int, int]]]:
     found: dict[tuple[str, int], list[tuple[int, int]]] = {}
-    for shard in plan.shards:
-        for aggregator in shard.trees[0].aggregators:
+    for planned in plan.trees:
+        for aggregator in planned.tree.aggregators:
             found.setdefault((aggregator.switch, aggregator.pipeline), []).append(
                 (aggregator.first_slot, aggregator.slots)
             )
@@ -163,9 +163,9 @@ def test_a_trees_aggregators_have_the_same_slots() -> None:
     fabric = leaf_spine(2, 1, 4)
     switches = tuple(replace(s, aggregator_slots=10) if s.name == "leaf2" else s for s in fabric.switches)
     plan = METHODS["aro"].plan(first_is_server(replace(fabric, switches=switches)))
-    assert {aggregator.slots for aggregator in plan.shards[0].trees[0].aggregators} == {10}
-    assert plan.shards[0].trees[0].window == 5
-    assert plan.shards[0].trees[0].reach == 10
+    assert {aggregator.slots for aggregator in plan.trees[0].tree.aggregators} == {10}
+    assert plan.trees[0].tree.window == 5
+    assert plan.trees[0].tree.reach == 10
 
 
 def test_too_few_slots_for_the_trees_are_refused() -> None:
@@ -174,7 +174,7 @@ def test_too_few_slots_for_the_trees_are_refused() -> None:
         METHODS["atp"].plan(single(fabric, ["h5", "h6"], "h1", "h2", "h3"))
     with pytest.raises(InputError, match=r"its 2 aggregator slots leave tree 1 none, .* 'shadow-copy' needs 2"):
         METHODS["atp"].plan(single(fabric, ["h5", "h6"], "h1", "h2"))
-    trees = METHODS["atp"].plan(single(fabric, ["h5", "h6"], "h1")).shards[0].trees
+    trees = (METHODS["atp"].plan(single(fabric, ["h5", "h6"], "h1")).trees[0].tree,)
     assert assign_slots(fabric, trees) == trees
 
 
@@ -185,11 +185,11 @@ def test_flows_of_one_inp_go_on_as_the_first() -> None:
         *((w, leaf, "s1", "l0", "ps") for w, leaf in (("w2", "l2"), ("w3", "l2"), ("w4", "l3"))),
     ]
     plan = plan_from_paths(FIGURE1, {1: chosen}, {"l1"})
-    tree = plan.shards[0].trees[0]
+    tree = plan.trees[0].tree
     assert [aggregator.children for aggregator in tree.aggregators] == [(1, 2)]
     assert tree.way(2) == ("w1", "l1", "s0", "l0", "ps")
     assert tree.window == 256
-    assert plan_from_paths(FIGURE1, {1: chosen}).shards[0].trees[0].window is None
+    assert plan_from_paths(FIGURE1, {1: chosen}).trees[0].tree.window is None
 
 
 def test_a_missing_path_is_named() -> None:

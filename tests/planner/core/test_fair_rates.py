@@ -41,7 +41,7 @@ def crossing(weights: tuple[float, float] = (1.0, 1.0)) -> tuple[Problem, Plan]:
 
 
 def rates(problem: Problem, plan: Plan) -> list[float]:
-    return [shard.rate_bps for shard in in_closed_loop(problem, plan).shards]
+    return [planned.rate_bps for planned in in_closed_loop(problem, plan).trees]
 
 
 def test_only_jobs_whose_results_need_room_are_slower() -> None:
@@ -71,7 +71,7 @@ def test_a_proof_of_gradients_alone_becomes_a_gap() -> None:
 def test_a_plan_whose_results_fit_is_left_as_it_is() -> None:
     problem, plan = crossing()
     alone = replace(problem, jobs=problem.jobs[:1])
-    kept = replace(plan, shards=plan.shards[:1])
+    kept = replace(plan, trees=plan.trees[:1])
     assert in_closed_loop(alone, kept) is kept
 
 
@@ -84,7 +84,7 @@ def test_a_plan_whose_results_fit_is_left_as_it_is() -> None:
 )
 def test_results_go_against_the_branches_to_every_worker(results: dict[str, str], why: str) -> None:
     problem, plan = crossing()
-    first = plan.shards[0]
-    broken = replace(first, trees=(replace(first.trees[0], results=results),))
+    first = plan.trees[0]
+    broken = replace(first, tree=replace(first.tree, results=results))
     with pytest.raises(PlanError, match=f"rule results broken at job 1, tree 1, {why}"):
-        check(problem, replace(plan, shards=(broken, *plan.shards[1:])))
+        check(problem, replace(plan, trees=(broken, *plan.trees[1:])))

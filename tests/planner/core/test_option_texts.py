@@ -13,8 +13,8 @@ PROBLEM = first_is_server(fat_tree(4))
 
 
 def aggregators(planner: str) -> int:
-    (shard,) = find_method(planner).plan(PROBLEM).shards
-    return sum(len(tree.aggregators) for tree in shard.trees)
+    (planned,) = find_method(planner).plan(PROBLEM).trees
+    return len(planned.tree.aggregators)
 
 
 def test_soars_k_follows_its_name() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from planner_cases import first_is_server, quick_plan
 from tiers import long_unless
 
 from inakit.planner.core.files import load_entries, load_jobs, load_plan, save_entries, save_jobs, save_plan
+from inakit.planner.core.plan import PlannedTree
 from inakit.planner.core.problem import Job
 from inakit.planner.install.plan_entries import entries
 from inakit.planner.registry import METHODS
@@ -37,6 +39,29 @@ def test_plans_and_entries_come_back_equal(method: str, tmp_path: Path) -> None:
     assert load_entries(tmp_path / "entries" / "entries.json") == installed
     for switch in installed.switches:
         assert (tmp_path / "entries" / f"{switch.switch}.txt").read_text() == switch.cli()
+
+
+def test_a_plan_of_a_former_version_is_read(tmp_path: Path) -> None:
+    """Before version 3, the trees of a shard divided its share and rate evenly, and shards had numbers."""
+    path = tmp_path / "plan.json"
+    (planned,) = METHODS["atp"].plan(first_is_server(fat_tree(2))).trees
+    trees = [replace(planned.tree, number=number) for number in (3, 1, 2)]
+    plan = replace(METHODS["atp"].plan(first_is_server(fat_tree(2))), trees=())
+    flat = [(0.5, trees[0]), (0.25, trees[1]), (0.25, trees[2])]
+    save_plan(replace(plan, trees=tuple(PlannedTree(1, share, 1e6 * share, tree) for share, tree in flat)), path)
+    document = json.loads(path.read_text())
+    first, *others = document["plan"].pop("trees")
+    document["plan"]["shards"] = [
+        {"job": 1, "number": 2, "share": 0.5, "rate_bps": 5e5, "trees": [each["tree"] for each in others]},
+        {"job": 1, "number": 1, "share": 0.5, "rate_bps": 5e5, "trees": [first["tree"]]},
+    ]
+    expected = load_plan(path)
+    path.write_text(json.dumps(document | {"version": 2}))
+    assert load_plan(path) == expected
+    del document["plan"]["shards"][0]["rate_bps"]
+    path.write_text(json.dumps(document | {"version": 2}))
+    with pytest.raises(InputError, match=r"no whole plan of version 2: write it anew with `inakit plan`"):
+        load_plan(path)
 
 
 def test_a_switch_name_cannot_leave_the_folder(tmp_path: Path) -> None:
@@ -119,10 +144,10 @@ def mutate(document: Any, *keys: str | int, value: Any) -> None:
 @pytest.mark.parametrize(
     ("keys", "value", "message"),
     [
-        (("plan", "shards", 0, "rate_bps"), "fast", r"plan\.shards\[0\]\.rate_bps"),
-        (("plan", "shards", 0, "trees", 0, "rooot"), "h1", "did you mean 'root'"),
-        (("plan", "shards", 0, "trees", 0, "branches", 0, "path"), ["h2", 3], r"branches\[0\]\.path\[1\]"),
-        (("plan", "shards", 0, "trees", 0, "workers"), {"one": "h2"}, "workers"),
+        (("plan", "trees", 0, "rate_bps"), "fast", r"plan\.trees\[0\]\.rate_bps"),
+        (("plan", "trees", 0, "tree", "rooot"), "h1", "did you mean 'root'"),
+        (("plan", "trees", 0, "tree", "branches", 0, "path"), ["h2", 3], r"branches\[0\]\.path\[1\]"),
+        (("plan", "trees", 0, "tree", "workers"), {"one": "h2"}, "workers"),
     ],
 )
 def test_a_mistake_in_a_plan_file_is_located(

@@ -61,7 +61,7 @@ def test_too_many_children_are_refused() -> None:
 
 def test_where_slots_are_shared_only_whole_children_are_summed() -> None:
     problem, plan = case("atp", 2, fragments=8, slots=8, rate_bps=2e6)
-    (tree,) = INA_HW.fitted(plan).shards[0].trees
+    tree = INA_HW.fitted(plan).trees[0].tree
     rows = [row for each in entries(problem, INA_HW.fitted(plan)).switches for row in each.tables]
     bits = [row.params[0] for row in rows if row.table.endswith("aggregation")]
     assert tree.whole_children

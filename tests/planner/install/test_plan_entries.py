@@ -17,7 +17,7 @@ from tiers import long_unless
 from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.loads import flow_counts
 from inakit.planner.core.method import Options
-from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard, SolverOutcome
+from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan, PlannedTree, SolverOutcome
 from inakit.planner.core.problem import Problem
 from inakit.planner.install import program
 from inakit.planner.install.plan_entries import entries
@@ -77,7 +77,7 @@ def network_of(name: str, method: str) -> Network:
 
 
 def trees(plan: Plan) -> Iterator[tuple[int, AggregationTree]]:
-    return ((shard.job, tree) for shard in plan.shards for tree in shard.trees)
+    return ((each.job, each.tree) for each in plan.trees)
 
 
 def gradient(number: int, tree: AggregationTree, label: int, *, retransmitted: bool = False) -> Packet:
@@ -106,8 +106,8 @@ def test_gradients_reach_the_root_once_and_load_links_as_predicted(name: str, me
         assert not any(packet.collision or packet.partial for packet in arrived)
     count = Counter(number for number, _ in trees(plan))
     one_each = tuple(replace(j, gradient_bytes=256 * count[j.number]) for j in problem.jobs)
-    even = tuple(replace(shard, share=len(shard.trees) / count[shard.job]) for shard in plan.shards)
-    predicted = evaluate(replace(problem, jobs=one_each), replace(plan, shards=even))
+    even = tuple(replace(each, share=1 / count[each.job]) for each in plan.trees)
+    predicted = evaluate(replace(problem, jobs=one_each), replace(plan, trees=even))
     for switch, aggregation in predicted.switches.items():
         assert aggregation.packets_in == sum(n for (_, to), n in network.links.items() if to == switch)
         assert aggregation.packets_out == sum(n for (of, _), n in network.links.items() if of == switch)
@@ -290,15 +290,15 @@ def in_network_plan() -> tuple[Problem, Plan]:
             Branch(4, 0, ("leaf2", "spine1")),
         ),
     )
-    shard = Shard(1, 1, 1.0, 1e6, (tree,))
-    return problem, Plan("hand", problem.fabric.name, (shard,), SolverOutcome("heuristic", 0.0))
+    planned = PlannedTree(1, 1.0, 1e6, tree)
+    return problem, Plan("hand", problem.fabric.name, (planned,), SolverOutcome("heuristic", 0.0))
 
 
 @pytest.mark.parametrize("made", [in_network_plan, lambda: planned("fat-tree", "sharp")], ids=["by hand", "sharp"])
 def test_an_in_network_root_answers_all_workers(made: Callable[[], tuple[Problem, Plan]]) -> None:
     problem, plan = made()
     network = Network(problem.fabric, entries(problem, plan))
-    tree = plan.shards[0].trees[0]
+    tree = plan.trees[0].tree
     for label, worker in tree.workers.items():
         network.send(worker, gradient(1, tree, label))
     assert not network.dropped

@@ -25,7 +25,7 @@ SEEDS, FEW = 30, 10
 @cache
 def mean_rate_gbps(method: str, seeds: int = FEW) -> float:
     plans = [METHODS[method].plan(papers_setting(seed), Options(seed=seed)) for seed in range(seeds)]
-    return mean(plan.shards[0].rate_bps for plan in plans) / 1e9
+    return mean(plan.trees[0].rate_bps for plan in plans) / 1e9
 
 
 @pytest.mark.parametrize(
@@ -43,18 +43,16 @@ def test_grid_is_the_worst_and_balance_is_worth_more_than_twice() -> None:
 
 def test_grid_sums_once_and_random_by_one_switch_above_the_tors() -> None:
     problem = papers_setting(0)
-    (shard,) = METHODS["grid"].plan(problem).shards
-    (tree,) = shard.trees
+    tree = METHODS["grid"].plan(problem).trees[0].tree
     assert {tree.branch_of[a.label].parent for a in tree.aggregators} == {0}
-    (shard,) = METHODS["random"].plan(problem).shards
-    crossing = {node for branch in shard.trees[0].branches for node in branch.path if node.startswith("spine")}
+    (planned,) = METHODS["random"].plan(problem).trees
+    crossing = {node for branch in planned.tree.branches for node in branch.path if node.startswith("spine")}
     assert len(crossing) == 1
     assert problem.fabric.switch_by_name[crossing.pop()].ina
 
 
 def test_a_capped_switch_sums_what_it_can_process_and_the_server_gets_the_rest() -> None:
-    (shard,) = METHODS["grid-capped"].plan(papers_setting(0), GridOptions(links_processed=5)).shards
-    (tree,) = shard.trees
+    tree = METHODS["grid-capped"].plan(papers_setting(0), GridOptions(links_processed=5)).trees[0].tree
     summed: Counter[str] = Counter()
     for aggregator in tree.aggregators:
         summed[aggregator.switch] += len(aggregator.children)

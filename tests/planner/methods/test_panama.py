@@ -18,9 +18,8 @@ def uplinks(problem: Problem, trees: int) -> list[set[tuple[str, str]]]:
     """By tree, the links that it uses between leaves and spines."""
     plan = METHODS["panama"].plan(problem, PanamaOptions(trees=trees))
     return [
-        {link for branch in tree.branches for link in branch.links if "spine" in "".join(link)}
-        for shard in plan.shards
-        for tree in shard.trees
+        {link for branch in planned.tree.branches for link in branch.links if "spine" in "".join(link)}
+        for planned in plan.trees
     ]
 
 
@@ -39,13 +38,13 @@ def test_trees_of_two_jobs_leave_each_other_room() -> None:
 
 def test_a_job_has_no_more_trees_than_ways() -> None:
     plan = METHODS["panama"].plan(first_is_server(leaf_spine(3, 2, 2)), PanamaOptions(trees=8))
-    assert [shard.share for shard in plan.shards] == [0.5, 0.5]
+    assert [planned.share for planned in plan.trees] == [0.5, 0.5]
 
 
 def test_every_tree_has_the_same_part_of_the_rate() -> None:
     plan = METHODS["panama"].plan(first_is_server(leaf_spine(4, 4, 2, oversubscription=2)), PanamaOptions())
-    assert {shard.share for shard in plan.shards} == {0.25}
-    assert len({shard.rate_bps for shard in plan.shards}) == 1
+    assert {planned.share for planned in plan.trees} == {0.25}
+    assert len({planned.rate_bps for planned in plan.trees}) == 1
 
 
 def test_no_tree_is_refused() -> None:

@@ -34,11 +34,11 @@ def hosts(first: int, last: int) -> list[str]:
 
 def sums(plan: Plan) -> dict[str, int]:
     """The number of flows into every aggregator's switch."""
-    return {aggregator.switch: len(aggregator.children) for aggregator in plan.shards[0].trees[0].aggregators}
+    return {aggregator.switch: len(aggregator.children) for aggregator in plan.trees[0].tree.aggregators}
 
 
 def busiest(plan: Plan) -> int:
-    return max(flow_counts(plan.shards[0].trees).values())
+    return max(flow_counts([plan.trees[0].tree]).values())
 
 
 def test_paring_passes_only_aggregators_that_save_hops() -> None:
@@ -90,7 +90,7 @@ def test_spar_places_aggregators_one_by_one_where_the_rate_becomes_highest() -> 
 @pytest.mark.parametrize("fabric", [fat_tree(4), leaf_spine(3, 2, 5), with_ina(fat_tree(4), share=0.3, seed=2)])
 def test_what_has_no_detours_passes_the_check(method: str, fabric: Fabric) -> None:
     names = [host.name for host in fabric.hosts]
-    assert METHODS[method].plan(single(fabric, names[1:], names[0])).shards[0].rate_bps > 0
+    assert METHODS[method].plan(single(fabric, names[1:], names[0])).trees[0].rate_bps > 0
 
 
 @pytest.mark.parametrize("method", ["paring", "spar"])
@@ -105,7 +105,7 @@ def test_two_jobs_are_planned_but_not_placed() -> None:
     two = single(network("leaf1", "leaf2", "spine1"), hosts(5, 8), "h1")
     two = Problem(two.fabric, (*two.jobs, job(hosts(9, 12), "h2", "h3", number=2)), two.fragment)
     for method in ("paring", "spar"):
-        assert [shard.share for shard in METHODS[method].plan(two).shards] == [1, 0.5, 0.5]
+        assert [planned.share for planned in METHODS[method].plan(two).trees] == [1, 0.5, 0.5]
     with pytest.raises(InputError, match="places one job"):
         paring.design(two, ParingOptions())
     with pytest.raises(InputError, match="places one job"):

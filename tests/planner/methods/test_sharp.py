@@ -15,7 +15,7 @@ from inakit.topo.fabric.variations import with_ina, with_pipelines
 
 
 def trees(problem: Problem, seed: int = 0) -> list[AggregationTree]:
-    return [shard.trees[0] for shard in METHODS["sharp"].plan(problem, Options(seed=seed)).shards]
+    return [planned.tree for planned in METHODS["sharp"].plan(problem, Options(seed=seed)).trees]
 
 
 def test_the_root_is_a_core_switch_and_no_server_receives_anything() -> None:
@@ -23,7 +23,7 @@ def test_the_root_is_a_core_switch_and_no_server_receives_anything() -> None:
     (tree,) = trees(problem)
     assert (tree.root, tree.server, tree.policy) == ("core1", "h1", "switchml")
     assert evaluate(problem, METHODS["sharp"].plan(problem)).ps_ingress_bytes == 0
-    assert METHODS["sharp"].plan(problem).shards[0].rate_bps == pytest.approx(20e6)
+    assert METHODS["sharp"].plan(problem).trees[0].rate_bps == pytest.approx(20e6)
 
 
 def test_a_job_within_a_rack_has_its_root_there() -> None:
@@ -39,7 +39,7 @@ def test_all_jobs_use_one_tree_and_another_seed_another() -> None:
     problem = Problem(fat_tree(4), (job(hosts[1:15:2], "h1"), job(hosts[2:15:2], "h16", number=2)), FRAGMENT)
     assert {tree.root for tree in trees(problem)} == {"core1"}
     assert {tree.root for tree in trees(problem, seed=2)} == {"core3"}
-    (first, second) = METHODS["sharp"].plan(problem).shards
+    (first, second) = METHODS["sharp"].plan(problem).trees
     assert first.rate_bps == second.rate_bps == pytest.approx(10e6)
 
 

@@ -84,7 +84,7 @@ def test_loosening_a_limit_never_lowers_the_optimum(planner: str, limit: str, se
     for chip in LOOSENED[limit]:
         plan = METHODS[planner].plan(problem_of(random.Random(f"{limit} {seed}"), chip), QUICK)
         assert plan.outcome.status == "optimal"
-        rates.append(plan.shards[0].rate_bps)
+        rates.append(plan.trees[0].rate_bps)
     assert all(strict <= loose * (1 + 1e-6) for strict, loose in pairwise(rates)), rates
 
 
@@ -93,14 +93,14 @@ def test_aro_is_as_good_as_the_printed_model_under_a_chip(seed: int) -> None:
     draw = random.Random(f"both {seed}")
     problem = problem_of(draw, chip_of(draw))
     fast, printed = (METHODS[name].plan(problem, QUICK) for name in EXACT)
-    assert fast.shards[0].rate_bps == pytest.approx(printed.shards[0].rate_bps, rel=1e-6)
+    assert fast.trees[0].rate_bps == pytest.approx(printed.trees[0].rate_bps, rel=1e-6)
 
 
 def test_chips_bind_in_these_problems() -> None:
     """Else the others would say nothing."""
     for limit in ("recirculation", "passes"):
         strict, *_, loose = (
-            METHODS["aro"].plan(problem_of(random.Random("x"), chip), QUICK).shards[0].rate_bps
+            METHODS["aro"].plan(problem_of(random.Random("x"), chip), QUICK).trees[0].rate_bps
             for chip in LOOSENED[limit]
         )
         assert strict < 0.9 * loose
@@ -111,5 +111,5 @@ def test_generic_costs_aros_default_setting_nothing() -> None:
     generic = replace(CHIP, name="generic", recirculation_bps=None)
     switches = tuple(replace(switch, chip=generic) for switch in problem.fabric.switches)
     under = replace(problem, fabric=replace(problem.fabric, switches=switches))
-    rates = [METHODS["aro"].plan(each).shards[0].rate_bps for each in (problem, under)]
+    rates = [METHODS["aro"].plan(each).trees[0].rate_bps for each in (problem, under)]
     assert rates[0] == rates[1]

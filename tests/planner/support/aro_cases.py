@@ -171,9 +171,8 @@ def worth_of_jobs(problem: Problem, sums: Sequence[float]) -> float:
 def worth_of_plan(problem: Problem, plan: Plan) -> float:
     """The worth of a plan's rates, Eq. (3) or (2)."""
     rates: dict[tuple[int, str], float] = defaultdict(float)
-    for shard in plan.shards:
-        for tree in shard.trees:
-            rates[shard.job, tree.root] += shard.rate_bps / len(shard.trees)
+    for planned in plan.trees:
+        rates[planned.job, planned.tree.root] += planned.rate_bps
     return worth(problem, [rates[job.number, server] for job in problem.jobs for server in job.servers])
 
 

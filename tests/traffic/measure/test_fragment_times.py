@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard, SolverOutcome
+from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan, PlannedTree, SolverOutcome
 from inakit.topo.virtual.engine import HOP, LOST_PS, NO_HOP
 from inakit.traffic.measure.over_time import PARTS, FollowedFragments, FragmentTimes, times_of
 from inakit.traffic.wire.packet_format import BARE_FRAME, Kind
@@ -16,13 +16,11 @@ PLAN = Plan(
     "by hand",
     "by-hand",
     (
-        Shard(
-            *(1, 1, 1.0, 1e6),
-            (
-                AggregationTree(
-                    *(1, "ps", {1: "w1", 2: "w2"}, (Aggregator(3, "s", 0, (1, 2), 0, 1),)),
-                    (Branch(1, 3, ("w1", "s")), Branch(2, 3, ("w2", "s")), Branch(3, 0, ("s", "ps"))),
-                ),
+        PlannedTree(
+            *(1, 1.0, 1e6),
+            AggregationTree(
+                *(1, "ps", {1: "w1", 2: "w2"}, (Aggregator(3, "s", 0, (1, 2), 0, 1),)),
+                (Branch(1, 3, ("w1", "s")), Branch(2, 3, ("w2", "s")), Branch(3, 0, ("s", "ps"))),
             ),
         ),
     ),

@@ -40,5 +40,5 @@ def test_a_switch_holds_a_fragment_while_it_waits_for_its_slower_worker() -> Non
     observed = run_plan(run, find_world("virtual")).observed
     assert observed is not None
     held = observed.slots.held[observed.slots.switches.index("s1")]
-    per_s = prepared.plan.shards[0].rate_bps / (8 * FRAGMENT.wire_bytes)
+    per_s = prepared.plan.trees[0].rate_bps / (8 * FRAGMENT.wire_bytes)
     assert held.max() == pytest.approx(slow_s * per_s, rel=0.15), "Little's law: as many as come in the delay"

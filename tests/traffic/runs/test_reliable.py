@@ -12,7 +12,7 @@ from network_model import Faults, ModelPorts
 from traffic_cases import RATE_BPS, one_job, plan_of, ports_of, tree_of, two_level_fabric
 
 from inakit.experiments.worlds.virtual import Inline
-from inakit.planner.core.plan import Plan, Shard
+from inakit.planner.core.plan import Plan, PlannedTree
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.trees.under_policy import with_policy
 from inakit.topo.errors import PlanError, RunError
@@ -162,13 +162,13 @@ def test_jobs_share_a_network() -> None:
         Job(1, ("w0", "w1"), ("ps0",), size, iterations=2),
         Job(7, ("w1", "w2", "w3"), ("ps1", "ps0"), 2 * size, iterations=3, arrival_s=0.01, compute_s=0.05),
     )
-    two_trees = tuple(tree_of(n, jobs[1].workers, "ps0", 2, slots=16, first_slot=16 * n) for n in (2, 3))
-    shards = [
-        Shard(1, 0, 1.0, 5e6, (tree_of(1, jobs[0].workers, "ps0", 2, slots=16),)),
-        Shard(7, 0, 0.25, 2e6, (tree_of(1, jobs[1].workers, "ps1", 1, slots=16, first_slot=16),)),
-        Shard(7, 1, 0.75, 6e6, two_trees),
+    two_trees = [tree_of(n, jobs[1].workers, "ps0", 2, slots=16, first_slot=16 * n) for n in (2, 3)]
+    planned = [
+        PlannedTree(1, 1.0, 5e6, tree_of(1, jobs[0].workers, "ps0", 2, slots=16)),
+        PlannedTree(7, 0.25, 2e6, tree_of(1, jobs[1].workers, "ps1", 1, slots=16, first_slot=16)),
+        *(PlannedTree(7, 0.375, 3e6, tree) for tree in two_trees),
     ]
-    measured, _, _ = run(Problem(fabric, jobs, FRAGMENT), plan_of(shards), Faults(lose=0.02, seed=1))
+    measured, _, _ = run(Problem(fabric, jobs, FRAGMENT), plan_of(planned), Faults(lose=0.02, seed=1))
     assert measured.exact
     assert len(measured.of_job(1).iterations) == 2
     second = measured.of_job(7).iterations
@@ -186,8 +186,8 @@ def test_a_stalled_run_says_who_is_missing() -> None:
 
 def test_a_root_that_is_no_server() -> None:
     problem, plan = one_job()
-    tree = replace(plan.shards[0].trees[0], root="spine")
-    elsewhere = replace(plan, shards=(replace(plan.shards[0], trees=(tree,)),))
+    tree = replace(plan.trees[0].tree, root="spine")
+    elsewhere = replace(plan, trees=(replace(plan.trees[0], tree=tree),))
     with pytest.raises(PlanError, match="'spine' is not a parameter server"):
         lay_out(problem, elsewhere, ports_of(problem))
 
@@ -195,8 +195,8 @@ def test_a_root_that_is_no_server() -> None:
 def test_a_root_in_the_network_needs_a_server_that_stands_by() -> None:
     problem, plan = one_job()
     rooted = with_policy(problem, plan, "switchml")
-    tree = rooted.shards[0].trees[0]
-    alone = replace(rooted, shards=(replace(rooted.shards[0], trees=(replace(tree, fallback=()),)),))
+    tree = rooted.trees[0].tree
+    alone = replace(rooted, trees=(replace(rooted.trees[0], tree=replace(tree, fallback=())),))
     with pytest.raises(PlanError, match="no PS stands by for its root 'spine'"):
         lay_out(problem, alone, ports_of(problem))
 
@@ -209,8 +209,8 @@ def test_a_host_that_the_network_lacks() -> None:
 
 def test_fragments_are_cut_by_share() -> None:
     problem, plan = one_job(servers=2, fragments=41)
-    shards = (replace(plan.shards[0], share=0.3), replace(plan.shards[1], share=0.7))
-    layout = lay_out(problem, replace(plan, shards=shards), ports_of(problem))
+    trees = (replace(plan.trees[0], share=0.3), replace(plan.trees[1], share=0.7))
+    layout = lay_out(problem, replace(plan, trees=trees), ports_of(problem))
     assert [(part.start, part.count) for part in layout.parts] == [(0, 12), (12, 29)]
 
 

@@ -11,7 +11,7 @@ import pytest
 from tolerance import undisturbed
 from traffic_cases import plan_of
 
-from inakit.planner.core.plan import AggregationTree, Branch, Plan, Shard
+from inakit.planner.core.plan import AggregationTree, Branch, Plan, PlannedTree
 from inakit.planner.core.problem import Job, Problem
 from inakit.topo.errors import MachineError, RunError
 from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
@@ -79,7 +79,7 @@ def direct_problem(seconds: float, rate_bps: float, iterations: int = 1) -> tupl
     size = int(seconds * rate_bps / 8 / FRAGMENT.wire_bytes) * 4 * FRAGMENT.values
     job = Job(1, ("w0",), ("ps0",), size, iterations=iterations)
     tree = AggregationTree(1, "ps0", {1: "w0"}, (), (Branch(1, 0, ("w0", "s", "ps0")),))
-    return Problem(fabric, (job,), FRAGMENT), plan_of([Shard(1, 0, 1.0, rate_bps, (tree,))])
+    return Problem(fabric, (job,), FRAGMENT), plan_of([PlannedTree(1, 1.0, rate_bps, tree)])
 
 
 def exact(measured: Measured) -> Measured:
@@ -156,7 +156,7 @@ def test_reliable_keeps_the_planned_rate(pair: list[HostPort]) -> None:
 
 def test_without_pace_the_link_limits(pair: list[HostPort]) -> None:
     problem, plan = direct_problem(1.0, RATE_BPS)
-    faster = plan_of([Shard(1, 0, 1.0, 3 * RATE_BPS, plan.shards[0].trees)])
+    faster = plan_of([PlannedTree(1, 1.0, 3 * RATE_BPS, plan.trees[0].tree)])
     options = ReliableOptions(worker=WorkerOptions(paced=False))
     limit = pytest.approx(RATE_BPS, rel=0.15)
     measured = undisturbed(

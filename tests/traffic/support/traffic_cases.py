@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard, SolverOutcome
+from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan, PlannedTree, SolverOutcome
 from inakit.planner.core.problem import Job, Problem
 from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
 from inakit.traffic.sockets.ports import HostPort
@@ -58,9 +58,9 @@ def tree_of(
     return AggregationTree(number, root, labels, tuple(aggregators), tuple(branches))
 
 
-def plan_of(shards: Sequence[Shard]) -> Plan:
-    """A plan of these shards."""
-    return Plan("by hand", "two-level", tuple(shards), SolverOutcome("heuristic", 0.0))
+def plan_of(trees: Sequence[PlannedTree]) -> Plan:
+    """A plan of these trees."""
+    return Plan("by hand", "two-level", tuple(trees), SolverOutcome("heuristic", 0.0))
 
 
 def one_job(
@@ -73,14 +73,13 @@ def one_job(
     iterations: int = 1,
     rate_bps: float = RATE_BPS,
 ) -> tuple[Problem, Plan]:
-    """A problem with one job and its plan, which has a shard for each PS; the last fragment is not full."""
+    """A problem with one job and its plan, which has a tree for each PS; the last fragment is not full."""
     names = tuple(f"w{i}" for i in range(workers))
     roots = tuple(f"ps{i}" for i in range(servers))
     job = Job(1, names, roots, fragments * 4 * FRAGMENT.values - 8, iterations=iterations)
     problem = Problem(two_level_fabric(workers, servers), (job,), FRAGMENT)
     trees = [tree_of(i + 1, names, root, levels, slots=slots, first_slot=slots * i) for i, root in enumerate(roots)]
-    shards = [Shard(1, i, 1 / servers, rate_bps / servers, (tree,)) for i, tree in enumerate(trees)]
-    return problem, plan_of(shards)
+    return problem, plan_of([PlannedTree(1, 1 / servers, rate_bps / servers, tree) for tree in trees])
 
 
 def ports_of(problem: Problem) -> list[HostPort]:

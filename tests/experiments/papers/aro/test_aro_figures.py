@@ -55,7 +55,7 @@ def planned(state: State) -> tuple[Problem, Plan]:
 @pytest.mark.parametrize("state", STATES, ids=lambda state: state.figure)
 def test_the_state_has_the_rate_that_the_paper_gives(state: State, tmp_path: Path) -> None:
     problem, plan = planned(state)
-    assert plan.shards[0].rate_bps == pytest.approx(state.share * LINK_BPS)
+    assert plan.trees[0].rate_bps == pytest.approx(state.share * LINK_BPS)
     for _ in range(TRIES):
         outcome = run_plan(Run(Prepared(problem, plan), folder=tmp_path), find_world("fast"))
         assert outcome.measured.exact

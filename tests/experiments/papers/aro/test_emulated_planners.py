@@ -48,7 +48,7 @@ def test_the_trap_is_one_in_the_model() -> None:
     """A plan that respects pipelines has 4/5 of a link's rate; one that ignores them has 1/3, and expects all."""
     problem, plans = NETWORKS[TRAP].plans(QUICK_GRADIENT_BYTES)
     rows = [
-        RateRow(TRAP, name, plan.shards[0].rate_bps, plan.shards[0].rate_bps, True, "VALID")
+        RateRow(TRAP, name, plan.trees[0].rate_bps, plan.trees[0].rate_bps, True, "VALID")
         for name, plan in plans.items()
     ]
     assert [row.planned_bps for row in rows] == pytest.approx([1.6e6, 2e6 / 3])

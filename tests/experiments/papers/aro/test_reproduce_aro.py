@@ -155,7 +155,7 @@ def test_the_fast_prunings_are_those_of_the_published_model(seed: int) -> None:
     (task,) = tasks_of(problem)
     assert recognise(problem.fabric, task) is not None
     asked = LiteralOptions(alpha=0.6, seed=seed)
-    app, acc = (METHODS[name].plan(problem, asked).shards[0].rate_bps for name in ("aro-app", "aro-acc"))
+    app, acc = (METHODS[name].plan(problem, asked).trees[0].rate_bps for name in ("aro-app", "aro-acc"))
     rates = {sro: accelerated(problem, SolverOptions(seed=seed), sro=sro, alpha=0.6).rates[0] for sro in (False, True)}
     step = CAPACITY_BPS / LEVELS
     assert app == pytest.approx(rates[False] // (step * (1 - 1e-9)) * step)
@@ -170,7 +170,7 @@ def test_several_tasks_are_pruned_too() -> None:
     all_of_them = accelerated(problem, options, sro=False)
     pruned = accelerated(problem, options, sro=False, alpha=0.3)
     plan = METHODS["aro"].plan(problem)
-    assert sum(all_of_them.rates) == pytest.approx(sum(shard.rate_bps for shard in plan.shards))
+    assert sum(all_of_them.rates) == pytest.approx(sum(planned.rate_bps for planned in plan.trees))
     assert 0 < pruned.value <= all_of_them.value * (1 + 1e-9)
 
 

@@ -119,7 +119,7 @@ def plans(setting: AroSetting, seed: int) -> dict[str, Plan]:
 
 
 def spines(found: Plan) -> set[str]:
-    nodes: Iterable[str] = (node for s in found.shards for tree in s.trees for b in tree.branches for node in b.path)
+    nodes: Iterable[str] = (node for planned in found.trees for b in planned.tree.branches for node in b.path)
     return {node for node in nodes if node.startswith("spine")}
 
 

@@ -41,7 +41,7 @@ def test_aros_network_has_links_of_100_gbit(tmp_path: Path) -> None:
     rows, verdict = run_plans("aro", {"small": (problem, chosen)}, console, virtual(tmp_path))
     assert verdict == "VALID"
     for row in rows:
-        assert_within(row.measured_bps, plans[row.planner].shards[0].rate_bps, 0.01, row.planner, "bit/s")
+        assert_within(row.measured_bps, plans[row.planner].trees[0].rate_bps, 0.01, row.planner, "bit/s")
         assert 1e9 < row.measured_bps < CAPACITY_BPS
     assert "sending rate (Gbit/s)" in console.file.getvalue()  # type: ignore[attr-defined]
 
@@ -49,8 +49,8 @@ def test_aros_network_has_links_of_100_gbit(tmp_path: Path) -> None:
 @pytest.mark.parametrize("scheme", ["ARO", "ARO-ACC"])
 def test_a_schemes_plan_has_the_rate_of_the_simulated_figure(scheme: str) -> None:
     (rate,) = SCHEMES[scheme](SJST.problem(0), Ask()).rates_bps[1]
-    (shard,) = by_packets.planned(SJST, 256)[1][scheme].shards
-    assert 0 <= shard.rate_bps - rate < CAPACITY_BPS / LEVELS
+    (planned,) = by_packets.planned(SJST, 256)[1][scheme].trees
+    assert 0 <= planned.rate_bps - rate < CAPACITY_BPS / LEVELS
 
 
 @pytest.mark.parametrize(("scale", "times"), [(None, 1), (1 / 100, 10), (1, 1000)])

@@ -79,7 +79,7 @@ def test_the_optimum_is_what_brute_force_finds(name: str) -> None:
     problem = PROBLEMS[name]
     plan = METHODS["aro"].plan(problem)
     assert plan.outcome.status == "optimal"
-    assert plan.shards[0].rate_bps == pytest.approx(brute_force_bps(problem), rel=1e-9)
+    assert plan.trees[0].rate_bps == pytest.approx(brute_force_bps(problem), rel=1e-9)
 
 
 def test_the_examples_of_brute_force_differ() -> None:
@@ -87,7 +87,7 @@ def test_the_examples_of_brute_force_differ() -> None:
     worse = [
         name
         for name, problem in PROBLEMS.items()
-        if METHODS["atp"].plan(problem).shards[0].rate_bps < 0.99 * METHODS["aro"].plan(problem).shards[0].rate_bps
+        if METHODS["atp"].plan(problem).trees[0].rate_bps < 0.99 * METHODS["aro"].plan(problem).trees[0].rate_bps
     ]
     assert len(worse) > len(PROBLEMS) / 3
 
@@ -100,12 +100,12 @@ def with_slow_switches(problem: Problem) -> Problem:
 def test_an_aggregation_rate_bounds_the_optimum(name: str) -> None:
     """Flows that a switch sums count against its rate, a flow that it only forwards does not."""
     problem = with_slow_switches(PROBLEMS[name])
-    assert METHODS["aro"].plan(problem).shards[0].rate_bps == pytest.approx(brute_force_bps(problem), rel=1e-9)
+    assert METHODS["aro"].plan(problem).trees[0].rate_bps == pytest.approx(brute_force_bps(problem), rel=1e-9)
 
 
 def test_an_aggregation_rate_matters_in_some_of_them() -> None:
     def rate(problem: Problem) -> float:
-        return METHODS["aro"].plan(problem).shards[0].rate_bps
+        return METHODS["aro"].plan(problem).trees[0].rate_bps
 
     problems = list(PROBLEMS.values())[:30]
     assert sum(rate(with_slow_switches(problem)) < rate(problem) for problem in problems) > 5
@@ -113,8 +113,8 @@ def test_an_aggregation_rate_matters_in_some_of_them() -> None:
 
 def test_awareness_of_pipelines_never_hurts() -> None:
     for problem in PROBLEMS.values():
-        aware = METHODS["aro"].plan(problem).shards[0].rate_bps
-        unaware = METHODS["aro"].plan(problem, AroOptions(pipeline_aware=False)).shards[0].rate_bps
+        aware = METHODS["aro"].plan(problem).trees[0].rate_bps
+        unaware = METHODS["aro"].plan(problem, AroOptions(pipeline_aware=False)).trees[0].rate_bps
         assert unaware <= aware * (1 + 1e-9)
 
 
@@ -125,23 +125,23 @@ def test_the_emulated_fabrics_are_planned_to_the_optimum(fabric: Fabric, solver:
     problem = first_is_server(fabric, workers=14 if "fattree" in fabric.name else None)
     plan = METHODS["aro"].plan(problem, AroOptions(solver=solver))
     assert plan.outcome.status == "optimal"
-    assert plan.shards[0].rate_bps == pytest.approx(20e6)
+    assert plan.trees[0].rate_bps == pytest.approx(20e6)
 
 
 def test_aggregators_with_one_child_are_plain_forwarding() -> None:
     for problem in PROBLEMS.values():
-        for tree in METHODS["aro"].plan(problem).shards[0].trees:
-            assert all(len(aggregator.children) > 1 for aggregator in tree.aggregators)
+        tree = METHODS["aro"].plan(problem).trees[0].tree
+        assert all(len(aggregator.children) > 1 for aggregator in tree.aggregators)
 
 
 def test_an_inp_makes_one_sum_of_64_flows() -> None:
     """Of 65 flows two are left, and no other flow joins the second one."""
     for hosts, left in ((65, 1), (66, 2), (130, 3)):
         problem = first_is_server(leaf_spine(1, 1, hosts))
-        shard = METHODS["aro"].plan(problem).shards[0]
-        assert shard.rate_bps == pytest.approx(20e6 / left)
-        assert METHODS["aro-raw"].plan(problem).shards[0].rate_bps == pytest.approx(20e6 / left)
-        children = [len(aggregator.children) for tree in shard.trees for aggregator in tree.aggregators]
+        planned = METHODS["aro"].plan(problem).trees[0]
+        assert planned.rate_bps == pytest.approx(20e6 / left)
+        assert METHODS["aro-raw"].plan(problem).trees[0].rate_bps == pytest.approx(20e6 / left)
+        children = [len(aggregator.children) for aggregator in planned.tree.aggregators]
         assert sum(children) in (hosts - 1, hosts - 2) and max(children) == 64
 
 

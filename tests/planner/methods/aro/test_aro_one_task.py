@@ -67,14 +67,14 @@ def literal_rate_bps(problem: Problem) -> float:
     """The optimum of the printed model."""
     plan = METHODS["aro-raw"].plan(problem)
     assert plan.outcome.status == "optimal"
-    return plan.shards[0].rate_bps
+    return plan.trees[0].rate_bps
 
 
 def agrees(problem: Problem) -> None:
     """Assert that the plan has the printed model's rate, says that this is proven, and passes the checker."""
     plan = METHODS["aro"].plan(problem)
     assert plan.outcome.status == "optimal"
-    assert plan.shards[0].rate_bps == pytest.approx(literal_rate_bps(problem), rel=1e-6)
+    assert plan.trees[0].rate_bps == pytest.approx(literal_rate_bps(problem), rel=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def recounted(problem: Problem) -> Iterator[tuple[tuple[str, str], int]]:
 def test_a_recount_of_the_routes_gives_the_rate(seed: int) -> None:
     problem = replace_limits(random_problem(seed))
     rates = (problem.fabric.capacities_bps[link] / count for link, count in recounted(problem))
-    assert min(rates) == pytest.approx(METHODS["aro"].plan(problem).shards[0].rate_bps, rel=1e-9)
+    assert min(rates) == pytest.approx(METHODS["aro"].plan(problem).trees[0].rate_bps, rel=1e-9)
 
 
 def replace_limits(problem: Problem) -> Problem:
@@ -173,7 +173,7 @@ def test_more_flows_than_bits_are_several_sums(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(0, 10, 2))
 def test_solvers_agree(solver: str, seed: int) -> None:
     problem = random_problem(seed)
-    rate = METHODS["aro"].plan(problem, Options(solver=solver)).shards[0].rate_bps
+    rate = METHODS["aro"].plan(problem, Options(solver=solver)).trees[0].rate_bps
     assert rate == pytest.approx(literal_rate_bps(problem), rel=1e-6)
 
 
@@ -183,7 +183,7 @@ def test_the_papers_setting() -> None:
     for seed in range(10):
         plan = METHODS["aro"].plan(papers_setting(seed))
         assert plan.outcome.status == "optimal"
-        rates[round(100e9 / plan.shards[0].rate_bps, 6)] += 1
+        rates[round(100e9 / plan.trees[0].rate_bps, 6)] += 1
     assert set(rates) == {3, 4}
 
 
@@ -195,15 +195,15 @@ def test_a_fat_tree_of_320_switches_is_planned_to_the_optimum() -> None:
     chosen = draw.sample([switch.name for switch in fabric.switches], 63)
     plan = METHODS["aro"].plan(single(with_ina(fabric, (fabric.tor_of(hosts[0]), *chosen)), hosts[1:], hosts[0]))
     assert plan.outcome.status == "optimal"
-    assert plan.shards[0].rate_bps == pytest.approx(100e9 / 4)
+    assert plan.trees[0].rate_bps == pytest.approx(100e9 / 4)
 
 
 def test_an_incumbent_is_not_called_optimal() -> None:
     """The search is stopped before it has excluded a lower t, and the gap says how much may be left."""
     problem = random_problem(0)
     plan = METHODS["aro"].plan(problem, Options(gap=0.9))
-    best = METHODS["aro"].plan(problem).shards[0].rate_bps
-    found, gap = plan.shards[0].rate_bps, plan.outcome.gap
+    best = METHODS["aro"].plan(problem).trees[0].rate_bps
+    found, gap = plan.trees[0].rate_bps, plan.outcome.gap
     assert gap is not None
     assert found <= best * (1 + 1e-9) and best <= found / (1 - gap) * (1 + 1e-9)
     assert (plan.outcome.status == "optimal") == (gap == 0)

@@ -99,7 +99,7 @@ def test_quantized_rates_are_the_best_multiples_of_a_step(name: str, levels: int
     used = {link for graph in task_graphs(problem) for link in graph.links}
     step = max(problem.fabric.capacities_bps[link] for link in used) / levels  # Eq. (11)
     plan = planned(problem, "aro-qsr", levels=levels)
-    assert all(shard.rate_bps / step == pytest.approx(round(shard.rate_bps / step)) for shard in plan.shards)
+    assert all(each.rate_bps / step == pytest.approx(round(each.rate_bps / step)) for each in plan.trees)
     found = worth_of_plan(problem, plan)
     assert found == pytest.approx(best_value_bps(problem, step_bps=step), rel=EXACT)
     best = worth_of_plan(problem, planned(problem))
@@ -111,7 +111,7 @@ def test_an_uneven_capacity_is_rounded_down_to_whole_steps() -> None:
     """With the printed ceiling, Eq. (10) would give r = 2 of 4 steps on a link of 1.5 steps, more than it carries."""
     cables = [Cable("w1", "s", UNIT), Cable("w2", "s", UNIT), Cable("ps", "s", UNIT * 0.375)]
     problem = single(wire("step", ["w1", "w2", "ps"], {"s": 1}, cables), ["w1", "w2"], "ps")
-    assert planned(problem, "aro-qsr", levels=4).shards[0].rate_bps == pytest.approx(UNIT / 4)
+    assert planned(problem, "aro-qsr", levels=4).trees[0].rate_bps == pytest.approx(UNIT / 4)
 
 
 def test_too_few_levels_are_an_error_that_says_so() -> None:
@@ -167,7 +167,7 @@ def test_routes_load_links_as_the_model_counts_them(name: str) -> None:
     problem = PROBLEMS[name]
     aro = optimise(problem, VARIANTS["aro-raw"], LiteralOptions()).aro
     switches = {switch.name for switch in problem.fabric.switches if switch.ina}
-    trees = [shard.trees[0] for shard in plan_from_paths(problem, routes(aro), switches).shards]
+    trees = [each.tree for each in plan_from_paths(problem, routes(aro), switches).trees]
     for i, tree in enumerate(trees):
         assert flow_counts([tree]) == Counter({link: count for link, count in aro.counts(i).items() if count})
 
@@ -175,8 +175,8 @@ def test_routes_load_links_as_the_model_counts_them(name: str) -> None:
 @pytest.mark.parametrize("name", list(SJMT)[::3])
 def test_a_gradient_is_split_in_proportion_to_the_rates(name: str) -> None:
     plan = planned(SJMT[name])
-    total = sum(shard.rate_bps for shard in plan.shards)
-    assert [shard.share for shard in plan.shards] == pytest.approx([shard.rate_bps / total for shard in plan.shards])
+    total = sum(each.rate_bps for each in plan.trees)
+    assert [each.share for each in plan.trees] == pytest.approx([each.rate_bps / total for each in plan.trees])
 
 
 def test_rates_of_tasks_are_kept_or_lowered_together() -> None:
@@ -185,16 +185,16 @@ def test_rates_of_tasks_are_kept_or_lowered_together() -> None:
         1: [("h2", "leaf1", "h1"), ("h3", "leaf2", "spine1", "leaf1", "h1"), ("h4", "leaf2", "spine1", "leaf1", "h1")]
     }
     for given, expected in ((UNIT / 9, UNIT / 9), (UNIT * 9, UNIT / 3)):
-        assert plan_from_paths(problem, paths, rates_bps={(1, "h1"): given}).shards[0].rate_bps == pytest.approx(
+        assert plan_from_paths(problem, paths, rates_bps={(1, "h1"): given}).trees[0].rate_bps == pytest.approx(
             expected
         )
 
 
-def test_a_server_without_a_rate_gets_no_shard_and_needs_no_paths() -> None:
+def test_a_server_without_a_rate_gets_no_tree_and_needs_no_paths() -> None:
     problem = single(leaf_spine(2, 1, 2), ["h3", "h4"], "h1", "h2")
     paths = {1: [(worker, "leaf2", "spine1", "leaf1", "h2") for worker in ("h3", "h4")]}
-    (shard,) = plan_from_paths(problem, paths, rates_bps={(1, "h2"): UNIT / 4}).shards
-    assert (shard.share, shard.number, shard.trees[0].root) == (1, 2, "h2")
+    (planned_tree,) = plan_from_paths(problem, paths, rates_bps={(1, "h2"): UNIT / 4}).trees
+    assert (planned_tree.share, planned_tree.tree.number, planned_tree.tree.root) == (1, 2, "h2")
     with pytest.raises(InputError, match="job 1: its rate is 0 for every PS"):
         plan_from_paths(problem, paths, rates_bps={})
 
@@ -203,7 +203,7 @@ def test_a_job_of_twice_the_weight_gets_half_the_rate() -> None:
     """Eq. (3) makes beta_s r equal, so beta_s must be the inverse of a model's size; the paper says its size."""
     fabric = leaf_spine(1, 1, 4)
     jobs = (replace(job(["h2"], "h1"), weight=2.0), replace(job(["h3"], "h1"), number=2))
-    rates = [shard.rate_bps for shard in planned(Problem(fabric, jobs, FRAGMENT)).shards]
+    rates = [each.rate_bps for each in planned(Problem(fabric, jobs, FRAGMENT)).trees]
     assert rates == pytest.approx([UNIT / 3, UNIT * 2 / 3])
 
 

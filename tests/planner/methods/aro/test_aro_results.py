@@ -59,7 +59,7 @@ def test_leaf1_1_bounds_the_two_pods_at_half_a_link_and_the_plan_reaches_it() ->
     """
     plan = planned(two_pods())
     assert plan.outcome.status == "optimal"
-    assert sorted(shard.rate_bps for shard in plan.shards) == pytest.approx([2.5e6, 2.5e6, 5e6])
+    assert sorted(planned.rate_bps for planned in plan.trees) == pytest.approx([2.5e6, 2.5e6, 5e6])
     assert as_run(two_pods(), plan).factor == 1
     assert as_run(two_pods(), planned(two_pods(), headroom="afterwards")).factor in (pytest.approx(0.5), 1)
 
@@ -97,7 +97,9 @@ def test_every_planner_leaves_room_in_its_trees(planner: str) -> None:
 def test_routes_alone_keep_the_rates_and_lose_no_more_to_results(seed: int) -> None:
     problem = random_problem(seed, *SHAPES["2x2"], bases=LEAF_SPINES[:3])
     afterwards, routed, both = (planned(problem, headroom=each) for each in ("afterwards", "routed", "planned"))
-    assert [shard.rate_bps for shard in routed.shards] == pytest.approx([s.rate_bps for s in afterwards.shards])
+    assert [planned.rate_bps for planned in routed.trees] == pytest.approx(
+        [planned.rate_bps for planned in afterwards.trees]
+    )
     assert as_run(problem, routed).factor >= as_run(problem, afterwards).factor * (1 - EXACT)
     in_loop = as_run(problem, routed).plan
     assert worth_of_plan(problem, in_loop) <= worth_of_plan(problem, both) * (1 + EXACT)
@@ -106,7 +108,7 @@ def test_routes_alone_keep_the_rates_and_lose_no_more_to_results(seed: int) -> N
 def test_routes_alone_lose_nothing_on_two_pods() -> None:
     routed = planned(two_pods(), headroom="routed")
     assert as_run(two_pods(), routed).factor == 1
-    assert sorted(shard.rate_bps for shard in routed.shards) == pytest.approx([2.5e6, 2.5e6, 5e6])
+    assert sorted(planned.rate_bps for planned in routed.trees) == pytest.approx([2.5e6, 2.5e6, 5e6])
 
 
 def test_an_unknown_headroom_is_named() -> None:

@@ -104,11 +104,10 @@ def test_the_optimum_is_what_enumeration_finds_often(shape: str, seed: int) -> N
 def loads_bps(plan: Plan) -> Counter[tuple[str, str]]:
     """The loads of the links, counted anew from the branches of the trees alone."""
     loads: Counter[tuple[str, str]] = Counter()
-    for shard in plan.shards:
-        for tree in shard.trees:
-            for branch in tree.branches:
-                for link in pairwise(branch.path):
-                    loads[link] += shard.rate_bps  # type: ignore[assignment]
+    for planned in plan.trees:
+        for branch in planned.tree.branches:
+            for link in pairwise(branch.path):
+                loads[link] += planned.rate_bps  # type: ignore[assignment]
     return loads
 
 
@@ -119,8 +118,8 @@ def test_no_rate_can_be_raised_alone(seed: int) -> None:
     plan = several(asked, Options())
     loads = loads_bps(plan)
     full = {link for link, load in loads.items() if load > asked.fabric.capacities_bps[link] * (1 - EXACT)}
-    for shard in plan.shards:
-        assert any(link in full for tree in shard.trees for branch in tree.branches for link in pairwise(branch.path))
+    for planned in plan.trees:
+        assert any(link in full for branch in planned.tree.branches for link in pairwise(branch.path))
 
 
 @pytest.mark.parametrize("seed", [9001, 9008, 9015])

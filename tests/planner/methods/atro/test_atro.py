@@ -54,7 +54,7 @@ def test_aro_agrees_on_the_network_found(aggregators: int, workers: int, gbps: f
     designed = design(paper_cluster(aggregators, workers), FRAGMENT)
     check(designed.problem, designed.plan)
     assert designed.rate_bps == pytest.approx(gbps * 1e9)
-    assert METHODS["aro"].plan(designed.problem).shards[0].rate_bps == pytest.approx(gbps * 1e9)
+    assert METHODS["aro"].plan(designed.problem).trees[0].rate_bps == pytest.approx(gbps * 1e9)
 
 
 def test_the_network_is_one_of_optical_links_on_which_all_routes_climb() -> None:
@@ -62,7 +62,7 @@ def test_the_network_is_one_of_optical_links_on_which_all_routes_climb() -> None
     fabric = designed.fabric
     assert all(link.optical for link in fabric.links)
     assert all(len(switch.ports) <= 6 for switch in fabric.switches)
-    tree = designed.plan.shards[0].trees[0]
+    tree = designed.plan.trees[0].tree
     assert all(is_up_down(fabric, tree.way(label)) for label in tree.branch_of)
     assert {aggregator.switch for aggregator in tree.aggregators} <= {s.name for s in fabric.switches if s.ina}
 

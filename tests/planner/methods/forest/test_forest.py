@@ -112,7 +112,7 @@ def test_two_trees_gain_a_fifth_in_the_papers_setting() -> None:
     two = [worth_of_plan(problem, plan) for problem, plan in zip(problems, plans, strict=True)]
     assert sum(two) >= 1.2 * sum(one)
     assert sum(plan.outcome.status == "optimal" for plan in plans) >= 8
-    assert all(1 <= len(plan.shards) <= 2 for plan in plans)
+    assert all(1 <= len(plan.trees) <= 2 for plan in plans)
 
 
 @pytest.mark.long
@@ -126,7 +126,7 @@ def test_two_trees_gain_for_several_tasks(setting: AroSetting) -> None:
     problem = setting.problem(2)
     plan = planned(problem, 2)
     assert worth_of_plan(problem, plan) >= 1.09 * worth_of_plan(problem, METHODS["aro"].plan(problem))
-    assert max(Counter(tree.root for shard in plan.shards for tree in shard.trees).values()) <= 2
+    assert max(Counter(each.tree.root for each in plan.trees).values()) <= 2
     assert plan.outcome.gap is not None
     assert plan.outcome.gap < 0.01
 
@@ -146,10 +146,10 @@ def test_the_routes_alone_load_the_links_as_predicted(trees: int) -> None:
     problem = problem_of("two jobs", 5)
     plan = planned(problem, trees)
     loads: dict[tuple[str, str], float] = defaultdict(float)
-    for shard in plan.shards:
-        for branch in shard.trees[0].branches:
+    for each in plan.trees:
+        for branch in each.tree.branches:
             for link in pairwise(branch.path):
-                loads[link] += shard.rate_bps
+                loads[link] += each.rate_bps
     assert loads == pytest.approx(evaluate(problem, plan).link_loads_bps)
     assert all(load <= problem.fabric.capacities_bps[link] * (1 + EXACT) for link, load in loads.items())
 
@@ -158,9 +158,9 @@ def test_trees_carry_the_gradient_in_proportion_to_their_rates() -> None:
     """All trees of a job end together, so the job takes the time that its whole rate allows."""
     problem = papers_setting(1)
     plan = planned(problem, 2)
-    assert len(plan.shards) == 2
-    total = sum(shard.rate_bps for shard in plan.shards)
-    assert [shard.share for shard in plan.shards] == pytest.approx([shard.rate_bps / total for shard in plan.shards])
+    assert len(plan.trees) == 2
+    total = sum(each.rate_bps for each in plan.trees)
+    assert [each.share for each in plan.trees] == pytest.approx([each.rate_bps / total for each in plan.trees])
     assert evaluate(problem, plan).sending_rate_bps == pytest.approx(total)
 
 
@@ -169,12 +169,12 @@ def test_trees_in_one_pipeline_divide_its_slots() -> None:
     few = replace(problem, fabric=with_aggregators(problem.fabric, slots=8))
     plan = planned(few, 2)
     used: Counter[tuple[str, int]] = Counter()
-    for shard in plan.shards:
-        for aggregator in shard.trees[0].aggregators:
+    for each in plan.trees:
+        for aggregator in each.tree.aggregators:
             used[aggregator.switch, aggregator.pipeline] += aggregator.slots
-    assert len(plan.shards) == 2
+    assert len(plan.trees) == 2
     assert max(used.values()) <= 8
-    assert [shard.trees[0].window for shard in plan.shards] == [2, 2]
+    assert [each.tree.window for each in plan.trees] == [2, 2]
     with pytest.raises(InputError, match="raise aggregator_slots"):
         planned(replace(problem, fabric=with_aggregators(problem.fabric, slots=1)), 2)
 
@@ -198,10 +198,10 @@ def test_a_parameter_server_without_a_rate_gets_no_tree() -> None:
         problem = problem_of("one job, two PSs", seed)
         for trees in (2, 3):
             plan = planned(problem, trees)
-            numbers = Counter(tree.root for shard in plan.shards for tree in shard.trees)
+            numbers = Counter(each.tree.root for each in plan.trees)
             assert max(numbers.values()) <= trees
-            assert sum(shard.share for shard in plan.shards) == pytest.approx(1)
-            assert all(shard.rate_bps > 0 for shard in plan.shards)
+            assert sum(each.share for each in plan.trees) == pytest.approx(1)
+            assert all(each.rate_bps > 0 for each in plan.trees)
 
 
 def atro_mixed() -> Problem:
@@ -228,5 +228,5 @@ def test_many_trees_serve_a_worker_more_than_one_tree_does() -> None:
     problem = atro_mixed()
     plan = planned(problem, 0)
     assert plan.outcome.status == "optimal"
-    assert METHODS["aro"].plan(problem).shards[0].rate_bps == pytest.approx(UNIT / 2)
+    assert METHODS["aro"].plan(problem).trees[0].rate_bps == pytest.approx(UNIT / 2)
     assert worth_of_plan(problem, plan) == pytest.approx(UNIT * 45 / 46)

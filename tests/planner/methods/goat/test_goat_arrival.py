@@ -10,7 +10,7 @@ import pytest
 from driven_network import count, driven_network, pass_on, send_from
 
 from inakit.experiments.worlds.virtual import LiveVirtualNetwork
-from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan, Shard, SolverOutcome
+from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan, PlannedTree, SolverOutcome
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.methods.goat.shared_slots import PS, Gradient, Sharing, SlotTree, simulate
 from inakit.topo.errors import InputError
@@ -107,7 +107,7 @@ class Driven:
 def driven(tree: AggregationTree, *, flushed: bool) -> Iterator[Driven]:
     """The network in which a tree is installed."""
     job = Job(1, tuple(WORKERS.values()), ("ps",), FRAGMENTS * 4 * FRAGMENT.values)
-    plan = Plan("by hand", "two-racks", (Shard(1, 1, 1.0, 1e5, (tree,)),), SolverOutcome("heuristic", 0))
+    plan = Plan("by hand", "two-racks", (PlannedTree(1, 1.0, 1e5, tree),), SolverOutcome("heuristic", 0))
     with driven_network(Problem(fabric(), (job,), FRAGMENT), plan) as network:
         yield Driven(network, flushed=flushed)
 

@@ -41,17 +41,17 @@ def planned(problem: Problem, **options: int) -> Plan:
 
 def unaggregated(plan: Plan) -> float:
     """The gradients that come to the PS unsummed: 1 for each worker of whose gradient nothing is summed."""
-    raw = [(shard.share, b) for shard in plan.shards for tree in shard.trees for b in tree.branches
-           if b.parent == ROOT_LABEL and b.label in tree.workers]  # fmt: skip
+    raw = [(each.share, b) for each in plan.trees for b in each.tree.branches
+           if b.parent == ROOT_LABEL and b.label in each.tree.workers]  # fmt: skip
     return sum(share for share, _ in raw)
 
 
 @pytest.mark.parametrize("pipelines", [1, 2])
 def test_with_memory_for_the_gradient_nothing_is_left_to_the_ps(pipelines: int) -> None:
     plan = planned(goat_problem(slots=48, pipelines=pipelines))
-    assert len(plan.shards) == 8
-    for shard in plan.shards:
-        (tree,) = shard.trees
+    assert len(plan.trees) == 8
+    for each in plan.trees:
+        tree = each.tree
         assert tree.policy == "goat"
         assert all(tree.branch_of[aggregator.label].parent == ROOT_LABEL for aggregator in tree.aggregators)
         assert {aggregator.slots for aggregator in tree.aggregators} <= {FRAGMENTS // 8}
@@ -61,7 +61,7 @@ def test_with_memory_for_the_gradient_nothing_is_left_to_the_ps(pipelines: int) 
 def test_without_memory_all_goes_to_the_ps() -> None:
     plan = planned(goat_problem(slots=FRAGMENTS // 8 - 1))
     assert unaggregated(plan) == pytest.approx(8)
-    assert not any(tree.aggregators for shard in plan.shards for tree in shard.trees)
+    assert not any(each.tree.aggregators for each in plan.trees)
 
 
 @pytest.mark.parametrize("fabric", [leaf_spine(4, 4, 4), fat_tree(4)], ids=lambda fabric: fabric.name)
@@ -71,7 +71,7 @@ def test_every_fabric_with_some_programmable_switches(fabric: object, seed: int)
     hosts = [host.name for host in some.hosts]
     problem = sized(single(some, hosts[1:13], hosts[0]))
     plan = planned(problem, sub_models=4, seed=seed)
-    assert sum(shard.share for shard in plan.shards) == pytest.approx(1)
+    assert sum(each.share for each in plan.trees) == pytest.approx(1)
     assert plan == replace(planned(problem, sub_models=4, seed=seed), outcome=plan.outcome)
 
 
@@ -82,7 +82,7 @@ def test_layers_are_sub_models_of_unequal_size() -> None:
     counts = [len(part) for part in fragment_ranges(of_layers, plan).values()]
     assert counts == partition("resnet18", FRAGMENTS, 12)
     assert len(set(counts)) > 1
-    owned = {aggregator.slots for shard in plan.shards for tree in shard.trees for aggregator in tree.aggregators}
+    owned = {aggregator.slots for each in plan.trees for aggregator in each.tree.aggregators}
     assert owned <= set(counts)
     assert unaggregated(plan) == 0
 
@@ -91,7 +91,7 @@ def test_gradients_make_a_detour_to_a_sum_that_saves_more() -> None:
     """Figure 2(c): with a slot in each switch for a third of the gradient, s1 and s2 sum for each other's workers."""
     problem = goat_problem(slots=FRAGMENTS // 3)
     plan = planned(problem, sub_models=3)
-    summing = sorted(a.switch for shard in plan.shards for tree in shard.trees for a in tree.aggregators)
+    summing = sorted(a.switch for each in plan.trees for a in each.tree.aggregators)
     assert summing == ["s1", "s2", "s3"]
     assert unaggregated(plan) == 0
     assert evaluate(problem, plan).ps_ingress_bytes == FRAGMENTS * FRAGMENT.wire_bytes
@@ -101,7 +101,7 @@ def test_a_switch_for_more_workers_than_a_slot_has_bits() -> None:
     fabric = with_aggregators(leaf_spine(2, 1, 40), slots=200)
     hosts = [host.name for host in fabric.hosts]
     plan = planned(sized(single(fabric, hosts[1:], hosts[0])), sub_models=2)
-    assert max(len(a.children) for s in plan.shards for t in s.trees for a in t.aggregators) <= 64
+    assert max(len(a.children) for each in plan.trees for a in each.tree.aggregators) <= 64
 
 
 def test_options_that_make_no_sense() -> None:

@@ -138,7 +138,7 @@ def test_plans_of_several_jobs_and_servers_fill_links_and_repeat(method: str) ->
     hosts = [host.name for host in fat_tree(4).hosts]
     problem = Problem(fat_tree(4), (job(hosts[2:9], "h1", "h16"), job(hosts[9:15], "h2", number=2)), FRAGMENT)
     plan = METHODS[method].plan(problem)
-    assert plan.shards == METHODS[method].plan(problem).shards
-    assert [round(shard.share, 6) for shard in plan.shards] == [0.5, 0.5, 1.0]
+    assert plan.trees == METHODS[method].plan(problem).trees
+    assert [round(planned.share, 6) for planned in plan.trees] == [0.5, 0.5, 1.0]
     loads = evaluate(problem, plan).link_loads_bps
     assert max(load / problem.fabric.capacities_bps[link] for link, load in loads.items()) == pytest.approx(1)

@@ -45,7 +45,7 @@ SOLVER = SolverOptions()
 
 
 def rate(plan: Plan) -> float:
-    return sum(shard.rate_bps for shard in plan.shards)
+    return sum(planned.rate_bps for planned in plan.trees)
 
 
 def drawn(fabric: Fabric, workers: int, servers: int, seed: int) -> Problem:
@@ -110,17 +110,17 @@ def test_every_plan_keeps_the_rules_and_its_bound(seed: int, method: str) -> Non
     entries(problem, plan)
     assert rate(plan) > 0
     assert plan.outcome.gap is not None and plan.outcome.gap >= 0
-    for shard in plan.shards:
-        for tree in shard.trees:
-            assert all(tree.branch_of[aggregator.label].parent == ROOT_LABEL for aggregator in tree.aggregators)
-            assert all(len(aggregator.children) > 1 for aggregator in tree.aggregators)
+    for planned in plan.trees:
+        tree = planned.tree
+        assert all(tree.branch_of[aggregator.label].parent == ROOT_LABEL for aggregator in tree.aggregators)
+        assert all(len(aggregator.children) > 1 for aggregator in tree.aggregators)
 
 
 @pytest.mark.parametrize("method", [long_unless(method == "inart", method) for method in QUICKEST])
 def test_the_same_seed_makes_the_same_plan(method: str) -> None:
     problem = drawn(with_aggregators(fat_tree(4), rate_bps=9e6), 10, 2, 0)
     options = QUICKEST[method]
-    first, again, other = (METHODS[method].plan(problem, replace(options, seed=seed)).shards for seed in (3, 3, 4))
+    first, again, other = (METHODS[method].plan(problem, replace(options, seed=seed)).trees for seed in (3, 3, 4))
     assert first == again
     assert first != other
 
@@ -152,7 +152,7 @@ def test_inarts_network_is_planned_far_better_than_by_atp() -> None:
     problem = inart_network()
     plan = METHODS["inart-equal"].plan(problem, InartOptions(moves=15_000))
     assert rate(plan) > 3 * rate(METHODS["atp"].plan(problem))
-    tiers = {problem.fabric.switch_by_name[a.switch].tier for shard in plan.shards for a in shard.trees[0].aggregators}
+    tiers = {problem.fabric.switch_by_name[a.switch].tier for planned in plan.trees for a in planned.tree.aggregators}
     assert tiers == {1, 2, 3}
 
 
@@ -161,7 +161,7 @@ def test_several_trees_come_near_the_relaxation_and_leave_room_for_results() -> 
     problem = inart_network()
     plan = METHODS["inart-forest"].plan(problem)
     assert plan.outcome.gap is not None and plan.outcome.gap < 0.15
-    assert len(plan.shards) <= 8 * 4
+    assert len(plan.trees) <= 8 * 4
     assert with_room_for_results(problem, plan) is plan
     assert rate(plan) > 1.1 * 20e6 / 3
 
@@ -169,7 +169,7 @@ def test_several_trees_come_near_the_relaxation_and_leave_room_for_results() -> 
 def test_more_trees_are_no_worse_and_one_for_each_ps_is_enough() -> None:
     problem = drawn(with_aggregators(fat_tree(4), rate_bps=9e6), 12, 2, 0)
     plans = [METHODS["inart-forest"].plan(problem, InartForestOptions(trees=trees)) for trees in (1, 2, 6)]
-    assert [len(plan.shards) for plan in plans[:2]] == [2, 4]
+    assert [len(plan.trees) for plan in plans[:2]] == [2, 4]
     assert rate(plans[0]) < rate(plans[1]) < rate(plans[2])
 
 
@@ -178,8 +178,8 @@ def test_trees_carry_whole_fragments_and_end_at_the_same_time() -> None:
     plan = METHODS["inart-forest"].plan(problem)
     ranges = fragment_ranges(problem, plan)
     total = problem.fragment.count(problem.jobs[0].gradient_bytes)
-    assert [len(ranges[1, shard.number]) for shard in plan.shards] == pytest.approx(
-        [s.share * total for s in plan.shards]
+    assert [len(ranges[1, planned.tree.number]) for planned in plan.trees] == pytest.approx(
+        [planned.share * total for planned in plan.trees]
     )
     seconds = evaluate(problem, plan).communication_time_s
     assert seconds == pytest.approx(total * problem.fragment.wire_bytes * 8 / rate(plan))
@@ -191,8 +191,8 @@ def test_each_server_has_the_fragments_of_its_share() -> None:
     plan = METHODS["inart-forest"].plan(problem)
     ranges = fragment_ranges(problem, plan)
     found: dict[str, set[int]] = {}
-    for shard in plan.shards:
-        found.setdefault(shard.trees[0].root, set()).update(ranges[1, shard.number])
+    for planned in plan.trees:
+        found.setdefault(planned.tree.root, set()).update(ranges[1, planned.tree.number])
     total = problem.fragment.count(problem.jobs[0].gradient_bytes)
     first, second = (found[task.server] for task in tasks)
     assert first == set(range(round(total * tasks[0].share)))
@@ -216,7 +216,7 @@ def test_unequal_shares_end_at_the_same_time() -> None:
     problem = drawn(with_capacities(with_aggregators(fat_tree(4), rate_bps=9e6), 10e6, 30e6, 1), 10, 2, 0)
     plan = METHODS["inart"].plan(problem, QUICK)
     ranges = fragment_ranges(problem, plan)
-    times = [len(ranges[1, shard.trees[0].number]) / shard.rate_bps for shard in plan.shards]
+    times = [len(ranges[1, planned.tree.number]) / planned.rate_bps for planned in plan.trees]
     assert times == pytest.approx([times[0]] * len(times), rel=0.02)
     assert evaluate(problem, plan).sending_rate_bps == pytest.approx(rate(plan))
 
@@ -226,8 +226,8 @@ def test_several_jobs_send_at_one_rate() -> None:
     one = problem.jobs[0]
     jobs = (replace(one, servers=one.servers[:1]), replace(one, number=2, servers=one.servers[1:]))
     plan = METHODS["inart"].plan(replace(problem, jobs=jobs), QUICK)
-    assert [shard.job for shard in plan.shards] == [1, 2]
-    assert plan.shards[0].rate_bps == pytest.approx(plan.shards[1].rate_bps)
+    assert [planned.job for planned in plan.trees] == [1, 2]
+    assert plan.trees[0].rate_bps == pytest.approx(plan.trees[1].rate_bps)
 
 
 @pytest.mark.parametrize("rounding", [round_apart, round_together])

@@ -67,7 +67,7 @@ def test_a_switch_that_makes_the_whole_sum_is_the_root() -> None:
     problem = problem_of(scheduling, chosen, FRAGMENT)
     plan = plan_of(scheduling, chosen, problem)
     check(problem, plan)
-    whole, plain, part = (shard.trees[0] for shard in plan.shards)
+    whole, plain, part = (planned.tree for planned in plan.trees)
     assert (whole.root, whole.server) == ("gpu1", "cpu1h1")
     assert (plain.root, plain.aggregators) == ("cpu1h2", ())
     (aggregator,) = part.aggregators
@@ -79,7 +79,7 @@ def test_a_flow_over_several_connections_is_several_trees() -> None:
     chosen = schedule({}, ONCE, TWICE)
     assert [side_by_side(chosen, job) for job in JOBS] == [1, 2, 1]
     plan = plan_of(scheduling, chosen, problem_of(scheduling, chosen, FRAGMENT))
-    assert [len(shard.trees) for shard in plan.shards] == [1, 2, 1]
+    assert [(planned.job, planned.share) for planned in plan.trees] == [(1, 1.0), (2, 0.5), (2, 0.5), (3, 1.0)]
 
 
 def test_the_network_has_a_link_for_every_circuit_and_the_ports_there_are() -> None:

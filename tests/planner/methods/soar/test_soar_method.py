@@ -19,13 +19,13 @@ def soar(problem: Problem, switches: int = 4, workloads: int | None = None) -> P
     return METHODS["soar"].plan(problem, SoarOptions(switches=switches, workloads=workloads))
 
 
-def aggregating(plan: Plan, shard: int = 0) -> set[str]:
-    return {aggregator.switch for aggregator in plan.shards[shard].trees[0].aggregators}
+def aggregating(plan: Plan, position: int = 0) -> set[str]:
+    return {aggregator.switch for aggregator in plan.trees[position].tree.aggregators}
 
 
 def busy(problem: Problem, plan: Plan) -> float:
     """The flows on links between switches and to the PS, over their capacities: SOAR's utilisation."""
-    branches = plan.shards[0].trees[0].branches
+    branches = plan.trees[0].tree.branches
     links = [link for branch in branches for link in branch.links if link[0] not in problem.fabric.host_names]
     return sum(1 / problem.fabric.capacities_bps[link] for link in links)
 
@@ -42,7 +42,7 @@ def test_more_switches_never_make_links_busier(pipelines: int) -> None:
 
 def test_all_switches_of_one_tree_reach_the_full_rate() -> None:
     plan = soar(first_is_server(fat_tree(4)), switches=20)
-    assert plan.shards[0].rate_bps == pytest.approx(20e6)
+    assert plan.trees[0].rate_bps == pytest.approx(20e6)
 
 
 def test_switches_that_cannot_sum_are_not_chosen() -> None:
