@@ -7,7 +7,6 @@ workers and the parameter server (PS) have one port each, every switch and aggre
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
@@ -100,41 +99,33 @@ class Wiring:
 
 
 def check_wiring(cluster: Cluster, wiring: Wiring) -> None:
-    """Raise `PlanError` unless the wiring keeps the paper's constraints (6) to (10), (13) and (17) to (20)."""
-    for node, rule in violations(cluster, wiring):
-        raise PlanError(f"wiring of {cluster.workers} workers: '{node}' breaks the rule that {rule}")
+    """Raise `PlanError` unless the wiring keeps the paper's constraints (4), (6) to (10), (13) and (17) to (20)."""
 
+    def expect(holds: bool, node: str, rule: str) -> None:
+        if not holds:
+            raise PlanError(f"wiring of {cluster.workers} workers: '{node}' breaks the rule that {rule}")
 
-def violations(cluster: Cluster, wiring: Wiring) -> Iterator[tuple[str, str]]:
-    """Each broken rule with a node that breaks it."""
+    switches = set(cluster.switch_names)
     ports = Counter(node for link in {frozenset(link) for link in wiring.flows} for node in link)
     for worker in cluster.worker_names:
-        if (ports[worker], wiring.outflow(worker), wiring.inflow(worker)) != (1, 1, 0):
-            yield worker, "a worker sends one flow over its one link (7, 8)"
-    if ports[SERVER] != 1 or wiring.outflow(SERVER):
-        yield SERVER, "the PS has one link, and sends no gradients (7, 8)"
+        one = (ports[worker], wiring.outflow(worker), wiring.inflow(worker)) == (1, 1, 0)
+        expect(one, worker, "a worker sends one flow over its one link (7, 8)")
+    silent = ports[SERVER] == 1 and not wiring.outflow(SERVER)
+    expect(silent, SERVER, "the PS has one link, and sends no gradients (7, 8)")
     for node in cluster.switch_names:
-        if ports[node] > cluster.ports:
-            yield node, f"it has {cluster.ports} ports (7)"
+        expect(ports[node] <= cluster.ports, node, f"it has {cluster.ports} ports (7)")
+        received = wiring.inflow(node)
         sums = node in cluster.aggregator_names
-        if wiring.outflow(node) != (min(1, wiring.inflow(node)) if sums else wiring.inflow(node)):
-            yield node, "an aggregator sends one flow if it gets any, a common switch what it gets (9, 10, 13)"
-    yield from layer_violations(cluster, wiring)
-
-
-def layer_violations(cluster: Cluster, wiring: Wiring) -> Iterator[tuple[str, str]]:
-    """The broken rules (4) and (18) to (20), each with a node that breaks it."""
-    switches = set(cluster.switch_names)
+        rule = "an aggregator sends one flow if it gets any, a common switch what it gets (9, 10, 13)"
+        expect(wiring.outflow(node) == (min(1, received) if sums else received), node, rule)
     for node, layer in wiring.layer.items():
-        if not 1 <= layer <= cluster.layers:
-            yield node, f"layers are 1 to {cluster.layers} (18)"
+        expect(1 <= layer <= cluster.layers, node, f"layers are 1 to {cluster.layers} (18)")
     for node, peer in wiring.flows:
-        if node in switches and peer == SERVER and wiring.layer[node] != 1:
-            yield node, "who sends to the PS is in layer 1 (19)"
-        if node in switches and peer in switches and wiring.layer[node] <= wiring.layer[peer]:
-            yield node, "a switch sends to a lower layer (20)"
-        if node not in switches and peer not in switches:
-            yield node, "no two hosts are linked (4)"
+        expect(bool({node, peer} & switches), node, "no two hosts are linked (4)")
+        if node in switches and peer == SERVER:
+            expect(wiring.layer[node] == 1, node, "a switch that sends to the PS is in layer 1 (19)")
+        if node in switches and peer in switches:
+            expect(wiring.layer[node] > wiring.layer[peer], node, "a switch sends to a lower layer (20)")
 
 
 # -- How many workers a cluster can carry at most when links have at most t flows: an upper bound, by counting.

@@ -14,8 +14,8 @@ from inakit.planner.core.plan import FEASIBLE, OPTIMAL, SolverOptions, SolverOut
 from inakit.planner.core.problem import Problem
 from inakit.planner.methods.aro.variants import LiteralOptions
 from inakit.planner.methods.atro import atro as optimum
-from inakit.planner.methods.atro import model as literal
 from inakit.planner.methods.atro.cluster import Cluster
+from inakit.planner.methods.atro.wiring_models import optimise_printed
 from inakit.planner.registry import METHODS
 from inakit.topo.errors import SolverError
 from inakit.topo.fabric.fabric import Fabric
@@ -36,7 +36,7 @@ def aro(problem: Problem, variant: str, options: SolverOptions) -> tuple[float, 
 
 
 def atro(cluster: Cluster, options: SolverOptions) -> tuple[float, SolverOutcome]:
-    wiring, outcome = literal.optimise(cluster, options)
+    wiring, outcome = optimise_printed(cluster, options)
     return 1 / wiring.most_flows, outcome
 
 

@@ -11,9 +11,9 @@ from planner_cases import FRAGMENT
 from inakit.planner.core.check import check
 from inakit.planner.core.plan import SolverOptions
 from inakit.planner.methods.atro import atro
-from inakit.planner.methods.atro import model as literal
 from inakit.planner.methods.atro.atro import construct, design, most_constructed
 from inakit.planner.methods.atro.cluster import Cluster, Wiring, check_wiring, most_workers_bound
+from inakit.planner.methods.atro.wiring_models import most_workers, optimise_printed
 from inakit.planner.registry import METHODS
 from inakit.topo.errors import InputError, PlanError, SolverError
 from inakit.topo.fabric.up_down import is_up_down
@@ -79,7 +79,7 @@ def compare_with_literal(seed: int, draws: int) -> None:
     for _ in range(draws):
         cluster = small_cluster(draw, 3, draw.randint(1, 8))
         try:
-            wiring, outcome = literal.optimise(cluster, LIMIT)
+            wiring, outcome = optimise_printed(cluster, LIMIT)
             check_wiring(cluster, wiring)
             expected = wiring.most_flows if outcome.status == "optimal" else None
         except SolverError:
@@ -102,7 +102,7 @@ def compare_with_compact(seed: int, draws: int, most_switches: int) -> None:
     draw = random.Random(seed)
     for _ in range(draws):
         cluster, t = small_cluster(draw, most_switches, 40), draw.randint(1, 4)
-        most = atro.most_workers(cluster, t, LIMIT)
+        most = most_workers(cluster, t, LIMIT)
         assert most_constructed(cluster, t) == most <= most_workers_bound(cluster, t), (cluster, t)
         if most:
             wiring = construct(replace(cluster, workers=most), t)
@@ -139,7 +139,7 @@ def test_relays_share_what_their_common_parent_may_send() -> None:
 
 def test_solvers_agree_on_the_literal_model() -> None:
     for cluster in (Cluster(1, 1, 4, 5), Cluster(2, 1, 3, 4), Cluster(0, 2, 4, 3)):
-        found = [literal.optimise(cluster, replace(LIMIT, solver=solver))[0].most_flows for solver in ("highs", "cbc")]
+        found = [optimise_printed(cluster, replace(LIMIT, solver=solver))[0].most_flows for solver in ("highs", "cbc")]
         assert found == [flows_found(cluster)] * 2
 
 
@@ -177,7 +177,7 @@ def test_a_cluster_that_cannot_be_wired_is_an_error() -> None:
     with pytest.raises(SolverError, match="cannot be wired"):
         atro.optimise(Cluster(0, 1, 4, 4))
     with pytest.raises(SolverError, match="more ports"):
-        literal.optimise(Cluster(0, 1, 4, 4), LIMIT)
+        optimise_printed(Cluster(0, 1, 4, 4), LIMIT)
     with pytest.raises(InputError, match="switches = 0"):
         Cluster(0, 0, 4, 4)
 
