@@ -25,14 +25,16 @@ the solver's time is over before the bounds meet, the schedule is feasible, with
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import combinations
+from math import inf
 from typing import Any
 
 import pulp
 
-from inakit.planner.core.plan import INFEASIBLE, SolverOptions, SolverOutcome
+from inakit.planner.core.plan import FEASIBLE, INFEASIBLE, OPTIMAL, SolverOptions, SolverOutcome
 from inakit.planner.methods.p4inc_aoi.optical_system import PlacedJob, Scheduling
 from inakit.planner.methods.p4inc_aoi.pack import earliest_s, pack
 from inakit.planner.methods.p4inc_aoi.resources import ROUNDING, Shape, circuits_of
@@ -46,159 +48,118 @@ LEAST = 1e-3
 GIGA = 1e9
 
 
-def optimise_printed(problem: Scheduling, slots: int, options: SolverOptions) -> Schedule:
+def optimise_printed(  # noqa: PLR0912, PLR0915, a model that is read from top to bottom
+    problem: Scheduling, slots: int, options: SolverOptions
+) -> Schedule:
     """The best schedule within T = `slots`. Raises `SolverError` when T is too short, or nothing is found in time."""
-    milp = Milp(problem, slots)
+    check_single(problem)
+    model = pulp.LpProblem("p4inc-aoi", pulp.LpMinimize)
+
+    # Sets: jobs j, units v, flows (job, v) to the PS's unit, pairs of units q, slots i
+    center, jobs, times = problem.center, problem.jobs, range(slots)
+    flows = [(job, v) for job in jobs for v in job.workers if v != job.server]
+    pairs = sorted({pair(v, job.server) for job, v in flows})
+    spans = list(combinations(range(slots + 1), 2))
+
+    # Parameters, in Gbit and Gbit/s. INC in v lowers the flow from there by the rates of `spared[j, v]` workers (4).
+    dt = center.slot_s
+    most = {job.number: highest_rate(problem, job) for job in jobs}
+    data = {job.number: job.bits / GIGA for job in jobs}
+    spared = {(job.number, v): job.workers[v] - (job.home is None) for job, v in flows}
+    ports = most_ports(problem, pairs)
+
+    # Variables
+    t = model.add_variable("t", 0, (slots + 1) * dt + max(job.update_s for job in jobs))
+    k = {(job.number, v): binary(model, f"k_{job.number}_{v}") for job in jobs for v in job.workers}
+    z = {
+        (job.number, begin, end): binary(model, f"z_{job.number}_{begin}_{end}")
+        for job in jobs
+        for begin, end in spans
+        if begin >= job.arrival
+    }
+    b = {(j, i): model.add_variable(f"b_{j}_{i}", 0, most[j]) for j in most for i in times}
+    x: dict[tuple[int, int], Any] = {
+        (j, i): pulp.lpSum(chosen for (owner, begin, end), chosen in z.items() if owner == j and begin <= i < end)
+        for j in most
+        for i in times
+    }
+    p = {(q, i): model.add_variable(f"p_{q[0]}_{q[1]}_{i}", 0, ports[q], pulp.LpInteger) for q in pairs for i in times}
+    alpha = {(q, i): binary(model, f"alpha_{q[0]}_{q[1]}_{i}") for q in pairs for i in times[1:]}
+
+    # Objective
+    model += t, "ct_bti"  # (1)
+
+    # Constraints
+    for job in jobs:
+        model += pulp.lpSum(k[job.number, v] for v in job.workers) <= 1, f"one_unit_{job.number}"  # (2)
+    for unit in center.units:
+        for i in times:
+            used = [both(model, f"kx_{j}_{v}_{i}", own, x[j, i]) for (j, v), own in k.items() if v == unit.name]
+            if used:
+                model += pulp.lpSum(used) <= unit.inc_jobs, f"inc_{unit.name}_{i}"  # (3)
+    kb = {
+        (j, v, i): times_binary(model, f"kb_{j}_{v}_{i}", own, b[j, i], most[j])
+        for (j, v), own in k.items()
+        for i in times
+    }
+    sent: dict[tuple[int, str, int], Any] = {  # from v to the PS's unit (4)
+        (job.number, v, i): job.workers[v] * b[job.number, i] - spared[job.number, v] * kb[job.number, v, i]
+        for job, v in flows
+        for i in times
+    }
+    for unit in center.units:
+        v = unit.name
+        for i in times:
+            load = [job.workers[v] * b[job.number, i] for job in jobs if v in job.workers]
+            load += [sent[job.number, u, i] for job, u in flows if job.server == v]
+            load += [
+                job.workers[v] * (b[job.number, i] - kb[job.number, v, i])
+                for job in jobs
+                if job.server == v and v in job.workers
+            ]
+            model += pulp.lpSum(load) <= unit.switch_bps / GIGA, f"switch_{v}_{i}"  # (5)
+    for i in times:
+        for q in pairs:
+            name = f"{q[0]}_{q[1]}_{i}"
+            exchanged = pulp.lpSum(sent[job.number, v, i] for job, v in flows if pair(v, job.server) == q)
+            model += exchanged <= center.port_bps / GIGA * p[q, i], f"port_rate_{name}"  # (6)
+            if i:
+                model += p[q, i] - p[q, i - 1] <= ports[q] * alpha[q, i], f"more_{name}"  # (7)
+                model += p[q, i] - p[q, i - 1] >= -ports[q] * (1 - alpha[q, i]), f"not_fewer_{name}"  # (7)
+        for unit in center.units:
+            taken = pulp.lpSum(p[q, i] for q in pairs if unit.name in q)
+            model += taken <= unit.optical_ports, f"ports_{unit.name}_{i}"  # (6)
+    for job in jobs:
+        j = job.number
+        model += pulp.lpSum(own for (owner, _, _), own in z.items() if owner == j) == 1, f"one_duration_{j}"
+        whole = pulp.lpSum(k[j, v] for v in job.workers if v == job.home)
+        for i in times:
+            model += b[j, i] <= most[j] * x[j, i], f"only_in_its_duration_{j}_{i}"
+            model += b[j, i] >= LEAST * data[j] / dt * x[j, i], f"all_its_duration_{j}_{i}"
+            model += t >= (i + 1) * dt * x[j, i] + job.update_s * (1 - whole), f"done_{j}_{i}"  # (11)
+    for job in jobs:
+        j = job.number
+        model += dt * pulp.lpSum(b[j, i] for i in times) >= data[j], f"local_data_{j}"  # (10) for v = u
+    for job, v in flows:
+        j, weight = job.number, job.workers[v]
+        left: Any = weight * data[j] - spared[j, v] * data[j] * k[j, v]  # (8)
+        for i in times:
+            name, lost = f"{j}_{v}_{i}", 0
+            after = model.add_variable(f"d_{j}_{v}_{i + 1}", 0, 0 if i + 1 == slots else weight * data[j])
+            if i:  # a flow that rises where circuits are new loses Delta B beta alpha epsilon
+                change, rise = sent[j, v, i] - sent[j, v, i - 1], weight * most[j]
+                beta = binary(model, f"beta_{name}")
+                model += change <= rise * beta, f"rises_{name}"  # (9)
+                model += change >= -rise * (1 - beta), f"does_not_fall_{name}"  # (9)
+                hit = both(model, f"hit_{name}", beta, alpha[pair(v, job.server), i])
+                lost = center.reconfiguration_s * times_binary(model, f"lost_{name}", hit, change, rise)
+            model += after >= left - dt * sent[j, v, i] + lost, f"data_{name}"  # (10)
+            left = after
+
     remedy = "make T longer (constraint 'completion (10)'), or give the units more ports (6) or bandwidth (5)"
-    return milp.extract(solve(milp.model, options, remedy))
-
-
-class Milp:
-    """The model as printed. Rates are in Gbit/s. The indices are job j, unit v, pair of units q, and slot i."""
-
-    def __init__(self, problem: Scheduling, slots: int) -> None:
-        check_single(problem)
-        self.model = pulp.LpProblem("p4inc-aoi", pulp.LpMinimize)
-        self.problem, self.center, self.jobs = problem, problem.center, problem.jobs
-        self.times = range(slots)
-        self.flows = [(job, v) for job in self.jobs for v in job.workers if v != job.server]
-        self.pairs = sorted({pair(v, job.server) for job, v in self.flows})
-        self.most = {job.number: highest_rate(problem, job) for job in self.jobs}
-        self.data = {job.number: job.bits / GIGA for job in self.jobs}
-        self.variables()
-        self.in_network()
-        self.bandwidth()
-        self.circuits()
-        self.durations_and_times()
-        self.transfers()
-
-    def variables(self) -> None:
-        """The variables, and the objective (1)."""
-        model, times = self.model, self.times
-        jobs = [job.number for job in self.jobs]
-        longest = (len(times) + 1) * self.center.slot_s + max(job.update_s for job in self.jobs)
-        self.t = model.add_variable("t", 0, longest)
-        model += self.t, "ct_bti"  # (1)
-        self.k = {(job.number, v): binary(model, f"k_{job.number}_{v}") for job in self.jobs for v in job.workers}
-        self.z = {
-            (job.number, begin, end): binary(model, f"z_{job.number}_{begin}_{end}")
-            for job in self.jobs
-            for begin, end in combinations(range(len(times) + 1), 2)
-            if begin >= job.arrival
-        }
-        self.b = {(j, i): model.add_variable(f"b_{j}_{i}", 0, self.most[j]) for j in jobs for i in times}
-        self.x: dict[tuple[int, int], Any] = {
-            (j, i): pulp.lpSum(z for (job, begin, end), z in self.z.items() if job == j and begin <= i < end)
-            for j in jobs
-            for i in times
-        }
-        ports = {unit.name: unit.optical_ports for unit in self.center.units}
-        self.ports = {(v, u): min(ports[v], ports[u]) for v, u in self.pairs}
-        self.p = {
-            (q, i): model.add_variable(f"p_{q[0]}_{q[1]}_{i}", 0, self.ports[q], pulp.LpInteger)
-            for q in self.pairs
-            for i in times
-        }
-        self.alpha = {(q, i): binary(model, f"alpha_{q[0]}_{q[1]}_{i}") for q in self.pairs for i in times[1:]}
-
-    def in_network(self) -> None:
-        """Constraints (2), where k <= L holds by the choice of variables, and (3)."""
-        model = self.model
-        for job in self.jobs:
-            model += pulp.lpSum(self.k[job.number, v] for v in job.workers) <= 1, f"one_unit_{job.number}"
-        for unit in self.center.units:
-            for i in self.times:
-                used = [
-                    both(model, f"kx_{j}_{v}_{i}", k, self.x[j, i]) for (j, v), k in self.k.items() if v == unit.name
-                ]
-                if used:
-                    model += pulp.lpSum(used) <= unit.inc_jobs, f"inc_{unit.name}_{i}"
-
-    def bandwidth(self) -> None:
-        """Constraints (4), where `sent[j, v, i]` goes from v to the PS's unit, and (5)."""
-        kb = {
-            (j, v, i): times_binary(self.model, f"kb_{j}_{v}_{i}", k, self.b[j, i], self.most[j])
-            for (j, v), k in self.k.items()
-            for i in self.times
-        }
-        self.sent: dict[tuple[int, str, int], Any] = {
-            (job.number, v, i): job.workers[v] * self.b[job.number, i] - spared(job, v) * kb[job.number, v, i]
-            for job, v in self.flows
-            for i in self.times
-        }
-        for unit in self.center.units:
-            v = unit.name
-            for i in self.times:
-                load = [job.workers[v] * self.b[job.number, i] for job in self.jobs if v in job.workers]
-                load += [self.sent[job.number, u, i] for job, u in self.flows if job.server == v]
-                load += [
-                    job.workers[v] * (self.b[job.number, i] - kb[job.number, v, i])
-                    for job in self.jobs if job.server == v and v in job.workers
-                ]  # fmt: skip
-                self.model += pulp.lpSum(load) <= unit.switch_bps / GIGA, f"switch_{v}_{i}"
-
-    def circuits(self) -> None:
-        """Constraints (6) and (7)."""
-        model, p = self.model, self.p
-        for i in self.times:
-            for q in self.pairs:
-                name, most = f"{q[0]}_{q[1]}_{i}", self.ports[q]
-                load = pulp.lpSum(self.sent[job.number, v, i] for job, v in self.flows if pair(v, job.server) == q)
-                model += load <= self.center.port_bps / GIGA * p[q, i], f"port_rate_{name}"
-                if i:
-                    model += p[q, i] - p[q, i - 1] <= most * self.alpha[q, i], f"more_{name}"
-                    model += p[q, i] - p[q, i - 1] >= -most * (1 - self.alpha[q, i]), f"not_fewer_{name}"
-            for unit in self.center.units:
-                used = pulp.lpSum(p[q, i] for q in self.pairs if unit.name in q)
-                model += used <= unit.optical_ports, f"ports_{unit.name}_{i}"
-
-    def durations_and_times(self) -> None:
-        """Constraint (11), and that a job sends in the slots of its duration and in no others."""
-        model, dt = self.model, self.center.slot_s
-        for job in self.jobs:
-            j = job.number
-            chosen = pulp.lpSum(z for (owner, _, _), z in self.z.items() if owner == j)
-            model += chosen == 1, f"one_duration_{j}"
-            whole = pulp.lpSum(self.k[j, v] for v in job.workers if v == job.home)
-            for i in self.times:
-                x, b = self.x[j, i], self.b[j, i]
-                model += b <= self.most[j] * x, f"only_in_its_duration_{j}_{i}"
-                model += b >= LEAST * self.data[j] / dt * x, f"all_its_duration_{j}_{i}"
-                model += self.t >= (i + 1) * dt * x + job.update_s * (1 - whole), f"done_{j}_{i}"
-
-    def transfers(self) -> None:
-        """Constraints (8), (9) and (10)."""
-        model, dt = self.model, self.center.slot_s
-        for job in self.jobs:
-            total = pulp.lpSum(self.b[job.number, i] for i in self.times)
-            model += dt * total >= self.data[job.number], f"local_data_{job.number}"  # (10) for v = u
-        for job, v in self.flows:
-            j, weight = job.number, job.workers[v]
-            left: Any = weight * self.data[j] - spared(job, v) * self.data[j] * self.k[j, v]
-            for i in self.times:
-                most = 0 if i + 1 == len(self.times) else weight * self.data[j]
-                after = model.add_variable(f"d_{j}_{v}_{i + 1}", 0, most)
-                lost = self.lost(job, v, i) if i else 0
-                model += after >= left - dt * self.sent[j, v, i] + lost, f"data_{j}_{v}_{i}"
-                left = after
-
-    def lost(self, job: PlacedJob, v: str, i: int) -> Any:
-        """The Gbit that a rising flow loses while circuits are reconfigured: Delta B beta alpha epsilon."""
-        model, name = self.model, f"{job.number}_{v}_{i}"
-        change = self.sent[job.number, v, i] - self.sent[job.number, v, i - 1]
-        most = job.workers[v] * self.most[job.number]
-        beta = binary(model, f"beta_{name}")
-        model += change <= most * beta, f"rises_{name}"  # (9)
-        model += change >= -most * (1 - beta), f"does_not_fall_{name}"  # (9)
-        hit = both(model, f"hit_{name}", beta, self.alpha[pair(v, job.server), i])
-        return self.center.reconfiguration_s * times_binary(model, f"lost_{name}", hit, change, most)
-
-    def extract(self, outcome: SolverOutcome) -> Schedule:
-        """The schedule of the solved model."""
-        inc = {j: v for (j, v), used in self.k.items() if used.varValue > 0.5}
-        rates = {place: b.varValue for place, b in self.b.items()}
-        ports = {place: round(p.varValue) for place, p in self.p.items()}
-        return schedule_of("milp", self.problem, inc, rates, ports, outcome)
+    outcome = solve(model, options, remedy)
+    inc = {j: v for (j, v), own in k.items() if own.varValue > 0.5}
+    return schedule_of(problem, inc, {place: own.varValue for place, own in b.items()}, p, outcome)
 
 
 def check_single(problem: Scheduling) -> None:
@@ -207,17 +168,18 @@ def check_single(problem: Scheduling) -> None:
         raise InputError("the MILP is about one iteration without computing: leave iterations at 1, compute_s at 0")
 
 
-def spared(job: PlacedJob, v: str) -> int:
-    """By how many workers' rates INC in v lowers the flow from there (4)."""
-    return job.workers[v] - (job.home is None)
-
-
 def highest_rate(problem: Scheduling, job: PlacedJob) -> float:
     """The rate in Gbit/s beyond which a worker sends more than all its data in a slot, or its switch is full."""
     center = problem.center
     usable = center.slot_s - center.reconfiguration_s
     full = min(center.units[center.index[v]].switch_bps / count for v, count in job.workers.items())
     return min(job.bits / usable, full) / GIGA
+
+
+def most_ports(problem: Scheduling, pairs: Iterable[Pair]) -> dict[Pair, int]:
+    """The most connections of each pair of units."""
+    ports = {unit.name: unit.optical_ports for unit in problem.center.units}
+    return {(v, u): min(ports[v], ports[u]) for v, u in pairs}
 
 
 def binary(model: pulp.LpProblem, name: str) -> Any:
@@ -245,30 +207,25 @@ def times_binary(model: pulp.LpProblem, name: str, a: Any, b: Any, most: float) 
 
 
 def schedule_of(
-    method: str,
     problem: Scheduling,
     inc: Mapping[int, str],
     rates: Mapping[tuple[int, int], float],
-    ports: Mapping[tuple[Pair, int], int],
+    p: Mapping[tuple[Pair, int], Any],
     outcome: SolverOutcome,
 ) -> Schedule:
-    """The schedule of a solved model's rates (Gbit/s, by job and slot) and ports (by pair and slot).
+    """The schedule of a solved model: rates in Gbit/s by job and slot, variables of ports by pair and slot.
 
     A rate below half of m is the solver's tolerance, and counts as 0.
     """
-    last = max(i for (j, i), rate in rates.items() if rate > least(problem, j) / 2)
+    sending = {(j, i) for (j, i), rate in rates.items() if rate > least(problem, j) / 2}
     slots = tuple(
         Slot(
-            circuits_of({q: count for (q, time), count in ports.items() if time == i}),
-            tuple(
-                Grant(job.number, rates[job.number, i] * GIGA)
-                for job in problem.jobs
-                if rates.get((job.number, i), 0.0) > least(problem, job.number) / 2
-            ),
+            circuits_of({q: round(count.varValue) for (q, time), count in p.items() if time == i}),
+            tuple(Grant(j, rates[j, i] * GIGA) for j in problem.job_of if (j, i) in sending),
         )
-        for i in range(last + 1)
+        for i in range(max(i for _, i in sending) + 1)
     )
-    return Schedule(method, dict(inc), slots, outcome)
+    return Schedule("milp", dict(inc), slots, outcome)
 
 
 def least(problem: Scheduling, number: int) -> float:
@@ -276,152 +233,108 @@ def least(problem: Scheduling, number: int) -> float:
     return LEAST * problem.job_of[number].bits / GIGA / problem.center.slot_s
 
 
+# -- The MILP as a question: can all jobs be done by a deadline?
+#
+# The way a job is served, with INC in one of its units or without, is chosen first, and each way has rates of its
+# own: so no rate is multiplied by a Boolean. Slots in which a way would end too late have no variables. Of Eqs. (9)
+# and (10) only what a flow loses where circuits are new is left, and that a job sends all its data: once D is 0 it
+# stays so. Of the durations it is left that a job starts once.
+
 Place = tuple[int, str | None, int]
 """A job's number, the unit that sums for it or None, a slot."""
 
 
-def decide(problem: Scheduling, deadline_s: float, options: SolverOptions) -> tuple[Schedule | None, SolverOutcome]:
+def decide(  # noqa: PLR0912, PLR0915, a model that is read from top to bottom
+    problem: Scheduling, deadline_s: float, options: SolverOptions
+) -> tuple[Schedule | None, SolverOutcome]:
     """A schedule by the deadline, if one was found. The outcome says whether it is proven that there is none."""
-    model = Deadline(problem, deadline_s)
-    outcome = run(model.model, options)
-    found = outcome.status in ("optimal", "feasible")
-    return (model.extract(outcome) if found else None), outcome
+    check_single(problem)
+    model = pulp.LpProblem("p4inc-aoi-deadline", pulp.LpMinimize)
 
+    # Sets: ways (j, o) to serve a job j, units v, pairs of units q, slots i
+    center = problem.center
+    ways = {(job.number, o): Shape(job, o) for job in problem.jobs for o in (*job.workers, None)}
+    slots: dict[tuple[int, str | None], range] = {}
+    for way, shape in ways.items():
+        most_slots = int((deadline_s - shape.job.update_time(shape.inc)) / center.slot_s + ROUNDING)
+        slots[way] = range(shape.job.arrival, min(most_slots, problem.horizon or most_slots))
+    times = range(max(own.stop for own in slots.values()))
+    places = [(j, o, i) for (j, o), own in slots.items() for i in own]
 
-class Deadline:
-    """The MILP as a question: can all jobs be done by a deadline?
+    # Parameters, in Gbit and Gbit/s
+    dt, epsilon = center.slot_s, center.reconfiguration_s
+    most = {job.number: highest_rate(problem, job) for job in problem.jobs}
+    ports = most_ports(problem, sorted({q for shape in ways.values() for q, _ in shape.flows}))
 
-    The way a job is served, with INC in one of its units or without, is chosen first, and each way has rates of its
-    own: so no rate is multiplied by a Boolean. Slots in which a way would end too late have no variables. Of Eqs. (9)
-    and (10) only what a flow loses where circuits are new is left, and that a job sends all its data: once D is 0 it
-    stays so. Of the durations it is left that a job starts once.
+    # Variables
+    y = {(j, o): binary(model, f"y_{j}_{o or ''}") for j, o in ways}
+    x: dict[Place, Any] = {(j, o, i): binary(model, f"x_{j}_{o or ''}_{i}") for j, o, i in places}
+    r: dict[Place, Any] = {(j, o, i): model.add_variable(f"r_{j}_{o or ''}_{i}", 0, most[j]) for j, o, i in places}
+    for j, o, i in places:
+        model += r[j, o, i] <= most[j] * x[j, o, i]
+        model += r[j, o, i] >= least(problem, j) * x[j, o, i]
+        model += x[j, o, i] <= y[j, o]
+    p: dict[tuple[Pair, int], Any] = {
+        (q, i): model.add_variable(f"p_{q[0]}_{q[1]}_{i}", 0, count, pulp.LpInteger)
+        for q, count in ports.items()
+        for i in times
+    }
+    alpha = {(q, i): binary(model, f"alpha_{q[0]}_{q[1]}_{i}") for q, i in p if i}
 
-    Rates are in Gbit/s. The indices are job j, way o, unit v, pair of units q, and slot i.
-    """
-
-    def __init__(self, problem: Scheduling, deadline_s: float) -> None:
-        check_single(problem)
-        self.model = pulp.LpProblem("p4inc-aoi-deadline", pulp.LpMinimize)
-        self.problem, self.center = problem, problem.center
-        self.ways = {job.number: [Shape(job, o) for o in (*job.workers, None)] for job in problem.jobs}
-        self.slots: dict[tuple[int, str | None], range] = {
-            (j, shape.inc): range(shape.job.arrival, self.last(shape, deadline_s) + 1)
-            for j, ways in self.ways.items()
-            for shape in ways
-        }
-        self.times = range(max((slots.stop for slots in self.slots.values()), default=0))
-        self.variables()
-        for job in problem.jobs:
-            self.one_way(job)
-            self.one_run(job)
-        self.capacities()
-        self.circuits()
-
-    def last(self, shape: Shape, deadline_s: float) -> int:
-        """The last slot in which a job may send, by the deadline and within T."""
-        sending_s = deadline_s - shape.job.update_time(shape.inc)
-        slots = int(sending_s / self.center.slot_s + ROUNDING)
-        return min(slots, self.problem.horizon or slots) - 1
-
-    def variables(self) -> None:
-        """The variables with their bounds, and constraint (7)."""
-        model = self.model
-        most = {job.number: highest_rate(self.problem, job) for job in self.problem.jobs}
-        names = {key: f"{key[0]}_{key[1] or ''}" for key in self.slots}
-        self.y = {key: binary(model, f"y_{names[key]}") for key in self.slots}
-        self.x: dict[Place, Any] = {
-            (*key, i): binary(model, f"x_{names[key]}_{i}") for key, slots in self.slots.items() for i in slots
-        }
-        self.r: dict[Place, Any] = {
-            (j, o, i): model.add_variable(f"r_{names[j, o]}_{i}", 0, most[j]) for j, o, i in self.x
-        }
-        for (j, o, i), x in self.x.items():
-            model += self.r[j, o, i] <= most[j] * x
-            model += self.r[j, o, i] >= least(self.problem, j) * x
-            model += x <= self.y[j, o]
-        pairs = {q for ways in self.ways.values() for shape in ways for q, _ in shape.flows}
-        ports = {unit.name: unit.optical_ports for unit in self.center.units}
-        self.p: dict[tuple[Pair, int], Any] = {
-            (q, i): model.add_variable(f"p_{q[0]}_{q[1]}_{i}", 0, min(ports[q[0]], ports[q[1]]), pulp.LpInteger)
-            for q in sorted(pairs)
-            for i in self.times
-        }
-        self.alpha = {(q, i): binary(model, f"alpha_{q[0]}_{q[1]}_{i}") for q, i in self.p if i}
-        for (q, i), alpha in self.alpha.items():
-            model += self.p[q, i] - self.p[q, i - 1] <= min(ports[q[0]], ports[q[1]]) * alpha  # (7)
-
-    def one_way(self, job: PlacedJob) -> None:
-        """Constraint (2), and that all data is sent (8), (10)."""
-        j, dt, epsilon = job.number, self.center.slot_s, self.center.reconfiguration_s
-        self.model += pulp.lpSum(self.y[j, shape.inc] for shape in self.ways[j]) == 1
-        for shape in self.ways[j]:
-            o, data = shape.inc, job.bits / GIGA * self.y[j, shape.inc]
-            slots = self.slots[j, o]
-            sent = dt * pulp.lpSum(self.r[j, o, i] for i in slots)
-            self.model += sent >= data
-            for number, (q, _) in enumerate(shape.flows):
-                lost = [self.lost(f"{j}_{o}_{number}", (j, o, i), q) for i in slots if i]
-                self.model += sent - epsilon * pulp.lpSum(lost) >= data
-
-    def lost(self, name: str, place: Place, q: Pair) -> Any:
-        """By how much a worker's rate rises in Gbit/s where circuits are new (9), (10)."""
-        j, o, i = place
-        most = self.r[place].upBound
-        lost = self.model.add_variable(f"lost_{name}_{i}", 0, most)
-        self.model += lost >= self.r[place] - self.r.get((j, o, i - 1), 0) - most * (1 - self.alpha[q, i])
-        return lost
-
-    def one_run(self, job: PlacedJob) -> None:
-        """A job starts at most once (11)."""
+    # Constraints
+    for (q, i), changes in alpha.items():
+        model += p[q, i] - p[q, i - 1] <= ports[q] * changes  # (7)
+    for job in problem.jobs:
+        own = {o: shape for (j, o), shape in ways.items() if j == job.number}
         j = job.number
+        model += pulp.lpSum(y[j, o] for o in own) == 1  # (2)
+        for o, shape in own.items():
+            data = job.bits / GIGA * y[j, o]
+            sent = dt * pulp.lpSum(r[j, o, i] for i in slots[j, o])
+            model += sent >= data  # (10)
+            for number, (q, _) in enumerate(shape.flows):
+                losses = []  # by how much a worker's rate rises where circuits are new (9)
+                for i in filter(None, slots[j, o]):
+                    lost = model.add_variable(f"lost_{j}_{o}_{number}_{i}", 0, most[j])
+                    model += lost >= r[j, o, i] - r.get((j, o, i - 1), 0) - most[j] * (1 - alpha[q, i])
+                    losses.append(lost)
+                model += sent - epsilon * pulp.lpSum(losses) >= data  # (8), (10)
         starts: list[Any] = []
-        for shape in self.ways[j]:
-            for i in self.slots[j, shape.inc]:
-                start = self.model.add_variable(f"start_{j}_{shape.inc or ''}_{i}", 0, 1)
-                self.model += start >= self.x[j, shape.inc, i] - self.x.get((j, shape.inc, i - 1), 0)
+        for o in own:
+            for i in slots[j, o]:
+                start = model.add_variable(f"start_{j}_{o or ''}_{i}", 0, 1)
+                model += start >= x[j, o, i] - x.get((j, o, i - 1), 0)
                 starts.append(start)
-        self.model += pulp.lpSum(starts) <= 1
+        model += pulp.lpSum(starts) <= 1  # (11)
+    sums, loads, exchanged = (defaultdict[Any, list[Any]](list) for _ in range(3))
+    for j, o, i in places:
+        if o is not None:
+            sums[o, i].append(x[j, o, i])
+        for v, weight in ways[j, o].loads:
+            loads[v, i].append(weight * r[j, o, i])
+        for q, weight in ways[j, o].flows:
+            exchanged[q, i].append(weight * r[j, o, i])
+    for unit in center.units:
+        for i in times:
+            model += pulp.lpSum(sums[unit.name, i]) <= unit.inc_jobs  # (3)
+            model += pulp.lpSum(loads[unit.name, i]) <= unit.switch_bps / GIGA  # (5)
+    for place, count in p.items():
+        model += pulp.lpSum(exchanged[place]) <= center.port_bps / GIGA * count  # (6)
+    for unit in center.units:
+        for i in times:
+            taken = pulp.lpSum(count for (q, time), count in p.items() if time == i and unit.name in q)
+            model += taken <= unit.optical_ports  # (6)
 
-    def capacities(self) -> None:
-        """Constraints (3) and (5)."""
-        sums: dict[tuple[str, int], list[Any]] = {}
-        loads: dict[tuple[str, int], list[Any]] = {}
-        for ways in self.ways.values():
-            for shape in ways:
-                j, o = shape.job.number, shape.inc
-                for i in self.slots[j, o]:
-                    if o is not None:
-                        sums.setdefault((o, i), []).append(self.x[j, o, i])
-                    for v, weight in shape.loads:
-                        loads.setdefault((v, i), []).append(weight * self.r[j, o, i])
-        for unit in self.center.units:
-            for i in self.times:
-                self.model += pulp.lpSum(sums.get((unit.name, i), ())) <= unit.inc_jobs
-                self.model += pulp.lpSum(loads.get((unit.name, i), ())) <= unit.switch_bps / GIGA
+    outcome = run(model, options)
+    if outcome.status not in (OPTIMAL, FEASIBLE):
+        return None, outcome
+    chosen = {j: o for (j, o), way in y.items() if way.varValue > 0.5}
+    rates = {(j, i): rate.varValue for (j, o, i), rate in r.items() if chosen[j] == o}
+    inc = {j: o for j, o in chosen.items() if o is not None}
+    return schedule_of(problem, inc, rates, p, outcome), outcome
 
-    def circuits(self) -> None:
-        """Constraint (6)."""
-        traffic: dict[tuple[Pair, int], list[Any]] = {}
-        for ways in self.ways.values():
-            for shape in ways:
-                for i in self.slots[shape.job.number, shape.inc]:
-                    for q, weight in shape.flows:
-                        traffic.setdefault((q, i), []).append(weight * self.r[shape.job.number, shape.inc, i])
-        for place, p in self.p.items():
-            self.model += pulp.lpSum(traffic.get(place, ())) <= self.center.port_bps / GIGA * p
-        for unit in self.center.units:
-            for i in self.times:
-                used = [p for (q, time), p in self.p.items() if time == i and unit.name in q]
-                self.model += pulp.lpSum(used) <= unit.optical_ports
 
-    def extract(self, outcome: SolverOutcome) -> Schedule:
-        """The schedule of the solved model."""
-        chosen = {j: o for (j, o), y in self.y.items() if y.varValue > 0.5}
-        inc = {j: o for j, o in chosen.items() if o is not None}
-        rates = {(j, i): r.varValue for (j, o, i), r in self.r.items() if chosen[j] == o}
-        ports = {place: round(p.varValue) for place, p in self.p.items()}
-        return schedule_of("milp", self.problem, inc, rates, ports, outcome)
-
+# -- The shortest batch iteration, by bisection of the deadlines that come into question.
 
 ROUNDING_S = 1e-9
 
@@ -431,7 +344,7 @@ def optimise(problem: Scheduling, options: SolverOptions) -> Schedule:
     started = time.monotonic()
     best = first(problem, options)
     ends = deadlines(problem, len(best.slots))
-    below, unknown = earliest_s(problem), float("inf")
+    below, unknown = earliest_s(problem), inf  # nothing ends before `below`, and `unknown` was too hard to decide
     while True:
         reached = figures(problem, best).ct_bti_s
         open_ = [at for at in ends if below - ROUNDING_S <= at < min(reached, unknown) - ROUNDING_S]
@@ -446,7 +359,11 @@ def optimise(problem: Scheduling, options: SolverOptions) -> Schedule:
             below = next((at for at in ends if at > asked + ROUNDING_S), reached)
         else:
             unknown = asked
-    return concluded(problem, best, below, time.monotonic() - started, options)
+    gap = max(0.0, 1 - below / reached)
+    proven = gap < ROUNDING_S
+    seconds = time.monotonic() - started
+    outcome = SolverOutcome(OPTIMAL if proven else FEASIBLE, seconds, 0.0 if proven else gap, options.solver)
+    return replace(best, outcome=outcome)
 
 
 def first(problem: Scheduling, options: SolverOptions) -> Schedule:
@@ -462,14 +379,6 @@ def first(problem: Scheduling, options: SolverOptions) -> Schedule:
             "make T longer, or a slot"
         )
     return found
-
-
-def concluded(problem: Scheduling, best: Schedule, below: float, seconds: float, options: SolverOptions) -> Schedule:
-    """The schedule with its outcome, where `below` is a time in s before which no batch iteration ends."""
-    gap = max(0.0, 1 - below / figures(problem, best).ct_bti_s)
-    proven = gap < ROUNDING_S
-    outcome = SolverOutcome("optimal" if proven else "feasible", seconds, 0.0 if proven else gap, options.solver)
-    return replace(best, outcome=outcome)
 
 
 def deadlines(problem: Scheduling, slots: int) -> list[float]:

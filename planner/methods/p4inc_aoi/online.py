@@ -37,25 +37,18 @@ def assign_inc(jobs: Sequence[PlacedJob], capacity: Mapping[str, int]) -> dict[i
     waiting = [job for job in jobs if any(unit in left for unit in job.workers)]
     for _ in range(max(left.values(), default=0)):
         wanted = {unit for job in waiting for unit in job.workers}
-        units = [unit for unit, count in left.items() if count > 0 and unit in wanted]
-        matched = match(weights(units, waiting))
+        rows = {unit: row for row, unit in enumerate(unit for unit, n in left.items() if n > 0 and unit in wanted)}
+        weight = np.zeros((len(rows), len(waiting)))
+        for column, job in enumerate(waiting):
+            for unit in rows.keys() & job.workers.keys():
+                weight[rows[unit], column] = saved_bits(job, unit)
+        units, matched = list(rows), match(weight)
         for row, column in matched:
             found[waiting[column].number] = units[row]
             left[units[row]] -= 1
         waiting = [job for job in waiting if job.number not in found]
         if not matched:
             break
-    return found
-
-
-def weights(units: Sequence[str], jobs: Sequence[PlacedJob]) -> FloatArray:
-    """What INC in a unit (row) saves for a job (column), in bits."""
-    rows = {unit: row for row, unit in enumerate(units)}
-    found = np.zeros((len(units), len(jobs)))
-    for column, job in enumerate(jobs):
-        for unit in job.workers:
-            if unit in rows:
-                found[rows[unit], column] = saved_bits(job, unit)
     return found
 
 
@@ -68,45 +61,37 @@ def saved_bits(job: PlacedJob, unit: str) -> float:
 def match(weight: FloatArray) -> list[tuple[int, int]]:
     """The matching of rows and columns with the greatest weight. Pairs without weight are left out.
 
-    Shortest augmenting paths, one row after another (the Hungarian method).
+    The Hungarian method by shortest augmenting paths: for one row after another, the cheapest path to a free column is
+    found, and the columns on it are shifted. Prices stay dual feasible.
     """
     rows, columns = weight.shape
     cost = np.hstack([-weight, np.zeros((rows, rows))])  # one more column for each row that stays alone
     row_price, column_price = np.zeros(rows), np.zeros(columns + rows)
     owner = np.full(columns + rows, -1)
     for row in range(rows):
-        augment(cost, row, row_price, column_price, owner)
+        distance = np.full(columns + rows, np.inf)
+        previous = np.full(columns + rows, -1)
+        reached = np.zeros(columns + rows, dtype=bool)
+        current, base, last = row, 0.0, -1
+        while current >= 0:
+            candidate = base + cost[current] - row_price[current] - column_price
+            better = ~reached & (candidate < distance)
+            distance[better], previous[better] = candidate[better], last
+            last = int(np.where(reached, np.inf, distance).argmin())
+            base = distance[last]
+            reached[last] = True
+            current = int(owner[last])
+        inside = reached.copy()
+        inside[last] = False
+        row_price[row] += base
+        row_price[owner[inside]] += base - distance[inside]
+        column_price[reached] += distance[reached] - base
+        while last >= 0:
+            before = int(previous[last])
+            owner[last] = owner[before] if before >= 0 else row
+            last = before
     pairs = [(int(row), column) for column, row in enumerate(owner[:columns]) if row >= 0]
     return sorted((row, column) for row, column in pairs if weight[row, column] > 0)
-
-
-def augment(
-    cost: FloatArray, row: int, row_price: FloatArray, column_price: FloatArray, owner: NDArray[np.int64]
-) -> None:
-    """Find the cheapest path from `row` to a free column, and shift the columns on it. Prices stay dual feasible."""
-    distance = np.full(cost.shape[1], np.inf)
-    previous = np.full(cost.shape[1], -1)
-    reached = np.zeros(cost.shape[1], dtype=bool)
-    current, base, last = row, 0.0, -1
-    while True:
-        candidate = base + cost[current] - row_price[current] - column_price
-        better = ~reached & (candidate < distance)
-        distance[better], previous[better] = candidate[better], last
-        last = int(np.where(reached, np.inf, distance).argmin())
-        base = distance[last]
-        reached[last] = True
-        if owner[last] < 0:
-            break
-        current = int(owner[last])
-    inside = reached.copy()
-    inside[last] = False
-    row_price[row] += base
-    row_price[owner[inside]] += base - distance[inside]
-    column_price[reached] += distance[reached] - base
-    while last >= 0:
-        before = int(previous[last])
-        owner[last] = owner[before] if before >= 0 else row
-        last = before
 
 
 # -- How long each virtual port will be busy at best: the ideal active windows of Algorithm 3, for all ports at once.
@@ -133,17 +118,12 @@ def ports_of(shape: Shape) -> dict[VirtualPort, int]:
     return found
 
 
-def capacities(center: DataCenter) -> dict[VirtualPort, float]:
-    """The bit/s of each virtual port."""
-    servers = {(unit.name, SERVERS): unit.switch_bps for unit in center.units}
-    return servers | {(unit.name, OPTICS): unit.optical_ports * center.port_bps for unit in center.units}
-
-
 def windows(
     center: DataCenter, uses: Sequence[Mapping[VirtualPort, int]], bits: FloatArray, update_s: FloatArray
 ) -> dict[VirtualPort, float]:
     """The end of each port's window, in seconds from now. `uses`, `bits` (of a worker) and `update_s` are by job."""
-    capacity = capacities(center)
+    capacity = {(unit.name, SERVERS): unit.switch_bps for unit in center.units}
+    capacity |= {(unit.name, OPTICS): unit.optical_ports * center.port_bps for unit in center.units}
     number = {port: place for place, port in enumerate(capacity)}
     entries = [(number[port], job, weight) for job, use in enumerate(uses) for port, weight in use.items()]
     port, job, weight = (np.array(column, dtype=int) for column in zip(*entries, strict=True))
@@ -182,10 +162,6 @@ class Active:
     step_bps: float
     rate_bps: float = 0.0
 
-    def serve(self, center: DataCenter, unit: str | None) -> None:
-        """Begin anew, with INC in that unit, or without where it is None."""
-        self.shape, self.run = Shape(self.job, unit), Run(center, self.job, unit)
-
     @property
     def left_bits(self) -> float:
         """The bits that each worker still has to send."""
@@ -201,42 +177,16 @@ class Active:
         return self.left_bits * (1 / rate_bps + self.run.pause) + self.update_s
 
 
-@dataclass
-class Round:
-    """What a policy decides on: the jobs in the order of their arrival, and the resources that are left."""
-
-    problem: Scheduling
-    active: list[Active]
-    resources: Resources
-
-    def use_inc(self, one: Active, unit: str | None) -> None:
-        """Give a job INC in that unit, or none."""
-        one.serve(self.problem.center, unit)
-        if unit is not None:
-            self.resources.inc_jobs[unit] -= 1
-
-    def grant(self, one: Active, more_bps: float) -> None:
-        """Raise the rate of each worker of a job."""
-        self.resources.add(one.shape, more_bps)
-        one.rate_bps += more_bps
-
-    def steps_to_finish(self, one: Active) -> float:
-        """The steps of bandwidth with which a job is done within this slot, even if its circuits are new."""
-        center = self.problem.center
-        usable = center.slot_s - center.reconfiguration_s - one.left_bits * one.run.pause
-        if usable <= 0:
-            return float("inf")
-        return max(0.0, one.left_bits / usable - one.rate_bps) / one.step_bps
-
-
-Policy = Callable[[Round], None]
+Policy = Callable[["Simulation"], None]
+"""Grants INC and bandwidth to the active jobs of a slot, with the simulation's `use_inc` and `grant`."""
 
 
 @dataclass
 class Simulation:
-    """The state between slots: jobs, circuits, and the slot in which each was used last.
+    """The state between slots: jobs in the order of their arrival, circuits, and the slot in which each was last used.
 
-    `fixed` are circuits that never change. `stuck` is set after a slot without a transfer.
+    `fixed` are circuits that never change. `resources` are what is left in the slot that is planned. `stuck` is set
+    after a slot without a transfer.
     """
 
     problem: Scheduling
@@ -247,6 +197,10 @@ class Simulation:
     last_used: dict[Pair, int] = field(default_factory=dict)
     inc: dict[int, str] = field(default_factory=dict)
     stuck: bool = False
+
+    def __post_init__(self) -> None:
+        self.center = self.problem.center
+        self.resources = Resources(self.center, self.fixed)
 
     def run(self, method: str) -> Schedule:
         """The schedule until all jobs are done. Raises `PlanError` when a job can never start, or when T is over."""
@@ -269,59 +223,70 @@ class Simulation:
 
     def arrive(self, job: PlacedJob) -> Active:
         """A job that has just arrived, with the largest step of bandwidth that fits it."""
-        step_bps, alone = self.problem.center.step_bps, Resources(self.problem.center, self.fixed)
+        step_bps, alone = self.center.step_bps, Resources(self.center, self.fixed)
         for shape in (Shape(job, unit) for unit in (None, *job.workers)):
             if alone.most_bps(shape, step_bps) > 0:
                 while not alone.fits(shape, step_bps):
                     step_bps /= 2
-                return Active(job, Shape(job, None), Run(self.problem.center, job, None), step_bps)
+                return Active(job, Shape(job, None), Run(self.center, job, None), step_bps)
         raise cannot_start(job)
 
     def slot(self, number: int) -> Slot:
-        """Plan a slot, and let it pass."""
-        resources = Resources(self.problem.center, self.fixed)
+        """Plan a slot, and let it pass. Raises `PlanError` when T is over."""
+        self.resources = Resources(self.center, self.fixed)
         for one in self.active:
             if one.rate_bps:
-                resources.add(one.shape, one.rate_bps)
+                self.resources.add(one.shape, one.rate_bps)
                 if one.shape.inc is not None:
-                    resources.inc_jobs[one.shape.inc] -= 1
-        self.policy(Round(self.problem, self.active, resources))
-        self.check_horizon(number)
-        dark = self.reconfigure(number, resources)
-        grants = tuple(Grant(one.job.number, one.rate_bps) for one in self.active if one.rate_bps)
-        self.stuck = not grants
-        self.active = [one for one in self.active if not self.passes(one, dark)]
-        return Slot(circuits_of(self.circuits), grants)
-
-    def reconfigure(self, number: int, resources: Resources) -> dict[Pair, int]:
-        """Set the circuits of a slot; returns the connections that are new."""
-        needed = resources.needed()
-        self.last_used.update(dict.fromkeys(needed, number))
-        before = self.circuits
-        settled = settle(self.problem.center, needed, before, self.last_used)
-        self.circuits = dict(self.fixed) if self.fixed is not None else settled
-        if number == 0:
-            return {}
-        more = {units: count - before.get(units, 0) for units, count in self.circuits.items()}
-        return {units: count for units, count in more.items() if count > 0}
-
-    def passes(self, one: Active, dark: Mapping[Pair, int]) -> bool:
-        """Let a slot pass for a job; returns whether its last transfer is done by the end of the slot."""
-        if not one.rate_bps:
-            one.serve(self.problem.center, None)
-            return False
-        if one.shape.inc is not None:
-            self.inc[one.job.number] = one.shape.inc
-        return one.run.advance(one.rate_bps, dark) is not None
-
-    def check_horizon(self, number: int) -> None:
-        """Raise `PlanError` when T is over."""
+                    self.resources.inc_jobs[one.shape.inc] -= 1
+        self.policy(self)
         horizon = self.problem.horizon
         if horizon is not None and number >= horizon:
             raise PlanError(
                 f"constraint 'completion (10)': {len(self.active)} jobs are not done in T = {horizon} slots; "
                 "make T longer, or a slot"
             )
+        needed, before = self.resources.needed(), self.circuits
+        self.last_used.update(dict.fromkeys(needed, number))
+        if self.fixed is None:
+            self.circuits = settle(self.center, needed, before, self.last_used)
+        else:
+            self.circuits = dict(self.fixed)
+        more = {units: count - before.get(units, 0) for units, count in self.circuits.items()}
+        dark = {units: count for units, count in more.items() if count > 0} if number else {}
+        grants = tuple(Grant(one.job.number, one.rate_bps) for one in self.active if one.rate_bps)
+        self.stuck = not grants
+        self.active = [one for one in self.active if not self.passes(one, dark)]
+        return Slot(circuits_of(self.circuits), grants)
+
+    def passes(self, one: Active, dark: Mapping[Pair, int]) -> bool:
+        """Let a slot pass for a job; returns whether its last transfer is done by the end of the slot."""
+        if not one.rate_bps:
+            self.serve(one, None)
+            return False
+        if one.shape.inc is not None:
+            self.inc[one.job.number] = one.shape.inc
+        return one.run.advance(one.rate_bps, dark) is not None
+
+    def serve(self, one: Active, unit: str | None) -> None:
+        """Let a job begin anew, with INC in that unit, or without where it is None."""
+        one.shape, one.run = Shape(one.job, unit), Run(self.center, one.job, unit)
+
+    def use_inc(self, one: Active, unit: str | None) -> None:
+        """Give a job INC in that unit, or none."""
+        self.serve(one, unit)
+        if unit is not None:
+            self.resources.inc_jobs[unit] -= 1
+
+    def grant(self, one: Active, more_bps: float) -> None:
+        """Raise the rate of each worker of a job."""
+        self.resources.add(one.shape, more_bps)
+        one.rate_bps += more_bps
+
+    def steps_to_finish(self, one: Active) -> float:
+        """The steps of bandwidth with which a job is done within this slot, even if its circuits are new."""
+        usable = self.center.slot_s - self.center.reconfiguration_s - one.left_bits * one.run.pause
+        return max(0.0, one.left_bits / usable - one.rate_bps) / one.step_bps if usable > 0 else inf
 
 
 def cannot_start(job: PlacedJob) -> PlanError:
@@ -349,25 +314,25 @@ class TimeWindow:
     fill: bool = False
     limit_bps: float = inf
 
-    def __call__(self, now: Round) -> None:
-        """Deal INC by matching, then bandwidth port by port, the busiest first, each step to the job that is latest."""
+    def __call__(self, now: Simulation) -> None:
+        """Deal INC by matching to jobs that have not started, then bandwidth port by port, the busiest first (16)."""
         if self.inc:
-            self.deal_inc(now)
+            waiting = {one.job.number: one for one in now.active if not one.rate_bps}
+            found = assign_inc([one.job for one in waiting.values()], now.resources.inc_jobs)
+            for number, unit in found.items():
+                now.use_inc(waiting[number], unit)
+        if not now.active:
+            return
         uses = [ports_of(one.shape) for one in now.active]
+        bits = np.array([one.left_bits for one in now.active])
+        ends = windows(now.center, uses, bits, np.array([one.update_s for one in now.active]))
         done: set[int] = set()
-        for port in in_order(now, uses):
+        for port in sorted((port for port in ends if ends[port] > 0), key=lambda port: (-ends[port], port)):
             jobs = [number for number, use in enumerate(uses) if port in use and number not in done]
             self.deal_bandwidth(now, [now.active[number] for number in jobs])
             done.update(jobs)
 
-    def deal_inc(self, now: Round) -> None:
-        """Deal INC to the jobs that have not started, by matching."""
-        waiting = {one.job.number: one for one in now.active if not one.rate_bps}
-        found = assign_inc([one.job for one in waiting.values()], now.resources.inc_jobs)
-        for number, unit in found.items():
-            now.use_inc(waiting[number], unit)
-
-    def deal_bandwidth(self, now: Round, jobs: list[Active]) -> None:
+    def deal_bandwidth(self, now: Simulation, jobs: list[Active]) -> None:
         """Give a step to the job that would still be the latest with it, until no step fits any job (lines 19 to 31).
 
         What is left only shrinks, so a job that a step does not fit needs no second look.
@@ -377,27 +342,13 @@ class TimeWindow:
         while latest:
             place = latest[0][1]
             one = jobs[place]
-            enough = self.enough(now, one)
+            enough = not self.fill and one.rate_bps > 0 and now.steps_to_finish(one) <= 0
+            enough = enough or one.rate_bps + one.step_bps > self.limit_bps * (1 + ROUNDING)
             if enough or not now.resources.fits(one.shape, one.step_bps):
                 heappop(latest)
                 continue
             now.grant(one, one.step_bps)
             heapreplace(latest, (-one.time_left(one.rate_bps + one.step_bps), place))
-
-    def enough(self, now: Round, one: Active) -> bool:
-        """Whether another step would be of no use to a job, or more than it may have."""
-        done = not self.fill and one.rate_bps > 0 and now.steps_to_finish(one) <= 0
-        return done or one.rate_bps + one.step_bps > self.limit_bps * (1 + ROUNDING)
-
-
-def in_order(now: Round, uses: list[dict[VirtualPort, int]]) -> list[VirtualPort]:
-    """The virtual ports that are used, those whose window ends last first (line 16)."""
-    if not uses:
-        return []
-    bits = np.array([one.left_bits for one in now.active])
-    updates = np.array([one.update_s for one in now.active])
-    ends = windows(now.problem.center, uses, bits, updates)
-    return sorted((port for port in ends if ends[port] > 0), key=lambda port: (-ends[port], port))
 
 
 @dataclass(frozen=True)
@@ -413,12 +364,14 @@ class FirstCome:
     strict: bool = True
     limit_bps: float = inf
 
-    def __call__(self, now: Round) -> None:
+    def __call__(self, now: Simulation) -> None:
+        """Grant each waiting job INC where it takes most traffic off the interconnect, and bandwidth."""
         for one in now.active:
             if one.rate_bps:
                 continue
             if self.inc:
-                now.use_inc(one, best_unit(now, one))
+                free = [unit for unit in one.job.workers if now.resources.inc_jobs[unit] > 0]
+                now.use_inc(one, max(free, key=lambda unit: saved_bits(one.job, unit), default=None))
             useful = inf if self.fill else max(1.0, np.ceil(now.steps_to_finish(one)))
             steps = now.resources.steps(one.shape, one.step_bps, min(useful, self.limit_bps / one.step_bps))
             if steps:
@@ -427,9 +380,3 @@ class FirstCome:
                 now.resources.inc_jobs[one.shape.inc] += 1
             if self.strict and not steps:
                 break
-
-
-def best_unit(now: Round, one: Active) -> str | None:
-    """The unit with INC left that takes most traffic off the interconnect; None where no unit has any left."""
-    free = [unit for unit in one.job.workers if now.resources.inc_jobs[unit] > 0]
-    return max(free, key=lambda unit: saved_bits(one.job, unit), default=None)

@@ -19,7 +19,7 @@ from inakit.planner.core.plan import SolverOutcome
 from inakit.planner.methods.p4inc_aoi.online import cannot_start
 from inakit.planner.methods.p4inc_aoi.optical_system import DataCenter, PlacedJob, Scheduling
 from inakit.planner.methods.p4inc_aoi.resources import ROUNDING, Resources, Shape, circuits_of, settle
-from inakit.planner.methods.p4inc_aoi.schedule import DUST, Circuit, Grant, Pair, Schedule, Slot
+from inakit.planner.methods.p4inc_aoi.schedule import DUST, Grant, Pair, Schedule, Slot
 
 TRIES, MOST_ROUNDS = 12_000, 200
 """The most jobs packed in all rounds together, and the most rounds: few rounds for many jobs, many for few."""
@@ -48,24 +48,21 @@ class Place:
 
 
 class Packing:
-    """Slots that fill up with jobs, which are packed in `order`."""
+    """Slots that are filled with the jobs in this order."""
 
-    def __init__(self, problem: Scheduling, order: tuple[PlacedJob, ...]) -> None:
+    def __init__(self, problem: Scheduling, order: list[PlacedJob]) -> None:
         self.center, self.order = problem.center, order
         self.slots: list[Resources] = []
         self.empty = Resources(self.center)
         self.places: dict[int, Place] = {}
+        for job in order:
+            self.add(job)
 
     def slot(self, number: int) -> Resources:
         """What is in use in that slot."""
         while len(self.slots) <= number:
             self.slots.append(Resources(self.center))
         return self.slots[number]
-
-    @property
-    def end_s(self) -> float:
-        """When the last job ends, in s."""
-        return max(place.end_s for place in self.places.values())
 
     @property
     def score(self) -> tuple[float, int, int]:
@@ -96,7 +93,7 @@ class Packing:
         if alone_bps <= 0:
             return
         start, filled, least = shape.job.arrival, len(self.slots), slots_at(self.center, shape, alone_bps)
-        while self.done_s(shape, start + least - 1) <= limit_s:
+        while done_s(self.center, shape, start + least) <= limit_s:
             found = self.place(shape, start, alone_bps * LEAST)
             if found is not None:
                 yield found
@@ -104,10 +101,6 @@ class Packing:
             elif start >= filled:
                 return
             start += 1
-
-    def done_s(self, shape: Shape, slot: int) -> float:
-        """When a job whose last slot this is ends, in s, its update included."""
-        return (slot + 1) * self.center.slot_s + shape.job.update_time(shape.inc)
 
     def place(self, shape: Shape, start: int, least_bps: float) -> Place | None:
         """The job as fast as possible from that slot on.
@@ -133,28 +126,24 @@ class Packing:
             ports += sum(resources.more_ports(shape, rate).values())
             before, number = speed, number + 1
             rates.append(rate)
-        return Place(shape, start, tuple(rates), ports, self.done_s(shape, number - 1))
+        return Place(shape, start, tuple(rates), ports, done_s(self.center, shape, number))
 
     def schedule(self, method: str, seconds: float) -> Schedule:
-        """The schedule of the packed slots, with their circuits."""
+        """The schedule of the packed slots, with circuits that change as little as they can."""
         inc = {number: place.shape.inc for number, place in self.places.items() if place.shape.inc is not None}
-        last = max(place.start + len(place.rates_bps) for place in self.places.values())
-        grants: list[list[Grant]] = [[] for _ in range(last)]
+        grants: list[list[Grant]] = [[] for _ in range(max(p.start + len(p.rates_bps) for p in self.places.values()))]
         for number, place in sorted(self.places.items()):
             for slot, rate in enumerate(place.rates_bps, start=place.start):
                 grants[slot].append(Grant(number, rate))
-        slots = tuple(Slot(circuits, tuple(own)) for circuits, own in zip(self.circuits(), grants, strict=False))
-        return Schedule(method, inc, slots, SolverOutcome("heuristic", seconds))
-
-    def circuits(self) -> Iterator[tuple[Circuit, ...]]:
-        """The circuits of each slot, which change as little as they can."""
+        slots = []
         ports: dict[Pair, int] = {}
         last_used: dict[Pair, int] = {}
-        for number, resources in enumerate(self.slots):
+        for number, (resources, own) in enumerate(zip(self.slots, grants, strict=False)):
             needed = resources.needed()
             last_used.update(dict.fromkeys(needed, number))
             ports = settle(self.center, needed, ports, last_used)
-            yield circuits_of(ports)
+            slots.append(Slot(circuits_of(ports), tuple(own)))
+        return Schedule(method, inc, tuple(slots), SolverOutcome("heuristic", seconds))
 
 
 def rate_in(resources: Resources, shape: Shape, wanted_bps: float) -> float:
@@ -169,6 +158,11 @@ def shapes(job: PlacedJob) -> list[Shape]:
     return [Shape(job, unit) for unit in (*job.workers, None)]
 
 
+def done_s(center: DataCenter, shape: Shape, slots: int) -> float:
+    """When a job that transfers in the last of so many slots ends, in s, its update included."""
+    return slots * center.slot_s + shape.job.update_time(shape.inc)
+
+
 def pack(problem: Scheduling, method: str = "pack", tries: int = TRIES, seed: int = 0) -> Schedule:
     """Pack again and again, and keep the best: the shortest batch iteration, then the fewest connections.
 
@@ -178,13 +172,13 @@ def pack(problem: Scheduling, method: str = "pack", tries: int = TRIES, seed: in
     started, draws = time.monotonic(), np.random.default_rng(seed)
     order = sorted(problem.jobs, key=lambda job: (-hardness(problem, job), job.number))
     earliest = earliest_s(problem)
-    best = packed(problem, order)
+    best = Packing(problem, order)
     for _ in range(min(MOST_ROUNDS, tries // len(order))):
-        if best.end_s <= earliest:
+        if best.score[0] <= earliest:
             break
-        found = packed(problem, moved(order, best, draws))
+        found = Packing(problem, moved(order, best, draws))
         if found.score <= best.score:
-            best, order = found, list(found.order)
+            best, order = found, found.order
     return best.schedule(method, time.monotonic() - started)
 
 
@@ -198,22 +192,13 @@ def alone_s(center: DataCenter, shape: Shape) -> float:
     rate = rate_in(Resources(center), shape, inf)
     if rate <= 0:
         return inf
-    end = shape.job.arrival + slots_at(center, shape, rate)
-    return end * center.slot_s + shape.job.update_time(shape.inc)
+    return done_s(center, shape, shape.job.arrival + slots_at(center, shape, rate))
 
 
 def slots_at(center: DataCenter, shape: Shape, rate_bps: float) -> int:
     """The slots in which a job is done at a rate, if no circuit is new. Rounding does not begin another slot."""
     sending_s = shape.job.bits / rate_bps + shape.job.pause(shape.inc)
     return max(1, ceil(sending_s / center.slot_s * (1 - 3 * ROUNDING)))
-
-
-def packed(problem: Scheduling, order: Sequence[PlacedJob]) -> Packing:
-    """The slots with these jobs packed in this order."""
-    packing = Packing(problem, tuple(order))
-    for job in order:
-        packing.add(job)
-    return packing
 
 
 def hardness(problem: Scheduling, job: PlacedJob) -> float:
@@ -227,10 +212,7 @@ def hardness(problem: Scheduling, job: PlacedJob) -> float:
 def moved(order: Sequence[PlacedJob], packing: Packing, draws: np.random.Generator) -> list[PlacedJob]:
     """The order with the jobs that ended last, and some that chance picks, in front."""
     drawn = draws.random(len(order)) < PICKED / len(order)
-    first = [
-        job
-        for job, picked in zip(order, drawn, strict=True)
-        if picked or packing.places[job.number].end_s == packing.end_s
-    ]
-    ahead = {job.number for job in first}
-    return first + [job for job in order if job.number not in ahead]
+    last = packing.score[0]
+    ahead = [picked or packing.places[job.number].end_s == last for job, picked in zip(order, drawn, strict=True)]
+    moves = list(zip(order, ahead, strict=True))
+    return [job for job, first in moves if first] + [job for job, first in moves if not first]

@@ -198,57 +198,35 @@ TOLERANCE = 1e-6
 
 def check(problem: Scheduling, schedule: Schedule) -> None:
     """Raise `PlanError`, with the constraint, the slot and the unit or job, unless the schedule keeps them all."""
-    check_inc(problem, schedule)
-    for number, slot in enumerate(schedule.slots):
-        check_grants(problem, number, slot)
-        check_circuits(problem, number, slot)
-        check_capacities(problem, schedule, number, slot)
-    check_durations(problem, schedule)
-    check_completion(problem, schedule)
-
-
-def check_inc(problem: Scheduling, schedule: Schedule) -> None:
-    """Check placement (2)."""
+    jobs = problem.job_of
     for number, unit in schedule.inc.items():
-        if number not in problem.job_of:
-            raise broken("placement (2)", f"job {number}, which uses INC, is none of the problem's")
-        if unit not in problem.job_of[number].workers:
-            raise broken("placement (2)", f"job {number} uses INC in unit '{unit}', where it has no worker")
+        expect("placement (2)", number in jobs, f"job {number}, which uses INC, is none of the problem's")
+        here = unit in jobs[number].workers
+        expect("placement (2)", here, f"job {number} uses INC in unit '{unit}', where it has no worker")
+    for number, slot in enumerate(schedule.slots):
+        check_slot(problem, schedule, number, slot)
+    served = Counter(grant.job for slot in schedule.slots for grant in slot.grants)
+    for number, (first, last) in schedule.spans.items():
+        early = f"job {number} transfers in slot {first}, before it arrives"
+        expect("duration (11)", first >= jobs[number].arrival, early)
+        pauses = f"job {number} pauses between slots {first} and {last}; one run of slots is expected"
+        expect("duration (11)", served[number] >= last + 1 - first, pauses)
+    slots, horizon = len(schedule.slots), problem.horizon
+    expect("completion (10)", horizon is None or slots <= horizon, f"{slots} slots, but the horizon is T = {horizon}")
+    late = sorted(set(jobs) - set(transfer_ends(problem, schedule)))
+    expect("completion (10)", not late, f"job {min(late, default=0)} has data left after the last slot, {slots - 1}")
 
 
-def check_grants(problem: Scheduling, number: int, slot: Slot) -> None:
-    """Check that a slot serves jobs of the problem, each once, at finite rates above 0."""
-    for grant in slot.grants:
-        if grant.job not in problem.job_of:
-            raise broken("duration (11)", f"slot {number} serves job {grant.job}, which is none of the problem's")
-        if not (isfinite(grant.rate_bps) and grant.rate_bps > 0):
-            raise broken(
-                "duration (11)", f"slot {number} grants job {grant.job} {grant.rate_bps} bit/s; more than 0 is expected"
-            )
-    if len(slot.rates_bps) < len(slot.grants):
-        raise broken("duration (11)", f"slot {number} serves a job twice")
-
-
-def check_circuits(problem: Scheduling, number: int, slot: Slot) -> None:
-    """Check circuits (6) and ports (6) in a slot."""
-    used: Counter[str] = Counter()
-    for circuit in slot.circuits:
-        if circuit.a == circuit.b or circuit.ports < 1 or not {circuit.a, circuit.b} <= set(problem.center.index):
-            raise broken("circuits (6)", f"slot {number}: {circuit} joins no two units")
-        used[circuit.a] += circuit.ports
-        used[circuit.b] += circuit.ports
-    if len(slot.ports) < len(slot.circuits):
-        raise broken("circuits (6)", f"slot {number} joins two units twice: give one circuit with all its ports")
-    for unit in problem.center.units:
-        within("ports (6)", f"connections of unit '{unit.name}' in slot {number}", used[unit.name], unit.optical_ports)
-
-
-def check_capacities(problem: Scheduling, schedule: Schedule, number: int, slot: Slot) -> None:
-    """Check INC capacity (3), switch bandwidth (5) and port rate (6) in a slot."""
+def check_slot(problem: Scheduling, schedule: Schedule, number: int, slot: Slot) -> None:
+    """Check that a slot serves jobs of the problem, each once, at finite rates above 0, within all capacities."""
     sums: Counter[str] = Counter()
     carried: defaultdict[str, float] = defaultdict(float)
     exchanged: defaultdict[Pair, float] = defaultdict(float)
     for grant in slot.grants:
+        known = grant.job in problem.job_of
+        expect("duration (11)", known, f"slot {number} serves job {grant.job}, which is none of the problem's")
+        given = f"slot {number} grants job {grant.job} {grant.rate_bps} bit/s; more than 0 is expected"
+        expect("duration (11)", isfinite(grant.rate_bps) and grant.rate_bps > 0, given)
         job, inc = problem.job_of[grant.job], schedule.inc.get(grant.job)
         if inc is not None:
             sums[inc] += 1
@@ -256,8 +234,18 @@ def check_capacities(problem: Scheduling, schedule: Schedule, number: int, slot:
             carried[name] += weight * grant.rate_bps
         for name, weight in job.flows(inc):
             exchanged[pair(name, job.server)] += weight * grant.rate_bps
+    expect("duration (11)", len(slot.rates_bps) == len(slot.grants), f"slot {number} serves a job twice")
+    used: Counter[str] = Counter()
+    for circuit in slot.circuits:
+        joins = circuit.a != circuit.b and circuit.ports >= 1 and {circuit.a, circuit.b} <= set(problem.center.index)
+        expect("circuits (6)", joins, f"slot {number}: {circuit} joins no two units")
+        used[circuit.a] += circuit.ports
+        used[circuit.b] += circuit.ports
+    twice = f"slot {number} joins two units twice: give one circuit with all its ports"
+    expect("circuits (6)", len(slot.ports) == len(slot.circuits), twice)
     for unit in problem.center.units:
         where = f"of unit '{unit.name}' in slot {number}"
+        within("ports (6)", f"connections {where}", used[unit.name], unit.optical_ports)
         within("INC capacity (3)", f"jobs that use INC {where}", sums[unit.name], unit.inc_jobs)
         within("switch bandwidth (5)", f"bit/s {where}", carried[unit.name], unit.switch_bps)
     for units, load in exchanged.items():
@@ -265,36 +253,15 @@ def check_capacities(problem: Scheduling, schedule: Schedule, number: int, slot:
         within("port rate (6)", f"bit/s between '{units[0]}' and '{units[1]}' in slot {number}", load, limit)
 
 
-def check_durations(problem: Scheduling, schedule: Schedule) -> None:
-    """Check duration (11)."""
-    served = Counter(grant.job for slot in schedule.slots for grant in slot.grants)
-    for number, (first, last) in schedule.spans.items():
-        if first < problem.job_of[number].arrival:
-            raise broken("duration (11)", f"job {number} transfers in slot {first}, before it arrives")
-        if served[number] < last + 1 - first:
-            raise broken(
-                "duration (11)", f"job {number} pauses between slots {first} and {last}; one run of slots is expected"
-            )
-
-
-def check_completion(problem: Scheduling, schedule: Schedule) -> None:
-    """Check completion (8), (10), and that the schedule ends within T."""
-    if problem.horizon is not None and len(schedule.slots) > problem.horizon:
-        raise broken("completion (10)", f"{len(schedule.slots)} slots, but the horizon is T = {problem.horizon}")
-    late = sorted(set(problem.job_of) - set(transfer_ends(problem, schedule)))
-    if late:
-        raise broken("completion (10)", f"job {late[0]} has data left after the last slot, {len(schedule.slots) - 1}")
-
-
 def within(constraint: str, what: str, value: float, limit: float) -> None:
     """Raise the error for this constraint if the value exceeds the limit by more than rounding."""
-    if value > limit * (1 + TOLERANCE):
-        raise broken(constraint, f"{value:g} {what}, but at most {limit:g} are possible")
+    expect(constraint, value <= limit * (1 + TOLERANCE), f"{value:g} {what}, but at most {limit:g} are possible")
 
 
-def broken(constraint: str, what: str) -> PlanError:
-    """The error that names the broken constraint, and what breaks it."""
-    return PlanError(f"schedule breaks constraint '{constraint}': {what}")
+def expect(constraint: str, holds: bool, what: str) -> None:
+    """Raise the error that names the broken constraint, and what breaks it, unless the constraint holds."""
+    if not holds:
+        raise PlanError(f"schedule breaks constraint '{constraint}': {what}")
 
 
 # -- Problems and schedules of P4INC-AOI in files: YAML or JSON in, JSON out.

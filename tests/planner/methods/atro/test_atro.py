@@ -13,7 +13,7 @@ from inakit.planner.core.plan import SolverOptions
 from inakit.planner.methods.atro import atro
 from inakit.planner.methods.atro.atro import construct, design, most_constructed
 from inakit.planner.methods.atro.cluster import Cluster, Wiring, check_wiring, most_workers_bound
-from inakit.planner.methods.atro.wiring_models import most_workers, optimise_printed
+from inakit.planner.methods.atro.wiring_models import UNKNOWN, most_workers, optimise_printed
 from inakit.planner.registry import METHODS
 from inakit.topo.errors import InputError, PlanError, SolverError
 from inakit.topo.fabric.up_down import is_up_down
@@ -154,7 +154,7 @@ def test_what_the_construction_misses_the_compact_model_settles(monkeypatch: pyt
 def test_without_a_proof_nothing_is_called_optimal(monkeypatch: pytest.MonkeyPatch) -> None:
     """The solver gives up on 1 and 2 flows, so these are not excluded."""
     monkeypatch.setattr(atro, "most_workers_bound", lambda *_: 1000)
-    monkeypatch.setattr(atro, "decide", lambda *_: atro.UNKNOWN)
+    monkeypatch.setattr(atro, "decide", lambda *_: UNKNOWN)
     _, outcome = atro.optimise(Cluster(1, 2, 4, 6))
     assert outcome.status == "feasible"
     assert outcome.gap == pytest.approx(3 / 1 - 1)
@@ -162,7 +162,7 @@ def test_without_a_proof_nothing_is_called_optimal(monkeypatch: pytest.MonkeyPat
 
 def test_not_to_find_is_not_to_exclude(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(atro, "construct", lambda *_: None)
-    monkeypatch.setattr(atro, "decide", lambda *_: atro.UNKNOWN)
+    monkeypatch.setattr(atro, "decide", lambda *_: UNKNOWN)
     with pytest.raises(SolverError, match="no proof that there is none"):
         atro.optimise(Cluster(2, 2, 4, 6))
 
