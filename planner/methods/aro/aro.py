@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import chain
 from time import monotonic
@@ -16,8 +16,15 @@ from inakit.planner.methods.aro.leaf_spine import leaf_spine
 from inakit.planner.methods.aro.one_task import best_choice, best_routing
 from inakit.planner.methods.aro.printed_model import task_graphs
 from inakit.planner.methods.aro.several_tasks import searched, several, with_least_loss
-from inakit.planner.methods.aro.tasks import Task, tasks_of
-from inakit.planner.methods.aro.variants import LiteralOptions, aggregators, locations, plan_variant, pre_pruned
+from inakit.planner.methods.aro.tasks import tasks_of
+from inakit.planner.methods.aro.variants import (
+    LiteralOptions,
+    aggregators,
+    first_stage,
+    locations,
+    plan_variant,
+    pre_pruned,
+)
 from inakit.planner.methods.aro.worth import Rates
 from inakit.planner.trees.from_paths import plan_from_paths
 from inakit.topo.errors import SolverError
@@ -31,9 +38,6 @@ from inakit.topo.fabric.fabric import Fabric, Path
 
 FIRST_STAGE_S = 3.0
 """The most seconds for SRO's first stage, which only estimates: what it has found by then decides."""
-
-Excluded = list[set[str]]
-"""By task, the switches that it leaves out."""
 
 
 @dataclass(frozen=True)
@@ -52,81 +56,44 @@ class BestRates:
 
 
 def accelerated(problem: Problem, options: SolverOptions, *, sro: bool, alpha: float = 1.0) -> BestRates:
-    """The optimum with APP at `alpha`, where 1 switches APP off, and with SRO or without."""
+    """The optimum with APP at `alpha`, where 1 switches APP off, and with SRO or without.
+
+    Where SRO's first stage has no solution, its second stage leaves out nothing more than APP.
+    """
     started = monotonic()
-    excluded = pre_pruning(problem, alpha)
+    graphs = task_graphs(problem)
+    kept = pre_pruned(graphs, alpha) if alpha < 1 else graphs
+    excluded = [{*graph.into} - {*own.into} for graph, own in zip(graphs, kept, strict=True)]
     if sro:
         limit = replace(options, time_limit_s=min(FIRST_STAGE_S, options.time_limit_s / 2))
-        excluded = staged(problem, excluded, limit)
+        pruned = [graph.without(names) or graph for graph, names in zip(graphs, excluded, strict=True)]
+        left_out = [{*graph.into} - {*first_stage(own).into} for graph, own in zip(graphs, pruned, strict=True)]
+        try:
+            first = best(problem, left_out, limit)
+            above = {name for names in locations(problem.fabric) for name in aggregators(problem.fabric, names)}
+            excluded = [names | (above - used) for names, used in zip(excluded, first.used, strict=True)]
+        except SolverError:
+            pass
     left = max(1.0, options.time_limit_s - (monotonic() - started))
     return best(problem, excluded, replace(options, time_limit_s=left))
 
 
-def pre_pruning(problem: Problem, alpha: float) -> Excluded:
-    """By task, the switches that APP leaves out."""
-    graphs = task_graphs(problem)
-    pruned = pre_pruned(graphs, alpha) if alpha < 1 else graphs
-    return [{*graph.into} - {*kept.into} for graph, kept in zip(graphs, pruned, strict=True)]
-
-
-def staged(problem: Problem, excluded: Excluded, options: SolverOptions) -> Excluded:
-    """By task, what APP and SRO leave out. A first stage without a solution leaves out nothing more."""
-    try:
-        first = best(problem, with_first_stage(problem, excluded), options)
-    except SolverError:
-        return excluded
-    return with_second_stage(problem, excluded, first)
-
-
-def with_first_stage(problem: Problem, excluded: Sequence[Collection[str]]) -> Excluded:
-    """By task, what SRO's first stage leaves out: also the common switches of every location with aggregators."""
-    found = []
-    for graph, names in zip(task_graphs(problem), excluded, strict=True):
-        more = graph.without(names) or graph
-        for location in locations(problem.fabric):
-            present = [name for name in location if name in more.into]
-            common = [name for name in present if not problem.fabric.switch_by_name[name].ina]
-            if len(common) < len(present):
-                more = more.without(common) or more
-        found.append({*graph.into} - {*more.into})
-    return found
-
-
-def with_second_stage(problem: Problem, excluded: Sequence[set[str]], first: BestRates) -> Excluded:
-    """By task, what is left out in SRO's second stage: also aggregators above the ToRs that the first stage does not
-    use.
-    """
-    above = {name for names in locations(problem.fabric) for name in aggregators(problem.fabric, names)}
-    return [names | (above - used) for names, used in zip(excluded, first.used, strict=True)]
-
-
-def best(problem: Problem, excluded: Excluded, options: SolverOptions) -> BestRates:
-    """The optimum without what each task excludes. One task on a leaf-spine has a closed form."""
-    task, *others = tasks_of(problem)
-    closed = None if others else leaf_spine(reduced_fabric(problem.fabric, excluded[0]), task)
-    if closed is None:
-        return searched_best(problem, excluded, options)
-    closed = replace(closed, most_children=closed.workers)
-    choice = best_choice(closed, options)
-    assert choice is not None
-    paths = tuple(closed.paths(choice.solution))
-    return BestRates((1 / choice.t,), 1 / choice.t, 1 / choice.bound, ({*chain.from_iterable(paths)},), paths)
-
-
-def reduced_fabric(fabric: Fabric, names: Collection[str]) -> Fabric:
-    """The fabric without some switches and their links."""
-    return replace(
-        fabric,
-        switches=tuple(switch for switch in fabric.switches if switch.name not in names),
-        links=tuple(link for link in fabric.links if not {link.a, link.b} & {*names}),
-    )
-
-
-def searched_best(problem: Problem, excluded: Excluded, options: SolverOptions) -> BestRates:
-    """The optimum of several tasks, or of one task without a closed form."""
-    pruned = zip(tasks_of(problem), excluded, strict=True)
-    tasks = tuple(replace(task, without=frozenset(names)) for task, names in pruned)
-    search = searched(problem.fabric, tasks, options, monotonic())
+def best(problem: Problem, excluded: Sequence[set[str]], options: SolverOptions) -> BestRates:
+    """The optimum where each task leaves out its `excluded` switches. One task on a leaf-spine has a closed form."""
+    fabric, tasks = problem.fabric, tasks_of(problem)
+    if len(tasks) == 1:
+        names = excluded[0]
+        switches = tuple(switch for switch in fabric.switches if switch.name not in names)
+        links = tuple(link for link in fabric.links if not {link.a, link.b} & names)
+        closed = leaf_spine(replace(fabric, switches=switches, links=links), tasks[0])
+        if closed is not None:
+            closed = replace(closed, most_children=closed.workers)
+            choice = best_choice(closed, options)
+            assert choice is not None
+            paths = tuple(closed.paths(choice.solution))
+            return BestRates((1 / choice.t,), 1 / choice.t, 1 / choice.bound, ({*chain.from_iterable(paths)},), paths)
+    pruned = tuple(replace(task, without=frozenset(out)) for task, out in zip(tasks, excluded, strict=True))
+    search = searched(fabric, pruned, options, monotonic())
     found = search.incumbent
     used = tuple(
         {node for paths in pieces.values() for path in paths for node in path} for pieces in found.routing.pieces
@@ -157,45 +124,29 @@ def plan(problem: Problem, options: AroOptions) -> Plan:
 
 
 def plan_aware(problem: Problem, options: AroOptions) -> Plan:
-    """ARO's plan for the real pipelines: by the model as printed where the fast method for several tasks does not
-    apply.
+    """ARO's plan for the real pipelines.
+
+    Several tasks are planned by the model as printed where switches limit what they sum, or another solver than HiGHS
+    is asked for. Its footnote 3 counts more results than are sent, so that nothing is proven where results count.
     """
     if options.headroom == ROUTED:
         plan = plan_aware(problem, replace(options, headroom=AFTERWARDS))
         return plan if in_closed_loop(problem, plan) is plan else with_least_loss(problem, plan, options)
     task, *others = tasks_of(problem)
     if others and (options.solver != "highs" or limits_summing(problem.fabric)):
-        return plan_literally(problem, options)
+        known = {field.name: getattr(options, field.name) for field in fields(Options)}
+        made = plan_variant("aro-raw", problem, LiteralOptions(**known, two_way=options.with_results))
+        outcome = replace(made.outcome, status="heuristic", gap=None) if options.with_results else made.outcome
+        return replace(made, method="aro", outcome=outcome)
     if others:
         return several(problem, options)
-    plan = plan_one_task(problem, task, options)
-    if options.with_results and in_closed_loop(problem, plan) is not plan:
+    routing = best_routing(problem.fabric, task, options.for_solver)
+    paths = {task.job.number: routing.paths}
+    ina = problem.fabric.ina_names
+    plan = plan_from_paths(problem, paths, ina, method="aro", outcome=routing.outcome, window=options.window)
+    if options.with_results and in_closed_loop(problem, plan) is not plan:  # which links that are alike never need
         return several(problem, options)
     return plan
-
-
-def plan_one_task(problem: Problem, task: Task, options: Options) -> Plan:
-    """The plan with the highest rate of gradients of a single task. Where links are alike, its results cost nothing."""
-    routing = best_routing(problem.fabric, task, options.for_solver)
-    return plan_from_paths(
-        problem,
-        {task.job.number: routing.paths},
-        problem.fabric.ina_names,
-        method="aro",
-        outcome=routing.outcome,
-        window=options.window,
-    )
-
-
-def plan_literally(problem: Problem, options: Options) -> Plan:
-    """The plan of the model as printed, which knows aggregation rates and other solvers than HiGHS.
-
-    Its footnote 3 counts more results than are sent, so that nothing is proven where results count.
-    """
-    known = {field.name: getattr(options, field.name) for field in fields(Options)}
-    made = plan_variant("aro-raw", problem, LiteralOptions(**known, two_way=options.with_results))
-    outcome = replace(made.outcome, status="heuristic", gap=None) if options.with_results else made.outcome
-    return replace(made, method="aro", outcome=outcome)
 
 
 def plan_unaware(problem: Problem, options: Options) -> Plan:

@@ -17,7 +17,7 @@ from typing import Any
 
 import pulp
 
-from inakit.planner.core.plan import FEASIBLE, INFEASIBLE, OPTIMAL, SolverOptions, SolverOutcome
+from inakit.planner.core.plan import ERROR, FEASIBLE, INFEASIBLE, OPTIMAL, SolverOptions, SolverOutcome
 from inakit.planner.core.slots import Inp, limited_pipelines, most_children
 from inakit.planner.methods.aro.bisection import Least, Steps, flows_within, least_t
 from inakit.planner.methods.aro.leaf_spine import Choice, LeafSpine, leaf_spine
@@ -102,13 +102,6 @@ class Demand:
         rates = limited_pipelines(self.graph.fabric)
         return {z: rates[z] for z in self.graph.aggregating if z in rates}
 
-    @cached_property
-    def lowest_t(self) -> float:
-        """A lower bound of t, from workers' own links and from all links out of a common switch with workers."""
-        b = self.capacities_bps
-        of_switches = (count / sum(b[link] for link in self.graph.out_of[z]) for z, count in self.starting.items())
-        return max((*(1 / b[link] for link in self.access), *of_switches))
-
     def used(self, found: Counts) -> set[Inp]:
         """The INPs that flows enter."""
         return {inp for inp, entering in self.graph.inps.items() if any(found[link] for link in entering)}
@@ -126,95 +119,56 @@ class FlowModel:
 def build(demand: Demand, t: float) -> FlowModel:
     """The constraints (4) to (10) at `t`.
 
-    Of (7) one side is enough: an INP with x = 1 that no flow enters only adds a flow.
+    Of (7) one side is enough: an INP with x = 1 that no flow enters only adds a flow. Beyond the paper, a sum has a
+    limited number of children, and switches and pipelines a limited rate; a flow that enters an INP alone costs nothing
+    of it.
     """
+    graph, local, b = demand.graph, demand.local, demand.capacities_bps
     model = pulp.LpProblem("aro_flows", pulp.LpMinimize)
-    y = add_flows(model, demand, t)
-    flows = FlowModel(model, y, add_inps(model, demand, y))
-    sum_at_inps(demand, flows)
-    conserve_flows(demand, flows)
-    limit_aggregation(demand, flows, t)
-    return flows
 
-
-def add_flows(model: pulp.LpProblem, demand: Demand, t: float) -> dict[DirectedLink, Any]:
-    """The variables y (4), each at most what its link carries at t (10) and what can leave its sender."""
-    most = {
-        (u, v): min(flows_within(demand.capacities_bps[u, v], t), demand.graph.most_flows[u]) for u, v in demand.links
-    }
-    return {(u, v): model.add_variable(f"y_{u}_{v}", 0, most[u, v]) for u, v in demand.links}
-
-
-def add_inps(model: pulp.LpProblem, demand: Demand, y: Mapping[DirectedLink, Any]) -> dict[Inp, Any]:
-    """The variables x (6): how many sums an INP makes, at least those of the workers that send to it directly."""
-    return {
-        (v, p): model.add_variable(
-            f"x_{v}_{p}",
-            ceil(demand.local[v, p] / demand.children((v, p))),
-            ceil(most_arriving(demand, y, (v, p)) / demand.children((v, p))),
-            pulp.LpInteger,
-        )
-        for v, p in demand.graph.inps
+    # Variables. A link has at most what it carries at t (10) and what can leave its sender (4). An INP makes at least
+    # the sums of the workers that send to it directly (6).
+    limits = {(u, v): min(flows_within(b[u, v], t), graph.most_flows[u]) for u, v in demand.links}
+    y = {(u, v): model.add_variable(f"y_{u}_{v}", 0, limit) for (u, v), limit in limits.items()}
+    children = {inp: demand.children(inp) for inp in graph.inps}
+    most = {inp: local[inp] + sum(limits.get(link, 0) for link in links) for inp, links in graph.inps.items()}
+    x = {
+        (v, p): model.add_variable(f"x_{v}_{p}", ceil(local[v, p] / n), ceil(most[v, p] / n), pulp.LpInteger)
+        for (v, p), n in children.items()
     }
 
+    def total(links: Iterable[DirectedLink]) -> Any:
+        return pulp.lpSum(y[link] for link in links if link in y)
 
-def most_arriving(demand: Demand, y: Mapping[DirectedLink, Any], inp: Inp) -> int:
-    """The most flows that can enter an INP, its own workers' among them."""
-    return demand.local[inp] + int(sum(y[link].upBound for link in demand.graph.inps[inp] if link in y))
-
-
-def sum_at_inps(demand: Demand, flows: FlowModel) -> None:
-    """Flows enter only INPs that make a sum (7), and no more of them than its sums have children."""
-    model = flows.model
-    for (v, p), x in flows.x.items():
-        children = demand.children((v, p))
-        entering = [link for link in demand.graph.inps[v, p] if link in flows.y]
-        for link in entering:
-            y = flows.y[link]
-            model += y <= min(y.upBound, children) * x, f"is_used_{link[0]}_{v}_{p}"  # (7)
-        if most_arriving(demand, flows.y, (v, p)) > children:
-            model += total(flows.y, entering) + demand.local[v, p] <= children * x, f"children_{v}_{p}"
-
-
-def conserve_flows(demand: Demand, flows: FlowModel) -> None:
-    """An INA switch sends the sums of its INPs (8), a common switch what it gets (9)."""
-    model, graph, y = flows.model, demand.graph, flows.y
+    # Constraints
+    entering = {inp: total(links) + local[inp] for inp, links in graph.inps.items()}
+    for (v, p), links in graph.inps.items():
+        for link in links:
+            if link in y:
+                used = min(limits[link], children[v, p]) * x[v, p]
+                model += y[link] <= used, f"is_used_{link[0]}_{v}_{p}"  # (7)
+        if most[v, p] > children[v, p]:
+            model += entering[v, p] <= children[v, p] * x[v, p], f"children_{v}_{p}"
     for z in graph.aggregating:
-        handed = pulp.lpSum(flows.x[inp] for inp in graph.inps_of[z])  # (8)
-        model += handed == total(y, graph.out_of[z]), f"op_forwards_{z}"  # (9)
+        handed = pulp.lpSum(x[inp] for inp in graph.inps_of[z])  # (8)
+        model += handed == total(graph.out_of[z]), f"op_forwards_{z}"  # (9)
     for z in graph.common:
-        received = total(y, graph.into[z]) + demand.starting[z]
-        model += received == total(y, graph.out_of[z]), f"cs_forwards_{z}"  # (9)
-
-
-def limit_aggregation(demand: Demand, flows: FlowModel, t: float) -> None:
-    """The flows that a switch sums fit its `aggregation_rate_bps`, and those of a pipeline what its chip recirculates.
-
-    A flow that enters an INP alone costs nothing.
-    """
-    model, switches, pipelines = flows.model, demand.aggregation_rates_bps, demand.pipeline_rates_bps
+        received = total(graph.into[z]) + demand.starting[z]
+        model += received == total(graph.out_of[z]), f"cs_forwards_{z}"  # (9)
+    workers, switches, pipelines = len(graph.workers), demand.aggregation_rates_bps, demand.pipeline_rates_bps
     for z in dict.fromkeys([*switches, *pipelines]):
-        summed = {inp: add_summed(demand, flows, inp) for inp in demand.graph.inps_of[z]}
+        summed = {}  # all flows that enter an INP, or none if only one enters
+        for v, p in graph.inps_of[z]:
+            alone = model.add_variable(f"alone_{v}_{p}", cat=pulp.LpBinary)
+            model += entering[v, p] >= alone, f"alone_is_used_{v}_{p}"
+            model += entering[v, p] <= workers - (workers - 1) * alone, f"alone_is_one_{v}_{p}"
+            summed[v, p] = entering[v, p] - alone
         if z in switches:
             model += pulp.lpSum(summed.values()) <= flows_within(switches[z], t), f"aggregation_rate_{z}"
         if z in pipelines:
-            for (v, p), entering in summed.items():
-                model += entering <= flows_within(pipelines[z], t), f"recirculation_{v}_{p}"
-
-
-def add_summed(demand: Demand, flows: FlowModel, inp: Inp) -> Any:
-    """The flows that an INP sums: all that enter it, or none if only one enters."""
-    model, most, (v, p) = flows.model, len(demand.graph.workers), inp
-    entering = total(flows.y, demand.graph.inps[inp]) + demand.local[inp]
-    alone = model.add_variable(f"alone_{v}_{p}", cat=pulp.LpBinary)
-    model += entering >= alone, f"alone_is_used_{v}_{p}"
-    model += entering <= most - (most - 1) * alone, f"alone_is_one_{v}_{p}"
-    return entering - alone
-
-
-def total(y: dict[DirectedLink, Any], links: Iterable[DirectedLink]) -> Any:
-    """The sum of y over those of the links that have one."""
-    return pulp.lpSum(y[link] for link in links if link in y)
+            for (v, p), flows in summed.items():
+                model += flows <= flows_within(pipelines[z], t), f"recirculation_{v}_{p}"
+    return FlowModel(model, y, x)
 
 
 @dataclass(frozen=True)
@@ -269,23 +223,21 @@ class FlowTest:
     def solve(self, flows: FlowModel, options: SolverOptions) -> Counts | None:
         """The solved model's flows on all links; None if it is infeasible. Raises `SolverError` when time is over."""
         left = min(options.time_limit_s, self.share * (self.deadline - monotonic()))
-        if left <= 0:
-            raise out_of_time(options)
-        status = run(flows.model, replace(options, time_limit_s=left)).status
+        status = run(flows.model, replace(options, time_limit_s=left)).status if left > 0 else ERROR
         if status == INFEASIBLE:
             return None
         if status not in (OPTIMAL, FEASIBLE):
-            raise out_of_time(options)
-        self.make_whole(flows)
-        found = {link: round(y.varValue) for link, y in flows.y.items()}
-        return dict.fromkeys(self.demand.access, 1) | found
-
-    def make_whole(self, flows: FlowModel) -> None:
-        """Make the flows whole at the solution's x, should the solver have stopped between two vertices."""
+            raise SolverError(
+                f"{options.solver} found no routes in {options.time_limit_s:g} s; "
+                "raise the time limit, or make the problem smaller"
+            )
         if any(abs(y.varValue - round(y.varValue)) > WHOLE for y in flows.y.values()):
+            # The solver has stopped between two vertices: at its x, there are flows in whole numbers.
             fix({v: v.varValue for v in flows.model.variables() if v.cat == pulp.LpInteger})
             flows.model.setObjective(pulp.lpSum(flows.y.values()))
             run(flows.model, self.options)
+        found = {link: round(y.varValue) for link, y in flows.y.items()}
+        return dict.fromkeys(self.demand.access, 1) | found
 
 
 def fix(values: Mapping[Any, float]) -> None:
@@ -293,14 +245,6 @@ def fix(values: Mapping[Any, float]) -> None:
     for variable, value in values.items():
         variable.lowBound = variable.upBound = round(value)
         variable.cat = pulp.LpContinuous
-
-
-def out_of_time(options: SolverOptions) -> SolverError:
-    """The error for a solver that found nothing in its time."""
-    return SolverError(
-        f"{options.solver} found no routes in {options.time_limit_s:g} s; "
-        "raise the time limit, or make the problem smaller"
-    )
 
 
 # -- The paper's Algorithm 1: from the flows on the links of a task's graph to a path for every worker.
@@ -367,8 +311,13 @@ def best_routing(fabric: Fabric, task: Task, options: SolverOptions) -> ProvenPa
             return ProvenPaths(closed.paths(choice.solution), outcome_of(choice, started))
     graph = task_graph(fabric, task.job.workers, task.server)
     test = FlowTest(Demand(graph), options, started + options.time_limit_s)
-    flows = best_flows(test, lowest)
-    return ProvenPaths(generate_routes(graph, tidied(test, flows)), outcome_of(flows, started, options.solver))
+    least = best_flows(test, lowest)
+    tidying = replace(test, deadline=min(test.deadline, monotonic() + TIDYING_TIME_S))
+    try:
+        flows = tidying.tidy(least.t, least.solution)
+    except SolverError:  # no time for it
+        flows = least.solution
+    return ProvenPaths(generate_routes(graph, flows), outcome_of(least, started, options.solver))
 
 
 def best_choice(closed: LeafSpine, options: SolverOptions) -> Least[Choice] | None:
@@ -380,24 +329,17 @@ def best_choice(closed: LeafSpine, options: SolverOptions) -> Least[Choice] | No
 
 def best_flows(test: FlowTest, lowest: float) -> Least[Counts]:
     """The least t, found by the solver. Below `lowest` there is none."""
-    demand = test.demand
+    demand, b = test.demand, test.demand.capacities_bps
     summing = {*demand.aggregation_rates_bps.values(), *demand.pipeline_rates_bps.values()}
-    capacities = {*demand.capacities_bps.values(), *summing}
+    capacities = {*b.values(), *summing}
     steps, highest, gap = Steps(capacities), len(demand.graph.workers) / min(capacities), test.options.gap
-    least = least_t(test.fits, steps, max(lowest, demand.lowest_t), highest, gap)
+    leaving = (count / sum(b[link] for link in demand.graph.out_of[z]) for z, count in demand.starting.items())
+    lowest = max(lowest, *(1 / b[link] for link in demand.access), *leaving)
+    least = least_t(test.fits, steps, lowest, highest, gap)
     if least is not None and least.gap > max(gap, PROVEN_GAP):  # now what is undecided may take all the time left
         least = least_t(replace(test, share=1.0).fits, steps, least.bound, highest, gap, known=least)
     assert least is not None  # at the highest t, every link carries all flows
     return least
-
-
-def tidied(test: FlowTest, least: Least[Counts]) -> Counts:
-    """The flows without those that serve nothing, as far as they are found in `TIDYING_TIME_S`."""
-    deadline = min(test.deadline, monotonic() + TIDYING_TIME_S)
-    try:
-        return replace(test, deadline=deadline).tidy(least.t, least.solution)
-    except SolverError:  # no time for it
-        return least.solution
 
 
 def outcome_of(least: Least[Any], started: float, solver: str | None = None) -> SolverOutcome:

@@ -93,16 +93,13 @@ class Continuous(Rates):
     def load(self, r: Any, y: Any) -> Any:
         """The product y r. It is made once for each y, because footnote 3 needs it on both directions of a link."""
         if id(y) not in self.loads:
-            self.loads[id(y)] = pulp.lpSum(
-                2**k * self.product(f"load_{y.name}_{k}", bit, r) for k, bit in enumerate(binary(self.model, y))
-            )
+            products = []
+            for k, bit in enumerate(bits_of(self.model, y)):
+                z = self.model.add_variable(f"load_{y.name}_{k}", lowBound=0)
+                self.model += z >= r - r.upBound * (1 - bit), f"is_load_{y.name}_{k}"
+                products.append(2**k * z)
+            self.loads[id(y)] = pulp.lpSum(products)
         return self.loads[id(y)]
-
-    def product(self, name: str, bit: Any, r: Any) -> Any:
-        """A variable that is at least `bit` times r, and need not be more."""
-        z = self.model.add_variable(name, lowBound=0)
-        self.model += z >= r - r.upBound * (1 - bit), f"is_{name}"
-        return z
 
     def at_least(self, rate: float) -> None:
         """Bound every r from below."""
@@ -138,7 +135,7 @@ class Quantized(Continuous):
         return [round(r.varValue) / self.levels for r in self.r]
 
 
-def binary(model: pulp.LpProblem, number: Any) -> list[Any]:
+def bits_of(model: pulp.LpProblem, number: Any) -> list[Any]:
     """The bits of an integer variable, the lowest first. A variable of at most 1 is its own bit."""
     if number.upBound <= 1:
         return [number]
@@ -179,7 +176,7 @@ class Flows:
 
 
 @dataclass(frozen=True)
-class Literal:
+class PrintedModel:
     """The model with its variables, task by task. Rates are in units of `unit_bps`, which is b-bar of Eq. (11)."""
 
     problem: Problem
@@ -210,49 +207,47 @@ def highest_capacity_bps(graphs: Sequence[TaskGraph]) -> float:
     return max(graph.fabric.capacities_bps[link] for graph in graphs for link in graph.links)
 
 
-def build(problem: Problem, graphs: Sequence[TaskGraph], form: Form, unit_bps: float) -> Literal:
+def build(problem: Problem, graphs: Sequence[TaskGraph], form: Form, unit_bps: float) -> PrintedModel:
     """The model of all tasks, where task i may use the links of `graphs[i]`. `unit_bps` is b-bar."""
     tasks = tasks_of(problem)
     model = pulp.LpProblem("aro", pulp.LpMaximize)
 
-    # Variables
-    rates = rates_of(model, [highest_rate(graph) / unit_bps for graph in graphs], form)
-    flows = tuple(add_flows(model, i, graph) for i, graph in enumerate(graphs))
-    aro = Literal(problem, tasks, tuple(graphs), unit_bps, model, rates, flows)
+    # Variables. A task's rate is bounded by its slowest worker's link.
+    b = problem.fabric.capacities_bps
+    most = [
+        min(max(b[link] for link in graph.out_of[worker]) for worker in graph.workers) / unit_bps for graph in graphs
+    ]
+    rates: Rates = OneRate(model) if len(most) == 1 else Continuous(model, most)
+    if form.levels is not None:
+        rates = Quantized(model, most, form.levels)
+    flows = []
+    for i, graph in enumerate(graphs):
+        limits = {(u, v): graph.most_flows[u] for u, v in graph.links}
+        y = {(u, v): model.add_variable(f"y.{i}.{u}.{v}", 0, n, pulp.LpInteger) for (u, v), n in limits.items()}  # (4)
+        sums = graph.most_sums
+        x = {(v, p): model.add_variable(f"x.{i}.{v}.{p}", 0, sums[v, p], pulp.LpInteger) for v, p in graph.inps}  # (6)
+        flows.append(Flows(y, x))
+    aro = PrintedModel(problem, tasks, tuple(graphs), unit_bps, model, rates, tuple(flows))
 
     # Objective
     add_objective(aro)
 
     # Constraints
-    for i in range(len(tasks)):
-        conserve_flows(aro, i)
-    limit_links(aro, form)
+    for i, graph in enumerate(graphs):
+        conserve_flows(model, i, graph, flows[i])
+    loads: dict[DirectedLink, list[Term]] = defaultdict(list)
+    for i, own in enumerate(flows):
+        for (u, v), count in own.y.items():
+            loads[u, v].append((i, count))
+            if form.two_way:  # footnote 3
+                loads[v, u].append((i, count))
+    for (u, v), terms in loads.items():
+        rates.limit(f"capacity.{u}.{v}", terms, b[u, v] / unit_bps)  # (10)
     limit_aggregation(aro)
     return aro
 
 
-def highest_rate(graph: TaskGraph) -> float:
-    """The capacity in bit/s of the slowest worker's link, which bounds the task's rate."""
-    b = graph.fabric.capacities_bps
-    return min(max(b[link] for link in graph.out_of[worker]) for worker in graph.workers)
-
-
-def rates_of(model: pulp.LpProblem, most: Sequence[float], form: Form) -> Rates:
-    """The rates' variables in the form asked for, each at most `most` in units of b-bar."""
-    if form.levels is not None:
-        return Quantized(model, most, form.levels)
-    return OneRate(model) if len(most) == 1 else Continuous(model, most)
-
-
-def add_flows(model: pulp.LpProblem, i: int, graph: TaskGraph) -> Flows:
-    """The variables y and x of task i: Eqs. (4) and (6)."""
-    y = {(u, v): model.add_variable(f"y.{i}.{u}.{v}", 0, graph.most_flows[u], pulp.LpInteger) for u, v in graph.links}
-    sums = graph.most_sums
-    x = {(v, p): model.add_variable(f"x.{i}.{v}.{p}", 0, sums[v, p], pulp.LpInteger) for v, p in graph.inps}
-    return Flows(y, x)
-
-
-def add_objective(aro: Literal) -> None:
+def add_objective(aro: PrintedModel) -> None:
     """The objective: Eq. (1) for one task, Eq. (2) for one job, Eq. (3) for several."""
     model, rates = aro.model, aro.rates
     if isinstance(rates, OneRate):
@@ -274,9 +269,9 @@ def add_objective(aro: Literal) -> None:
         model += least <= rate, f"least_{number}"
 
 
-def conserve_flows(aro: Literal, i: int) -> None:
+def conserve_flows(model: pulp.LpProblem, i: int, graph: TaskGraph, flows: Flows) -> None:
     """The constraints (5) and (7) to (9) of task i."""
-    model, graph, y, x = aro.model, aro.graphs[i], aro.flows[i].y, aro.flows[i].x
+    y, x = flows.y, flows.x
     for u in graph.workers:
         model += total(y, graph.out_of[u]) == 1, f"sends_{i}_{u}"  # (5)
     for (v, p), entering in graph.inps.items():
@@ -295,32 +290,25 @@ def total(y: dict[DirectedLink, Any], links: list[DirectedLink]) -> Any:
     return pulp.lpSum(y[link] for link in links)
 
 
-def limit_links(aro: Literal, form: Form) -> None:
-    """Eq. (10) for every link, with footnote 3 where it is asked for."""
-    loads: dict[DirectedLink, list[Term]] = defaultdict(list)
-    for i, flows in enumerate(aro.flows):
-        for (u, v), y in flows.y.items():
-            loads[u, v].append((i, y))
-            if form.two_way:
-                loads[v, u].append((i, y))
-    for (u, v), terms in loads.items():
-        b = aro.problem.fabric.capacities_bps[u, v] / aro.unit_bps
-        aro.rates.limit(f"capacity.{u}.{v}", terms, b)
-
-
-def limit_aggregation(aro: Literal) -> None:
+def limit_aggregation(aro: PrintedModel) -> None:
     """The flows that a switch sums fit its `aggregation_rate_bps`: InArt's constraint, which ARO does not have.
 
     Those of each pipeline fit what its chip recirculates. A flow that enters an INP alone is forwarded and costs
     nothing.
     """
-    fabric, pipelines = aro.problem.fabric, limited_pipelines(aro.problem.fabric)
+    model, fabric, pipelines = aro.model, aro.problem.fabric, limited_pipelines(aro.problem.fabric)
     rates = {s.name: s.aggregation_rate_bps for s in fabric.switches if s.aggregation_rate_bps is not None}
     loads: dict[Inp, list[Term]] = defaultdict(list)
     for i, graph in enumerate(aro.graphs):
-        for inp, entering in graph.inps.items():
-            if inp[0] in rates or inp[0] in pipelines:
-                loads[inp].append((i, add_summed(aro, i, inp, total(aro.flows[i].y, entering))))
+        most = len(graph.workers)
+        for (switch, pipeline), links in graph.inps.items():
+            if switch in rates or switch in pipelines:
+                name, entering = f"{i}.{switch}.{pipeline}", total(aro.flows[i].y, links)
+                summed = model.add_variable(f"summed.{name}", 0, most, pulp.LpInteger)
+                alone = model.add_variable(f"alone.{name}", cat=pulp.LpBinary)
+                model += summed >= entering - alone, f"is_summed.{name}"
+                model += entering <= most - (most - 1) * alone, f"is_alone.{name}"
+                loads[switch, pipeline].append((i, summed))
     for switch, rate in rates.items():
         terms = [term for inp, found in loads.items() if inp[0] == switch for term in found]
         if terms:
@@ -328,14 +316,3 @@ def limit_aggregation(aro: Literal) -> None:
     for (switch, pipeline), found in loads.items():
         if switch in pipelines:
             aro.rates.limit(f"recirculation_{switch}_{pipeline}", found, pipelines[switch] / aro.unit_bps)
-
-
-def add_summed(aro: Literal, i: int, inp: Inp, entering: Any) -> Any:
-    """A variable for the flows that an INP sums: all that enter it, or none if only one enters."""
-    model, name = aro.model, f"{i}.{inp[0]}.{inp[1]}"
-    most = len(aro.graphs[i].workers)
-    summed = model.add_variable(f"summed.{name}", 0, most, pulp.LpInteger)
-    alone = model.add_variable(f"alone.{name}", cat=pulp.LpBinary)
-    model += summed >= entering - alone, f"is_summed.{name}"
-    model += entering <= most - (most - 1) * alone, f"is_alone.{name}"
-    return summed

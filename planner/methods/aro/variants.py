@@ -7,7 +7,7 @@ paper's plain ARO too, since both have the same row.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import floor
@@ -19,12 +19,13 @@ from inakit.planner.core.plan import OPTIMAL, Plan, SolverOptions, SolverOutcome
 from inakit.planner.core.problem import Problem
 from inakit.planner.methods.aro.bisection import ROUNDING
 from inakit.planner.methods.aro.one_task import generate_routes
-from inakit.planner.methods.aro.printed_model import MU, Form, Literal, build, highest_capacity_bps, task_graphs
+from inakit.planner.methods.aro.printed_model import Form, PrintedModel, build, highest_capacity_bps, task_graphs
 from inakit.planner.methods.aro.tasks import TaskGraph, TaskKey, reached
+from inakit.planner.methods.aro.worth import Worth
 from inakit.planner.solvers import solve
 from inakit.planner.trees.from_paths import plan_from_paths
 from inakit.topo.errors import InputError, SolverError
-from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.fabric import Fabric, Path
 
 # -- What makes the printed model smaller at a small loss: aggregator pre-pruning (APP), staged optimisation (SRO).
 #
@@ -117,12 +118,6 @@ def first_stage(graph: TaskGraph) -> TaskGraph:
     return graph
 
 
-def second_stage(graphs: Sequence[TaskGraph], solved: Literal) -> list[TaskGraph]:
-    """SRO's second stage: every task's graph without the AAs that it has not passed in the first."""
-    passed = [{switch for (switch, _), x in flows.x.items() if round(x.varValue)} for flows in solved.flows]
-    return [excluding(graph, unused(graph, used)) for graph, used in zip(graphs, passed, strict=True)]
-
-
 def unused(graph: TaskGraph, used: Collection[str]) -> list[str]:
     """The INA switches above the ToRs that the task has and that are not in `used`."""
     above = [name for names in locations(graph.fabric) for name in names if name in graph.into]
@@ -159,11 +154,6 @@ class Variant:
     app: bool
     qsr: bool
 
-    @property
-    def exact(self) -> bool:
-        """Whether the variant has none of SRO, APP and QSR."""
-        return not (self.sro or self.app or self.qsr)
-
 
 VARIANTS = {
     "aro-acc": Variant(sro=True, app=True, qsr=True),
@@ -175,27 +165,19 @@ VARIANTS = {
 """Table II by planner name."""
 
 
-@dataclass(frozen=True)
-class Solved:
-    """The printed model with its solution, and how the solution was found."""
-
-    aro: Literal
-    outcome: SolverOutcome
-
-
 def plan_variant(name: str, problem: Problem, options: LiteralOptions) -> Plan:
     """The plan of a variant of Table II, by planner name."""
     variant = VARIANTS[name]
-    solved = optimise(problem, variant, options)
-    rates = dict(zip((task.key for task in solved.aro.tasks), solved.aro.rates_bps, strict=True))
-    check_rates(solved, rates, options)
+    aro, outcome = optimise(problem, variant, options)
+    rates = dict(zip((task.key for task in aro.tasks), aro.rates_bps, strict=True))
+    check_rates(problem, outcome, rates, options)
     return plan_from_paths(
         problem,
-        routes(solved.aro),
+        routes(aro),
         problem.fabric.ina_names,
         rates_bps=rates,
         method=name,
-        outcome=judged(solved, variant, options),
+        outcome=judged(aro, outcome, variant, options),
         window=options.window,
     )
 
@@ -207,8 +189,12 @@ plan_raw = partial(plan_variant, "aro-raw")
 plan_qsr = partial(plan_variant, "aro-qsr")
 
 
-def optimise(problem: Problem, variant: Variant, options: LiteralOptions) -> Solved:
-    """Build the model and solve it, in one stage or, with SRO, in two."""
+def optimise(problem: Problem, variant: Variant, options: LiteralOptions) -> tuple[PrintedModel, SolverOutcome]:
+    """Build the model and solve it, in one stage or, with SRO, in two.
+
+    SRO's first stage has half of the time. The second one has the AAs that tasks pass in the first one, and demands the
+    rate that all tasks have there. Without a solution of the first stage, the second one gets all graphs as they are.
+    """
     started = time.monotonic()
     form = Form(options.levels if variant.qsr else None, options.two_way)
     graphs: Sequence[TaskGraph] = task_graphs(problem)
@@ -217,30 +203,22 @@ def optimise(problem: Problem, variant: Variant, options: LiteralOptions) -> Sol
         graphs = pre_pruned(graphs, options.alpha)
     least = 0.0
     if variant.sro:
-        graphs, least = staged(problem, graphs, form, unit, options)
+        first = build(problem, [first_stage(graph) for graph in graphs], form, unit)
+        try:
+            solve_literal(first, replace(options.for_solver, time_limit_s=options.time_limit_s / 2))
+            passed = [{switch for (switch, _), x in flows.x.items() if round(x.varValue)} for flows in first.flows]
+            graphs = [excluding(graph, unused(graph, used)) for graph, used in zip(graphs, passed, strict=True)]
+            least = min(first.rates.values) * (1 - LEAST)
+        except SolverError:
+            pass
     aro = build(problem, graphs, form, unit)
     aro.rates.at_least(least)
     left = max(1.0, options.time_limit_s - (time.monotonic() - started))
     outcome = solve_literal(aro, replace(options.for_solver, time_limit_s=left))
-    return Solved(aro, replace(outcome, seconds=time.monotonic() - started))
+    return aro, replace(outcome, seconds=time.monotonic() - started)
 
 
-def staged(
-    problem: Problem, graphs: Sequence[TaskGraph], form: Form, unit_bps: float, options: LiteralOptions
-) -> tuple[Sequence[TaskGraph], float]:
-    """SRO's first stage, in half of the time: the graphs for the second stage, and a rate that every task can have.
-
-    Without a solution of the first stage, the second one gets all graphs as they are.
-    """
-    aro = build(problem, [first_stage(graph) for graph in graphs], form, unit_bps)
-    try:
-        solve_literal(aro, replace(options.for_solver, time_limit_s=options.time_limit_s / 2))
-    except SolverError:
-        return graphs, 0.0
-    return second_stage(graphs, aro), min(aro.rates.values) * (1 - LEAST)
-
-
-def solve_literal(aro: Literal, options: SolverOptions) -> SolverOutcome:
+def solve_literal(aro: PrintedModel, options: SolverOptions) -> SolverOutcome:
     """Solve the model, then again with all integers fixed, so that rates are exact for the flows that were found."""
     outcome = solve(aro.model, options)
     for variable in aro.model.variables():
@@ -250,20 +228,22 @@ def solve_literal(aro: Literal, options: SolverOptions) -> SolverOutcome:
     return outcome
 
 
-def routes(aro: Literal) -> dict[int, list[tuple[str, ...]]]:
+def routes(aro: PrintedModel) -> dict[int, list[Path]]:
     """Algorithm 1 for every task: by job, a path from every worker to every PS."""
-    paths: dict[int, list[tuple[str, ...]]] = {job.number: [] for job in aro.problem.jobs}
+    paths: dict[int, list[Path]] = {job.number: [] for job in aro.problem.jobs}
     for i, (task, graph) in enumerate(zip(aro.tasks, aro.graphs, strict=True)):
         paths[task.job.number] += generate_routes(graph, aro.counts(i))
     return paths
 
 
-def check_rates(solved: Solved, rates: dict[TaskKey, float], options: LiteralOptions) -> None:
+def check_rates(
+    problem: Problem, outcome: SolverOutcome, rates: Mapping[TaskKey, float], options: LiteralOptions
+) -> None:
     """Raise unless every job has a rate: `SolverError` if time was short, `InputError` if levels are too coarse."""
-    for job in solved.aro.problem.jobs:
+    for job in problem.jobs:
         if any(rates[job.number, server] > 0 for server in job.servers):
             continue
-        if solved.outcome.status != OPTIMAL:
+        if outcome.status != OPTIMAL:
             limit = f"{options.time_limit_s:g} s"
             raise SolverError(f"job {job.number} has no rate in the best plan of {limit}; raise the time limit")
         raise InputError(
@@ -271,31 +251,17 @@ def check_rates(solved: Solved, rates: dict[TaskKey, float], options: LiteralOpt
         )
 
 
-def judged(solved: Solved, variant: Variant, options: LiteralOptions) -> SolverOutcome:
+def judged(aro: PrintedModel, outcome: SolverOutcome, variant: Variant, options: LiteralOptions) -> SolverOutcome:
     """What is proven of the plan: an optimum, a gap, or nothing.
 
     SRO and APP prove nothing about the whole problem. QSR costs each task less than one step of its best rate, so its
     optimum lies below the best by less than one step for each task: that is the gap.
     """
-    outcome = solved.outcome
-    if variant.exact:
-        return outcome
     if variant.sro or variant.app:
         return replace(outcome, status="heuristic", gap=None)
-    found, step = worth(solved.aro, solved.aro.rates.values), 1 / options.levels
-    gap = (outcome.gap or 0.0) + worth(solved.aro, [step] * len(solved.aro.tasks), most=True) / found
-    return replace(outcome, status="feasible", gap=gap)
-
-
-def worth(aro: Literal, rates: Sequence[float], *, most: bool = False) -> float:
-    """Eq. (1), (2) or (3) of rates in units of b-bar. With `most`, (3) takes the maximum over jobs instead of the
-    minimum.
-    """
-    weighted = {
-        job.number: job.weight * sum(r for r, task in zip(rates, aro.tasks, strict=True) if task.job == job)
-        for job in aro.problem.jobs
-    }
-    if len(weighted) == 1:
-        return sum(rates)
-    chosen = max(weighted.values()) if most else min(weighted.values())
-    return chosen + MU * sum(weighted.values())
+    if not variant.qsr:
+        return outcome
+    worth = Worth(aro.tasks, {})
+    steps = worth.throughputs([1 / options.levels] * len(aro.tasks))
+    most = max(steps) + worth.mu * sum(steps)
+    return replace(outcome, status="feasible", gap=(outcome.gap or 0.0) + most / worth.of(aro.rates.values))

@@ -13,7 +13,7 @@ from tiers import long_unless
 
 from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.loads import flow_counts
-from inakit.planner.core.plan import Plan, SolverOptions
+from inakit.planner.core.plan import Plan, SolverOptions, SolverOutcome
 from inakit.planner.core.problem import Problem
 from inakit.planner.methods.aro.one_task import generate_routes
 from inakit.planner.methods.aro.printed_model import Form, build, task_graphs
@@ -121,11 +121,11 @@ def test_too_few_levels_are_an_error_that_says_so() -> None:
 
 
 def test_a_job_that_has_no_rate_yet_needs_time_not_levels() -> None:
-    solved = optimise(ONE_TASK["1x1 0"], VARIANTS["aro-raw"], LiteralOptions())
-    cut = replace(solved, outcome=replace(solved.outcome, status="feasible", gap=9.0))
-    none = dict.fromkeys((task.key for task in solved.aro.tasks), 0.0)
+    problem = ONE_TASK["1x1 0"]
+    cut = SolverOutcome("feasible", 60.0, gap=9.0)
+    none = dict.fromkeys((task.key for task in tasks_of(problem)), 0.0)
     with pytest.raises(SolverError, match=r"job 1 has no rate in the best plan of 60 s; raise the time limit"):
-        check_rates(cut, none, LiteralOptions())
+        check_rates(problem, cut, none, LiteralOptions())
 
 
 @pytest.mark.parametrize("name", [long_unless(n % 2 == 0, name) for n, name in enumerate(list(PROBLEMS)[::2])])
@@ -150,7 +150,7 @@ def test_app_loses_where_every_aggregator_is_needed() -> None:
 def test_sro_leaves_out_what_its_first_stage_has_not_used() -> None:
     smaller = 0
     for problem in list(PROBLEMS.values())[::2]:
-        graphs = optimise(problem, VARIANTS["aro-sro"], LiteralOptions()).aro.graphs
+        graphs = optimise(problem, VARIANTS["aro-sro"], LiteralOptions())[0].graphs
         smaller += any(len(a.links) < len(b.links) for a, b in zip(graphs, task_graphs(problem), strict=True))
     assert smaller > 2
 
@@ -165,7 +165,7 @@ def test_cbc_finds_the_same_optimum(name: str) -> None:
 @pytest.mark.parametrize("name", list(PROBLEMS)[::4])
 def test_routes_load_links_as_the_model_counts_them(name: str) -> None:
     problem = PROBLEMS[name]
-    aro = optimise(problem, VARIANTS["aro-raw"], LiteralOptions()).aro
+    aro = optimise(problem, VARIANTS["aro-raw"], LiteralOptions())[0]
     switches = {switch.name for switch in problem.fabric.switches if switch.ina}
     trees = [each.tree for each in plan_from_paths(problem, routes(aro), switches).trees]
     for i, tree in enumerate(trees):
