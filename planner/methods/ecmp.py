@@ -16,7 +16,7 @@ from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.core.slots import Inp
 from inakit.planner.trees.from_paths import inps, plan_from_paths
-from inakit.planner.trees.unfolding import unfold, unreachable
+from inakit.planner.trees.unfolding import unfold
 from inakit.topo.fabric.fabric import DirectedLink, Fabric, Path
 
 Loads = Counter[DirectedLink]
@@ -68,10 +68,7 @@ def routed(problem: Problem, options: Options, method: str, route: Route) -> Pla
 
 def shortest_paths(fabric: Fabric, job: Job, server: str) -> dict[str, list[Path]]:
     """All shortest up-down paths of each worker. Raises `InputError` for one that has none."""
-    unfolded = unfold(fabric, server)
-    for worker in job.workers:
-        if worker not in unfolded.next_hops:
-            raise unreachable(worker, server)
+    unfolded = unfold(fabric, server, job.workers)
     return {worker: list(unfolded.paths(worker)) for worker in job.workers}
 
 

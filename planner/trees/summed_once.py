@@ -14,7 +14,7 @@ from inakit.planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Br
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.core.slots import Inp, most_children
 from inakit.planner.trees.from_paths import Summing
-from inakit.planner.trees.unfolding import Unfolded, unfold, unreachable
+from inakit.planner.trees.unfolding import Unfolded, unfold
 from inakit.topo.fabric.fabric import Fabric, Path
 
 
@@ -41,15 +41,11 @@ class Way:
 
 def split_equally(problem: Problem) -> list[SplitTask]:
     """The tasks of all jobs, split equally. Raises `InputError` when a worker cannot reach a PS."""
-    tasks = []
-    for job in problem.jobs:
-        for server in job.servers:
-            unfolded = unfold(problem.fabric, server)
-            for worker in job.workers:
-                if worker not in unfolded.next_hops:
-                    raise unreachable(worker, server)
-            tasks.append(SplitTask(job, server, 1 / len(job.servers), unfolded))
-    return tasks
+    return [
+        SplitTask(job, server, 1 / len(job.servers), unfold(problem.fabric, server, job.workers))
+        for job in problem.jobs
+        for server in job.servers
+    ]
 
 
 def entrance(fabric: Fabric, worker: str) -> Inp:

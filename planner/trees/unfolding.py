@@ -48,8 +48,8 @@ class Unfolded:
             yield from ((source, *rest) for rest in self.paths(peer))
 
 
-def unfold(fabric: Fabric, root: str) -> Unfolded:
-    """The unfolded graph towards `root`, a host or a switch."""
+def unfold(fabric: Fabric, root: str, sources: Iterable[str] = ()) -> Unfolded:
+    """The unfolded graph towards `root`, a host or a switch. Raises `InputError` unless all `sources` reach it."""
     hops: dict[str, float] = {root: 0}
     next_hops: dict[str, tuple[str, ...]] = {root: ()}
     for step in (Move.DOWN, Move.CROSS, Move.UP):
@@ -61,6 +61,9 @@ def unfold(fabric: Fabric, root: str) -> Unfolded:
                 for peer in fabric.neighbors[node]
                 if move(fabric, node, peer) == step and hops.get(peer) == hops[node] - 1
             )
+    for source in sources:
+        if source not in next_hops:
+            raise unreachable(source, root)
     return Unfolded(root, next_hops)
 
 

@@ -9,16 +9,16 @@ class of them, and the flows of the class are dealt out to its members afterward
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from math import ceil
 
 from inakit.planner.core.slots import Inp, most_children
-from inakit.planner.methods.aro.tasks import Task
+from inakit.planner.methods.aro.tasks import Task, grouped
 from inakit.planner.solvers import LinearProgram, Term
-from inakit.planner.trees.unfolding import unfold, unreachable
+from inakit.planner.trees.unfolding import unfold
 from inakit.topo.fabric.fabric import DirectedLink, Fabric, Path
 
 
@@ -132,16 +132,23 @@ def network(
 
     Raises `InputError` when a worker cannot reach its PS.
     """
-    hosts = {host for task in tasks for host in (*task.job.workers, task.server)}
-    classes = twin_classes(fabric, {fabric.tor_of(host) for host in hosts}, [task.without for task in tasks])
-    twins = {
-        part[0]: part
-        for z, members in classes.items()
-        for part in cut(members, 1 if parts is None else parts.get(z, 1))
-    }
+    links = []  # by task, those between its workers' ToRs and the PS
+    for task in tasks:
+        tors = dict.fromkeys(map(fabric.tor_of, task.job.workers))
+        used = unfold(fabric, task.server, task.job.workers).links(tors)
+        links.append([(u, v) for u, v in used if not {u, v} & task.without])
+    with_hosts = {fabric.tor_of(host) for task in tasks for host in (*task.job.workers, task.server)}
+    alike: dict[object, list[str]] = defaultdict(list)
+    for switch in (switch.name for switch in fabric.switches if switch.name not in with_hosts):
+        left_out = tuple(switch in task.without for task in tasks)
+        alike[surroundings(fabric, switch), left_out].append(switch)
+    classes = {members[0]: tuple(members) for members in alike.values()}
+    twins = {}
+    for z, members in classes.items():
+        size = ceil(len(members) / (parts or {}).get(z, 1))  # of equal parts
+        twins.update({members[start]: members[start : start + size] for start in range(0, len(members), size)})
     class_of = {member: z for z, members in classes.items() for member in members}
     access = access_links(fabric, tasks, results=results)
-    links = [task_links(fabric, task) for task in tasks]
     servers = {task.server for task in tasks}
 
     def joined(twins: Mapping[str, tuple[str, ...]], detailed: Network | None = None) -> Network:
@@ -149,37 +156,11 @@ def network(
         graphs = tuple(reduce_task(fabric, task, own, first, servers) for task, own in zip(tasks, links, strict=True))
         return Network(fabric, graphs, twins, class_of, access, detailed, results)
 
-    alone = apart(twins, fabric.switch_by_name if results else fabric.ina_names)
-    return joined(twins, joined(alone) if len(alone) > len(twins) else None)
-
-
-def apart(twins: Mapping[str, tuple[str, ...]], names: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """The classes of twins, except that each member of a class named in `names` is alone."""
-    found: dict[str, tuple[str, ...]] = {}
+    names = fabric.switch_by_name if results else fabric.ina_names
+    alone: dict[str, tuple[str, ...]] = {}
     for node, members in twins.items():
-        found |= {member: (member,) for member in members} if node in names else {node: members}
-    return found
-
-
-def cut(members: tuple[str, ...], parts: int) -> Iterator[tuple[str, ...]]:
-    """The members in so many parts, as equal as can be, one after another."""
-    size = ceil(len(members) / parts)
-    return (members[start : start + size] for start in range(0, len(members), size))
-
-
-def twin_classes(
-    fabric: Fabric, with_hosts: set[str], without: Sequence[frozenset[str]] = ()
-) -> dict[str, tuple[str, ...]]:
-    """By first member, the classes of switches with equal surroundings that are in the same sets of `without`.
-
-    Switches with hosts in use are in no class.
-    """
-    found: dict[object, list[str]] = defaultdict(list)
-    for switch in fabric.switches:
-        if switch.name not in with_hosts:
-            left_out = tuple(switch.name in names for names in without)
-            found[surroundings(fabric, switch.name), left_out].append(switch.name)
-    return {members[0]: tuple(members) for members in found.values()}
+        alone |= {member: (member,) for member in members} if node in names else {node: members}
+    return joined(twins, joined(alone) if len(alone) > len(twins) else None)
 
 
 def surroundings(fabric: Fabric, switch: str) -> object:
@@ -200,16 +181,6 @@ def surroundings(fabric: Fabric, switch: str) -> object:
         kind.ina and most_children(fabric, switch),
         frozenset(link(peer) for peer in fabric.neighbors[switch]),
     )
-
-
-def task_links(fabric: Fabric, task: Task) -> list[DirectedLink]:
-    """The links between its workers' ToRs and the PS. Raises `InputError` for a worker that cannot reach the PS."""
-    unfolded = unfold(fabric, task.server)
-    for worker in task.job.workers:
-        if worker not in unfolded.next_hops:
-            raise unreachable(worker, task.server)
-    tors = dict.fromkeys(fabric.tor_of(worker) for worker in task.job.workers)
-    return [(u, v) for u, v in unfolded.links(tors) if not {u, v} & task.without]
 
 
 def reduce_task(
@@ -252,14 +223,6 @@ def access_links(fabric: Fabric, tasks: Sequence[Task], *, results: bool = False
     for link, together in sharing.items():
         capacity = fabric.capacities_bps[link]
         found[tuple(together)] = min(capacity, found.get(tuple(together), capacity))
-    return found
-
-
-def grouped(links: Iterable[DirectedLink], end: int) -> dict[str, list[DirectedLink]]:
-    """The links by the node at one end: 0 is where they begin, 1 where they lead."""
-    found: dict[str, list[DirectedLink]] = defaultdict(list)
-    for link in links:
-        found[link[end]].append(link)
     return found
 
 
@@ -319,14 +282,9 @@ def result_parents(
         onward.setdefault(u, []).append(v)
     parents: dict[str, str] = {}
     for worker in graph.task.job.workers:
-        node = worker
-        parents[worker] = above = fabric.tor_of(worker)
-        while above != graph.task.server and above not in parents:
-            node, above = above, chosen(above, onward[above], copies)
-            parents[node] = above
+        parents[worker] = node = fabric.tor_of(worker)
+        while node != graph.task.server and node not in parents:
+            above = onward[node]
+            parents[node] = next((other for other in above if (other, node) in copies), above[0])
+            node = parents[node]
     return parents
-
-
-def chosen(node: str, above: Sequence[str], copies: Collection[DirectedLink]) -> str:
-    """The node that sends results to `node`: the first by which the solution has a copy, else the first."""
-    return next((other for other in above if (other, node) in copies), above[0])

@@ -7,7 +7,7 @@ of the whole network; `inakit.planner.methods.aro.several_tasks` chooses the rat
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, cycle, islice, pairwise
@@ -17,7 +17,8 @@ from time import monotonic
 from inakit.planner.core.plan import INFEASIBLE
 from inakit.planner.core.slots import Inp, most_children
 from inakit.planner.methods.aro.bisection import ROUNDING
-from inakit.planner.methods.aro.reduced_network import ONE, Network, Reduced, grouped, result_columns, result_parents
+from inakit.planner.methods.aro.reduced_network import ONE, Network, Reduced, result_columns, result_parents
+from inakit.planner.methods.aro.tasks import grouped
 from inakit.planner.methods.aro.worth import Rates
 from inakit.planner.solvers import LinearProgram, Solution
 from inakit.planner.trees.from_paths import sums_of
@@ -51,7 +52,11 @@ def deal(
     dealt = list(flows)
     overloaded: list[str] = []
     for z, members in net.twins.items():
-        hands = [hand for i, y in enumerate(dealt) if (hand := hand_of(i, z, y)).into]
+        hands = []
+        for i, y in enumerate(dealt):
+            into = Counter({u: n for (u, v), n in y.items() if v == z})
+            if into:
+                hands.append(Hand(i, into, Counter({v: n for (u, v), n in y.items() if u == z})))
         if len(members) > 1 and hands:
             dealer = Dealer(net, members, hands, rates)
             shares = dealer.share(time_limit_s)
@@ -61,13 +66,6 @@ def deal(
                 kept = {link: n for link, n in dealt[hand.task].items() if z not in link}
                 dealt[hand.task] = Counter(kept) + share
     return dealt, tuple(overloaded)
-
-
-def hand_of(i: int, z: str, y: Flows) -> Hand:
-    """What class `z` has of task i."""
-    into = Counter({u: n for (u, v), n in y.items() if v == z})
-    out = Counter({v: n for (u, v), n in y.items() if u == z})
-    return Hand(i, into, out)
 
 
 @dataclass(frozen=True)
@@ -87,13 +85,6 @@ class Dealer:
     def capacity(self, link: DirectedLink) -> float:
         """The bit/s of a link with a member at one end and perhaps another class at the other."""
         return self.net.fabric.capacities_bps[self.net.members(link[0])[0], self.net.members(link[1])[0]]
-
-    def most(self, link: DirectedLink, task: int) -> int:
-        """The most flows of a task that the link carries."""
-        flows = sum(next(hand for hand in self.hands if hand.task == task).into.values())
-        if self.rates[task] == 0:
-            return flows
-        return min(flows, floor(self.capacity(link) / self.rates[task] * (1 + ROUNDING)))
 
     def by_turns(self, hand: Hand) -> Flows:
         """One task's flows, each sender's to members that follow one another. For one task nothing is more even."""
@@ -119,7 +110,19 @@ class Dealer:
     def solved(self, time_limit_s: float) -> list[Flows] | None:
         """The flows on the members' links by a program; None if it finds nothing in the given time."""
         program = LinearProgram()
-        columns = [self.add(program, hand) for hand in self.hands]
+        columns = []
+        for hand in self.hands:
+            links = [(u, m) for u in hand.into for m in self.members] + [(m, v) for v in hand.out for m in self.members]
+            flows, rate = hand.into.total(), self.rates[hand.task]
+            most = {link: min(flows, whole(self.capacity(link), rate)) if rate else flows for link in links}
+            y = {link: program.variable(0, most[link], integral=True) for link in links}
+            for u, n in hand.into.items():
+                program.equal([(1, y[u, m]) for m in self.members], n)
+            for v, n in hand.out.items():
+                program.at_most([(1, y[m, v]) for m in self.members], n)
+            for m in self.members:
+                program.equal([*((1, y[u, m]) for u in hand.into), *((-1, y[m, v]) for v in hand.out)], 0)
+            columns.append(y)
         for link in {link for column in columns for link in column}:
             on_link = [
                 (self.rates[hand.task], column[link])
@@ -132,18 +135,6 @@ class Dealer:
             return None
         return [+Counter({link: round(solution.values[k]) for link, k in column.items()}) for column in columns]
 
-    def add(self, program: LinearProgram, hand: Hand) -> dict[DirectedLink, int]:
-        """Add one task's variables and constraints to the program; returns its columns by link."""
-        links = [(u, m) for u in hand.into for m in self.members] + [(m, v) for v in hand.out for m in self.members]
-        y = {link: program.variable(0, self.most(link, hand.task), integral=True) for link in links}
-        for u, n in hand.into.items():
-            program.equal([(1, y[u, m]) for m in self.members], n)
-        for v, n in hand.out.items():
-            program.at_most([(1, y[m, v]) for m in self.members], n)
-        for m in self.members:
-            program.equal([*((1, y[u, m]) for u in hand.into), *((-1, y[m, v]) for v in hand.out)], 0)
-        return y
-
 
 def fit(program: LinearProgram, terms: Iterable[tuple[float, int]], capacity: float) -> None:
     """Add the row that flows of these rates fit a link.
@@ -153,8 +144,7 @@ def fit(program: LinearProgram, terms: Iterable[tuple[float, int]], capacity: fl
     terms = [term for term in terms if term[0] > 0]
     if len(terms) > 1:
         least = min(rate for rate, _ in terms)
-        whole = [(float(floor(rate / least * (1 + ROUNDING))), k) for rate, k in terms]
-        program.at_most(whole, floor(capacity / least * (1 + ROUNDING)))
+        program.at_most([(float(whole(rate, least)), k) for rate, k in terms], whole(capacity, least))
         program.at_most([(rate / capacity, k) for rate, k in terms], 1 + ROUNDING)
 
 
@@ -250,7 +240,8 @@ class Router:
             detail = Question.of(self.net.fine, rates)
             used = outline.used(solution)
             detail.use_only(used)
-            detail.use_many_inps()
+            # This objective only helps to find flows: the more INPs are used, the more flows they take in.
+            detail.program.maximise((1, k) for column in detail.columns for k in column.x.values())
             solution = detail.solve(deadline, self.seed)
             if solution.status != INFEASIBLE:
                 return self.complete(detail, solution, rates, deadline)
@@ -329,10 +320,6 @@ class Question:
             if inp[0] in switches and inp not in inps
         ]
 
-    def use_many_inps(self) -> None:
-        """Set an objective that only helps to find flows: the more INPs are used, the more flows they take in."""
-        self.program.maximise((1, k) for column in self.columns for k in column.x.values())
-
     def is_whole(self, solution: Solution) -> bool:
         """Whether all y and z of the solution are whole numbers."""
         counts = (solution.values[k] for column in self.columns for k in column.flows.values())
@@ -374,7 +361,9 @@ def task_columns(program: LinearProgram, net: Network, i: int, rate: float) -> C
         program.equal([(1.0, y[link]) for link in graph.into.get(z, ())] + out, -graph.starting[z])  # (5), (9)
     if not net.results:
         return Columns(y, x)
-    return Columns(y, x, result_columns(program, net, graph, y, {(v, u): most_copies(net, (v, u), rate) for u, v in y}))
+    capacities = net.fabric.capacities_bps
+    copies = {(v, u): net.width((v, u)) * (rate == 0 or whole(capacities[v, u], rate) > 0) for u, v in y}
+    return Columns(y, x, result_columns(program, net, graph, y, copies))
 
 
 def most_flows(net: Network, graph: Reduced, link: DirectedLink, rate: float, into: str | None = None) -> int:
@@ -387,12 +376,6 @@ def most_flows(net: Network, graph: Reduced, link: DirectedLink, rate: float, in
         return begun
     width = net.width(link) // (1 if into is None else net.size(into))
     return min(begun, width * whole(net.fabric.capacities_bps[link], rate))
-
-
-def most_copies(net: Network, link: DirectedLink, rate: float) -> int:
-    """The most copies of one task's results on a link: one for each link that it stands for, where the rate fits."""
-    fits = rate == 0 or whole(net.fabric.capacities_bps[link], rate) > 0
-    return net.width(link) if fits else 0
 
 
 def whole(capacity: float, rate: float) -> int:
@@ -422,28 +405,19 @@ def extract(net: Network, columns: Sequence[Columns], values: Sequence[float], r
     flows = [+Counter({link: round(values[k]) for link, k in column.y.items()}) for column in columns]
     dealt, overloaded = deal(net, flows, rates, DEALING_TIME_S)
     pieces = tuple(cut_up(net.fabric, graph, y) for graph, y in zip(net.graphs, dealt, strict=True))
-    return Routing(pieces, results_of(net, pieces, columns, values), overloaded)
-
-
-def results_of(
-    net: Network, pieces: Sequence[dict[Inp | str, list[Path]]], columns: Sequence[Columns], values: Sequence[float]
-) -> tuple[dict[str, str], ...]:
-    """By task, the way of results over the links that have a copy in the solution; nothing where they are ignored."""
     if not net.results:
-        return tuple({} for _ in pieces)
-    return tuple(
-        result_parents(
-            net.fabric, graph, chain(*own.values()), {link for link, k in column.z.items() if values[k] > ONE}
-        )
-        for graph, own, column in zip(net.graphs, pieces, columns, strict=True)
+        return Routing(pieces, tuple({} for _ in pieces), overloaded)
+    copies = [{link for link, k in column.z.items() if values[k] > ONE} for column in columns]
+    return with_results(net, Routing(pieces, (), overloaded), copies)
+
+
+def with_results(net: Network, routing: Routing, copies: Sequence[Collection[DirectedLink]] | None = None) -> Routing:
+    """The routing with results that come back over each task's `copies`, or by the first way that there is."""
+    ways = (
+        result_parents(net.fabric, graph, chain(*own.values()), known)
+        for graph, own, known in zip(net.graphs, routing.pieces, copies or [()] * len(net.graphs), strict=True)
     )
-
-
-def with_results(net: Network, routing: Routing) -> Routing:
-    """The routing with results that come back by the first way that there is."""
-    pieces = zip(net.graphs, routing.pieces, strict=True)
-    ways = (result_parents(net.fabric, graph, chain(*own.values()), ()) for graph, own in pieces)
-    return replace(routing, results=tuple(ways), overloaded=())
+    return replace(routing, results=tuple(ways))
 
 
 def cut_up(fabric: Fabric, graph: Reduced, y: Flows) -> dict[Inp | str, list[Path]]:

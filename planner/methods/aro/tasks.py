@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,7 +10,7 @@ from functools import cached_property
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.core.slots import Inp, most_children
 from inakit.planner.trees.from_paths import sums_of
-from inakit.planner.trees.unfolding import unfold, unreachable
+from inakit.planner.trees.unfolding import unfold
 from inakit.topo.fabric.fabric import DirectedLink, Fabric
 
 TaskKey = tuple[int, str]
@@ -29,7 +30,6 @@ class Task:
 
     @property
     def key(self) -> TaskKey:
-        """The job's number and the PS."""
         return self.job.number, self.server
 
 
@@ -137,12 +137,10 @@ class TaskGraph:
 
 def reached(start: str, links: Iterable[DirectedLink]) -> set[str]:
     """`start`, and the nodes to which `links` lead from it."""
-    peers: dict[str, list[str]] = {}
-    for u, v in links:
-        peers.setdefault(u, []).append(v)
+    leaving = grouped(links, end=0)
     found, left = {start}, [start]
     while left:
-        new = [peer for peer in peers.get(left.pop(), ()) if peer not in found]
+        new = [peer for _, peer in leaving[left.pop()] if peer not in found]
         found.update(new)
         left += new
     return found
@@ -150,16 +148,12 @@ def reached(start: str, links: Iterable[DirectedLink]) -> set[str]:
 
 def grouped(links: Iterable[DirectedLink], end: int) -> dict[str, list[DirectedLink]]:
     """The links by the node at one end: 0 is where they begin, 1 where they lead."""
-    found: dict[str, list[DirectedLink]] = {}
+    found: defaultdict[str, list[DirectedLink]] = defaultdict(list)
     for link in links:
-        found.setdefault(link[end], []).append(link)
+        found[link[end]].append(link)
     return found
 
 
 def task_graph(fabric: Fabric, workers: Sequence[str], server: str) -> TaskGraph:
     """The graph of the task. Raises `InputError` when a worker cannot reach the PS."""
-    unfolded = unfold(fabric, server)
-    for worker in workers:
-        if worker not in unfolded.next_hops:
-            raise unreachable(worker, server)
-    return TaskGraph(fabric, tuple(workers), server, unfolded.links(workers))
+    return TaskGraph(fabric, tuple(workers), server, unfold(fabric, server, workers).links(workers))
