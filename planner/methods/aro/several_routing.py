@@ -123,7 +123,7 @@ class Dealer:
             for m in self.members:
                 program.equal([*((1, y[u, m]) for u in hand.into), *((-1, y[m, v]) for v in hand.out)], 0)
             columns.append(y)
-        for link in {link for column in columns for link in column}:
+        for link in dict.fromkeys(link for column in columns for link in column):
             on_link = [
                 (self.rates[hand.task], column[link])
                 for hand, column in zip(self.hands, columns, strict=True)

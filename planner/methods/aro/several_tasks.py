@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import count
 from math import inf
@@ -35,7 +35,7 @@ from inakit.planner.methods.aro.worth import STRICT, Box, Rates, Worth, levels
 from inakit.planner.solvers import PROVEN_GAP, LinearProgram, Term
 from inakit.planner.trees.from_paths import Sender, Summing, plan_from_paths
 from inakit.topo.errors import SolverError
-from inakit.topo.fabric.fabric import DirectedLink, Fabric, Path
+from inakit.topo.fabric.fabric import Fabric, Path
 
 # -- The best rates of one cell, exactly: in a cell only links that tasks share tell one rate from another.
 #
@@ -55,64 +55,40 @@ class BestOfCell:
 
 
 def best_of_cell(net: Network, worth: Worth, box: Box, deadline: float, seed: int = 0) -> BestOfCell:
-    """The cell's best routing, where its twins are not overloaded. At the deadline no routing and the bound so far."""
-    cell = Cell(net, worth, box)
+    """The cell's best routing, where its twins are not overloaded. At the deadline no routing and the bound so far.
+
+    Rates are in units of the highest. The constraints (4) to (9) come first, then what is needed of (10).
+    """
+    unit = max(box.high)
+    question = Question.of(net, box.low)
+    question.make_whole()
+    columns, program = question.columns, question.program
+    r = [program.variable(low / unit, high / unit) for low, high in zip(box.low, box.high, strict=True)]
+    worth.add_objective(program, r, unit)
     while True:
-        solution = cell.program.solve(deadline - monotonic(), seed)
+        solution = program.solve(deadline - monotonic(), seed)
         if solution.status == INFEASIBLE:
             return BestOfCell(None, 0.0)
-        bound = solution.bound * cell.unit
+        bound = solution.bound * unit
         if solution.status != OPTIMAL:
             return BestOfCell(None, min(bound, worth.of(box.high)))
-        rates = [solution.values[column] * cell.unit for column in cell.r]
-        broken = cell.broken(solution.values, rates)
+        rates = [solution.values[column] * unit for column in r]
+        broken = False
+        for link, tasks in net.tasks_on.items():
+            flows = +Counter({i: round(solution.values[columns[i].flows[link]]) for i in tasks})
+            capacity = net.fabric.capacities_bps[link] * net.width(link)
+            if sum(rates[i] * n for i, n in flows.items()) <= capacity * (1 + TOLERANCE):
+                continue
+            broken = True
+            excess = sum(n * box.high[i] for i, n in flows.items()) / unit - capacity / unit
+            terms: list[Term] = []
+            for i, n in flows.items():
+                y, at_least = columns[i].flows[link], program.variable(0, 1, integral=True)
+                program.at_most([(1, y), (-(program.upper[y] - n + 1), at_least)], n - 1)
+                terms += [(n, r[i]), (excess, at_least)]  # `at_least` is 1 if task i has its number of flows
+            program.at_most(terms, capacity / unit + excess * len(flows))
         if not broken:
-            whole = net.fine is net
-            return BestOfCell(extract(net, cell.columns, solution.values, rates) if whole else None, bound)
-        for link, flows in broken:
-            cell.fit(link, flows)
-
-
-class Cell:
-    """The model of a cell: rates in units of the highest, constraints (4) to (9), and what is known so far of (10)."""
-
-    def __init__(self, net: Network, worth: Worth, box: Box) -> None:
-        self.net, self.box = net, box
-        self.unit = max(box.high)
-        question = Question.of(net, box.low)
-        question.make_whole()
-        self.columns: list[Columns] = question.columns
-        self.program = program = question.program
-        self.r = [
-            program.variable(low / self.unit, high / self.unit) for low, high in zip(box.low, box.high, strict=True)
-        ]
-        worth.add_objective(program, self.r, self.unit)
-
-    def capacity(self, link: DirectedLink) -> float:
-        """The bit/s of all links of the fabric together that a link of the reduced network stands for."""
-        return self.net.fabric.capacities_bps[link] * self.net.width(link)
-
-    def broken(self, values: Sequence[float], rates: Rates | list[float]) -> list[tuple[DirectedLink, Counter[int]]]:
-        """The links that carry more than they can, with the flows of each task on them."""
-        found = []
-        for link, tasks in self.net.tasks_on.items():
-            flows = Counter({i: round(values[self.columns[i].flows[link]]) for i in tasks})
-            load = sum(rates[i] * n for i, n in flows.items())
-            if load > self.capacity(link) * (1 + TOLERANCE):
-                found.append((link, +flows))
-        return found
-
-    def fit(self, link: DirectedLink, flows: Counter[int]) -> None:
-        """Add (10) for so many flows or more on the link: `at_least[i]` is 1 if task i has its number."""
-        capacity = self.capacity(link) / self.unit
-        excess = sum(n * self.box.high[i] for i, n in flows.items()) / self.unit - capacity
-        terms: list[Term] = []
-        for i, n in flows.items():
-            y = self.columns[i].flows[link]
-            at_least = self.program.variable(0, 1, integral=True)
-            self.program.at_most([(1, y), (-(self.program.upper[y] - n + 1), at_least)], n - 1)
-            terms += [(n, self.r[i]), (excess, at_least)]
-        self.program.at_most(terms, capacity + excess * len(flows))
+            return BestOfCell(extract(net, columns, solution.values, rates) if net.fine is net else None, bound)
 
 
 # -- The best rates of several tasks: branch and bound on boxes of rates.
@@ -223,17 +199,14 @@ class Search:
             if self.ask(rates, self.patience) in (OPTIMAL, FEASIBLE):
                 return
             hope = least - self.worth.least(self.incumbent.rates)
-            least = min(self.same_cell(box, least), least - CUT * hope)
-
-    def same_cell(self, box: Box, least: float) -> float:
-        """The target of the least throughput at which some task's lower end first sinks to its next level."""
-        low = self.worth.tighten(box, least)
-        found = [0.0]
-        for job, tasks in self.worth.jobs.items():
-            total = sum(box.high[i] for i in tasks)
-            raised = [i for i in tasks if low[i] > box.low[i]]
-            found += [self.worth.weights[job] * (total - box.high[i] + self.levels.below(i, low[i])) for i in raised]
-        return max(found)
+            low = self.worth.tighten(box, least)
+            sinking = [0.0]  # the targets at which some task's lower end first sinks to its next level
+            for job, tasks in self.worth.jobs.items():
+                total = sum(box.high[i] for i in tasks)
+                raised = [i for i in tasks if low[i] > box.low[i]]
+                below = [total - box.high[i] + self.levels.below(i, low[i]) for i in raised]
+                sinking += [self.worth.weights[job] * rate for rate in below]
+            least = min(max(sinking), least - CUT * hope)
 
     def process(self, box: Box) -> None:
         """Drop the box if its part above the incumbent is empty, solve it if it is a cell, else split it."""
@@ -245,8 +218,8 @@ class Search:
         elif self.is_empty(low, box.high, max(QUICK_S, QUICK * self.patience)):
             self.dismiss(inf)
         else:
-            self.push(box.below(*cut))
-            self.push(box.above(*cut))
+            for part in box.split(*cut):
+                self.push(part)
 
     def cut_at(self, low: Rates, high: Rates, least: float) -> tuple[int, float] | None:
         """Where to split: at a level of the widest side of the job with the least to spare; None within a cell."""
@@ -352,13 +325,8 @@ def with_best_rates(net: Network, worth: Worth, routing: Routing) -> Incumbent:
     for load in loads:
         for i, share in load:
             high[i] = min(high[i], 1 / share)
-    rates, value = worth.best(tuple(high), map(Counter, map(dict, shared(loads))))
+    rates, value = worth.best(tuple(high), [dict(load) for load in loads if len(load) > 1])
     return Incumbent(routing, rates, value)
-
-
-def shared(loads: Iterable[tuple[tuple[int, float], ...]]) -> list[tuple[tuple[int, float], ...]]:
-    """The loads of those links that several tasks use."""
-    return [load for load in loads if len(load) > 1]
 
 
 # -- The plan of all tasks.
@@ -385,19 +353,19 @@ def plan_of(
     problem: Problem, net: Network, routing: Routing, rates: Rates, outcome: SolverOutcome, window: int
 ) -> Plan:
     """The plan of a routing with these rates of its tasks."""
-    tasks = [graph.task for graph in net.graphs]
+    keys = [graph.task.key for graph in net.graphs]
     paths: dict[int, list[Path]] = {job.number: [] for job in problem.jobs}
-    for task, pieces in zip(tasks, routing.pieces, strict=True):
-        paths[task.job.number] += worker_paths(net, task, pieces)
+    for graph, pieces in zip(net.graphs, routing.pieces, strict=True):
+        paths[graph.task.job.number] += worker_paths(net, graph.task, pieces)
     return plan_from_paths(
         problem,
         paths,
         problem.fabric.ina_names,
-        rates_bps={task.key: rate for task, rate in zip(tasks, rates, strict=True)},
+        rates_bps=dict(zip(keys, rates, strict=True)),
         method="aro",
         outcome=outcome,
         window=window,
-        results={task.key: above for task, above in zip(tasks, routing.results, strict=True)},
+        results=dict(zip(keys, routing.results, strict=True)),
     )
 
 
@@ -409,18 +377,22 @@ def searched(
     The best rates of gradients alone come first. They bound those with results, their routing is one to begin with, and
     most often there is another one where results cost nothing.
     """
+
+    def begin(net: Network, routing: Routing, deadline: float) -> Search:
+        worth = Worth(tasks, net.access)
+        return Search(Router(net, options.seed), worth, deadline, options.gap, with_best_rates(net, worth, routing))
+
     deadline = started + options.time_limit_s
     net = network(fabric, tasks)
     alone = [fastest(net.only([i]), deadline, options.seed) for i in range(len(tasks))]
     high = tuple(1 / least.bound for least in alone)
     together = Routing(tuple(least.solution.pieces[0] for least in alone), tuple({} for _ in alone))
-    first_deadline = started + options.time_limit_s / 2 if results else deadline
-    search = search_from(net, tasks, together, first_deadline, options)
+    search = begin(net, together, started + options.time_limit_s / 2 if results else deadline)
     search.run(high)
     if not results:
         return search
     both = network(fabric, tasks, results=True)
-    again = search_from(both, tasks, with_results(both, search.incumbent.routing), deadline, options)
+    again = begin(both, with_results(both, search.incumbent.routing), deadline)
     again.ceiling = search.bound
     if again.ceiling > again.enough:
         again.ask(search.incumbent.rates, again.patience)
@@ -428,22 +400,12 @@ def searched(
     return again
 
 
-def search_from(
-    net: Network, tasks: tuple[Task, ...], routing: Routing, deadline: float, options: SolverOptions
-) -> Search:
-    """A search that begins with a known routing."""
-    worth = Worth(tasks, net.access)
-    return Search(Router(net, options.seed), worth, deadline, options.gap, with_best_rates(net, worth, routing))
-
-
 def fastest(net: Network, deadline: float, seed: int) -> Least[Routing]:
     """The routing of a single task with the highest rate, 1 / t, or any routing where time is short."""
-    graph = net.graphs[0]
+    graph, router = net.graphs[0], Router(net, seed)
     b = net.fabric.capacities_bps
     access = min(b[worker, net.fabric.tor_of(worker)] for worker in graph.task.job.workers)
     capacities = {access, *(b[link] for link in graph.links)}
-
-    router = Router(net, seed)
 
     def fits(t: float) -> Routing | None:
         status, routing = router.route((1 / t,), (deadline - monotonic()) / PATIENCE)
@@ -492,30 +454,26 @@ def worker_paths(net: Network, task: Task, pieces: dict[Inp | str, list[Path]]) 
 
 
 def with_least_loss(problem: Problem, plan: Plan, options: Options) -> Plan:
-    """The plan of the same rates that loses least to results; the plan itself if none is found in time."""
+    """The plan of the same rates that loses least to results; the plan itself if none is found in time.
+
+    In the program gradients keep to the capacities, gradients and results to t times these; t is to be least.
+    """
     tasks = tasks_of(problem)
     known = {(planned.job, planned.tree.root): planned.rate_bps for planned in plan.trees}
     rates = tuple(known.get(task.key, 0.0) for task in tasks)
     net = network(problem.fabric, tasks, results=True).fine
-    question = least_room(net, rates)
-    solution = question.program.solve(options.time_limit_s, options.seed, options.gap)
-    if not solution.found:
-        return plan
-    routing = extract(net, question.columns, solution.values, rates)
-    return plan_of(problem, net, routing, rates, plan.outcome, options.window)
-
-
-def least_room(net: Network, rates: Rates) -> Question:
-    """The program: gradients keep to the capacities, gradients and results to t times these; t is to be least."""
     program = LinearProgram()
     columns = [task_columns(program, net, i, rate) for i, rate in enumerate(rates)]
     gradients = [Columns(column.y, column.x) for column in columns]
     share_capacity(program, replace(net, results=False), gradients, rates)
     t = program.variable(1, len(rates) + 1)
-    for link, tasks in net.tasks_on.items():
-        loads = [(rates[i] / net.fabric.capacities_bps[link], columns[i].flows[link]) for i in tasks]
+    for link, own in net.tasks_on.items():
+        loads = [(rates[i] / net.fabric.capacities_bps[link], columns[i].flows[link]) for i in own]
         program.at_most([*loads, (-net.width(link), t)], 0)
-    question = Question(net, columns, program)
-    question.make_whole()
+    Question(net, columns, program).make_whole()
     program.maximise([(-1, t)])
-    return question
+    solution = program.solve(options.time_limit_s, options.seed, options.gap)
+    if not solution.found:
+        return plan
+    routing = extract(net, columns, solution.values, rates)
+    return plan_of(problem, net, routing, rates, plan.outcome, options.window)

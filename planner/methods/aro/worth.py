@@ -7,8 +7,7 @@ within a cell.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import floor, inf
@@ -34,18 +33,13 @@ class Box:
     low: Rates
     high: Rates
 
-    def below(self, i: int, rate: float) -> Box:
-        """The part of the box where task i has at most `rate`."""
-        return replace(self, high=changed(self.high, i, rate))
+    def split(self, i: int, rate: float) -> tuple[Box, Box]:
+        """The parts of the box where task i has at most `rate`, and where it has more."""
 
-    def above(self, i: int, rate: float) -> Box:
-        """The part of the box where task i has more than `rate`."""
-        return replace(self, low=changed(self.low, i, rate))
+        def changed(rates: Rates) -> Rates:
+            return (*rates[:i], rate, *rates[i + 1 :])
 
-
-def changed(rates: Rates, i: int, rate: float) -> Rates:
-    """The rates with another one for task i."""
-    return (*rates[:i], rate, *rates[i + 1 :])
+        return replace(self, high=changed(self.high)), replace(self, low=changed(self.low))
 
 
 @dataclass(frozen=True)
@@ -97,7 +91,7 @@ class Worth:
         weighted = self.throughputs(rates)
         return min(weighted) + self.mu * sum(weighted)
 
-    def best(self, high: Rates, loads: Iterable[Counter[int]] = ()) -> tuple[Rates, float]:
+    def best(self, high: Rates, loads: Iterable[Mapping[int, float]] = ()) -> tuple[Rates, float]:
         """The best rates up to `high`, and their worth.
 
         Workers' own links must carry them. So must the links of `loads`, which say by task what part of the link's
