@@ -206,25 +206,41 @@ def leaf_spine(fabric: Fabric, task: Task) -> LeafSpine | None:
     """
     tor = fabric.tor_of(task.server)
     racks = racks_of(fabric, task.job.workers)
+    crowd = max(len(workers) for rack in racks.values() for workers in rack.values())
     local = racks.pop(tor, {})
-    spines = shared_spines(fabric, tor, list(racks))
-    if spines is None or is_special(fabric, (tor, *racks, *spines), (local, *racks.values())):
+    leaves = list(racks)
+    spines = shared_spines(fabric, tor, leaves)
+    if spines is None:
         return None
-    capacities = spine_capacities(fabric, tor, list(racks), spines) or {fabric.capacities_bps[tor, task.server]}
-    pipelines = leaf_pipelines(fabric, list(racks), spines)
-    if len(capacities) > 1 or pipelines is None:
+    known = [fabric.switch_by_name[name] for name in (tor, *leaves, *spines)]
+    limited = any(s.aggregation_rate_bps is not None or s.pipeline_summing_bps < inf for s in known)
+    children = {most_children(fabric, switch.name) for switch in known}
+    b, summing = fabric.capacities_bps, [spine for spine in spines if fabric.switch_by_name[spine].ina]
+    capacities = {b[link] for link in product(leaves, spines)} | {b[spine, tor] for spine in spines}
+    pipelines = {tuple(fabric.ingress_pipeline(spine, leaf) for leaf in leaves) for spine in summing}
+    if limited or len(children) > 1 or crowd > min(children) or len(capacities) > 1 or len(pipelines) > 1:
         return None
+    gates: dict[int, Spines] = {}
+    for gate in dict.fromkeys(gate_of(fabric, tor, spine) for spine in spines):
+        behind = [spine for spine in spines if gate_of(fabric, tor, spine) == gate]
+        common = tuple(spine for spine in behind if spine not in summing)
+        gates[gate] = Spines(tuple(spine for spine in behind if spine in summing), common)
+    flows = {  # of each pipeline, or of each worker
+        leaf: tuple(rack.values()) if fabric.switch_by_name[leaf].ina else tuple((w,) for w in chain(*rack.values()))
+        for leaf, rack in racks.items()
+    }
+    entered = pipelines.pop() if pipelines else (0,) * len(leaves)
     return LeafSpine(
         task.server,
         tor,
         fabric.switch_by_name[tor].ina,
-        tuple(Leaf(leaf, pipeline, flows_of(fabric, leaf, racks[leaf])) for leaf, pipeline in pipelines.items()),
-        gates_of(fabric, tor, spines),
+        tuple(Leaf(leaf, pipeline, flows[leaf]) for leaf, pipeline in zip(leaves, entered, strict=True)),
+        gates,
         local,
-        min(fabric.capacities_bps[worker, fabric.tor_of(worker)] for worker in task.job.workers),
-        capacities.pop(),
-        fabric.capacities_bps[tor, task.server],
-        most_children(fabric, tor),
+        min(b[worker, fabric.tor_of(worker)] for worker in task.job.workers),
+        capacities.pop() if capacities else b[tor, task.server],
+        b[tor, task.server],
+        children.pop(),
     )
 
 
@@ -242,13 +258,6 @@ def gate_of(fabric: Fabric, switch: str, peer: str) -> int:
     return fabric.ingress_pipeline(switch, peer) if fabric.switch_by_name[switch].ina else 0
 
 
-def flows_of(fabric: Fabric, leaf: str, rack: Rack) -> tuple[Flow, ...]:
-    """What a leaf sends: a flow for each of its pipelines, or of each worker."""
-    if fabric.switch_by_name[leaf].ina:
-        return tuple(rack.values())
-    return tuple((worker,) for worker in chain.from_iterable(rack.values()))
-
-
 def shared_spines(fabric: Fabric, tor: str, leaves: Sequence[str]) -> tuple[str, ...] | None:
     """The spines between every leaf and the PS's; None if they differ by leaf, or there are other ways."""
     tiers = fabric.tiers
@@ -259,36 +268,3 @@ def shared_spines(fabric: Fabric, tor: str, leaves: Sequence[str]) -> tuple[str,
     if not found:
         return ()
     return found[0] if found[0] and len(set(found)) == 1 else None
-
-
-def is_special(fabric: Fabric, switches: Iterable[str], racks: Iterable[Rack]) -> bool:
-    """Whether what switches sum is limited, or not by the same number of children, or an INP has too many workers."""
-    known = [fabric.switch_by_name[name] for name in switches]
-    limited = any(s.aggregation_rate_bps is not None or s.pipeline_summing_bps < inf for s in known)
-    children = {most_children(fabric, switch.name) for switch in known}
-    crowded = any(len(workers) > min(children) for rack in racks for workers in rack.values())
-    return limited or crowded or len(children) > 1
-
-
-def spine_capacities(fabric: Fabric, tor: str, leaves: Sequence[str], spines: Sequence[str]) -> set[float]:
-    """The different capacities in bit/s of the links from leaves to spines and from spines to the PS's leaf."""
-    up = {fabric.capacities_bps[link] for link in product(leaves, spines)}
-    return up | {fabric.capacities_bps[spine, tor] for spine in spines}
-
-
-def leaf_pipelines(fabric: Fabric, leaves: Sequence[str], spines: Sequence[str]) -> dict[str, int] | None:
-    """The pipeline by which each leaf enters the INA spines; None if spines differ in this."""
-    maps = {
-        tuple(fabric.ingress_pipeline(spine, leaf) for leaf in leaves)
-        for spine in spines
-        if fabric.switch_by_name[spine].ina
-    } or {(0,) * len(leaves)}
-    return dict(zip(leaves, maps.pop(), strict=True)) if len(maps) == 1 else None
-
-
-def gates_of(fabric: Fabric, tor: str, spines: Iterable[str]) -> Mapping[int, Spines]:
-    """The spines behind each pipeline of the PS's leaf."""
-    found: dict[int, tuple[list[str], list[str]]] = defaultdict(lambda: ([], []))
-    for spine in spines:
-        found[gate_of(fabric, tor, spine)][not fabric.switch_by_name[spine].ina].append(spine)
-    return {gate: Spines(tuple(aggregating), tuple(common)) for gate, (aggregating, common) in found.items()}
