@@ -26,20 +26,21 @@ packets: a link to a host does not, and `reorder` with `link: all` leaves these 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Discriminator, Field, StrictStr, Tag
 
 from inakit.experiments.run.faults import Event, Failures, Link, LossyLinks, Moment, OtherTraffic, SlowWorkers
 from inakit.experiments.run.interference import Interference
 from inakit.planner.core.problem import Problem
 from inakit.planner.install.fault_entries import Faults, Flow, LinkFaults
 from inakit.topo.errors import InputError, unknown_name
-from inakit.topo.files import quantities
-from inakit.topo.files.quantities import RATE, lasting, rate
-from inakit.topo.files.reader import FileKind, ParsedFile, Section, of_type, read_file
+from inakit.topo.files.quantities import RATE, Duration, Flag, Rate, Whole
+from inakit.topo.files.reader import FileKind, ParsedFile, Place, Record, read_file, validate
 from inakit.traffic.faults.attacks import ATTACKS, Attack, possible_attacks
 from inakit.traffic.faults.endpoint_faults import Stragglers
 
@@ -81,22 +82,10 @@ SHARE = "a share from 0 to 1, or such as 5%"
 TIME = "a time in seconds that is not negative, or such as 500ms"
 LINK = "two neighbours such as [leaf1, h3], or a switch and a port number such as [leaf1, 4]"
 WHOLE = "a whole number that is not negative"
+HOST = "the name of a host"
 FRAME = range(64, 1515)
 
-
-def version(value: object) -> int:
-    """The version of the format, which is 1. Raises `ValueError`."""
-    if value != 1 or isinstance(value, bool):
-        raise ValueError
-    return 1
-
-
-def whole(value: object) -> int:
-    """A whole number that is not negative. Raises `ValueError`."""
-    number = quantities.whole(value)
-    if number < 0:
-        raise ValueError
-    return number
+FILE = FileKind("faults file", max_bytes=64 << 20)
 
 
 def share(value: object) -> float:
@@ -108,70 +97,91 @@ def share(value: object) -> float:
     return float(found)
 
 
-def names(value: object) -> list[str]:
-    """A list of texts. Raises `ValueError`."""
-    return [of_type(str)(name) for name in of_type(list)(value)]
+Share = Annotated[float, BeforeValidator(share)]
+Count = Annotated[Whole, Field(ge=0)]
+Ends = Annotated[list[StrictStr | int], Field(min_length=2, max_length=2)]
 
 
-def mean(value: object) -> float:
-    """A share greater than 0 and at most 1. Raises `ValueError`."""
-    found = share(value)
-    if not found:
-        raise ValueError
-    return found
+class LinkRecord(Record):
+    """A line of `links`."""
+
+    link: Literal["all"] | Ends = Field(description=f"all, or {LINK}")
+    one_way: Flag = Field(False, description="true or false")
+    drop: Share | None = Field(None, description=SHARE)
+    reorder: Share | None = Field(None, description=SHARE)
+    duplicate: Share | None = Field(None, description=SHARE)
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """The shares that the line names."""
+        given = {"drop": self.drop, "reorder": self.reorder, "duplicate": self.duplicate}
+        return {name: share for name, share in given.items() if share is not None}
 
 
-def spread(value: object) -> float:
-    """A finite number that is not negative. Raises `ValueError`."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < inf:
-        raise ValueError
-    return float(value)
+class MomentRecord(Record):
+    """When an event happens: as a job begins an iteration; without a job, the first one."""
+
+    iteration: Count = Field(description=WHOLE)
+    job: Count | None = Field(None, description=WHOLE)
 
 
-def frame_bytes(value: object) -> int:
-    """A size of frames in bytes that the network can carry. Raises `ValueError`."""
-    if whole(value) not in FRAME:
-        raise ValueError
-    return whole(value)
+AT = Annotated[
+    Annotated[Duration, Tag("float")] | Annotated[MomentRecord, Tag("MomentRecord")],
+    Discriminator(lambda at: "MomentRecord" if isinstance(at, dict) else "float"),
+]
 
 
-def choice(what: str, known: Iterable[str]) -> Callable[[object], str]:
-    """A converter that accepts the `known` names. For another name it raises `InputError` with the nearest one."""
-    names = list(known)
+class EventRecord(Record):
+    """A line of `events`, of exactly one kind."""
 
-    def convert(value: object) -> str:
-        name = of_type(str)(value)
-        if name not in names:
-            raise unknown_name(what, name, names)
-        return name
-
-    return convert
+    at: AT = Field(description=f"{TIME}; or {{iteration: 1}}")
+    lasting_s: Duration | None = Field(None, alias="for", description=TIME)
+    down: Ends | None = Field(None, description=LINK)
+    restart: StrictStr | None = Field(None, description="the name of a switch or of a parameter server")
+    pause: StrictStr | None = Field(None, description="the name of a worker")
+    kill: StrictStr | None = Field(None, description="the name of a worker or of a parameter server")
 
 
-def link_of(problem: Problem) -> Callable[[object], Link]:
-    """A converter to a link, which a file names by two nodes, or by a switch and one of its ports."""
-    fabric = problem.fabric
-    peers: dict[tuple[str, Any], str] = {(node, port): peer for (node, peer), port in fabric.port_numbers.items()}
+class StragglersRecord(Record):
+    """The distribution of workers' shares of their planned rates."""
 
-    def convert(value: object) -> Link:
-        node, other = of_type(list)(value)
-        peer = peers[node, other] if (node, other) in peers else of_type(str)(other)
-        if (node, peer) not in fabric.capacities_bps:
-            raise InputError(f"{node}-{other} is no link of fabric '{fabric.name}': expected {LINK}")
-        return node, peer
-
-    return convert
+    spread: Annotated[float, Field(strict=False, ge=0, lt=inf)] = Field(description="a standard deviation such as 0.2")
+    mean: Annotated[Share, Field(gt=0)] = Field(
+        1.0, description="a share of the planned rate, greater than 0 and at most 1"
+    )
+    seed: Count = Field(0, description=WHOLE)
 
 
-HOST = "the name of a host"
+class FlowRecord(Record):
+    """A line of `background`."""
 
-FILE = FileKind("faults file", max_bytes=64 << 20)
+    source: StrictStr = Field(alias="from", description=HOST)
+    destination: StrictStr = Field(alias="to", description=HOST)
+    rate: Rate = Field(description=RATE)
+    frame_bytes: Annotated[Whole, Field(ge=FRAME[0], le=FRAME[-1])] = Field(
+        1000, description=f"a whole number from {FRAME[0]} to {FRAME[-1]}"
+    )
 
-KEYS = ("version", "seed", "links", "events", "stragglers", "background", "hostile")
-LINK_KEYS = ("link", "one_way", "drop", "reorder", "duplicate")
-STRAGGLER_KEYS = ("mean", "spread", "seed")
-FLOW_KEYS = ("from", "to", "rate", "frame_bytes")
-HOSTILE_KEYS = ("host", "job", "rate", "attacks")
+
+class HostileRecord(Record):
+    """A line of `hostile`."""
+
+    host: StrictStr = Field(description=HOST)
+    job: Count = Field(description=WHOLE)
+    rate: Rate = Field(description=RATE)
+    attacks: list[StrictStr] = Field([], description=f"a list of {', '.join(ATTACKS)}")
+
+
+class FaultsRecord(Record):
+    """All that a faults file says."""
+
+    version: Literal[1] = Field(description="1")
+    seed: Count = Field(0, description=WHOLE)
+    links: list[LinkRecord] = Field([], description="a list of links with their shares")
+    events: list[EventRecord] = Field([], description="a list of events")
+    stragglers: StragglersRecord | None = Field(None, description="the keys spread, mean, seed")
+    background: list[FlowRecord] = Field([], description="a list of flows")
+    hostile: list[HostileRecord] = Field([], description="a list of hostile hosts")
 
 
 def load_faults(path: Path, problem: Problem) -> FaultPlan:
@@ -186,149 +196,134 @@ def faults_from(document: Mapping[str, Any], problem: Problem) -> FaultPlan:
 
 def faults_of(file: ParsedFile, problem: Problem) -> FaultPlan:
     """The faults that a parsed file describes. Raises `InputError`."""
-    reader = Section(file, KEYS)
-    reader.take("version", version, "1")
+    record, names = validate(file, FaultsRecord), Names(file, problem)
+    slow = record.stragglers
     return FaultPlan(
-        document=reader.document,
-        seed=reader.get("seed", whole, WHOLE, 0),
-        links=link_faults(reader, problem),
-        events=tuple(event_of(each, problem) for each in reader.each("events", ("at", "for", *KINDS))),
-        stragglers=stragglers_of(reader.part("stragglers", STRAGGLER_KEYS)) if "stragglers" in reader else None,
-        background=tuple(flow_of(each, problem) for each in reader.each("background", FLOW_KEYS)),
-        hostile=tuple(attack_of(each, problem) for each in reader.each("hostile", HOSTILE_KEYS)),
+        document=file.document,
+        seed=record.seed,
+        links=link_faults(record.links, names),
+        events=tuple(event_of(line, names, ("events", at)) for at, line in enumerate(record.events)),
+        stragglers=None if slow is None else Stragglers(slow.spread, slow.mean, slow.seed),
+        background=tuple(flow_of(line, names, ("background", at)) for at, line in enumerate(record.background)),
+        hostile=tuple(attack_of(line, names, ("hostile", at)) for at, line in enumerate(record.hostile)),
     )
 
 
-def link_faults(reader: Section, problem: Problem) -> Faults:
-    """The faults of each direction of each link. A later line overrides the shares that it names of an earlier one."""
+class Names:
+    """The names that a file may use, which are those of a problem. Raises the error of the file for any other."""
+
+    def __init__(self, file: ParsedFile, problem: Problem) -> None:
+        self.file, self.problem, self.fabric = file, problem, problem.fabric
+        self.workers = {host for job in problem.jobs for host in job.workers}
+        self.servers = {host for job in problem.jobs for host in job.servers}
+        self.peers: dict[tuple[Any, Any], str] = {
+            (node, port): peer for (node, peer), port in self.fabric.port_numbers.items()
+        }
+
+    def check(self, place: Place, what: str, name: str, known: Collection[str]) -> str:
+        """The name, which is that of a `what`."""
+        if name not in known:
+            raise self.file.error(place, str(unknown_name(what, name, known)))
+        return name
+
+    def job_index(self, place: Place, number: int) -> int:
+        """The index of the job with a number."""
+        numbers = [job.number for job in self.problem.jobs]
+        if number not in numbers:
+            raise self.file.error(place, f"{number}: expected one of {', '.join(map(str, numbers))}")
+        return numbers.index(number)
+
+    def link(self, place: Place, ends: list[str | int], expected: str = LINK) -> Link:
+        """A link, which a file names by two nodes, or by a switch and one of its ports."""
+        node, other = ends
+        peer = self.peers.get((node, other), other)
+        if not isinstance(node, str) or not isinstance(peer, str):
+            raise self.file.error(place, f"{ends}: expected {expected}")
+        if (node, peer) not in self.fabric.capacities_bps:
+            message = f"{node}-{other} is no link of fabric '{self.fabric.name}': expected {LINK}"
+            raise self.file.error(place, message)
+        return node, peer
+
+
+def link_faults(lines: list[LinkRecord], names: Names) -> Faults:
+    """The faults of each direction of each link. A later line overrides the shares that it names of an earlier one.
+
+    On the way to a host no packet overtakes: a line of all links, or of both directions, leaves that out.
+    """
     found: dict[Link, LinkFaults] = {}
-    for line in reader.each("links", LINK_KEYS):
-        shares = {name: line.take(name, share, SHARE) for name in ("drop", "reorder", "duplicate") if name in line}
-        for link in directions(line, problem):
-            applicable = shares | possible(line, link, problem)
+    for at, line in enumerate(lines):
+        place: Place = ("links", at)
+        directions = list(names.fabric.capacities_bps)
+        if line.link != "all":
+            link = names.link((*place, "link"), line.link, f"all, or {LINK}")
+            directions = [link] if line.one_way else [link, link[::-1]]
+        for direction in directions:
+            shares = line.shares
+            if line.reorder is not None and direction[1] in names.fabric.host_names:
+                if line.one_way:
+                    message = f"on the way to host '{direction[1]}' no packet overtakes: name a link to a switch"
+                    raise names.file.error((*place, "reorder"), message)
+                shares["reorder"] = 0.0
             try:
-                found[link] = replace(found.get(link, LinkFaults()), **applicable)
+                found[direction] = replace(found.get(direction, LinkFaults()), **shares)
             except InputError as error:
-                raise line.error("", str(error)) from None
+                raise names.file.error(place, str(error)) from None
     return {link: faults for link, faults in found.items() if faults}
 
 
-def directions(line: Section, problem: Problem) -> tuple[Link, ...]:
-    """The directions that a line is about: all of the fabric, or one or both of a link."""
-    one_way = line.get("one_way", of_type(bool), "true or false", default=False)
-    if line.document.get("link") == "all":
-        return tuple(problem.fabric.capacities_bps)
-    link = line.take("link", link_of(problem), f"all, or {LINK}")
-    return (link,) if one_way else (link, link[::-1])
+KINDS = ("down", "restart", "pause", "kill")
 
 
-def possible(line: Section, link: Link, problem: Problem) -> dict[str, float]:
-    """A share `reorder` of 0 if a line asks for reordering on the way to a host, where none is possible; else nothing.
-
-    So a line of all links, or of both directions, leaves such a direction out. Raises `InputError` if it is `one_way`.
-    """
-    if "reorder" not in line or link[1] not in problem.fabric.host_names:
-        return {}
-    if line.get("one_way", of_type(bool), "", default=False):
-        raise line.error("reorder", f"on the way to host '{link[1]}' no packet overtakes: name a link to a switch")
-    return {"reorder": 0.0}
-
-
-@dataclass(frozen=True)
-class Kind:
-    """A kind of event. `whom` makes the check of its target for a problem; `expected` says in words what that may be.
-
-    `ends`: whether the event `must`, `may` or `never` can have an end (key `for`).
-    """
-
-    whom: Callable[[Problem], Callable[[object], str | Link]]
-    expected: str
-    ends: str
-
-
-def workers(problem: Problem) -> set[str]:
-    return {host for job in problem.jobs for host in job.workers}
-
-
-def servers(problem: Problem) -> set[str]:
-    """The parameter servers of all jobs."""
-    return {host for job in problem.jobs for host in job.servers}
-
-
-KINDS: dict[str, Kind] = {
-    "down": Kind(link_of, LINK, "may"),
-    "restart": Kind(
-        lambda problem: choice("switch or parameter server", servers(problem) | set(problem.fabric.switch_by_name)),
-        "the name of a switch or of a parameter server", "may",
-    ),
-    "pause": Kind(lambda problem: choice("worker", workers(problem)), "the name of a worker", "must"),
-    "kill": Kind(
-        lambda problem: choice("worker or parameter server", workers(problem) | servers(problem)),
-        "the name of a worker or of a parameter server", "never",
-    ),
-}  # fmt: skip
-
-
-def event_of(line: Section, problem: Problem) -> Event:
+def event_of(line: EventRecord, names: Names, place: Place) -> Event:
     """One item of `events`. Raises `InputError` with file, line and key."""
-    named = [name for name in KINDS if name in line]
-    if len(named) != 1:
-        raise line.error("", f"{len(named)} kinds of event: expected exactly one of {', '.join(KINDS)}")
-    name, kind = named[0], KINDS[named[0]]
-    event_counts = line.take(name, kind.whom(problem), kind.expected)
-    if "for" in line and kind.ends == "never":
-        raise line.error("for", f"'{name}' has no end: leave the key out")
-    lasting_s = line.take("for", lasting, TIME) if "for" in line or kind.ends == "must" else None
-    nodes = (event_counts,) if isinstance(event_counts, str) else event_counts
-    return Event(moment_of(line, problem), name, nodes, lasting_s)
+    given = [kind for kind in KINDS if getattr(line, kind) is not None]
+    if len(given) != 1:
+        message = f"{len(given)} kinds of event: expected exactly one of {', '.join(KINDS)}"
+        raise names.file.error(place, message)
+    (kind,) = given
+    switches = set(names.fabric.switch_by_name)
+    targets: tuple[str, ...]
+    if line.down is not None:
+        targets = names.link((*place, kind), line.down)
+    elif line.restart is not None:
+        known = names.servers | switches
+        targets = (names.check((*place, kind), "switch or parameter server", line.restart, known),)
+    elif line.pause is not None:
+        targets = (names.check((*place, kind), "worker", line.pause, names.workers),)
+    else:
+        assert line.kill is not None
+        known = names.workers | names.servers
+        targets = (names.check((*place, kind), "worker or parameter server", line.kill, known),)
+    if kind == "kill" and line.lasting_s is not None:
+        raise names.file.error((*place, "for"), f"'{kind}' has no end: leave the key out")
+    if kind == "pause" and line.lasting_s is None:
+        raise names.file.error(place, f"key 'for' is missing: expected {TIME}")
+    return Event(moment_of(line.at, names, (*place, "at")), kind, targets, line.lasting_s)
 
 
-def moment_of(line: Section, problem: Problem) -> Moment:
+def moment_of(at: float | MomentRecord, names: Names, place: Place) -> Moment:
     """When an event happens: after some seconds, or when a job begins an iteration."""
-    if not isinstance(line.document.get("at"), dict):
-        return Moment(line.take("at", lasting, f"{TIME}; or {{iteration: 1}}"))
-    place = line.part("at", ("iteration", "job"))
-    numbers = [job.number for job in problem.jobs]
-    job = place.get("job", whole, WHOLE, numbers[0])
-    if job not in numbers:
-        raise place.error("job", f"{job}: expected one of {', '.join(map(str, numbers))}")
-    return Moment(None, place.take("iteration", whole, WHOLE), numbers.index(job))
+    if not isinstance(at, MomentRecord):
+        return Moment(at)
+    return Moment(None, at.iteration, 0 if at.job is None else names.job_index((*place, "job"), at.job))
 
 
-def stragglers_of(part: Section) -> Stragglers:
-    """The distribution of workers' shares of their planned rate."""
-    return Stragglers(
-        spread=part.take("spread", spread, "a standard deviation such as 0.2"),
-        mean=part.get("mean", mean, "a share of the planned rate, greater than 0 and at most 1", 1.0),
-        seed=part.get("seed", whole, WHOLE, 0),
-    )
-
-
-def flow_of(line: Section, problem: Problem) -> Flow:
+def flow_of(line: FlowRecord, names: Names, place: Place) -> Flow:
     """One item of `background`. Raises `InputError` for a flow from a host to itself."""
-    host = choice("host", problem.fabric.host_names)
-    flow = Flow(
-        source=line.take("from", host, HOST),
-        destination=line.take("to", host, HOST),
-        rate_bps=line.take("rate", rate, RATE),
-        frame_bytes=line.get("frame_bytes", frame_bytes, f"a whole number from {FRAME[0]} to {FRAME[-1]}", 1000),
-    )
-    if flow.source == flow.destination:
-        raise line.error("to", f"'{flow.source}' is where the traffic comes from: name another host")
-    return flow
+    for key, name in (("from", line.source), ("to", line.destination)):
+        names.check((*place, key), "host", name, names.fabric.host_names)
+    if line.source == line.destination:
+        message = f"'{line.source}' is where the traffic comes from: name another host"
+        raise names.file.error((*place, "to"), message)
+    return Flow(line.source, line.destination, line.rate, line.frame_bytes)
 
 
-def attack_of(line: Section, problem: Problem) -> Attack:
+def attack_of(line: HostileRecord, names: Names, place: Place) -> Attack:
     """One item of `hostile`. Raises `InputError` for an attack that is not possible from that host."""
-    numbers = [job.number for job in problem.jobs]
-    host = line.take("host", choice("host", problem.fabric.host_names), HOST)
-    job = line.take("job", whole, WHOLE)
-    if job not in numbers:
-        raise line.error("job", f"{job}: expected one of {', '.join(map(str, numbers))}")
-    everything: list[str] = []
-    wanted = line.get("attacks", names, f"a list of {', '.join(ATTACKS)}", everything)
+    names.check((*place, "host"), "host", line.host, names.fabric.host_names)
+    names.job_index((*place, "job"), line.job)
     try:
-        kinds = possible_attacks(problem, host, job, wanted)
+        kinds = possible_attacks(names.problem, line.host, line.job, line.attacks)
     except InputError as error:
-        raise line.error("", str(error)) from None
-    return Attack(host, job, kinds, line.take("rate", rate, RATE))
+        raise names.file.error(place, str(error)) from None
+    return Attack(line.host, line.job, kinds, line.rate)

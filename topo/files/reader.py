@@ -5,10 +5,8 @@ Whoever reads a file gets a whole value, or one error with the file, the place i
     fabric.yml line 6: links[0].capacity: '20X': expected a rate in bit/s greater than 0, such as 20M or 100G
 
 A file is read in two steps. `read_file` gives its plain lists and dictionaries as a `ParsedFile`, which makes all error
-messages. Then either `validate` turns the whole document into a value of a declared type (fabrics,
-jobs, plans), or a `Section` takes it key by key, for a file whose names must be looked up elsewhere (faults name links
-of a fabric). What only programs write is not read here: BMv2 JSON by `inakit.switch.program.read`, and states of
-running networks.
+messages. Then `validate` turns the document into a value of a declared type. What only programs write is not read here:
+BMv2 JSON by `inakit.switch.program.read`, and states of running networks.
 """
 
 from __future__ import annotations
@@ -16,20 +14,16 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import yaml
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from inakit.topo.errors import InputError
-
-Value = TypeVar("Value")
-Convert = Callable[[Any], Value]
-"""Gives the value, or raises `ValueError` or `TypeError` for one that is not as expected."""
 
 Place = tuple[str | int, ...]
 """The keys and list positions that lead to a part of a document: ('links', 3, 'capacity')."""
@@ -171,81 +165,12 @@ def nearest_name(name: str, known: Collection[str]) -> str | None:
     return next(iter(difflib.get_close_matches(name, known, n=1)), None)
 
 
-def nearest_or_all(key: str, known: Collection[str]) -> str:
-    """The way out for an unknown key: the key that it resembles, else all that there are."""
-    near = nearest_name(key, known)
-    return f"did you mean '{near}'?" if near else f"expected one of {', '.join(known)}"
-
-
-class Section:
-    """A mapping at `place` of a file, none of whose keys is unknown; its values are taken key by key.
-
-    Raises the error of the file's kind for every mistake.
-    """
-
-    def __init__(self, file: ParsedFile, keys: tuple[str, ...], place: Place = ()) -> None:
-        self.file, self.place = file, place
-        document = file.document
-        for step in place:
-            document = document[step]
-        if not isinstance(document, dict):
-            raise self.error("", f"{document!r:.60}: expected the keys {', '.join(keys)}")
-        self.document: dict[str, Any] = document
-        for key in document:
-            if key not in keys:
-                raise self.error(str(key), f"unknown key; {nearest_or_all(str(key), keys)}")
-
-    def __contains__(self, key: str) -> bool:
-        return key in self.document
-
-    def take(self, key: str, convert: Convert[Value], expected: str) -> Value:
-        """The value of a key that must be there; `expected` says in words what `convert` accepts."""
-        if key not in self.document:
-            raise self.error("", f"key '{key}' is missing: expected {expected}")
-        value = self.document[key]
-        try:
-            return convert(value)
-        except (ValueError, TypeError):
-            raise self.error(key, f"{value!r:.60}: expected {expected}") from None
-        except InputError as error:
-            raise self.error(key, str(error)) from None
-
-    def get(self, key: str, convert: Convert[Value], expected: str, default: Value) -> Value:
-        """The value of a key that may be missing."""
-        return self.take(key, convert, expected) if key in self.document else default
-
-    def each(self, key: str, keys: tuple[str, ...]) -> Iterator[Section]:
-        """The mappings of the list under a key, which may be missing; `keys` are those that each may have."""
-        listed: list[Any] = self.get(key, of_type(list), "a list", [])
-        for position in range(len(listed)):
-            yield Section(self.file, keys, (*self.place, key, position))
-
-    def part(self, key: str, keys: tuple[str, ...]) -> Section:
-        """The mapping under a key, which may have `keys`."""
-        return Section(self.file, keys, (*self.place, key))
-
-    def error(self, key: str, message: str) -> InputError:
-        """The error for a mistake at a key of this section, or, without a key, in the section as a whole."""
-        return self.file.error((*self.place, key) if key else self.place, message)
-
-
-def of_type(kind: type[Value]) -> Convert[Value]:
-    """A conversion that accepts values of exactly this type: true is no number."""
-
-    def convert(value: object) -> Value:
-        if type(value) is not kind:
-            raise ValueError
-        return value
-
-    return convert
-
-
 # -- A document as a value of a declared type, strictly: no key is unknown, and nothing is converted silently.
 #
-# Two kinds of types are read. A `Record` belongs to a file that people write: its fields say, in their descriptions,
-# what is expected of each key, and error messages repeat that. The kit's own dataclasses (jobs, plans, table entries,
-# schedules) are mostly read from files that the kit wrote: their fields have no descriptions, and messages say which
-# type is expected.
+# A `Record` belongs to a file that people write: its fields say, in their descriptions, what is expected of each key,
+# and error messages repeat that. The kit's own dataclasses (jobs, plans, table entries, schedules) are mostly read from
+# files that the kit wrote: their fields have no descriptions, and messages say which type is expected. What must be
+# looked up elsewhere (a host of a fabric, say) is checked afterwards, and told by `ParsedFile.error`.
 
 Model = TypeVar("Model")
 
@@ -259,7 +184,7 @@ class Record(BaseModel):
 def validate(file: ParsedFile, kind: type[Model], remedy: str = "") -> Model:
     """The document of a file as a `Record` or dataclass `kind`. Raises the error of the file's kind.
 
-    `remedy` is added to messages about keys that are missing from a dataclass.
+    `remedy` is added to messages about missing keys that have no description.
     """
     adapter = TypeAdapter(kind)
     try:
@@ -268,92 +193,94 @@ def validate(file: ParsedFile, kind: type[Model], remedy: str = "") -> Model:
         # As JSON, so that a list is taken for a tuple although no other type is converted.
         return adapter.validate_json(json.dumps(file.document, default=str), strict=True, extra="forbid")
     except ValidationError as error:
-        raise first_mistake(file, kind, error, remedy) from error
+        mistakes = error.errors(include_url=False)
+        unknown = [each for each in mistakes if each["type"] in UNKNOWN]  # a misspelt key makes the right one missing
+        raise file.error(*explained((unknown or mistakes)[0], kind, remedy)) from error
 
 
-def first_mistake(file: ParsedFile, kind: type[Any], error: ValidationError, remedy: str) -> InputError:
-    """The mistake to correct first: an unknown key, because a misspelt key also makes the right one missing."""
-    mistakes = error.errors(include_url=False)
-    unknown = ("extra_forbidden", "unexpected_keyword_argument")
-    mistake: Mapping[str, Any] = next((each for each in mistakes if each["type"] in unknown), mistakes[0])
-    explain = explain_record if issubclass(kind, Record) else explain_dataclass
-    place, message = explain(mistake, kind, remedy)
-    return file.error(place, message)
+UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
+MISSING = ("missing", "missing_argument")
+"""What pydantic calls such a mistake in a model, and in a dataclass."""
 
 
-def explain_record(mistake: Mapping[str, Any], kind: type[Any], _: str) -> tuple[Place, str]:
-    """Where a mistake in a `Record` is, and the message, which repeats the description of the key."""
-    place: Place = mistake["loc"]
-    if mistake["type"] == "extra_forbidden":
-        return place, f"unknown key{nearest_and_all(str(place[-1]), fields_at(kind, place[:-1]))}"
-    keys = [depth for depth, key in enumerate(place) if key in fields_at(kind, place[:depth])]
-    if not keys:
-        return (), f"expected the keys {', '.join(fields_of(kind))}"
-    depth = keys[-1]
-    expected = type_at(kind, place[:depth]).model_fields[place[depth]].description
-    if mistake["type"] == "missing":
-        return place[:depth], f"key '{place[depth]}' is missing: expected {expected}"
-    found = "null" if mistake["input"] is None else repr(mistake["input"])
-    return place[: depth + 1], f"{found}: expected {expected}"
-
-
-def nearest_and_all(key: str, known: Mapping[str, Any]) -> str:
-    """The way out for an unknown key of a `Record`: the key that it resembles, and all that there are."""
-    near = nearest_name(key, known)
-    hint = f", did you mean '{near}'?" if near else ";"
-    return f"{hint} expected one of {', '.join(known)}"
-
-
-def explain_dataclass(mistake: Mapping[str, Any], kind: type[Any], remedy: str) -> tuple[Place, str]:
-    """Where a mistake in one of the kit's dataclasses is, and the message, which says the type that is expected."""
-    place: Place = mistake["loc"]
-    last = place[-1] if place else ""
-    if mistake["type"] == "unexpected_keyword_argument":
-        return place, f"unknown key '{last}'; {nearest_or_all(str(last), fields_at(kind, place[:-1]))}"
-    if last == "version":
-        missing = "missing" in mistake["type"]
-        given = "is missing" if missing else f"{mistake['input']!r:.20} is none that this kit reads"
-        return (), f"key 'version' {given}: write `version: 1`"
-    if mistake["type"] in ("missing", "missing_argument"):
-        return place, f"key '{last}' is missing{remedy}"
+def explained(mistake: Mapping[str, Any], kind: Any, remedy: str) -> tuple[Place, str]:
+    """Where a mistake is, and the message. A value whose key has a description is told as a whole."""
+    way = [Step((), None, ""), *way_to(mistake["loc"], kind)]
+    place, around, _ = way[-1]
+    found = "null" if mistake["input"] is None else f"{mistake['input']!r:.60}"
+    if mistake["type"] in UNKNOWN:
+        near = nearest_name(str(place[-1]), fields_of(around))
+        hint = f", did you mean '{near}'?" if near else ";"
+        return place, f"unknown key{hint} expected one of {', '.join(fields_of(around))}"
+    if place == ("version",):
+        given = "is missing" if mistake["type"] in MISSING else f"{found:.20} is none that this kit reads"
+        return (), f"key 'version' {given}: write `version: {get_args(fields_of(kind)['version'].kind)[-1]}`"
+    place, _, description = next((step for step in reversed(way) if step.description), way[-1])
     if not place:
-        return (), f"expected the keys {', '.join(fields_of(kind))}, found {mistake['input']!r:.60}{remedy}"
-    return place, f"{mistake['msg'].removeprefix('Value error, ')}, found {mistake['input']!r:.60}"
+        return (), f"expected the keys {', '.join(fields_of(kind))}, found {found}{remedy}"
+    if mistake["type"] in MISSING:
+        return place[:-1], f"key '{place[-1]}' is missing{f': expected {description}' if description else remedy}"
+    if description:
+        return place, f"{found}: expected {description}"
+    return place, f"{mistake['msg'].removeprefix('Value error, ')}, found {found}"
 
 
-def fields_at(kind: Any, place: Place) -> dict[str, Any]:
-    """The fields, with their types, of the record or dataclass at a place; none where there is neither."""
-    return fields_of(type_at(kind, place))
+class Key(NamedTuple):
+    """A key of a record or dataclass: the type of its value, and what is expected of it, in words."""
+
+    kind: Any
+    description: str = ""
 
 
-def type_at(kind: Any, place: Place) -> Any:
-    """The type that is declared for a place in a document of type `kind`; None where there is none."""
-    for step in place:
-        kind = part_of(kind, step)
-    return kind
+class Step(NamedTuple):
+    """A step on the way to a value: its place, the type of what is around it, and the description of its key."""
+
+    place: Place
+    around: Any
+    description: str
 
 
-def part_of(kind: Any, step: str | int) -> Any:
-    """The type that is declared for a field, a list item, or a dictionary's value.
+def way_to(whole: Place, kind: Any) -> Iterator[Step]:
+    """The steps of a place in a document of type `kind`, without those that pydantic adds for members of unions."""
+    place: Place = ()
+    for step in whole:
+        members = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+        named = [each for each in members if getattr(bare(each), "__name__", "") == step]
+        if named and len(members) > 1:
+            (kind,) = named
+            continue
+        place = (*place, step)
+        key = next(filter(None, (part_of(bare(each), step) for each in members)), Key(None))
+        yield Step(place, kind, key.description)
+        kind = bare(key.kind)
 
-    pydantic leads to a member of a union either by a step with the name of its class or by no step of its own.
-    """
+
+def part_of(kind: Any, step: str | int) -> Key | None:
+    """The key of a record or dataclass, the item of a list, or the value of a dictionary, to which a step leads."""
     if fields := fields_of(kind):
         return fields.get(str(step))
     origin, arguments = get_origin(kind), get_args(kind)
-    if origin in (Union, UnionType):
-        parts = (each if getattr(each, "__name__", "") == step else part_of(each, step) for each in arguments)
-        return next((part for part in parts if part is not None), None)
     if origin in (list, tuple) and isinstance(step, int):
-        return arguments[0]
-    return arguments[1] if origin is dict else None
+        return Key(arguments[0])
+    return Key(arguments[1]) if origin is dict else None
 
 
-def fields_of(kind: Any) -> dict[str, Any]:
-    """The fields, with their types, of a record or dataclass; none of another type."""
+def bare(kind: Any) -> Any:
+    """A type without what is annotated."""
+    return get_args(kind)[0] if get_origin(kind) is Annotated else kind
+
+
+def fields_of(kind: Any) -> dict[str, Key]:
+    """The fields of a record or dataclass, or of one that a union has, by their keys in files; none of another type."""
+    kind = bare(kind)
+    if get_origin(kind) in (Union, UnionType):
+        return next(filter(None, map(fields_of, get_args(kind))), {})
     if isinstance(kind, type) and issubclass(kind, BaseModel):
-        return {name: field.annotation for name, field in kind.model_fields.items()}
+        return {
+            field.alias or name: Key(field.annotation, field.description or "")
+            for name, field in kind.model_fields.items()
+        }
     if dataclasses.is_dataclass(kind):
         hints = get_type_hints(kind)
-        return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
+        return {field.name: Key(hints[field.name], "") for field in dataclasses.fields(kind)}
     return {}

@@ -58,12 +58,12 @@ START = "`inakit jobs` writes a file to begin with"
         ("version: 2\njobs: []", "key 'version' 2 is none that this kit reads: write `version: 1`"),
         ("version: '1'\njobs: []", "key 'version' '1' is none that this kit reads: write `version: 1`"),
         ("version: 1\njobs: []", f"no job: `jobs` lists at least one; {START}"),
-        ("", f"expected the keys version, jobs, found None; {START}, every key explained"),
+        ("", f"expected the keys version, jobs, found null; {START}, every key explained"),
         ("- workers: [h1]", f"expected the keys version, jobs, found [{{'workers': ['h1']}}]; {START}"),
-        ("version: 1", f"jobs: key 'jobs' is missing; {START}"),
+        ("version: 1", f"key 'jobs' is missing; {START}"),
         (
             "version: 1\njobs: [{workers: [h2], servers: [h1]}]",
-            f"jobs[0].gradient_bytes: key 'gradient_bytes' is missing; {START}",
+            f"jobs[0]: key 'gradient_bytes' is missing; {START}",
         ),
     ],
 )

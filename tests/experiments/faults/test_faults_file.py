@@ -65,14 +65,14 @@ def test_a_port_names_its_link(tmp_path: Path) -> None:
 
 
 WRONG_FILES = {
-    "nothing": ("", "faults.yml: None: expected the keys version, seed, links"),
-    "no version": ("links: []", "key 'version' is missing: expected 1"),
-    "another version": ("version: 2", "version: 2: expected 1"),
+    "nothing": ("", "expected the keys version, seed, links, events, stragglers, background, hostile, found null"),
+    "no version": ("links: []", "key 'version' is missing: write `version: 1`"),
+    "another version": ("version: 2", "key 'version' 2 is none that this kit reads: write `version: 1`"),
     "not YAML": ("version: [", "faults.yml line"),
     "given twice": ("version: 1\nversion: 1", "key 'version' is given twice"),
 }
 WRONG_PARTS = {
-    "unknown key": ("link: []", "link: unknown key; did you mean 'links'?"),
+    "unknown key": ("link: []", "link: unknown key, did you mean 'links'?"),
     "a list that is none": ("links: {}", "links: {}: expected a list"),
     "unknown key of a link": ("links: [{link: all, loss: 1}]", "links[0].loss: unknown key; expected one of"),
     "no link": ("links: [{drop: 1}]", "links[0]: key 'link' is missing: expected all, or two neighbours"),

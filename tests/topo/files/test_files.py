@@ -154,7 +154,7 @@ PIPELINES = "expected a number from 1 to 8, or lists of port numbers"
             "name: x\nhosts: [no]\nswitches: {}\nlinks: []",
             " line 2: hosts: False: expected a list of names; quote those that YAML takes for something else",
         ),
-        ("", " line 1: expected the keys name, hosts, switches, links, chips"),
+        ("", " line 1: expected the keys name, hosts, switches, links, chips, found null"),
         ("name: [x", " line 1: expected ',' or ']', but got '<stream end>'"),
         (
             "name: !!python/object/apply:os.getcwd []",
