@@ -9,9 +9,10 @@ from __future__ import annotations
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import wait
 from dataclasses import dataclass, field
+from itertools import accumulate
 from math import inf
 from typing import Any, TypeVar
 
@@ -371,3 +372,18 @@ def min_plus(sums: Numbers, below: Numbers) -> Numbers:
     for j in range(1, min(below.shape[-1], sums.shape[-1])):
         np.minimum(found[..., j:], sums[..., : sums.shape[-1] - j] + below[..., j : j + 1], out=found[..., j:])
     return found
+
+
+def divided(first: Numbers, tables: Sequence[Numbers]) -> list[int]:
+    """How many of the `len(first) - 1` units each table gets, so that the sum of all costs is the least.
+
+    `tables[t][i]` is the cost of i units of table t, and `first[i]` that of i units that no table gets.
+    """
+    before = list(accumulate(tables, min_plus, initial=first))
+    shares, left = [], len(first) - 1
+    for table, rest in zip(reversed(tables), reversed(before[:-1]), strict=True):
+        most = min(left, len(table) - 1)
+        own = int(np.argmin(rest[left - np.arange(most + 1)] + table[: most + 1]))
+        shares.append(own)
+        left -= own
+    return shares[::-1]

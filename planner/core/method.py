@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Generic, TypeVar, get_args, get_type_hints
 
 from inakit.planner.core.check import check
-from inakit.planner.core.closed_loop import in_closed_loop
+from inakit.planner.core.fair_rates import in_closed_loop
 from inakit.planner.core.plan import Plan, SolverOptions
 from inakit.planner.core.problem import Problem
 from inakit.planner.core.slots import DEFAULT_WINDOW

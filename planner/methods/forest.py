@@ -14,7 +14,7 @@ from itertools import chain
 from math import inf
 from time import monotonic
 
-from inakit.planner.core.closed_loop import in_closed_loop
+from inakit.planner.core.fair_rates import in_closed_loop
 from inakit.planner.core.method import AFTERWARDS, Options
 from inakit.planner.core.plan import FEASIBLE, OPTIMAL, Plan, PlannedTree, SolverOutcome
 from inakit.planner.core.problem import Problem

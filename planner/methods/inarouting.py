@@ -24,6 +24,7 @@ import numpy as np
 import pulp
 from numpy.typing import NDArray
 
+from inakit.planner.core import fair_rates
 from inakit.planner.core.loads import aggregated_flows, flow_counts
 from inakit.planner.core.method import Options
 from inakit.planner.core.plan import FEASIBLE, OPTIMAL, Plan, SolverOptions, SolverOutcome
@@ -113,7 +114,7 @@ def farthest_first(task: SplitTask, hops: NextHops, tors: Iterable[str]) -> list
     return sorted(passed, key=lambda node: -task.unfolded.rank[node])
 
 
-def fair_rates(usages: Sequence[Usage], capacities: Mapping[Resource, float]) -> list[float]:
+def equal_shares(usages: Sequence[Usage], capacities: Mapping[Resource, float]) -> list[float]:
     """Each task's rate in bit/s when all flows on a resource have equal shares: INARouting's lambda of given routes."""
     total = totals(usages)
     return [min(capacities[r] / total[r] for r in used) for used in usages]
@@ -127,20 +128,11 @@ def totals(usages: Iterable[Usage]) -> Counter[Resource]:
     return found
 
 
-def max_min_rates(usages: Sequence[Usage], capacities: Mapping[Resource, float]) -> list[float]:
+def water_filled(usages: Sequence[Usage], capacities: Mapping[Resource, float]) -> list[float]:
     """The max-min fair rates in bit/s: what a task leaves unused goes to others (INARouting's water-filling)."""
-    rates = [0.0] * len(usages)
-    left, growing = dict(capacities), set(range(len(usages)))
-    while growing:
-        total = totals(usages[task] for task in growing)
-        rate = min(left[r] / count for r, count in total.items())
-        full = {r for r, count in total.items() if left[r] <= rate * count * (1 + 1e-12)}
-        ended = {task for task in growing if not full.isdisjoint(usages[task])}
-        for task in ended:
-            rates[task] = rate
-            for r, count in usages[task].items():
-                left[r] = max(0.0, left[r] - rate * count)
-        growing -= ended
+    places = {resource: place for place, resource in enumerate(capacities)}
+    members = [fair_rates.Usage.of(used, places) for used in usages]
+    rates: list[float] = fair_rates.max_min_rates(members, np.array(list(capacities.values()))).tolist()
     return rates
 
 
@@ -154,7 +146,7 @@ def max_min_rates(usages: Sequence[Usage], capacities: Mapping[Resource, float])
 def total_bound_bps(network: Network) -> float:
     """A total of fair rates, in bit/s, that no routes of the tasks exceed."""
     usages = [certain_usage(network, task) for task in network.tasks]
-    return sum(fair_rates(usages, network.capacities_bps))
+    return sum(equal_shares(usages, network.capacities_bps))
 
 
 def certain_usage(network: Network, task: SplitTask) -> Usage:
@@ -478,7 +470,7 @@ def total_rates(network: Network, hops: Sequence[NextHops]) -> tuple[float, floa
     """The total of the fair rates and that of the max-min rates, in whole bit/s."""
     usages = [usage(network, task, own) for task, own in zip(network.tasks, hops, strict=True)]
     capacities = network.capacities_bps
-    return round(sum(fair_rates(usages, capacities))), round(sum(max_min_rates(usages, capacities)))
+    return round(sum(equal_shares(usages, capacities))), round(sum(water_filled(usages, capacities)))
 
 
 def climb(judge: Judge, hops: list[NextHops]) -> list[NextHops]:
@@ -562,7 +554,7 @@ def plan_of(
         used: Counter[Resource] = Counter(flow_counts([tree]))
         used.update(aggregated_flows([tree]))
         usages.append(used)
-    rates = max_min_rates(usages, network.capacities_bps)
+    rates = water_filled(usages, network.capacities_bps)
     by_task = {(task.job.number, task.server): rate for task, rate in zip(network.tasks, rates, strict=True)}
     by_job: dict[int, list[Path]] = {job.number: [] for job in problem.jobs}
     for task, own in zip(network.tasks, paths, strict=True):

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import pairwise
 from math import inf
 
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from inakit.planner.core.method import Options
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Job, Problem
-from inakit.planner.solvers import min_plus
+from inakit.planner.solvers import divided, min_plus
 from inakit.planner.trees.from_paths import plan_at_equal_rate, tree_from_paths
 from inakit.planner.trees.unfolding import static_paths, turns, unfold
 from inakit.topo.errors import InputError
@@ -266,8 +266,8 @@ def color(gathered: Gathered, k: int) -> tuple[int, ...]:
         if is_blue(gathered, switch, links, number):
             chosen.append(switch)
             links, number = 0, number - 1
-        for child, own in zip(tree.children[switch], divided(gathered, switch, links, number), strict=True):
-            waiting.append((child, links + 1, own))
+        shares = divided(np.zeros(number + 1), child_tables(gathered, switch, links))
+        waiting += [(child, links + 1, own) for child, own in zip(tree.children[switch], shares, strict=True)]
     return tuple(sorted(chosen))
 
 
@@ -277,33 +277,19 @@ def is_blue(gathered: Gathered, switch: int, links: int, number: int) -> bool:
     if not tree.available[switch]:
         return False
     rho = gathered.above[switch, links]
-    red = tree.load[switch] * rho + prefixes(gathered, switch, links, number)[-1][number]
-    blue = tree.sums[switch] * rho + prefixes(gathered, switch, 0, number - 1)[-1][number - 1]
+    red = tree.load[switch] * rho + least_below(gathered, switch, links, number)
+    blue = tree.sums[switch] * rho + least_below(gathered, switch, 0, number - 1)
     return bool(blue < red * (1 - ROUNDING))
 
 
-def prefixes(gathered: Gathered, switch: int, links: int, number: int) -> list[Numbers]:
-    """For none, one, two, ... of a switch's children: the least time by number of switches, of the shape (number + 1,).
-
-    `links` are those above the switch without sums.
-    """
-    found = [np.zeros(number + 1)]
-    for child in gathered.tree.children[switch]:
-        found.append(min_plus(found[-1], gathered.table(child)[links]))
-    return found
+def child_tables(gathered: Gathered, switch: int, links: int) -> list[Numbers]:
+    """For each child of a switch, the least time by number of switches, with `links` above the switch without sums."""
+    return [gathered.table(child)[links] for child in gathered.tree.children[switch]]
 
 
-def divided(gathered: Gathered, switch: int, links: int, number: int) -> list[int]:
-    """How many of `number` switches each child's subtree gets in the optimum (SOAR's mSplit)."""
-    before = prefixes(gathered, switch, links, number)
-    shares = []
-    for child, rest in zip(reversed(gathered.tree.children[switch]), reversed(before[:-1]), strict=True):
-        table = gathered.table(child)[links]
-        most = min(number, len(table) - 1)
-        own = int(np.argmin(rest[number - np.arange(most + 1)] + table[: most + 1]))
-        shares.append(own)
-        number -= own
-    return shares[::-1]
+def least_below(gathered: Gathered, switch: int, links: int, number: int) -> float:
+    """The least time of all children's subtrees when at most `number` of their switches aggregate (SOAR's mSplit)."""
+    return float(reduce(min_plus, child_tables(gathered, switch, links), np.zeros(number + 1))[number])
 
 
 # -- The planner.

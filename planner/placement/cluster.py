@@ -12,6 +12,7 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
+from inakit.planner.core.fair_rates import Usage, max_min_rates
 from inakit.planner.core.problem import FragmentFormat
 from inakit.planner.placement.queue import QueuedJob
 from inakit.planner.trees.unfolding import Unfolded, static_path, unfold
@@ -170,14 +171,6 @@ ROUNDS = 2
 """How often rates and the summed parts of jobs are computed from one another."""
 
 
-@dataclass(frozen=True, eq=False)
-class Usage:
-    """The flows of a job on links, by the links' places in `Cluster.places`; both of the shape (links used,)."""
-
-    links: NDArray[np.int64]
-    flows: NDArray[np.float64]
-
-
 @dataclass(eq=False)
 class Running:
     """A job that runs: its tree, whether it has INA, the iterations that are left, and its rate in bit/s."""
@@ -222,7 +215,7 @@ def usage_of(cluster: Cluster, tree: JobTree, summed: float) -> Usage:
             leaving = summed + (1 - summed) * leaving
         found[node, tree.parents[node]] = leaving
         flows[tree.parents[node]] += leaving
-    return Usage(np.array([cluster.places[link] for link in found]), np.array(list(found.values())))
+    return Usage.of(found, cluster.places)
 
 
 def settle(
@@ -230,17 +223,18 @@ def settle(
 ) -> NDArray[np.float64]:
     """Set the rates of all running jobs; the part of each link's capacity that they use, of the shape (links,)."""
     summed = [1.0 if job.ina else 0.0 for job in running]
-    rates = max_min([job.usage(part) for job, part in zip(running, summed, strict=True)], cluster)
+    usages = [job.usage(part) for job, part in zip(running, summed, strict=True)]
+    rates = max_min_rates(usages, cluster.capacities_bps)
     for _ in range(ROUNDS if statistical else 0):
         before, summed = summed, summed_parts(cluster, running, rates, fragment, round_trip_s)
         if summed == before:
             break
-        rates = max_min([job.usage(part) for job, part in zip(running, summed, strict=True)], cluster)
+        usages = [job.usage(part) for job, part in zip(running, summed, strict=True)]
+        rates = max_min_rates(usages, cluster.capacities_bps)
     load = np.zeros(len(cluster.places))
-    for job, part, rate in zip(running, summed, rates.tolist(), strict=True):
+    for job, used, rate in zip(running, usages, rates.tolist(), strict=True):
         job.rate_bps = rate
-        used = job.usage(part)
-        load[used.links] += used.flows * rate
+        load[used.places] += used.amounts * rate
     return load / cluster.capacities_bps
 
 
@@ -260,27 +254,3 @@ def summed_parts(
     bits = 8 * fragment.wire_bytes
     parts = {s: min(1.0, switches[s].aggregator_slots * bits / round_trip_s / rate) for s, rate in wanted.items()}
     return [min((parts[s] for s in job.tree.summing), default=1.0) for job in running]
-
-
-def max_min(usages: Sequence[Usage], cluster: Cluster) -> NDArray[np.float64]:
-    """The max-min fair rates in bit/s, of the shape (jobs,): all grow together until a link of theirs is full."""
-    owner = np.repeat(np.arange(len(usages)), [len(used.links) for used in usages])
-    column = np.concatenate([used.links for used in usages])
-    flows = np.concatenate([used.flows for used in usages])
-    links, column = np.unique(column, return_inverse=True)
-    left = cluster.capacities_bps[links]
-    rates, growing = np.zeros(len(usages)), np.ones(len(usages), np.bool_)
-    while growing.any():
-        active = growing[owner]
-        load = np.bincount(column, flows * active, len(links))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            room = np.where(load > 0, left / load, np.inf)
-        rate = room.min()
-        full = room <= rate * (1 + 1e-9)
-        ended = np.zeros(len(usages), np.bool_)
-        ended[owner[active & full[column]]] = True
-        ended &= growing
-        rates[ended] = rate
-        left = np.maximum(left - np.bincount(column, flows * ended[owner], len(links)) * rate, 0.0)
-        growing &= ~ended
-    return rates

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from math import inf
 
 import numpy as np
@@ -25,7 +26,7 @@ import numpy as np
 from inakit.planner.core.problem import FragmentFormat
 from inakit.planner.placement.cluster import Block, Cluster, Running, check_queue, settle
 from inakit.planner.placement.queue import PlacedJob, QueuedJob
-from inakit.planner.solvers import Numbers, min_plus
+from inakit.planner.solvers import Numbers, divided, min_plus
 from inakit.topo.errors import InputError, unknown_name
 from inakit.topo.fabric.fabric import Fabric
 
@@ -66,7 +67,7 @@ def place_netpack(cluster: Cluster, job: QueuedJob, busy: Busy) -> list[str]:
         tables.append(
             np.where(counts == 0, 0.0, 1 + busiest_uplink(cluster, rack, busy) + LEFT_BEHIND * (free - counts))
         )
-    shares = divided(tables, job.hosts)
+    shares = divided(all_given(job.hosts), tables)
     chosen = sorted(zip(racks, shares, strict=True), key=lambda found: -found[1])
     return [host for rack, number in chosen for host in cluster.free_hosts(rack)[:number]]
 
@@ -89,9 +90,7 @@ def fragments(cluster: Cluster, block: Block, most: int) -> Numbers:
         counts = np.arange(min(free, most) + 1)
         score = counts + ALPHA * (free - counts)
     else:
-        score = np.zeros(1)
-        for part in block.parts:
-            score = joined(score, fragments(cluster, part, most), most)
+        score = reduce(min_plus, (fragments(cluster, part, most) for part in block.parts), all_given(min(free, most)))
     if free == size:
         score[0] = ALPHA
         if size < len(score):
@@ -99,39 +98,20 @@ def fragments(cluster: Cluster, block: Block, most: int) -> Numbers:
     return score
 
 
-def joined(one: Numbers, two: Numbers, most: int) -> Numbers:
-    """The least score of two parts together, by the number of hosts."""
-    width = min(most, len(one) + len(two) - 2) + 1
-    wide = np.full(width, inf)
-    wide[: len(one)] = one[:width]
-    return min_plus(wide, two)
-
-
 def taken_from(cluster: Cluster, block: Block, number: int, most: int) -> list[str]:
     """The hosts of the least score, `number` of a block."""
     free = cluster.free_hosts(block)
     if not block.parts or number in (0, len(free)):
         return free[:number]
-    shares = divided([fragments(cluster, part, number) for part in block.parts], number)
+    shares = divided(all_given(number), [fragments(cluster, part, number) for part in block.parts])
     return [
         host for part, share in zip(block.parts, shares, strict=True) for host in taken_from(cluster, part, share, most)
     ]
 
 
-def divided(tables: Sequence[Numbers], number: int) -> list[int]:
-    """How many of `number` hosts come from each table's block, so that the sum of the tables' costs is the least."""
-    before = [np.zeros(1)]
-    for table in tables:
-        before.append(joined(before[-1], table, number))
-    shares, left = [], number
-    for table, rest in zip(reversed(tables), reversed(before[:-1]), strict=True):
-        costs = {
-            own: table[own] + rest[left - own] for own in range(min(left, len(table) - 1) + 1) if left - own < len(rest)
-        }
-        own = min(costs, key=lambda count: costs[count])
-        shares.append(own)
-        left -= own
-    return shares[::-1]
+def all_given(number: int) -> Numbers:
+    """The costs of 0 to `number` hosts that no block gives: all of them have to come from blocks."""
+    return np.array([0.0, *[inf] * number])
 
 
 def grant(running: Sequence[Running], quota: int) -> None:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from itertools import chain
 from time import monotonic
 
-from inakit.planner.core.closed_loop import in_closed_loop
+from inakit.planner.core.fair_rates import in_closed_loop
 from inakit.planner.core.method import AFTERWARDS, ROUTED, Options
 from inakit.planner.core.plan import Plan, SolverOptions
 from inakit.planner.core.problem import Problem

@@ -8,8 +8,8 @@ import pytest
 from planner_cases import FRAGMENT, job
 
 from inakit.planner.core.check import check
-from inakit.planner.core.closed_loop import in_closed_loop
 from inakit.planner.core.evaluate import evaluate
+from inakit.planner.core.fair_rates import in_closed_loop
 from inakit.planner.core.plan import Plan, SolverOutcome
 from inakit.planner.core.problem import Problem
 from inakit.planner.trees.from_paths import plan_from_paths

@@ -17,15 +17,15 @@ from inakit.planner.core.problem import Problem
 from inakit.planner.methods.inarouting import (
     Network,
     NextHops,
-    fair_rates,
+    equal_shares,
     heuristic_routes,
-    max_min_rates,
     network_of,
     optimal_routes,
     relax_and_round,
     total_bound_bps,
     total_rates,
     usage,
+    water_filled,
 )
 from inakit.planner.registry import METHODS
 from inakit.topo.fabric.generators import fat_tree, leaf_spine
@@ -119,8 +119,8 @@ def test_fair_shares_leave_what_max_min_gives_to_others() -> None:
     """Three tasks on one link of 12, one of them also on a link of 2."""
     capacities: dict[object, float] = {"wide": 12.0, "narrow": 2.0}
     usages = [{"wide": 1, "narrow": 1}, {"wide": 1}, {"wide": 1}]
-    assert fair_rates(usages, capacities) == [2, 4, 4]  # type: ignore[arg-type]
-    assert max_min_rates(usages, capacities) == [2, 5, 5]  # type: ignore[arg-type]
+    assert equal_shares(usages, capacities) == [2, 4, 4]  # type: ignore[arg-type]
+    assert water_filled(usages, capacities) == [2, 5, 5]  # type: ignore[arg-type]
 
 
 def test_a_switch_that_cannot_sum_passes_all_flows_on() -> None:
