@@ -20,7 +20,7 @@ from setuptools.command.build_py import build_py
 ROOT = Path(__file__).parents[1]
 PARTS = ("inakit/", "experiments/", "labs/", "p4/", "planner/", "switch/", "topo/", "traffic/")
 """The folders that a package is made of."""
-NOT_READ = re.compile(r"\.py$|^labs/teacher/|^(planner|switch)/README\.md$|^experiments/papers/.*NOTES\.md$")
+NOT_READ = re.compile(r"\.py$|^labs/teacher/|^(planner|switch)/README\.md$|^experiments/papers/.*\.md$")
 """Modules, what students do not get, and pages for people."""
 OF_THE_BUILD = re.compile(r"PKG-INFO|setup\.cfg|src/inakit\.egg-info/.*|inakit/source\.json")
 """Files of an sdist that no checkout has."""

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from statistics import fmean as mean
-from statistics import pstdev as sd
-
-from rich.console import Console
-from rich.table import Table
+from functools import partial
+from statistics import fmean, pstdev
 
 from inakit.experiments.papers.aro.setting import (
     EXACT,
@@ -16,21 +13,21 @@ from inakit.experiments.papers.aro.setting import (
     SJMT,
     SJST,
     AroSetting,
-    Case,
-    Sample,
-    cases,
+    aro_figure,
     compared,
-    sample,
+    gbps,
+    lines,
+    points,
 )
 from inakit.experiments.papers.common import statements
-from inakit.experiments.papers.common.drawing import BARS, LINES, VIOLINS, Panel, Printed, Values, save
-from inakit.experiments.papers.common.estimates import means
+from inakit.experiments.papers.common.charts import Chart, Findings, Part, Picture
+from inakit.experiments.papers.common.drawing import BARS, VIOLINS, Printed
 from inakit.experiments.papers.common.figure import Request
-from inakit.experiments.papers.common.statements import Statement, number, value_table
+from inakit.experiments.papers.common.statements import Curves, Statement, beside_paper
 
 BASELINES = ("RANDOM", "GRID", "AggTree")
 GROWING = (EXACT, "RANDOM", "AggTree")
-GBPS = "throughput (Gbit/s)"
+RATE = gbps("least_bps", "throughput (Gbit/s)")
 
 SHARES = [replace(SJST, share=percent / 100) for percent in range(10, 80, 10)]
 SIZES = [replace(SJST, workers=workers) for workers in (100, 200, 300, 400)]
@@ -52,184 +49,149 @@ def wanted(settings: Sequence[AroSetting], request: Request) -> Sequence[AroSett
     return settings[::3] if request.quick else settings
 
 
-def fig7(console: Console, request: Request) -> str:
-    """Figure 7, one task: rates at the default setting, over the share of INA switches, over the number of workers."""
-    by_share, by_size = wanted(SHARES, request), wanted(SIZES, request)
-    every = [*cases([SJST, *by_share, *by_size], compared()), *cases([SJST], OTHER_READINGS)]
-    found = sample(every, request, console)
-    console.print(default_table(found))
-    shares, percents = found.lines(by_share, compared()), [round(100 * s.share) for s in by_share]
-    sizes, workers = found.lines(by_size, compared()), [s.workers for s in by_size]
-    console.print(value_table("ARO, Figure 7b (Gbit/s)", "INA switches (%)", percents, means(shares)))
-    console.print(value_table("ARO, Figure 7c (Gbit/s)", "workers", workers, means(sizes)))
-    save(
-        request.results / "aro-fig7",
-        violins(found, SJST, "(a) default", {scheme: {"": rate} for scheme, rate in PRINTED_GBPS.items()}),
-        Panel(LINES, percents, shares, "switches with INA (%)", GBPS, "(b)"),
-        Panel(LINES, workers, sizes, "workers", GBPS, "(c)"),
-    )
-    console.print(statements.table_of([*said_of_default(found), *said_of_lines(found, by_share, by_size)]))
-    return found.verdict
+def fig7_charts(request: Request) -> tuple[Chart, Chart, Chart, Chart]:
+    """One task: the default setting, over the share of INA switches, over workers; the default's other readings."""
+    own = lines(request, compared())
+    shares = {round(100 * setting.share): setting for setting in wanted(SHARES, request)}
+    sizes = {setting.workers: setting for setting in wanted(SIZES, request)}
+    paper: Printed = {scheme: {"": rate} for scheme, rate in PRINTED_GBPS.items()}
+    return (
+        Chart(RATE, points({"": SJST}), own, title="(a) default", kind=VIOLINS, paper=paper),
+        Chart(RATE, points(shares), own, "switches with INA (%)", "ARO, Figure 7b (Gbit/s)", "(b)",
+              column="INA switches (%)"),
+        Chart(RATE, points(sizes), own, "workers", "ARO, Figure 7c (Gbit/s)", "(c)"),
+        Chart(RATE, points({"": SJST}), lines(request, OTHER_READINGS)),
+    )  # fmt: skip
 
 
-def violins(found: Sample, setting: AroSetting, title: str, paper: Printed) -> Panel:
-    """A panel of the rates of all schemes at one setting, which shows their spread over the seeds."""
-    rates = {scheme: [found.estimate_of(Case(setting, scheme))] for scheme in compared()}
-    return Panel(VIOLINS, [""], rates, "", GBPS, title, paper)
+def fig7(found: Findings) -> Iterator[Part]:
+    default, by_share, by_size, readings = fig7_charts(found.request)
+    draws = {
+        scheme: list(point.draws) for chart in (default, readings) for scheme, (point,) in found.series(chart).items()
+    }
+    rows = [(name, PRINTED_GBPS.get(name.split(",")[0]), fmean(own), pstdev(own)) for name, own in draws.items()]
+    yield beside_paper("ARO, Figure 7a (Gbit/s)", rows, heading="scheme")
+    yield found.table(by_share)
+    yield found.table(by_size)
+    yield Picture([found.panel(chart) for chart in (default, by_share, by_size)])
+    yield [*said_of_default(found.curves(default)), *said_of_lines(found, by_share, by_size)]
 
 
-def default_table(found: Sample) -> Table:
-    """The table of Figure 7a: the paper's mean rates, ours, and the standard deviation over the seeds."""
-    table = Table("scheme", "paper", "ours", "ratio", "sd", title="ARO, Figure 7a (Gbit/s)")
-    for scheme in (*compared(), *OTHER_READINGS):
-        rates, paper = found.of(Case(SJST, scheme)), PRINTED_GBPS.get(scheme.split(",")[0])
-        ratio = None if paper is None else mean(rates) / paper
-        table.add_row(scheme, number(paper), number(mean(rates)), number(ratio), number(sd(rates)))
-    return table
-
-
-def said_of_default(found: Sample) -> list[Statement]:
+def said_of_default(rates: Curves) -> Iterator[Statement]:
     """The text's sentences about Figure 7a."""
-    best = found.mean(SJST, EXACT)
-    rates = {scheme: [found.mean(SJST, scheme)] for scheme in PRINTED_GBPS}
+    (best,), (accelerated,) = rates[EXACT], rates["ARO-ACC"]
     printed = sorted(PRINTED_GBPS, key=PRINTED_GBPS.__getitem__, reverse=True)
-    return [
-        *statements.in_order("7a", printed, rates, ["default"]),
-        *(
-            statements.is_about(f"7a: ARO is about {paper} times {name}", best / found.mean(SJST, name), paper)
-            for name, paper in (("RANDOM", 3.3), ("GRID", 15), ("AggTree", 3))
-        ),
-        statements.is_below("7a: ARO-ACC loses less than 7 %", 1 - found.mean(SJST, "ARO-ACC") / best, 0.07),
-    ]
+    yield from statements.in_order("7a", printed, rates, ["default"])
+    for name, paper in (("RANDOM", 3.3), ("GRID", 15), ("AggTree", 3)):
+        yield statements.is_about(f"7a: ARO is about {paper} times {name}", best / rates[name][0], paper)
+    yield statements.is_below("7a: ARO-ACC loses less than 7 %", 1 - accelerated / best, 0.07)
 
 
-def said_of_lines(found: Sample, by_share: Sequence[AroSetting], by_size: Sequence[AroSetting]) -> list[Statement]:
+def said_of_lines(found: Findings, by_share: Chart, by_size: Chart) -> Iterator[Statement]:
     """The text's sentences about Figures 7b and 7c."""
-    sizes = means(found.lines(by_size, (EXACT, *BASELINES)))
-    at_once = [setting.workers * rate for setting, rate in zip(by_size, sizes["GRID"], strict=True)]
-    first, last = (1 - found.mean(s, "ARO-ACC") / found.mean(s, EXACT) for s in (by_share[0], by_share[-1]))
-    both = [*by_share, *by_size]
-    shares = means(found.lines(by_share, (EXACT, *BASELINES)))
-    percents, workers = [f"{setting.share:.0%}" for setting in by_share], [setting.workers for setting in by_size]
-    return [
-        statements.is_highest("7b", EXACT, BASELINES, shares, percents),
-        statements.is_lowest("7b", "GRID", (EXACT, "RANDOM", "AggTree"), shares, percents),
-        statements.is_highest("7c", EXACT, BASELINES, sizes, workers),
-        statements.is_lowest("7c", "GRID", (EXACT, "RANDOM", "AggTree"), sizes, workers),
-        *(statements.rises(f"7b: {name} rises with INA switches", found.line(by_share, name)) for name in GROWING),
-        statements.is_level("7b: GRID has little change", found.line(by_share, "GRID")),
-        statements.is_below(f"7b: ARO-ACC loses less with more of them (first {first:.3f})", last, first),
-        *(statements.falls(f"7c: {name} falls with workers", rates) for name, rates in sizes.items()),
-        statements.is_level("7c: GRID falls as 1/g: rate x workers", at_once),
-        statements.is_above("7c: ARO falls less: 4 g has more than 1/4", sizes[EXACT][-1] / sizes[EXACT][0], 0.25),
-        ratios(found, "7: ARO is 2.2 to 4.0 times AggTree", both, "AggTree", 2.2, 4.0),
-        ratios(found, "7: 2.8 to 4.1 times RANDOM", both, "RANDOM", 2.8, 4.1),
-        ratios(found, "7: 8.2 to 41.6 times GRID", both, "GRID", 8.2, 41.6),
-    ]
+    shares, sizes = found.curves(by_share), found.curves(by_size)
+    percents, paper_lines = [f"{place:.0%}" for place in map(share_of, by_share.places)], (EXACT, *BASELINES)
+    for where, curves, places in (("7b", shares, percents), ("7c", sizes, by_size.places)):
+        yield statements.is_highest(where, EXACT, BASELINES, curves, places)
+        yield statements.is_lowest(where, "GRID", GROWING, curves, places)
+    yield from (statements.rises(f"7b: {name} rises with INA switches", shares[name]) for name in GROWING)
+    yield statements.is_level("7b: GRID has little change", shares["GRID"])
+    first, last = (1 - shares["ARO-ACC"][at] / shares[EXACT][at] for at in (0, -1))
+    yield statements.is_below(f"7b: ARO-ACC loses less with more of them (first {first:.3f})", last, first)
+    yield from (statements.falls(f"7c: {name} falls with workers", sizes[name]) for name in paper_lines)
+    at_once = [float(workers) * rate for workers, rate in zip(by_size.places, sizes["GRID"], strict=True)]
+    yield statements.is_level("7c: GRID falls as 1/g: rate x workers", at_once)
+    yield statements.is_above("7c: ARO falls less: 4 g has more than 1/4", sizes[EXACT][-1] / sizes[EXACT][0], 0.25)
+    both = {name: [*shares[name], *sizes[name]] for name in paper_lines}
+    yield ratios(both, "7: ARO is 2.2 to 4.0 times AggTree", "AggTree", 2.2, 4.0)
+    yield ratios(both, "7: 2.8 to 4.1 times RANDOM", "RANDOM", 2.8, 4.1)
+    yield ratios(both, "7: 8.2 to 41.6 times GRID", "GRID", 8.2, 41.6)
 
 
-def ratios(
-    found: Sample,
-    says: str,
-    settings: Sequence[AroSetting],
-    scheme: str,
-    low: float,
-    high: float,
-    key: str = "least_bps",
-) -> Statement:
-    """The statement that ARO's mean rate over a scheme's is between `low` and `high` in all settings."""
-    return statements.spans(says, (found.mean(s, EXACT, key) / found.mean(s, scheme, key) for s in settings), low, high)
+def share_of(percent: str | float) -> float:
+    return float(percent) / 100
 
 
-def fig8(console: Console, request: Request) -> str:
-    """Figure 8, one task: rates with one pipeline, which is as without pipelines, and over their number."""
-    settings = wanted(PIPELINES, request)
-    found = sample(cases([*settings, SJST], compared()), request, console)
-    counts = [setting.pipelines for setting in settings]
-    lines = found.lines(settings, compared())
-    rates = means(lines)
-    console.print(value_table("ARO, Figure 8 (Gbit/s)", "pipelines", counts, rates))
-    save(
-        request.results / "aro-fig8",
-        violins(found, FLAT, "(a) one pipeline", {}),
-        Panel(LINES, counts, lines, "pipelines", GBPS, "(b)"),
+def ratios(curves: Curves, says: str, scheme: str, low: float, high: float) -> Statement:
+    """The statement that ARO's mean rate over a scheme's is between `low` and `high` everywhere."""
+    pairs = zip(curves[EXACT], curves[scheme], strict=True)
+    return statements.spans(says, (best / other for best, other in pairs), low, high)
+
+
+def fig8_charts(request: Request) -> tuple[Chart, Chart, Chart]:
+    """One task: one pipeline, which is as without pipelines; over their number; the default setting."""
+    own = lines(request, compared())
+    counts = {setting.pipelines: setting for setting in wanted(PIPELINES, request)}
+    return (
+        Chart(RATE, points({"": FLAT}), own, title="(a) one pipeline", kind=VIOLINS),
+        Chart(RATE, points(counts), own, "pipelines", "ARO, Figure 8 (Gbit/s)", "(b)"),
+        Chart(RATE, points({"": SJST}), own),
     )
-    console.print(statements.table_of(said_of_pipelines(found, rates, counts)))
-    return found.verdict
 
 
-def said_of_pipelines(found: Sample, rates: Values, counts: Sequence[int]) -> list[Statement]:
-    """The text's sentences about Figure 8; `rates` are the means of each scheme over the `counts` of pipelines."""
-    flat = found.mean(FLAT, EXACT)
+def fig8(found: Findings) -> Iterator[Part]:
+    flat, by_count, default = fig8_charts(found.request)
+    yield found.table(by_count)
+    yield Picture([found.panel(flat), found.panel(by_count)])
+    yield list(said_of_pipelines(found.curves(flat), found.curves(default), found.curves(by_count), by_count.places))
+
+
+def said_of_pipelines(flat: Curves, default: Curves, rates: Curves, places: Sequence[object]) -> Iterator[Statement]:
+    """The text's sentences about Figure 8: one pipeline, the default of four, and over their number."""
+    for name in ("GRID", "AggTree"):
+        gain = flat[name][0] / default[name][0]
+        yield statements.is_above(f"8a: {name}, with one pipeline over four", gain, 1.0001)
+    for name in BASELINES:
+        yield statements.is_above(f"8a: ARO is far above {name}", flat[EXACT][0] / flat[name][0], 2)
+    for name in (EXACT, "GRID", "AggTree", "ARO-ACC"):
+        yield statements.falls(f"8b: {name} falls with pipelines", rates[name])
+    yield statements.is_level("8b: RANDOM does not mind them", rates["RANDOM"])
+    yield statements.is_highest("8b", EXACT, BASELINES, rates, places)
+
+
+PARTS = {"minimum": "least_bps", "total": "total_bps"}
+AGGTREE = {9: (1.8, 2.5), 10: (1.9, 2.3)}
+"""The range of ARO's total over AggTree's that the text states, by figure."""
+
+
+def several_charts(figure: int, request: Request) -> list[Chart]:
+    """Several tasks: the minimum and the total of their rates. Figure 9 has one job, Figure 10 jobs of two tasks."""
+    groups = {setting.label: setting for setting in wanted(TASKS if figure == 9 else JOBS, request)}
     return [
-        statements.is_above("8a: GRID, with one pipeline over four", gain(found, "GRID"), 1.0001),
-        statements.is_above("8a: AggTree, with one pipeline over four", gain(found, "AggTree"), 1.0001),
-        *(statements.is_above(f"8a: ARO is far above {b}", flat / found.mean(FLAT, b), 2) for b in BASELINES),
-        *(statements.falls(f"8b: {name} falls with pipelines", rates[name]) for name in (EXACT, "GRID", "AggTree")),
-        statements.falls("8b: ARO-ACC falls with pipelines", rates["ARO-ACC"]),
-        statements.is_level("8b: RANDOM does not mind them", rates["RANDOM"]),
-        statements.is_highest("8b", EXACT, BASELINES, rates, counts),
-    ]
-
-
-def gain(found: Sample, scheme: str) -> float:
-    """A scheme's mean rate with one pipeline over that with four."""
-    return found.mean(FLAT, scheme) / found.mean(SJST, scheme)
-
-
-def fig9(console: Console, request: Request) -> str:
-    """Figure 9: one job with 1 to 4 tasks."""
-    return several(console, request, 9, wanted(TASKS, request), (1.8, 2.5))
-
-
-def fig10(console: Console, request: Request) -> str:
-    """Figure 10: 1 to 4 jobs, each with two tasks."""
-    return several(console, request, 10, wanted(JOBS, request), (1.9, 2.3))
-
-
-def several(
-    console: Console, request: Request, figure: int, settings: Sequence[AroSetting], aggtree: tuple[float, float]
-) -> str:
-    """Measure and draw a figure of several tasks: the minimum and the total of their rates.
-
-    `aggtree` is the range of ARO's total over AggTree's that the text states.
-    """
-    found = sample(cases(settings, compared()), request, console)
-    groups = [setting.label for setting in settings]
-    panels, said = [], []
-    for part, key in (("minimum", "least_bps"), ("total", "total_bps")):
-        lines = found.lines(settings, compared(), key)
-        console.print(value_table(f"ARO, Figure {figure}, {part} (Gbit/s)", "tasks", groups, means(lines)))
-        paper = FULL_AT_FOUR if (figure, part) == (9, "total") else {}
-        panels.append(Panel(BARS, groups, lines, "jobs (J) and tasks of each (T)", f"{part} {GBPS}", part, paper))
-        said += said_of_several(found, figure, settings, part, key)
-    save(request.results / f"aro-fig{figure}", *panels)
-    low, high = aggtree
-    said.append(
-        ratios(found, f"ARO is {low} to {high} times AggTree (total)", settings, "AggTree", low, high, "total_bps")
-    )
-    if figure == 9:
-        said += [
-            statements.is_about(
-                f"9b: {name} has 100 Gbit/s in all at 1J4T", found.mean(TASKS[-1], name, "total_bps"), 100
-            )
-            for name in (EXACT, "ARO-ACC")
-        ]
-    console.print(statements.table_of(said))
-    return found.verdict
-
-
-def said_of_several(found: Sample, figure: int, settings: Sequence[AroSetting], part: str, key: str) -> list[Statement]:
-    """The text's sentences about the minimum or the total of the tasks' rates in Figure 9 or 10."""
-    rates = found.line(settings, EXACT, key)
-    where = f"{figure}{'a' if part == 'minimum' else 'b'}"
-    more = [
-        statements.is_above(
-            f"{where}: ARO's {part} is more than twice {name}'s",
-            min(rate / other for rate, other in zip(rates, found.line(settings, name, key), strict=True)),
-            2,
+        Chart(
+            gbps(key, f"{part} throughput (Gbit/s)"), points(groups), lines(request, compared()),
+            "jobs (J) and tasks of each (T)", f"ARO, Figure {figure}, {part} (Gbit/s)", part, BARS, column="tasks",
+            paper=FULL_AT_FOUR if (figure, part) == (9, "total") else {},
         )
-        for name in BASELINES
-    ]
-    trend = statements.falls if part == "minimum" else statements.rises
-    return [*more, trend(f"{where}: the {part} {'falls' if part == 'minimum' else 'rises'} with tasks", rates)]
+        for part, key in PARTS.items()
+    ]  # fmt: skip
+
+
+def several(figure: int, found: Findings) -> Iterator[Part]:
+    charts = several_charts(figure, found.request)
+    yield from map(found.table, charts)
+    yield Picture(map(found.panel, charts))
+    yield list(said_of_several(figure, {chart.title: found.curves(chart) for chart in charts}))
+
+
+def said_of_several(figure: int, curves: Mapping[str, Curves]) -> Iterator[Statement]:
+    """The text's sentences about the minimum and the total of the tasks' rates in Figure 9 or 10."""
+    for (part, rates), letter, trend, word in zip(
+        curves.items(), "ab", (statements.falls, statements.rises), ("falls", "rises"), strict=True
+    ):
+        for name in BASELINES:
+            least = min(rate / other for rate, other in zip(rates[EXACT], rates[name], strict=True))
+            yield statements.is_above(f"{figure}{letter}: ARO's {part} is more than twice {name}'s", least, 2)
+        yield trend(f"{figure}{letter}: the {part} {word} with tasks", rates[EXACT])
+    (low, high), total = AGGTREE[figure], curves["total"]
+    yield ratios(total, f"ARO is {low} to {high} times AggTree (total)", "AggTree", low, high)
+    for name in (EXACT, "ARO-ACC") if figure == 9 else ():
+        yield statements.is_about(f"9b: {name} has 100 Gbit/s in all at 1J4T", total[name][-1], 100)
+
+
+FIGURES = {
+    "fig7": aro_figure("fig7", fig7_charts, fig7),
+    "fig8": aro_figure("fig8", fig8_charts, fig8),
+    "fig9": aro_figure("fig9", partial(several_charts, 9), partial(several, 9)),
+    "fig10": aro_figure("fig10", partial(several_charts, 10), partial(several, 10)),
+}

@@ -6,28 +6,35 @@ HiGHS on one thread stands in for Gurobi on twelve, to which the paper gave 1,20
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
-from rich.console import Console
-
-from inakit.experiments.papers.aro.setting import EXACT, SCHEMES, SJST, AroSetting, Case, Sample, sample
+from inakit.experiments.papers.aro.setting import (
+    EXACT,
+    SCHEMES,
+    SJST,
+    AroSetting,
+    aro_figure,
+    gbps,
+    lines,
+    points,
+)
 from inakit.experiments.papers.common import statements
-from inakit.experiments.papers.common.drawing import LINES, Panel, Values, save
-from inakit.experiments.papers.common.estimates import Estimate, Series, means, ratio_of_means
-from inakit.experiments.papers.common.figure import COMPARES_VARIANTS, Request, leave_out
-from inakit.experiments.papers.common.statements import Statement, value_table
+from inakit.experiments.papers.common.charts import Chart, Findings, Part, Picture, Quantity, by_seed
+from inakit.experiments.papers.common.drawing import LINES, Panel, Place
+from inakit.experiments.papers.common.estimates import Estimate, means, ratio_of_means
+from inakit.experiments.papers.common.figure import COMPARES_VARIANTS, Request
+from inakit.experiments.papers.common.statements import Curves, Statement, value_table
+from inakit.experiments.papers.common.sweep import Trial
 from inakit.experiments.report.method_styles import categories
 
 FAST = (EXACT, "ARO-SRO", "ARO-APP", "ARO-ACC")
 LITERAL = ("literal aro-qsr", "literal aro-sro", "literal aro-app", "literal aro-acc")
 RAW, QSR = "literal aro-raw", "literal aro-qsr"
-SECONDS, GBPS = "seconds", "least job's throughput (Gbit/s)"
-LITERAL_LIMIT_S = 20.0
+SECONDS = Quantity("seconds", "seconds")
+THROUGHPUT = gbps("least_job_bps", "least job's throughput (Gbit/s)")
+LARGE_LIMIT_S, LITERAL_LIMIT_S = 30.0, 20.0
 LARGE_SEEDS, SMALL_SEEDS = 3, 10
-LARGE_LIMIT_S = 30.0
-LARGE, SHORT = (("time_limit_s", LARGE_LIMIT_S),), (("time_limit_s", LITERAL_LIMIT_S),)
 
 FIVE_JOBS = AroSetting(jobs=5, workers=100)
 """Figure 11's setting at lambda = 1."""
@@ -36,6 +43,7 @@ SMALL = AroSetting(jobs=2, workers=20, leaves=8, share=0.4)
 ALPHAS = (0.2, 0.4, 0.6, 0.8, 1.0)
 LEVELS = (10, 20, 50, 100, 200, 500)
 CONTINUOUS = 10**9
+"""The number of levels that stands for ARO-RAW, which does not quantise."""
 
 
 def large(scale: int) -> AroSetting:
@@ -43,152 +51,143 @@ def large(scale: int) -> AroSetting:
     return replace(FIVE_JOBS, workers=100 * scale, leaves=24 * scale)
 
 
-@dataclass(frozen=True)
-class Effort:
-    """Seconds, and the throughput of the job that has least, in Gbit/s: for each line, a point at each place."""
-
-    seconds: Series
-    gbps: Series
-
-    def panels(self, places: Sequence[float], axis: str, log: str = "", title: str = "") -> tuple[Panel, Panel]:
-        """A panel of the seconds and one of the throughput. Lines that are no schemes get styles by their order."""
-        styles = {} if set(self.seconds) <= set(SCHEMES) else categories(self.seconds)
-        return (
-            Panel(LINES, places, self.seconds, axis, SECONDS, f"(a) {title}", log=log, styles=styles),
-            Panel(LINES, places, self.gbps, axis, GBPS, f"(b) {title}", styles=styles),
-        )
-
-    def show(self, console: Console, title: str, axis: str, places: Sequence[object]) -> None:
-        console.print(value_table(f"ARO, {title}: {SECONDS}", axis, places, means(self.seconds)))
-        console.print(value_table(f"ARO, {title}: {GBPS}", axis, places, means(self.gbps)))
+def effort(
+    places: Mapping[Place, Trial], of: Mapping[str, Trial], axis: str, heading: str, title: str = "", log: str = ""
+) -> tuple[Chart, Chart]:
+    """The seconds, and the least job's throughput. Lines that are no schemes have styles by their order."""
+    styles = {} if set(of) <= set(SCHEMES) else categories(of)
+    return (
+        Chart(SECONDS, places, of, axis, f"ARO, {heading}: {SECONDS.label}", f"(a) {title}", log=log, styles=styles),
+        Chart(THROUGHPUT, places, of, axis, f"ARO, {heading}: {THROUGHPUT.label}", f"(b) {title}", styles=styles),
+    )
 
 
-def effort(found: Sample, lines: Mapping[str, Sequence[Case]]) -> Effort:
-    def estimates(key: str) -> Series:
-        return {name: [found.estimate_of(case, key) for case in line] for name, line in lines.items()}
-
-    return Effort(estimates("seconds"), estimates("least_job_bps"))
-
-
-def fig11(console: Console, request: Request) -> str:
-    """Figure 11, SRO and APP with five jobs: the fast method at the paper's scale, the published model at a small one.
+def fig11_charts(request: Request) -> tuple[Chart, ...]:
+    """SRO and APP with five jobs: the fast method at the paper's scale, the published model at a small one.
 
     The paper's scale is 48 lambda switches for lambda up to 5.
     """
-    places = [FIVE_JOBS] if request.quick else [FIVE_JOBS, *map(large, (3, 4, 5))]
-    few = [SMALL] if request.quick else [SMALL, replace(SMALL, jobs=3, workers=50, leaves=12)]
-    fast_lines = {name: [Case(s, name, LARGE) for s in places] for name in FAST}
-    slow_lines = {name: [Case(s, name, SHORT) for s in few] for name in LITERAL}
-    every = chain.from_iterable((*fast_lines.values(), *slow_lines.values()))
-    found = sample(every, request, console, LARGE_SEEDS)
-    fast, slow = effort(found, fast_lines), effort(found, slow_lines)
-    switches = [2 * setting.leaves for setting in places]
-    fast.show(console, "Figure 11, the fast method", "switches", switches)
-    few_switches = [2 * setting.leaves for setting in few]
-    slow.show(console, "Figure 11, the published model", "switches", few_switches)
-    save(
-        request.results / "aro-fig11",
-        *fast.panels(switches, "switches", "y", "fast method"),
-        *as_named_in_the_paper(slow).panels(few_switches, "switches", "y", "published model"),
-    )
-    console.print(statements.table_of(said_of_speed(fast, slow)))
-    leave_out(console, COMPARES_VARIANTS)
-    return found.verdict
+    full, few = ([FIVE_JOBS], [SMALL]) if request.quick else (
+        [FIVE_JOBS, *map(large, (3, 4, 5))], [SMALL, replace(SMALL, jobs=3, workers=50, leaves=12)]
+    )  # fmt: skip
+    fast, slow = (points({2 * setting.leaves: setting for setting in settings}) for settings in (full, few))
+    literal = lines(request, LITERAL, time_limit_s=LITERAL_LIMIT_S)
+    return (
+        *effort(fast, lines(request, FAST, time_limit_s=LARGE_LIMIT_S), "switches", "Figure 11, the fast method",
+                "fast method", "y"),
+        *effort(slow, literal, "switches", "Figure 11, the published model", "published model", "y"),
+    )  # fmt: skip
 
 
-def as_named_in_the_paper(slow: Effort) -> Effort:
+def fig11(found: Findings) -> Iterator[Part]:
+    charts = fig11_charts(found.request)
+    yield from map(found.table, charts)
+    fast, slow = charts[:2], [named_as_printed(chart) for chart in charts[2:]]
+    yield Picture(map(found.panel, (*fast, *slow)))
+    yield list(said_of_speed(found.curves(fast[1]), *map(found.curves, slow)))
+
+
+def named_as_printed(chart: Chart) -> Chart:
     """The published model's lines under the names that the paper gives to these schemes."""
-    names = dict(zip(LITERAL, FAST, strict=True))
-    return Effort(
-        {names[name]: line for name, line in slow.seconds.items()},
-        {names[name]: line for name, line in slow.gbps.items()},
+    return replace(chart, lines=dict(zip(FAST, chart.lines.values(), strict=True)), styles={})
+
+
+def said_of_speed(fast_gbps: Curves, seconds: Curves, gbps: Curves) -> Iterator[Statement]:
+    """The text's sentences about Figure 11; about the published model at the largest scale that was measured."""
+    last = {name: line[-1:] for name, line in seconds.items()}
+    for name in ("ARO-SRO", "ARO-APP"):
+        says = f"11: {name} takes less time than ARO (published)"
+        yield statements.is_over(says, (last[EXACT], last[name]), ["largest"])
+    yield statements.is_lowest("11, seconds (published)", "ARO-ACC", FAST[:3], last, ["largest"])
+    saved, lost = (1 - curves["ARO-ACC"][-1] / curves[EXACT][-1] for curves in (seconds, gbps))
+    yield statements.is_above("11: ARO-ACC takes about 90 % less time (published)", saved, 0.8)
+    yield statements.is_below("11: it loses less than 10 % (published)", lost, 0.1)
+    most = max(1 - acc / best for acc, best in zip(fast_gbps["ARO-ACC"], fast_gbps[EXACT], strict=True))
+    yield statements.is_below("11: it loses less than 10 % (fast method)", most, 0.1)
+
+
+def fig12_charts(request: Request) -> tuple[Chart, ...]:
+    """APP's alpha: one task at the default setting, and five jobs at Figure 11's with lambda = 1; both without APP."""
+    settings = {"one task": SJST, "five jobs": FIVE_JOBS}
+    own = points({name: settings[name] for name in [*settings][: 1 if request.quick else 2]})
+    with_alpha, exact = (lines(request, [scheme])[scheme] for scheme in ("ARO-ACC", EXACT))
+    alphas: dict[Place, Trial] = {alpha: {"alpha": alpha} for alpha in ALPHAS}
+    return (
+        *effort(alphas, {str(name): {**keys, **with_alpha} for name, keys in own.items()}, "alpha",
+                "Figure 12, ARO-ACC"),
+        Chart(THROUGHPUT, {"": {}}, {str(name): {**keys, **exact} for name, keys in own.items()}),
+    )  # fmt: skip
+
+
+def fig12(found: Findings) -> Iterator[Part]:
+    seconds, throughput, without = fig12_charts(found.request)
+    yield found.table(seconds)
+    yield found.table(throughput)
+    yield Picture([found.panel(seconds), found.panel(throughput)])
+    said, took, best = [], found.curves(seconds), found.curves(without)
+    for name, rates in found.curves(throughput).items():
+        lost = 1 - rates[ALPHAS.index(0.4)] / best[name][0]
+        said.append(statements.is_below(f"12: alpha = 0.4 costs about 5 % ({name})", lost, 0.1))
+        said.append(statements.rises(f"12: throughput rises with alpha ({name})", rates))
+        said.append(statements.rises(f"12: seconds rise with alpha ({name})", took[name]))
+    yield said
+
+
+PUBLISHED = "published model"
+
+
+def fig13_charts(request: Request) -> tuple[Chart, Chart]:
+    """QSR's N: ARO's optimum at the default setting, and the published model at a small one."""
+    levels = LEVELS[::3] if request.quick else LEVELS
+    exact: dict[Place, Trial] = {n: {"levels": n} for n in (*levels, CONTINUOUS)}
+    default, small = (points({"": setting})[""] for setting in (SJST, SMALL))
+    limited = {name: lines(request, [name], time_limit_s=LITERAL_LIMIT_S)[name] for name in (QSR, RAW)}
+    published: dict[Place, Trial] = {n: {"levels": n, **limited[QSR]} for n in levels}
+    return (
+        Chart(THROUGHPUT, exact, {"one task, exactly": {**default, **lines(request, [EXACT])[EXACT]}}),
+        Chart(THROUGHPUT, published | {CONTINUOUS: limited[RAW]}, {PUBLISHED: small}),
     )
 
 
-def said_of_speed(fast: Effort, slow: Effort) -> list[Statement]:
-    """The text's sentences about Figure 11; about the published model at the largest scale that was measured."""
-    seconds, gbps = ({name: line[-1].value for name, line in values.items()} for values in (slow.seconds, slow.gbps))
-    accelerated, plain = "literal aro-acc", "literal aro-qsr"
-    fast_gbps = means(fast.gbps)
-    lost = max(1 - acc / best for acc, best in zip(fast_gbps["ARO-ACC"], fast_gbps[EXACT], strict=True))
-    published = means(as_named_in_the_paper(slow).seconds)
-    at_last = {name: line[-1:] for name, line in published.items()}
-    return [
-        *(
-            statements.is_over(
-                f"11: {s} takes less time than ARO (published)", (at_last[EXACT], at_last[s]), ["largest"]
-            )
-            for s in ("ARO-SRO", "ARO-APP")
+def fig13(found: Findings) -> Iterator[Part]:
+    """The throughput lost, exactly and by the published model, and the published model's time."""
+    charts = fig13_charts(found.request)
+    _, published = charts
+    levels = published.places[:-1]
+    losses = {name: lost(found, chart) for chart in charts for name in chart.lines}
+    took = found.series(replace(published, quantity=SECONDS))[PUBLISHED]
+    styles = categories(losses)
+    yield value_table("ARO, Figure 13: throughput lost (%)", "N", levels, means(losses))
+    yield value_table("ARO, Figure 13: seconds", "N", levels, means({PUBLISHED: took[:-1]}))
+    panels = (("throughput lost (%)", losses, "(a)"), (SECONDS.label, {PUBLISHED: took[:-1]}, "(b)"))
+    yield Picture(Panel(LINES, levels, s, "N", label, title, log="x", styles=styles) for label, s, title in panels)
+    seconds, enough = [point.value for point in took], [place for place, n in enumerate(levels) if float(n) >= 100]
+    yield [
+        *(statements.falls(f"13: a larger N loses less ({name})", line) for name, line in means(losses).items()),
+        statements.rises("13: a larger N takes longer (published)", seconds[:-1]),
+        statements.is_below(
+            "13: from N = 100 on less than 2 % is lost",
+            max(line[place].value for line in losses.values() for place in enough) / 100,
+            0.02,
         ),
-        statements.is_lowest("11, seconds (published)", "ARO-ACC", (EXACT, "ARO-SRO", "ARO-APP"), at_last, ["largest"]),
         statements.is_above(
-            "11: ARO-ACC takes about 90 % less time (published)", 1 - seconds[accelerated] / seconds[plain], 0.8
+            "13: at N = 100 QSR is about 4 times as fast as ARO-RAW", seconds[-1] / seconds[levels.index(100)], 3
         ),
-        statements.is_below("11: it loses less than 10 % (published)", 1 - gbps[accelerated] / gbps[plain], 0.1),
-        statements.is_below("11: it loses less than 10 % (fast method)", lost, 0.1),
     ]
 
 
-def fig12(console: Console, request: Request) -> str:
-    """Figure 12, APP's alpha: one task at the default setting, and five jobs at Figure 11's with lambda = 1."""
-    settings = {"one task": SJST} if request.quick else {"one task": SJST, "five jobs": FIVE_JOBS}
-    by_alpha = {name: [Case(s, "ARO-ACC", (("alpha", a),)) for a in ALPHAS] for name, s in settings.items()}
-    without = {name: Case(setting, EXACT) for name, setting in settings.items()}
-    found = sample([*chain.from_iterable(by_alpha.values()), *without.values()], request, console, SMALL_SEEDS)
-    accelerated = effort(found, by_alpha)
-    accelerated.show(console, "Figure 12, ARO-ACC", "alpha", ALPHAS)
-    save(request.results / "aro-fig12", *accelerated.panels(ALPHAS, "alpha"))
-    said = []
-    for name, rates in means(accelerated.gbps).items():
-        lost = 1 - rates[ALPHAS.index(0.4)] / found.mean_of(without[name], "least_job_bps")
-        said.append(statements.is_below(f"12: alpha = 0.4 costs about 5 % ({name})", lost, 0.1))
-        said.append(statements.rises(f"12: throughput rises with alpha ({name})", rates))
-        said.append(statements.rises(f"12: seconds rise with alpha ({name})", means(accelerated.seconds)[name]))
-    console.print(statements.table_of(said))
-    leave_out(console, COMPARES_VARIANTS)
-    return found.verdict
-
-
-def fig13(console: Console, request: Request) -> str:
-    """Figure 13, QSR's N: throughput lost, exactly, at the default setting; the published model's time at a small one.
-
-    A large N stands for ARO-RAW, which does not quantise.
-    """
-    levels = LEVELS[::3] if request.quick else LEVELS
-    exact = {n: Case(SJST, EXACT, (("levels", n),)) for n in (*levels, CONTINUOUS)}
-    published = {n: Case(SMALL, QSR, (("levels", n), *SHORT)) for n in levels} | {CONTINUOUS: Case(SMALL, RAW, SHORT)}
-    one = sample(exact.values(), request, console)
-    small = sample(published.values(), request, console, SMALL_SEEDS)
-    losses = {"one task, exactly": lost(one, exact), "published model": lost(small, published)}
-    took = {"published model": [small.estimate_of(published[n], "seconds") for n in levels]}
-    styles = categories(losses)
-    console.print(value_table("ARO, Figure 13: throughput lost (%)", "N", levels, means(losses)))
-    console.print(value_table("ARO, Figure 13: seconds", "N", levels, means(took)))
-    save(
-        request.results / "aro-fig13",
-        Panel(LINES, levels, losses, "N", "throughput lost (%)", "(a)", log="x", styles=styles),
-        Panel(LINES, levels, took, "N", SECONDS, "(b)", log="x", styles=styles),
-    )
-    console.print(statements.table_of(said_of_levels(means(losses), means(took), levels, small, published)))
-    leave_out(console, COMPARES_VARIANTS)
-    return one.verdict
-
-
-def said_of_levels(
-    losses: Values, took: Values, levels: Sequence[int], small: Sample, published: Mapping[int, Case]
-) -> list[Statement]:
-    """The text's sentences about Figure 13."""
-    seconds = took["published model"]
-    enough = [loss for line in losses.values() for n, loss in zip(levels, line, strict=True) if n >= 100]
-    gain = small.mean_of(published[CONTINUOUS], "seconds") / seconds[levels.index(100)]
-    said = [statements.falls(f"13: a larger N loses less ({name})", line) for name, line in losses.items()]
-    said.append(statements.rises("13: a larger N takes longer (published)", seconds))
-    said.append(statements.is_below("13: from N = 100 on less than 2 % is lost", max(enough) / 100, 0.02))
-    said.append(statements.is_above("13: at N = 100 QSR is about 4 times as fast as ARO-RAW", gain, 3))
-    return said
-
-
-def lost(found: Sample, by_level: Mapping[int, Case]) -> list[Estimate]:
+def lost(found: Findings, chart: Chart) -> list[Estimate]:
     """The percentage of throughput that each level loses, compared with the last one, which is continuous."""
-    *quantised, best = (found.of(case, "least_job_bps") for case in by_level.values())
+    (line,) = chart.lines
+    *quantised, best = (found.of(chart.cell(line, place), THROUGHPUT.key, 1e9) for place in chart.places)
     return [ratio_of_means(rates, best).map(lambda kept: 100 * (1 - kept)) for rates in quantised]
+
+
+FIGURES = {
+    "fig11": aro_figure("fig11", fig11_charts, fig11, (LARGE_SEEDS, 2), leaves_out=COMPARES_VARIANTS),
+    "fig12": aro_figure("fig12", fig12_charts, fig12, (SMALL_SEEDS, 2), leaves_out=COMPARES_VARIANTS),
+    "fig13": aro_figure(
+        "fig13", fig13_charts, fig13, leaves_out=COMPARES_VARIANTS,
+        draws=lambda cell, seeds: by_seed(cell, seeds if cell["scheme"] == EXACT else min(seeds, SMALL_SEEDS)),
+    ),
+}  # fmt: skip

@@ -10,17 +10,25 @@ from __future__ import annotations
 import random
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
 from math import floor
-from statistics import fmean
+from typing import Any
 
-from rich.console import Console
-
-from inakit.experiments.papers.common.estimates import Estimate, Series, estimate
+from inakit.experiments.papers.common.charts import (
+    Chart,
+    Draws,
+    Findings,
+    Part,
+    Quantity,
+    SweptFigure,
+    by_seed,
+    charted,
+)
+from inakit.experiments.papers.common.drawing import Place
 from inakit.experiments.papers.common.figure import Request, own_planners
-from inakit.experiments.papers.common.sweep import Measured, Result, Trial, Value, sweep
+from inakit.experiments.papers.common.sweep import Result, Trial, Value
 from inakit.planner.core.method import Options
 from inakit.planner.core.plan import Plan, SolverOptions
 from inakit.planner.core.problem import Job, Problem
@@ -62,10 +70,6 @@ class AroSetting:
     def aggregators(self) -> int:
         """The number of switches with INA, rounded down: the paper has 9 of 48 at 20 %."""
         return floor(2 * self.leaves * self.share + ROUNDING)
-
-    def trial(self, **more: str | int | float) -> Trial:
-        """The setting as a trial of a sweep, with further keys."""
-        return {**asdict(self), **more}
 
     def problem(self, seed: int) -> Problem:
         """The problem with INA switches and workers drawn by `seed`; leaves of PSs have INA, and count among them."""
@@ -232,87 +236,43 @@ def measure(trial: Trial) -> Result:
     }
 
 
-SEEDS, QUICK_SEEDS = 30, 2
+SEEDS = (30, 2)
 QUICK_LIMIT_S = 3.0
 
 
-More = tuple[tuple[str, Value], ...]
-"""Further keys of a trial: `alpha`, `levels`, `time_limit_s`. Of a key that is given twice the last value counts."""
+def points(settings: Mapping[Any, AroSetting]) -> dict[Place, Trial]:
+    """Places with the keys of their settings."""
+    return {place: asdict(setting) for place, setting in settings.items()}
 
 
-@dataclass(frozen=True)
-class Case:
-    """A scheme in a setting, with further keys of its trials."""
-
-    setting: AroSetting
-    scheme: str
-    more: More = ()
-
-    def trials(self, seeds: int) -> list[Trial]:
-        """The case's trials with the seeds 0, 1, ..."""
-        return [self.setting.trial(scheme=self.scheme, seed=seed, **dict(self.more)) for seed in range(seeds)]
+def lines(request: Request, schemes: Iterable[str], **more: Value) -> dict[str, Trial]:
+    """Schemes with the keys of their trials; a quick request has a time limit of its own."""
+    limit: Trial = {"time_limit_s": QUICK_LIMIT_S} if request.quick else {}
+    return {scheme: {"scheme": scheme, **more, **limit} for scheme in schemes}
 
 
-@dataclass(frozen=True)
-class Sample:
-    """All results of the cases that were asked for; `limit` are keys that a quick request adds to each trial."""
-
-    measured: Measured
-    seeds: int
-    limit: More
-
-    def of(self, case: Case, key: str = "least_bps") -> list[float]:
-        """The values of `key` in a case, by seed: rates in Gbit/s, others such as `seconds` as they are."""
-        unit = 1e9 if key.endswith("bps") else 1.0
-        asked = Case(case.setting, case.scheme, (*case.more, *self.limit))
-        return [value / unit for value in self.measured.of(key, asked.trials(self.seeds))]
-
-    def mean_of(self, case: Case, key: str = "least_bps") -> float:
-        """The mean of `key` over the seeds, in the units of `of`."""
-        return fmean(self.of(case, key))
-
-    def estimate_of(self, case: Case, key: str = "least_bps") -> Estimate:
-        """The mean of `key` over the seeds with its interval, in the units of `of`."""
-        return estimate(self.of(case, key))
-
-    def mean(self, setting: AroSetting, scheme: str, key: str = "least_bps") -> float:
-        """The mean of `key` of a scheme in a setting, in the units of `of`."""
-        return self.mean_of(Case(setting, scheme), key)
-
-    def line(self, settings: Iterable[AroSetting], scheme: str, key: str = "least_bps") -> list[float]:
-        """The means of `key` of a scheme over settings, in the units of `of`."""
-        return [self.mean(setting, scheme, key) for setting in settings]
-
-    def lines(self, settings: Sequence[AroSetting], schemes: Iterable[str], key: str = "least_bps") -> Series:
-        return {scheme: [self.estimate_of(Case(s, scheme), key) for s in settings] for scheme in schemes}
-
-    @property
-    def unproven(self) -> int:
-        """The number of ARO's results whose optimum is not proven to `GAP`."""
-        gaps = (float(result["gap"]) for name, result in self.measured.results.items() if f'"{EXACT}"' in name)
-        return sum(gap > GAP * (1 + ROUNDING) for gap in gaps)
-
-    @property
-    def verdict(self) -> str:
-        """VALID if all results that are called optimal are proven to be."""
-        return Verdict.UNPROVEN if self.unproven else VALID
+def gbps(key: str, label: str) -> Quantity:
+    """A rate of results in Gbit/s."""
+    return Quantity(key, label, 1e9)
 
 
-def sample(
-    cases: Iterable[Case],
-    request: Request,
-    console: Console,
-    seeds: int = SEEDS,
-    measure: Callable[[Trial], Result] = measure,
-) -> Sample:
-    """Measure all cases, except trials that an earlier run has measured; a quick request takes two seeds."""
-    count = QUICK_SEEDS if request.quick else seeds
-    limit: More = (("time_limit_s", QUICK_LIMIT_S),) if request.quick else ()
-    trials = [trial for case in cases for trial in Case(case.setting, case.scheme, (*case.more, *limit)).trials(count)]
-    trials.sort(key=lambda trial: int(trial["seed"]))
-    return Sample(sweep(trials, measure, request.results / "aro-trials", console), count, limit)
+def unproven(found: Findings) -> int:
+    """The number of ARO's results whose optimum is not proven to `GAP`."""
+    results = found.measured.results.items()
+    return sum(float(result["gap"]) > GAP * (1 + ROUNDING) for name, result in results if f'"{EXACT}"' in name)
 
 
-def cases(settings: Iterable[AroSetting], schemes: Iterable[str]) -> list[Case]:
-    every = list(schemes)
-    return [Case(setting, scheme) for setting in dict.fromkeys(settings) for scheme in every]
+def aro_figure(
+    name: str,
+    charts: Callable[[Request], Sequence[Chart]],
+    show: Callable[[Findings], Iterator[Part]],
+    seeds: tuple[int, int] = SEEDS,
+    *,
+    draws: Draws = by_seed,
+    leaves_out: str = "",
+) -> SweptFigure:
+    """A figure of ARO's evaluation, VALID if all results that are called optimal are proven to be."""
+    return SweptFigure(
+        f"aro-{name}", "aro-trials", measure, charted(charts), show, seeds, draws, leaves_out=leaves_out,
+        verdict=lambda found, _: Verdict.UNPROVEN if unproven(found) else VALID,
+    )  # fmt: skip

@@ -6,17 +6,17 @@ packets, where its sums have to be exact.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import astuple, dataclass, fields, replace
 from functools import partial
 from itertools import product
 
-from rich.console import Console
 from rich.table import Table
 
 from inakit.experiments.papers.aro.setting import SJST
+from inakit.experiments.papers.common.charts import Findings, Part, Rows, SweptFigure, once
 from inakit.experiments.papers.common.figure import Request
-from inakit.experiments.papers.common.sweep import Measured, Result, Trial, sweep
+from inakit.experiments.papers.common.sweep import Measured, Result, Trial
 from inakit.experiments.run.faults_file import FaultPlan
 from inakit.experiments.run.planning import plan_to_run
 from inakit.experiments.run.run import Run, run_plan
@@ -29,7 +29,6 @@ from inakit.planner.placement.queue import QueuedJob
 from inakit.planner.prepared import Prepared
 from inakit.topo.fabric.fabric import Fabric
 from inakit.topo.fabric.generators import fat_tree, leaf_spine
-from inakit.topo.files.csv_table import write_csv
 from inakit.traffic.measure.verdict import VALID, Verdict
 from inakit.traffic.wire.packet_format import FRAGMENT
 
@@ -144,25 +143,33 @@ def row_of(found: Measured, network: str, planner: str) -> Row:
     )
 
 
-def run(console: Console, request: Request) -> str:
-    """Measure, print and write all rows; VALID if all of them hold."""
-    networks = QUICK if request.quick else tuple(NETWORKS)
-    asked = [trial_of(*each) for each in product(networks, PLANNERS, (0.0, LOSS))]
-    found = sweep(asked, measure, request.results / "collectives-planners-trials", console)
-    rows = [row_of(found, network, planner) for network, planner in product(networks, PLANNERS)]
-    console.print(table(rows))
-    headings = [field.name for field in fields(Row)]
-    write_csv(request.results / "collectives-planners.csv", headings, map(astuple, rows))
-    return VALID if all(row.holds for row in rows) else Verdict.DIFFERS
+def networks_of(request: Request) -> tuple[str, ...]:
+    return QUICK if request.quick else tuple(NETWORKS)
 
 
-def table(rows: Sequence[Row]) -> Table:
-    """A line for each row."""
+def show(found: Findings) -> Iterator[Part]:
+    """A line for each planner on each network."""
+    rows = rows_of(found)
     headings = ("network", "planner", "planned (Mbit/s)", "rate", "time", "", f"time with {LOSS:.0%} loss", "", "sums")
-    shown = Table(*headings)
+    table = Table(*headings)
     for row in rows:
-        shown.add_row(
+        table.add_row(
             row.network, row.planner, f"{row.planned_bps / 1e6:,.2f}", f"{row.rate - 1:+.1%}", f"{row.time - 1:+.1%}",
             row.verdict, f"{row.slower:.2f} times", row.lossy_verdict, "exact" if row.exact else "WRONG",
         )  # fmt: skip
-    return shown
+    yield table
+    yield Rows("collectives-planners.csv", [field.name for field in fields(Row)], map(astuple, rows))
+
+
+def rows_of(found: Findings) -> list[Row]:
+    return [row_of(found.measured, *each) for each in product(networks_of(found.request), PLANNERS)]
+
+
+FIGURES = {
+    "planners": SweptFigure(
+        "collectives-planners", "collectives-planners-trials", measure,
+        lambda request: [trial_of(*each) for each in product(networks_of(request), PLANNERS, (0.0, LOSS))], show,
+        draws=once,
+        verdict=lambda found, _: VALID if all(row.holds for row in rows_of(found)) else Verdict.DIFFERS,
+    )
+}  # fmt: skip

@@ -8,19 +8,19 @@ because slots bound its rate: no more than a window of fragments is summed in a 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
-from itertools import product
 from statistics import median
 
-from rich.console import Console
 from rich.table import Table
 
-from inakit.experiments.papers.common.drawing import LINES, Panel, save
+from inakit.experiments.papers.common.charts import Chart, Findings, Part, Picture, Quantity, SweptFigure
+from inakit.experiments.papers.common.drawing import Panel, Place
 from inakit.experiments.papers.common.estimates import Estimate, estimate
 from inakit.experiments.papers.common.figure import Request
-from inakit.experiments.papers.common.sweep import Measured, Result, Trial, sweep
+from inakit.experiments.papers.common.statements import Statement
+from inakit.experiments.papers.common.sweep import Result, Trial
 from inakit.experiments.report.method_styles import INK, MINT, MUSTARD, NAVY, PLUM, RED, SKY, Style
 from inakit.experiments.run.planning import plan_to_run
 from inakit.experiments.run.run import Run, run_plan
@@ -52,7 +52,7 @@ QUICK_FABRICS = ("leaf-spine 4:1",)
 MEASURED, QUICK_MEASURED = (1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20), (1 << 10, 1 << 14, 1 << 18)
 PLANNED = (1 << 22, 1 << 24, 1 << 26)
 """Messages in bytes; those above 1 MB are planned only."""
-SEEDS, QUICK_SEEDS = 5, 2
+SEEDS = (5, 2)
 """Draws of hosts."""
 PROCESSES = 2
 NEAR = 0.1
@@ -76,16 +76,6 @@ STYLES = {
     "ring-random": Style(NAVY, "d", ":"),
     "PS": Style(INK, "X"),
 }
-
-
-def lines() -> tuple[str, ...]:
-    """The lines of the figure."""
-    return (*INA, *OTHERS)
-
-
-def trial_of(line: str, fabric: str, message_bytes: int, seed: int) -> Trial:
-    """The trial of a line at a place for a draw of hosts."""
-    return {"line": line, "fabric": fabric, "bytes": message_bytes, "seed": seed}
 
 
 def fabric_of(trial: Trial) -> Fabric:
@@ -143,116 +133,102 @@ def measure(trial: Trial) -> Result:
     }
 
 
-@dataclass(frozen=True)
-class Crossover:
-    """The figure's measurements: `places` are messages in bytes, in ascending order."""
-
-    measured: Measured
-    places: Sequence[int]
-    seeds: int
-
-    def trials(self, line: str, fabric: str, message_bytes: int) -> list[Trial]:
-        """The trials of a point."""
-        return [trial_of(line, fabric, message_bytes, seed) for seed in range(self.seeds)]
-
-    def point(self, line: str, fabric: str, message_bytes: int) -> Estimate:
-        """The time of a point in microseconds, with its interval over the seeds."""
-        found = self.measured.estimate("seconds", self.trials(line, fabric, message_bytes))
-        return found.map(lambda seconds: seconds * 1e6)
-
-    def ratio(self, line: str, fabric: str, message_bytes: int) -> Estimate:
-        """The time of the quickest collective that knows the racks, over that of an INA line; interval over seeds."""
-        own = self.measured.of("seconds", self.trials(line, fabric, message_bytes))
-        informed = [name for name in COLLECTIVES if name != "ring-random"]
-        others = [self.measured.of("seconds", self.trials(name, fabric, message_bytes)) for name in informed]
-        return estimate([min(times) / mine for mine, *times in zip(own, *others, strict=True)])
-
-    def quickest(self, fabric: str, message_bytes: int) -> str:
-        """The collective that is quickest by the mean."""
-        return min(COLLECTIVES, key=lambda name: self.point(name, fabric, message_bytes).value)
-
-    def panel(self, fabric: str) -> Panel:
-        """The panel of a fabric: what was measured, for longer messages what plans promise, and promises as dashes."""
-        series = {line: [self.point(line, fabric, place) for place in self.places] for line in lines()}
-        promised = {
-            line: [1e6 * self.measured.mean("promised_s", self.trials(line, fabric, place)) for place in self.places]
-            for line in lines()
-        }
-        return Panel(
-            LINES, [place / 1e3 for place in self.places], series, "message (kB); above 1 MB planned only",
-            "time of an all-reduce (µs)", f"{fabric}, {WORKERS} workers",
-            planned=promised, log="xy", styles=STYLES,
-        )  # fmt: skip
+TIME = Quantity("seconds", "time of an all-reduce (µs)", of_mean=lambda seconds, _: seconds * 1e6)
+LINES_OF = {line: {"line": line} for line in (*INA, *OTHERS)}
 
 
-def trials_of(fabrics: Sequence[str], places: Sequence[int], seeds: int) -> list[Trial]:
-    """All trials; those of the first draw come first, so that an unfinished figure has whole draws."""
-    return [
-        trial_of(line, fabric, place, seed)
-        for seed, place, fabric, line in product(range(seeds), places, fabrics, lines())
+def fabrics_of(request: Request) -> tuple[str, ...]:
+    return QUICK_FABRICS if request.quick else tuple(FABRICS)
+
+
+def measured_at(request: Request) -> tuple[int, ...]:
+    return QUICK_MEASURED if request.quick else MEASURED
+
+
+def chart_of(fabric: str, request: Request) -> Chart:
+    """The times on a fabric over the messages' sizes in bytes."""
+    places = (*measured_at(request), *PLANNED)
+    return Chart(TIME, {size: {"fabric": fabric, "bytes": size} for size in places}, LINES_OF, log="xy", styles=STYLES)
+
+
+def show(found: Findings) -> Iterator[Part]:
+    charts = {fabric: chart_of(fabric, found.request) for fabric in fabrics_of(found.request)}
+    for fabric, chart in charts.items():
+        yield times_table(found, fabric, chart)
+        yield wins_table(found, fabric, chart)
+        yield bytes_table(found, fabric, chart)
+    yield Picture(panel(found, fabric, chart) for fabric, chart in charts.items())
+    for line, off in differences(found).items():
+        yield f"{line}: {median(off):.1%} from its plans by the median, {max(off):.1%} at most"
+
+
+def panel(found: Findings, fabric: str, chart: Chart) -> Panel:
+    """What was measured, for longer messages what plans promise, and promises as dashes."""
+    promised = {
+        line: [1e6 * found.mean(chart.cell(line, place), "promised_s") for place in chart.places]
+        for line in chart.lines
+    }
+    return replace(
+        found.panel(chart), places=[float(place) / 1e3 for place in chart.places],
+        xlabel="message (kB); above 1 MB planned only", title=f"{fabric}, {WORKERS} workers", planned=promised,
+    )  # fmt: skip
+
+
+def differences(found: Findings) -> dict[str, list[float]]:
+    """By line, how far the mean measured time of each of its points is from the promised one, as a share of it."""
+    cells: list[Trial] = [
+        {"fabric": fabric, "bytes": size} for fabric in fabrics_of(found.request) for size in measured_at(found.request)
     ]
 
+    def off(cell: Trial) -> float:
+        return abs(found.mean(cell, "seconds") / found.mean(cell, "promised_s") - 1)
 
-def run(console: Console, request: Request) -> str:
-    """Measure, print and draw the figure; VALID if all runs are, and times are near those of plans."""
-    measured_at = QUICK_MEASURED if request.quick else MEASURED
-    fabrics = QUICK_FABRICS if request.quick else tuple(FABRICS)
-    seeds, places = QUICK_SEEDS if request.quick else SEEDS, (*measured_at, *PLANNED)
-    trials = trials_of(fabrics, places, seeds)
-    found = Crossover(sweep(trials, measure, request.results / "collectives-trials", console, PROCESSES), places, seeds)
-    for fabric in fabrics:
-        console.print(times_table(found, fabric))
-        console.print(wins_table(found, fabric))
-        console.print(bytes_table(found, fabric, measured_at[-1]))
-    save(request.results / "collectives-crossover", *(found.panel(fabric) for fabric in fabrics))
-    offs = differences(found, fabrics, measured_at)
-    for line, off in offs.items():
-        said = f"{line}: {median(off):.1%} from its plans by the median, {max(off):.1%} at most"
-        console.print(said, highlight=False)
-    near = all(median(off) <= NEAR for off in offs.values())
-    return VALID if near and not invalid(found, trials) else Verdict.DIFFERS
+    return {line: [off({**cell, **own}) for cell in cells] for line, own in LINES_OF.items()}
 
 
-def invalid(found: Crossover, trials: Sequence[Trial]) -> list[Trial]:
-    """The measured trials of end hosts whose runs are not VALID. With few slots INA does not reach its plans' rates."""
+def verdict(found: Findings, _: list[Statement]) -> str:
+    """VALID if times are near those of plans, and all runs by packets of end hosts are VALID.
+
+    With few slots INA does not reach its plans' rates.
+    """
+    near = all(median(off) <= NEAR for off in differences(found).values())
+    charts = [chart_of(fabric, found.request) for fabric in fabrics_of(found.request)]
+    trials = [trial for chart in charts for cell in chart.cells for trial in found.trials(cell)]
     measured = [trial for trial in trials if int(trial["bytes"]) not in PLANNED and trial["line"] not in INA]
-    return [trial for trial in measured if not found.measured.result(trial)["valid"]]
+    return VALID if near and all(found.measured.result(trial)["valid"] for trial in measured) else Verdict.DIFFERS
 
 
-def differences(found: Crossover, fabrics: Sequence[str], places: Sequence[int]) -> dict[str, list[float]]:
-    """By line, how far the measured time of each of its points is from the promised one, as a share of it."""
-    return {
-        line: [difference(found, found.trials(line, fabric, place)) for fabric, place in product(fabrics, places)]
-        for line in lines()
-    }
-
-
-def difference(found: Crossover, trials: Sequence[Trial]) -> float:
-    """How far the mean measured time of trials is from the promised one, as a share of it."""
-    return abs(found.measured.mean("seconds", trials) / found.measured.mean("promised_s", trials) - 1)
-
-
-def size_name(message_bytes: int) -> str:
+def size_name(message_bytes: Place) -> str:
     """A size as tables show it: "64 kB" for 65,536 bytes."""
-    return f"{message_bytes >> 20} MB" if message_bytes >= 1 << 20 else f"{message_bytes >> 10} kB"
+    size = int(message_bytes)
+    return f"{size >> 20} MB" if size >= 1 << 20 else f"{size >> 10} kB"
 
 
-def times_table(found: Crossover, fabric: str) -> Table:
+def times_table(found: Findings, fabric: str, chart: Chart) -> Table:
     """A row for each line, a column for each message; stars mark what is planned only."""
-    headings = (f"{size_name(place)}{'*' * (place in PLANNED)}" for place in found.places)
+    headings = (f"{size_name(place)}{'*' * (place in PLANNED)}" for place in chart.places)
     table = Table("", *headings, title=f"time (µs), {fabric} (* planned)")
-    for line in lines():
-        table.add_row(line, *(f"{found.point(line, fabric, place).value:,.1f}" for place in found.places))
+    for line, times in found.curves(chart).items():
+        table.add_row(line, *(f"{time:,.1f}" for time in times))
     return table
 
 
-def wins_table(found: Crossover, fabric: str) -> Table:
+def wins_table(found: Findings, fabric: str, chart: Chart) -> Table:
     """How many times the quickest collective's time is that of INA, with its interval: above 1 INA wins."""
-    table = Table("", *map(size_name, found.places), title=f"quickest collective over INA, {fabric}")
+    table = Table("", *map(size_name, chart.places), title=f"quickest collective over INA, {fabric}")
     for line in INA:
-        table.add_row(line, *(interval(found.ratio(line, fabric, place)) for place in found.places))
-    table.add_row("quickest", *(found.quickest(fabric, place) for place in found.places))
+        table.add_row(line, *(interval(ratio(found, chart, line, place)) for place in chart.places))
+    curves = found.curves(chart)
+    quickest = (min(COLLECTIVES, key=lambda name: curves[name][at]) for at in range(len(chart.places)))
+    table.add_row("quickest", *quickest)
     return table
+
+
+def ratio(found: Findings, chart: Chart, line: str, place: Place) -> Estimate:
+    """The time of the quickest collective that knows the racks, over that of an INA line; interval over seeds."""
+    informed = [name for name in COLLECTIVES if name != "ring-random"]
+    own, *others = (found.of(chart.cell(name, place), "seconds") for name in (line, *informed))
+    return estimate([min(times) / mine for mine, *times in zip(own, *others, strict=True)])
 
 
 def interval(value: Estimate) -> str:
@@ -261,16 +237,27 @@ def interval(value: Estimate) -> str:
     return f"{value.value:.2f}{ends}"
 
 
-def bytes_table(found: Crossover, fabric: str, place: int) -> Table:
-    """What each line sends for one message: bus bandwidth, bytes on links of hosts and of the core."""
+def bytes_table(found: Findings, fabric: str, chart: Chart) -> Table:
+    """What each line sends for the largest measured message: bus bandwidth, bytes on links of hosts and of the core."""
+    place = measured_at(found.request)[-1]
     title = f"{size_name(place)}, {fabric}"
     table = Table("", "busbw (Gbit/s)", "links of hosts (MB)", "core (MB)", "sent again", title=title)
-    for line in lines():
-        trials = found.trials(line, fabric, place)
-        means = {key: found.measured.mean(key, trials) for key in ("busbw_bps", "host_bytes", "core_bytes")}
-        again = found.measured.mean("retransmissions", trials)
-        table.add_row(
-            line, f"{means['busbw_bps'] / 1e9:.1f}", f"{means['host_bytes'] / 1e6:.2f}",
-            f"{means['core_bytes'] / 1e6:.2f}", f"{again:.0f}",
-        )  # fmt: skip
+    columns = (
+        ("busbw_bps", 1e9, ".1f"),
+        ("host_bytes", 1e6, ".2f"),
+        ("core_bytes", 1e6, ".2f"),
+        ("retransmissions", 1, ".0f"),
+    )
+    for line in chart.lines:
+        cell = chart.cell(line, place)
+        table.add_row(line, *(format(found.mean(cell, key) / unit, form) for key, unit, form in columns))
     return table
+
+
+FIGURES = {
+    "crossover": SweptFigure(
+        "collectives-crossover", "collectives-trials", measure,
+        lambda request: (cell for fabric in fabrics_of(request) for cell in chart_of(fabric, request).cells),
+        show, SEEDS, verdict=verdict, processes=PROCESSES,
+    )
+}  # fmt: skip

@@ -7,16 +7,16 @@ whose 2 (n - 1) steps wait for one another: these are planned only.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import product
+from collections.abc import Iterator
+from dataclasses import replace
 
-from rich.console import Console
 from rich.table import Table
 
-from inakit.experiments.papers.common.drawing import LINES, Panel, save
-from inakit.experiments.papers.common.estimates import exact
+from inakit.experiments.papers.common.charts import Chart, Findings, Part, Picture, Quantity, SweptFigure, once
+from inakit.experiments.papers.common.drawing import Place
 from inakit.experiments.papers.common.figure import Request
-from inakit.experiments.papers.common.sweep import Measured, Result, Trial, sweep
+from inakit.experiments.papers.common.statements import Statement
+from inakit.experiments.papers.common.sweep import Result, Trial
 from inakit.experiments.report.method_styles import MINT, MUSTARD, NAVY, PLUM, RED, SKY, Style
 from inakit.experiments.run.planning import plan_to_run
 from inakit.experiments.run.run import Run, run_plan
@@ -77,18 +77,35 @@ def measure(trial: Trial) -> Result:
     return {"seconds": seconds, "promised_s": promised_s, "valid": int(outcome.verdict == VALID)}
 
 
-def trial_of(planner: str, workers: int) -> Trial:
-    return {"planner": planner, "workers": workers}
+CHART = Chart(
+    Quantity("seconds", "time of an all-reduce (µs)", of_mean=lambda seconds, _: 1e6 * seconds),
+    {workers: {"workers": workers} for workers in WORKERS}, {planner: {"planner": planner} for planner in PLANNERS},
+    "workers", title=f"{MESSAGE_BYTES >> 10} kB", log="xy", styles=PLANNERS,
+)  # fmt: skip
 
 
-def run(console: Console, request: Request) -> str:
-    """Measure, print and draw the figure; VALID if all runs are, and times are near those of plans."""
-    places = QUICK_WORKERS if request.quick else WORKERS
-    asked = [trial_of(planner, workers) for workers, planner in product(places, PLANNERS)]
-    found = sweep(asked, measure, request.results / "collectives-scale-trials", console)
-    console.print(table(found, places))
-    save(request.results / "collectives-scale", panel(found, places))
-    return VALID if all(holds(found.result(trial)) for trial in asked) else Verdict.DIFFERS
+def chart_of(request: Request) -> Chart:
+    wanted = QUICK_WORKERS if request.quick else WORKERS
+    return replace(CHART, points={workers: CHART.points[workers] for workers in wanted})
+
+
+def show(found: Findings) -> Iterator[Part]:
+    chart = chart_of(found.request)
+    title = f"time (µs) of {MESSAGE_BYTES >> 10} kB over workers, and how much more than planned"
+    table = Table("", *map(str, chart.places), title=title)
+    for planner in PLANNERS:
+        table.add_row(
+            planner, *(time_of(found.measured.result(chart.cell(planner, at)), planner, at) for at in chart.places)
+        )
+    yield table
+    yield Picture([found.panel(chart)])
+
+
+def time_of(result: Result, planner: str, workers: Place) -> str:
+    """The time of a planner with so many workers, and its difference from that of the plan."""
+    seconds, promised_s = float(result["seconds"]), float(result["promised_s"])
+    said = "planned" if is_planned_only(planner, int(workers)) else f"{seconds / promised_s - 1:+.1%}"
+    return f"{1e6 * seconds:,.1f} ({said})"
 
 
 def holds(result: Result) -> bool:
@@ -96,30 +113,14 @@ def holds(result: Result) -> bool:
     return bool(result["valid"]) and abs(float(result["seconds"]) / float(result["promised_s"]) - 1) <= NEAR
 
 
-def table(found: Measured, places: Sequence[int]) -> Table:
-    """A row for each planner, a column for each number of workers: the time, and how far it is from the plan's."""
-    title = f"time (µs) of {MESSAGE_BYTES >> 10} kB over workers, and how much more than planned"
-    shown = Table("", *map(str, places), title=title)
-    for planner in PLANNERS:
-        shown.add_row(planner, *(cell(planner, workers, found) for workers in places))
-    return shown
+def verdict(found: Findings, _: list[Statement]) -> str:
+    """VALID if all runs are, and times are near those of plans."""
+    return VALID if all(map(holds, found.measured.results.values())) else Verdict.DIFFERS
 
 
-def cell(planner: str, workers: int, found: Measured) -> str:
-    """The time of a planner with so many workers."""
-    result = found.result(trial_of(planner, workers))
-    seconds, promised_s = float(result["seconds"]), float(result["promised_s"])
-    said = "planned" if is_planned_only(planner, workers) else f"{seconds / promised_s - 1:+.1%}"
-    return f"{1e6 * seconds:,.1f} ({said})"
-
-
-def panel(found: Measured, places: Sequence[int]) -> Panel:
-    """The times over workers, both logarithmic."""
-    series = {
-        planner: [exact(1e6 * float(found.result(trial_of(planner, workers))["seconds"])) for workers in places]
-        for planner in PLANNERS
-    }
-    return Panel(
-        LINES, places, series, "workers", "time of an all-reduce (µs)", f"{MESSAGE_BYTES >> 10} kB",
-        log="xy", styles=PLANNERS,
-    )  # fmt: skip
+FIGURES = {
+    "scale": SweptFigure(
+        "collectives-scale", "collectives-scale-trials", measure, lambda request: chart_of(request).cells, show,
+        draws=once, verdict=verdict,
+    )
+}  # fmt: skip

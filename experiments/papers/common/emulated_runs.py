@@ -1,13 +1,13 @@
-"""The emulated runs behind a figure: each plan on a network of its own, watched, judged and kept in one run folder.
+"""The runs behind an `EmulatedFigure`: each plan on a network of its own, watched, judged and kept in one run folder.
 
 `run_plans` shows every plan's planned sending rate beside its measured one, as a table and as bars.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, astuple, dataclass, field, fields, replace
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -17,10 +17,11 @@ from rich.table import Table
 from inakit.experiments.calibrate.rate_probe import fit, packets
 from inakit.experiments.emulate.defaults import rate_words
 from inakit.experiments.emulate.emulate import overall
-from inakit.experiments.papers.common.drawing import BARS, Panel, save
+from inakit.experiments.papers.common.charts import Part, Picture, Rows, present
+from inakit.experiments.papers.common.drawing import BARS, Panel
 from inakit.experiments.papers.common.estimates import exact
-from inakit.experiments.papers.common.figure import Request
-from inakit.experiments.papers.common.statements import number
+from inakit.experiments.papers.common.figure import Request, leave_out
+from inakit.experiments.papers.common.statements import Statement, number
 from inakit.experiments.report.write import report_beside
 from inakit.experiments.run.console import NamedTable, bar
 from inakit.experiments.run.dilation import as_described, slowed_options, slowed_problem
@@ -63,9 +64,10 @@ class EmulatedRun:
 
 @dataclass(frozen=True)
 class EmulatedRuns:
-    """The outcomes of all runs, in their order, and the folder that keeps them."""
+    """All runs, their outcomes in the same order, and the folder that keeps them."""
 
     folder: RunFolder
+    runs: Sequence[EmulatedRun]
     outcomes: tuple[Outcome, ...]
     verdict: str
     reasons: tuple[str, ...]
@@ -110,21 +112,27 @@ def run_emulated(
     outcomes: list[Outcome] = []
     with folder.completing(record), bar(console, f"{figure} on {world.name}") as progress:
         for number, run in enumerate(runs):
-            outcomes.append(outcome := outcome_of(run, scale, world, folder, part_of(progress, number, len(runs))))
+
+            def part_of_all(share: float, number: int = number) -> None:
+                progress((number + share) / len(runs))
+
+            outcomes.append(outcome := outcome_of(run, scale, world, folder, part_of_all))
             record.planners[run.name] |= outcome.as_json()
             folder.write_record(record)
             note(run, outcome)
             line = f"{number + 1} of {len(runs)}: {run.name}: {words_of(outcome)}"
             console.print(line, highlight=False, soft_wrap=True)
         record.finish(*overall(record.planners))
-    return EmulatedRuns(folder, tuple(outcomes), record.verdict, tuple(record.reasons))
+    return EmulatedRuns(folder, runs, tuple(outcomes), record.verdict, tuple(record.reasons))
 
 
 def outcome_of(run: EmulatedRun, scale: float, world: World, folder: RunFolder, progress: Progress) -> Outcome:
     """Run it slowed down and keep that; its outcome at the rates that were asked for. Raises `InakitError`."""
     as_run = slowed(run, scale)
     outcome = (run.emulate or measure)(as_run, world, folder, progress)
-    keep(as_run, outcome, folder)
+    save_fabric(as_run.problem.fabric, folder.path / run.name / "fabric.yml")
+    save_jobs(as_run.problem.jobs, folder.path / run.name / "jobs.yml")
+    outcome.write(folder, run.name)
     return replace(outcome, measured=as_described(outcome.measured, scale))
 
 
@@ -165,11 +173,6 @@ def slowed(run: EmulatedRun, scale: float) -> EmulatedRun:
     )
 
 
-def part_of(progress: Progress, number: int, count: int) -> Progress:
-    """The progress of run `number` of `count`, from 0, as a part of the progress of all."""
-    return lambda share: progress((number + share) / count)
-
-
 def measure(run: EmulatedRun, world: World, folder: RunFolder, progress: Progress) -> Outcome:
     """Emulate one run. Raises `RunError` when a switch dies or the traffic stalls."""
     own = folder.path / run.name
@@ -183,13 +186,6 @@ def measure(run: EmulatedRun, world: World, folder: RunFolder, progress: Progres
         interferences=run.interferences,
     )
     return run_plan(asked, world, stage=lambda _: nullcontext(progress))
-
-
-def keep(run: EmulatedRun, outcome: Outcome, folder: RunFolder) -> None:
-    """Write what the run was given, and its series, at the rates that it had. Raises `OutputError`."""
-    save_fabric(run.problem.fabric, folder.path / run.name / "fabric.yml")
-    save_jobs(run.problem.jobs, folder.path / run.name / "jobs.yml")
-    outcome.write(folder, run.name)
 
 
 def new_record(runs: Sequence[EmulatedRun], world: World, scale: float) -> RunRecord:
@@ -209,6 +205,30 @@ def new_record(runs: Sequence[EmulatedRun], world: World, scale: float) -> RunRe
         configuration={run.name: {**run.setting, "jobs": [asdict(job) for job in run.problem.jobs]} for run in runs},
         planners={run.name: {"planned": planned_figures(evaluate(run.problem, run.plan))} for run in runs},
     )
+
+
+@dataclass(frozen=True)
+class EmulatedFigure:
+    """A figure of runs in a world. `name` is that of its run folder, in which its files are.
+
+    `show` yields what is shown of them. `verdict` judges the runs and the statements. `leaves_out` says why planners of
+    one's own are not in the figure.
+    """
+
+    name: str
+    runs: Callable[[Request], Sequence[EmulatedRun]]
+    show: Callable[[Request, EmulatedRuns], Iterator[Part]]
+    verdict: Callable[[EmulatedRuns, list[Statement]], str] = lambda done, _: done.verdict
+    leaves_out: str = ""
+
+    def __call__(self, console: Console, request: Request) -> str:
+        """Run everything, print and draw the figure, and return its verdict."""
+        done = run_emulated(self.name, self.runs(request), request, console)
+        judged = present(console, done.folder.path / "figure", self.show(request, done))
+        if self.leaves_out:
+            leave_out(console, self.leaves_out)
+        done.tell(console)
+        return self.verdict(done, judged)
 
 
 GRADIENT_BYTES, QUICK_GRADIENT_BYTES = 102_400, 51_200
@@ -261,13 +281,11 @@ def run_plans(
         runs = [EmulatedRun(name, problem, with_room_for_results(problem, plan)) for name, plan in plans.items()]
         done = run_emulated(f"{figure}-{network.replace(' ', '-')}", runs, request, console)
         own = [row_of(network, *each) for each in zip(runs, done.outcomes, strict=True)]
-        done.folder.write_rows(
-            "rates.csv", [f.name for f in fields(RateRow)], [list(asdict(row).values()) for row in own]
-        )
+        table = Rows("rates.csv", [field.name for field in fields(RateRow)], [astuple(row) for row in own])
+        present(console, done.folder.path / "figure", (table, Picture([panel(own)])))
         done.tell(console)
         rows += own
         verdicts += [done.verdict, VALID if all(row.holds for row in own) else Verdict.DIFFERS]
-        save(done.folder.path / "figure", panel(own))
     console.print(table_of(rows))
     return rows, worst_of(verdicts)
 

@@ -14,7 +14,7 @@ from inakit.topo.errors import InputError
 
 @dataclass(frozen=True)
 class Request:
-    """How a figure is to be run: `results` is the folder for its files, `quick` asks for its cheaper variant.
+    """How a figure is run: `results` is the folder for its files, `quick` asks for its cheaper variant.
 
     `switch` is a world, or auto. `scale` is that of rates and sizes, 1 for the paper's own; None is the figure's own.
     """
@@ -25,20 +25,24 @@ class Request:
     scale: float | None = None
 
 
+Run = Callable[[Console, Request], str]
+"""Runs a figure: prints it, leaves its files in the results, and returns the verdict."""
+
+
 @dataclass(frozen=True)
 class Figure:
-    """A figure or a claim of a paper. `run` prints it, leaves its files in the results, and returns the verdict.
+    """A figure or a claim of a paper, as the command line lists it.
 
     A `simulated` figure needs no emulated network. Where it `scales`, a request may choose the scale.
     """
 
     summary: str
-    run: Callable[[Console, Request], str]
+    run: Run
     simulated: bool = False
     scales: bool = False
 
     def check(self, request: Request) -> None:
-        """Raise `InputError` for a scale that is none, or that the figure has no use for."""
+        """Raise `InputError` for a scale that is not positive, or that the figure has no use for."""
         if request.scale is None:
             return
         if not self.scales:

@@ -29,6 +29,30 @@ def number(value: float | None) -> str:
     return "-" if value is None else f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
+def beside_paper(
+    title: str | None,
+    rows: Iterable[tuple[str, float | None, float] | tuple[str, float | None, float, float]],
+    forms: Sequence[str] = ("", "", ""),
+    heading: str = "",
+) -> Table:
+    """A table of the paper's values beside ours. A row has a name, the paper's value or None, ours, and our deviation.
+
+    The deviation is left out where no row has one. `forms` format values, and the ratio of ours to the paper's; an
+    empty one is that of `number`.
+    """
+    every = list(rows)
+    table = Table(heading, "paper", "ours", "ratio", *["sd"][: len(every[0]) - 3], title=title)
+    for name, paper, ours, *spread in every:
+        shown = zip((paper, ours, ours / paper if paper else None, *spread), (*forms, forms[1]), strict=False)
+        table.add_row(name, *(formatted(value, form) for value, form in shown))
+    return table
+
+
+def formatted(value: float | None, form: str) -> str:
+    """A value in a format such as `.2f`; without one as `number` gives it, and "-" for None."""
+    return number(value) if value is None or not form else format(value, form)
+
+
 ABOUT = 0.1
 """A value is about the paper's if it differs by at most this share of it."""
 WAVER = 0.02

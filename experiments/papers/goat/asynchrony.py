@@ -11,15 +11,14 @@ again count, so that ATP and ESA may cause more traffic than no aggregation at a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, astuple, dataclass, fields
 from statistics import fmean
 
-from rich.console import Console
 from rich.table import Table
 
-from inakit.experiments.papers.common import statements
-from inakit.experiments.papers.common.drawing import LINES, Panel, save
-from inakit.experiments.papers.common.emulated_runs import EmulatedRun, run_emulated
+from inakit.experiments.papers.common.charts import Part, Picture, Rows
+from inakit.experiments.papers.common.drawing import LINES, Panel
+from inakit.experiments.papers.common.emulated_runs import EmulatedFigure, EmulatedRun, EmulatedRuns
 from inakit.experiments.papers.common.estimates import MISSING, Estimate, estimate, exact
 from inakit.experiments.papers.common.figure import Request, own_planners
 from inakit.experiments.papers.common.statements import Statement, crosses, rises
@@ -191,61 +190,40 @@ def means_table(axis: str, found: Sequence[Mean]) -> Table:
     table = Table(caption=caption, **NARROW)
     table.add_column(axis, justify="right", no_wrap=True)
     table.add_column("policy", no_wrap=True)
-    for heading, _, _ in COLUMNS:
+    for heading in (*(heading for heading, _, _ in COLUMNS), "valid"):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("valid", justify="right", no_wrap=True)
-    following = [*(getattr(mean, axis) for mean in found[1:]), None]
-    for mean, after in zip(found, following, strict=True):
-        own = getattr(mean, axis)
-        table.add_row(f"{own:g}", mean.policy, *cells(mean), end_section=own != after)
+    for mean, after in zip(found, [*found[1:], None], strict=True):
+        own, style = getattr(mean, axis), "green" if len(mean.valid) == mean.runs else "bold red"
+        cells = (format(mean.of(value), form) if mean.valid else "-" for _, value, form in COLUMNS)
+        ends = after is None or getattr(after, axis) != own
+        table.add_row(f"{own:g}", mean.policy, *cells, f"[{style}]{len(mean.valid)}/{mean.runs}[/]", end_section=ends)
     return table
 
 
-def cells(mean: Mean) -> Iterator[str]:
-    """A table row's cells of one mean: its figures, and how many of the runs are valid."""
-    for _, value, form in COLUMNS:
-        yield format(mean.of(value), form) if mean.valid else "-"
-    style = "green" if len(mean.valid) == mean.runs else "bold red"
-    yield f"[{style}]{len(mean.valid)}/{mean.runs}[/]"
+def transfers_over_spread(points: Sequence[AsynchronyPoint]) -> dict[str, dict[float, float]]:
+    """For each policy, how many links a fragment crosses by the valid runs, by spread, for the widest window."""
+    found: dict[str, dict[float, float]] = {}
+    for mean in over_spread(points):
+        if mean.valid:
+            found.setdefault(mean.policy, {})[mean.spread] = mean.of(lambda point: point.transfers)
+    return found
 
 
 def conclusion(points: Sequence[AsynchronyPoint]) -> Iterator[str]:
     """A sentence for each policy: its overhead at the largest spread compared with that at equal rates."""
-    for policy, curve in curves(over_spread(points), "spread", transfers).items():
-        (_, first), (spread, last) = curve[0], curve[-1]
+    for policy, curve in transfers_over_spread(points).items():
+        first, (spread, last) = next(iter(curve.values())), list(curve.items())[-1]
         change = f"{last / first - 1:+.0%}"
         yield f"{policy}: {first:.2f} transfers per fragment at equal rates, {last:.2f} at spread {spread:g} ({change})"
 
 
 def said(points: Sequence[AsynchronyPoint]) -> Iterator[Statement]:
     """The text's sentences about Figure 13, for the widest window."""
-    found = curves(over_spread(points), "spread", transfers)
-    goat = [value for _, value in found.get("goat", [])]
+    found = {policy: list(curve.values()) for policy, curve in transfers_over_spread(points).items()}
     for policy in ("esa", "atp"):
-        curve = [value for _, value in found.get(policy, [])]
-        if goat and curve:
-            yield crosses(f"{policy} crosses goat from below", curve, goat)
-            yield rises(f"{policy} rises with the spread", curve)
-
-
-def transfers(point: AsynchronyPoint) -> float:
-    """How many links a fragment crosses on average."""
-    return point.transfers
-
-
-def ingress_kb(point: AsynchronyPoint) -> float:
-    return point.ps_ingress_bytes / 1e3
-
-
-def curves(
-    found: Sequence[Mean], axis: str, value: Callable[[AsynchronyPoint], float]
-) -> dict[str, list[tuple[float, float]]]:
-    """For each policy, its valid means as pairs of a place on `axis` and a value."""
-    result: dict[str, list[tuple[float, float]]] = {}
-    for mean in found:
-        if mean.valid:
-            result.setdefault(mean.policy, []).append((getattr(mean, axis), mean.of(value)))
-    return result
+        if "goat" in found and policy in found:
+            yield crosses(f"{policy} crosses goat from below", found[policy], found["goat"])
+            yield rises(f"{policy} rises with the spread", found[policy])
 
 
 OVERHEAD = "communication overhead\n(transfers per fragment)"
@@ -259,52 +237,42 @@ def panels(points: Sequence[AsynchronyPoint], unaggregated: int) -> list[Panel]:
     `unaggregated` is how many links a fragment crosses without any aggregation, which is drawn as a line.
     """
     spreads, windows = over_spread(points), over_window(points)
+    overhead, ingress = (
+        series_of(spreads, "spread", value)
+        for value in (lambda point: point.transfers, lambda point: point.ps_ingress_bytes / 1e3)
+    )
+    places = sorted({mean.spread for mean in spreads})
+    overhead[NOTHING_SUMMED] = [exact(float(unaggregated)) for _ in places]
     found = [
-        panel(spreads, "spread", transfers, SPREAD, OVERHEAD, floor=unaggregated),
-        panel(spreads, "spread", ingress_kb, SPREAD, "PS ingress (kB)"),
-    ]
+        Panel(LINES, places, overhead, SPREAD, OVERHEAD), Panel(LINES, places, ingress, SPREAD, "PS ingress (kB)"),
+    ]  # fmt: skip
     if windows:
         title = f"at a standard deviation of {windows[0].spread:g}"
-        found.append(panel(windows, "window", transfers, "window (fragments)", OVERHEAD, title=title))
+        series = series_of(windows, "window", lambda point: point.transfers)
+        widths = sorted({mean.window for mean in windows})
+        found.append(Panel(LINES, widths, series, "window (fragments)", OVERHEAD, title, log="x"))
     return found
 
 
-def panel(
-    found: Sequence[Mean],
-    axis: str,
-    value: Callable[[AsynchronyPoint], float],
-    xlabel: str,
-    ylabel: str,
-    *,
-    title: str = "",
-    floor: int | None = None,
-) -> Panel:
-    """A line for each policy over `axis`, with a gap where no run was valid; `floor` is drawn as no aggregation."""
-    places = sorted({getattr(mean, axis) for mean in found})
+def series_of(found: Sequence[Mean], axis: str, value: Callable[[AsynchronyPoint], float]) -> dict[str, list[Estimate]]:
+    """For each policy a line over `axis`, with a gap where no run was valid."""
     at = {(mean.policy, getattr(mean, axis)): mean.estimate(value) for mean in found}
+    places = sorted({getattr(mean, axis) for mean in found})
     policies = dict.fromkeys(mean.policy for mean in found)
-    series = {policy: [at.get((policy, place), MISSING) for place in places] for policy in policies}
-    if floor is not None:
-        series[NOTHING_SUMMED] = [exact(float(floor)) for _ in places]
-    return Panel(LINES, places, series, xlabel, ylabel, title, log="x" if axis == "window" else "")
+    return {policy: [at.get((policy, place), MISSING) for place in places] for policy in policies}
 
 
-def run(console: Console, request: Request) -> str:
-    """Measure the figure, print its table, and leave `points.csv`, and the figure with its own CSV."""
-    chosen = list(settings(quick=request.quick))
-    done = run_emulated("goat-fig13-emulated", [setting.emulated_run() for setting in chosen], request, console)
-    points = [point(*each) for each in zip(chosen, done.outcomes, strict=True)]
-    names = [column.name for column in fields(AsynchronyPoint)]
-    done.folder.write_rows("points.csv", names, [list(asdict(found).values()) for found in points])
-    save(done.folder.path / "figure", *panels(points, unaggregated()))
+def show(request: Request, done: EmulatedRuns) -> Iterator[Part]:
+    """The points as `points.csv`, the figure, its tables, and what they say."""
+    points = [point(*each) for each in zip(settings(quick=request.quick), done.outcomes, strict=True)]
+    yield Rows("points.csv", [column.name for column in fields(AsynchronyPoint)], map(astuple, points))
+    # Without any aggregation each worker's fragment crosses three links to the PS.
+    yield Picture(panels(points, 3 * len(testbed().jobs[0].workers)))
     for axis, found in (("spread", over_spread(points)), ("window", over_window(points))):
         if found:
-            console.print(means_table(axis, found))
-    for line in conclusion(points):
-        console.print(line, highlight=False)
-    console.print(statements.table_of(said(points)))
-    done.tell(console)
-    return done.verdict
+            yield means_table(axis, found)
+    yield from conclusion(points)
+    yield list(said(points))
 
 
 def point(setting: AsynchronyRun, outcome: Outcome) -> AsynchronyPoint:
@@ -329,6 +297,8 @@ def point(setting: AsynchronyRun, outcome: Outcome) -> AsynchronyPoint:
     )
 
 
-def unaggregated() -> int:
-    """How often a fragment crosses a link when nothing is summed: each worker's crosses three links to the PS."""
-    return 3 * len(testbed().jobs[0].workers)
+FIGURES = {
+    "fig13-emulated": EmulatedFigure(
+        "goat-fig13-emulated", lambda asked: [each.emulated_run() for each in settings(quick=asked.quick)], show
+    )
+}

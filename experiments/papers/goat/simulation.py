@@ -1,28 +1,27 @@
 """GOAT's Figures 10 to 13: GOAT, ESA, ATP and Geryon on a leaf-spine and a fat-tree, under asynchronous arrival.
 
-What the paper leaves open is chosen, or shown both ways, as `NOTES.md` in this folder explains: workers' rates have a
-mean of half a link's; ESA and ATP sum on the shortest path to the PS, or go by the nearest programmable switch.
+What the paper leaves open is chosen, or shown both ways, as `goat.md` beside this folder explains: workers' rates have
+a mean of half a link's; ESA and ATP sum on the shortest path to the PS, or go by the nearest programmable switch.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from math import inf
 
 import networkx as nx
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 from inakit.experiments.papers.common import statements
-from inakit.experiments.papers.common.drawing import LINES, Panel, Place, save
-from inakit.experiments.papers.common.estimates import Estimate
+from inakit.experiments.papers.common.charts import Chart, Findings, Part, Picture, Quantity, SweptFigure, by_seed
+from inakit.experiments.papers.common.drawing import Place
 from inakit.experiments.papers.common.figure import Request, own_planners
-from inakit.experiments.papers.common.statements import Statement
-from inakit.experiments.papers.common.sweep import Measured, Result, Trial, sweep
+from inakit.experiments.papers.common.statements import Curves, Statement, beside_paper
+from inakit.experiments.papers.common.sweep import Result, Trial
 from inakit.planner.core.loads import flow_counts
 from inakit.planner.core.method import Options
 from inakit.planner.core.problem import Job, Problem
@@ -32,7 +31,6 @@ from inakit.planner.registry import METHODS
 from inakit.topo.fabric.fabric import Fabric
 from inakit.topo.fabric.generators import fat_tree, leaf_spine
 from inakit.topo.fabric.variations import with_ina
-from inakit.traffic.measure.verdict import VALID
 from inakit.traffic.wire.packet_format import FRAGMENT
 
 NETWORKS: dict[str, Callable[[], Fabric]] = {
@@ -161,7 +159,7 @@ GRADIENT = Gradient(fragments=2210, slots=640, lanes=64)
 
 WORKERS = (20, 30, 35, 40, 45)
 SPREADS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
-SEEDS, QUICK_SEEDS, ROUNDINGS = 30, 3, 3
+SEEDS, ROUNDINGS = (30, 3), 3
 PROCESSES = 2
 
 Scheme = Callable[[Drawn, FloatArray], Result]
@@ -204,10 +202,6 @@ def planned(name: str, drawn: Drawn, _rates: FloatArray) -> Result:
     return metrics(drawn, overhead, ingress)
 
 
-def scheme_of(name: str) -> Scheme:
-    return SCHEMES.get(name) or partial(planned, name)
-
-
 def compared() -> tuple[str, ...]:
     """The paper's schemes, in all their readings, and your own planners."""
     return (*SCHEMES, *own_planners())
@@ -239,40 +233,44 @@ class SimulationChart:
     metric: str
     title: str
     axis: str
-    paper: dict[tuple[str, float], dict[str, float]]
+    paper: Mapping[tuple[str, float], Mapping[str, float]]
 
-    @property
-    def points(self) -> Sequence[float]:
-        """The values of the axis."""
-        return SPREADS if self.axis == "spread" else WORKERS
-
-    def trial(self, scheme: str, network: str, at: float, seed: int) -> Trial:
-        """A trial of the figure. The spread of the rates changes only for ESA and ATP, others do not depend on it."""
-        workers = int(at) if self.axis == "workers" else 35
-        spread = at if self.axis == "spread" and scheme in ASYNCHRONOUS else SPREAD
-        return {"scheme": scheme, "network": network, "workers": workers, "spread": spread, "seed": seed}
+    def on(self, network: str) -> Chart:
+        """The figure's chart on a network, with all schemes."""
+        points: dict[Place, Trial] = (
+            {spread: {"workers": 35, "spread": spread} for spread in SPREADS}
+            if self.axis == "spread"
+            else {workers: {"workers": workers, "spread": SPREAD} for workers in WORKERS}
+        )
+        paper: dict[str, dict[Place, float]] = {}
+        for (where, at), values in self.paper.items():
+            for scheme in [scheme for scheme in SCHEMES if where == network and scheme.split(",")[0] in values]:
+                paper.setdefault(scheme, {})[at] = values[scheme.split(",")[0]]
+        return Chart(
+            Quantity(self.metric, f"{self.title} (GB)"), points,
+            {scheme: {"scheme": scheme, "network": network} for scheme in compared()}, self.axis,
+            title=network, paper=paper,
+        )  # fmt: skip
 
 
 LEAF_SPINE_35, FAT_TREE_40 = ("leaf-spine", 35.0), ("fat-tree", 40.0)
-CHARTS = {
-    chart.name: chart
-    for chart in (
-        SimulationChart("fig10", "ingress", "aggregation overhead of the PS", "workers",
-              {LEAF_SPINE_35: {"GOAT": 0.06, "ESA": 5.7, "ATP": 6.7, "Geryon": 8.4}}),
-        SimulationChart("fig11", "aggregated", "in-network aggregation amount", "workers",
-              {FAT_TREE_40: {"GOAT": 9.6, "ESA": 3.2, "ATP": 1.9}}),
-        SimulationChart("fig12", "overhead", "communication overhead", "workers",
-              {LEAF_SPINE_35: {"GOAT": 13.7, "ESA": 19.8, "ATP": 20.9, "Geryon": 37.1}}),
-        SimulationChart("fig13", "overhead", "communication overhead, 35 workers", "spread", {}),
-    )
-}  # fmt: skip
+CHARTS = (
+    SimulationChart("fig10", "ingress", "aggregation overhead of the PS", "workers",
+                    {LEAF_SPINE_35: {"GOAT": 0.06, "ESA": 5.7, "ATP": 6.7, "Geryon": 8.4}}),
+    SimulationChart("fig11", "aggregated", "in-network aggregation amount", "workers",
+                    {FAT_TREE_40: {"GOAT": 9.6, "ESA": 3.2, "ATP": 1.9}}),
+    SimulationChart("fig12", "overhead", "communication overhead", "workers",
+                    {LEAF_SPINE_35: {"GOAT": 13.7, "ESA": 19.8, "ATP": 20.9, "Geryon": 37.1}}),
+    SimulationChart("fig13", "overhead", "communication overhead, 35 workers", "spread", {}),
+)  # fmt: skip
 
 
 def measure(trial: Trial) -> Result:
     """Measure a trial: one scheme for one draw of hosts, programmable switches and rates."""
     workers, seed = int(trial["workers"]), int(trial["seed"])
     drawn = draw(str(trial["network"]), workers, seed, SHARE)
-    return scheme_of(str(trial["scheme"]))(drawn, drawn_rates(workers, float(trial["spread"]), seed))
+    name, rates = str(trial["scheme"]), drawn_rates(workers, float(trial["spread"]), seed)
+    return (SCHEMES.get(name) or partial(planned, name))(drawn, rates)
 
 
 def drawn_rates(workers: int, spread: float, seed: int) -> FloatArray:
@@ -281,92 +279,64 @@ def drawn_rates(workers: int, spread: float, seed: int) -> FloatArray:
     return drawn
 
 
-def run(figure: str, console: Console, request: Request) -> str:
-    """Measure a figure, print its tables, and write its picture. A seed gives the same draw to all schemes."""
-    chart, seeds = CHARTS[figure], range(QUICK_SEEDS if request.quick else SEEDS)
-    trials = [
-        chart.trial(scheme, network, at, seed)
-        for scheme in compared() for network in NETWORKS for at in chart.points for seed in seeds
-    ]  # fmt: skip
-    measured = sweep(trials, measure, request.results / "goat-simulation-trials", console, processes=PROCESSES)
-    for network in NETWORKS:
-        console.print(table(chart, measured, network, seeds))
-    if chart.paper:
-        console.print(comparison(chart, measured, seeds))
-    said = said_of_crossings if chart.axis == "spread" else said_of_orders
-    console.print(statements.table_of(said(chart, measured, seeds)))
-    save(request.results / f"goat-{figure}", *(panel(chart, measured, seeds, network) for network in NETWORKS))
-    return VALID
+def draws(cell: Trial, seeds: int) -> list[Trial]:
+    """The trials of a cell. The spread of the rates changes only ESA and ATP; others do not depend on it."""
+    return by_seed(cell if cell["scheme"] in ASYNCHRONOUS else {**cell, "spread": SPREAD}, seeds)
 
 
-def panel(chart: SimulationChart, measured: Measured, seeds: range, network: str) -> Panel:
-    """All schemes on one network, with the paper's values where the text has them."""
-    series = {
-        scheme: [estimate(chart, measured, scheme, network, at, seeds) for at in chart.points] for scheme in compared()
-    }
-    paper: dict[str, dict[Place, float]] = {}
-    for (where, at), values in chart.paper.items():
-        for scheme in [scheme for scheme in SCHEMES if where == network and scheme.split(",")[0] in values]:
-            paper.setdefault(scheme, {})[at] = values[scheme.split(",")[0]]
-    return Panel(LINES, chart.points, series, chart.axis, f"{chart.title} (GB)", network, paper)
+def show(figure: SimulationChart, found: Findings) -> Iterator[Part]:
+    charts = {network: figure.on(network) for network in NETWORKS}
+    curves = {network: found.curves(chart) for network, chart in charts.items()}
+    for network, chart in charts.items():
+        title = f"GOAT, {figure.name}: {figure.title} (GB), {network}"
+        table = Table(figure.axis, *(f"{at:g}" for at in chart.points), title=title)
+        for scheme, values in curves[network].items():
+            table.add_row(scheme, *(f"{value:.2f}" for value in values))
+        yield table
+    if figure.paper:
+        rows = [
+            (f"{scheme}, {network}, {at:g} {figure.axis}", printed, curves[network][scheme][chart.places.index(at)])
+            for network, chart in charts.items() for (where, at) in figure.paper if where == network
+            for scheme in SCHEMES if (printed := chart.paper.get(scheme, {}).get(at))
+        ]  # fmt: skip
+        yield beside_paper(f"{figure.name}, what the text gives", rows, (".2f", ".2f", ".2f"))
+    places = charts[next(iter(charts))].places
+    yield list(said_of_crossings(curves) if figure.axis == "spread" else said_of_orders(figure, curves, places))
+    yield Picture(map(found.panel, charts.values()))
 
 
-def estimate(
-    chart: SimulationChart, measured: Measured, scheme: str, network: str, at: float, seeds: range
-) -> Estimate:
-    """The metric of a scheme at a place, with its interval over the seeds."""
-    return measured.estimate(chart.metric, [chart.trial(scheme, network, at, seed) for seed in seeds])
-
-
-def mean(chart: SimulationChart, measured: Measured, scheme: str, network: str, at: float, seeds: range) -> float:
-    """The mean of the metric of a scheme at a place over the seeds."""
-    return estimate(chart, measured, scheme, network, at, seeds).value
-
-
-def table(chart: SimulationChart, measured: Measured, network: str, seeds: range) -> Table:
-    """A row for each scheme on one network, a column for each value of the axis."""
-    title = f"GOAT, {chart.name}: {chart.title} (GB), {network}"
-    found = Table(chart.axis, *(f"{at:g}" for at in chart.points), title=title)
-    for scheme in compared():
-        found.add_row(scheme, *(f"{mean(chart, measured, scheme, network, at, seeds):.2f}" for at in chart.points))
-    return found
-
-
-def comparison(chart: SimulationChart, measured: Measured, seeds: range) -> Table:
-    """Every value that the text gives, beside ours under each reading."""
-    found = Table("", "paper", "ours", "ratio", title=f"{chart.name}, what the text gives")
-    for (network, at), values in chart.paper.items():
-        for scheme in SCHEMES:
-            paper = values.get(scheme.split(",")[0])
-            if paper:
-                ours = mean(chart, measured, scheme, network, at, seeds)
-                name = f"{scheme}, {network}, {at:g} {chart.axis}"
-                found.add_row(name, f"{paper:.2f}", f"{ours:.2f}", f"{ours / paper:.2f}")
-    return found
-
-
-def said_of_orders(chart: SimulationChart, measured: Measured, seeds: range) -> Iterator[Statement]:
+def said_of_orders(
+    figure: SimulationChart, curves: Mapping[str, Curves], places: Sequence[Place]
+) -> Iterator[Statement]:
     """The statements that GOAT is best everywhere, and that values which the text gives have the text's order."""
-    best = statements.is_highest if chart.metric == "aggregated" else statements.is_lowest
-    for network in NETWORKS:
-        curves = {s: [mean(chart, measured, s, network, at, seeds) for at in chart.points] for s in SCHEMES}
-        others = [scheme for scheme in SCHEMES if not scheme.startswith("GOAT")]
-        rivals = [scheme for scheme in others if scheme != "Geryon" or chart.metric != "aggregated"]
-        yield best(f"{network}", "GOAT", rivals, curves, chart.points)
-    for (network, at), printed in chart.paper.items():
+    most = figure.metric == "aggregated"
+    rivals = [name for name in SCHEMES if not name.startswith("GOAT") and not (most and name == "Geryon")]
+    for network, own in curves.items():
+        yield (statements.is_highest if most else statements.is_lowest)(network, "GOAT", rivals, own, places)
+    for (network, at), printed in figure.paper.items():
         for reading in ("on the path", "by the nearest"):
             names = {name: f"{name}, {reading}" if name in ("ESA", "ATP") else name for name in printed}
             highest_first = [names[name] for name in sorted(printed, key=printed.__getitem__, reverse=True)]
-            values = {scheme: [mean(chart, measured, scheme, network, at, seeds)] for scheme in highest_first}
+            values = {name: [curves[network][name][places.index(at)]] for name in highest_first}
             yield from statements.in_order(f"{network}, {at:g} workers", highest_first, values, [at])
 
 
-def said_of_crossings(chart: SimulationChart, measured: Measured, seeds: range) -> Iterator[Statement]:
+def said_of_crossings(curves: Mapping[str, Curves]) -> Iterator[Statement]:
     """The statements that ESA and ATP are below GOAT at equal rates, rise with the spread, and end above GOAT."""
-    for network in NETWORKS:
+    for network, own in curves.items():
         for scheme in [name for name in SCHEMES if name in ASYNCHRONOUS]:
-            curve, goat_curve = (
-                [mean(chart, measured, name, network, at, seeds) for at in chart.points] for name in (scheme, "GOAT")
-            )
-            yield statements.crosses(f"{network}: {scheme} crosses GOAT from below", curve, goat_curve)
-            yield statements.rises(f"{network}: {scheme} rises with the spread", curve)
+            yield statements.crosses(f"{network}: {scheme} crosses GOAT from below", own[scheme], own["GOAT"])
+            yield statements.rises(f"{network}: {scheme} rises with the spread", own[scheme])
+
+
+def cells(figure: SimulationChart, _: Request) -> Iterator[Trial]:
+    return (cell for network in NETWORKS for cell in figure.on(network).cells)
+
+
+FIGURES = {
+    figure.name: SweptFigure(
+        f"goat-{figure.name}", "goat-simulation-trials", measure, partial(cells, figure), partial(show, figure), SEEDS,
+        draws, processes=PROCESSES,
+    )
+    for figure in CHARTS
+}  # fmt: skip

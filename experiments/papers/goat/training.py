@@ -2,7 +2,7 @@
 
 An epoch is one exchange of gradients for 128 samples of each worker, at a thousandth of the paper's sizes and rates, so
 that seconds are its seconds. Its computing is not emulated: its time is what Figures 7 and 8 leave for it. What the
-paper does not state is derived from what it does, as `NOTES.md` in this folder explains: a PS takes in what follows
+paper does not state is derived from what it does, as `goat.md` beside this folder explains: a PS takes in what follows
 from Geryon's 704 MB in 1.95 s, a worker's link is as fast, and the worker fills it to the share that section IV-C
 draws.
 """
@@ -13,17 +13,19 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from functools import partial
+from itertools import product
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 
 from inakit.experiments.papers.common import statements
-from inakit.experiments.papers.common.drawing import BARS, LINES, Panel, Printed, Values, save
+from inakit.experiments.papers.common.charts import Part, Picture, present
+from inakit.experiments.papers.common.drawing import BARS, LINES, Panel, Printed, Values
 from inakit.experiments.papers.common.emulated_runs import EmulatedRun, name_in_world, run_emulated
 from inakit.experiments.papers.common.estimates import exact
 from inakit.experiments.papers.common.figure import Request
-from inakit.experiments.papers.common.statements import Statement, value_table
+from inakit.experiments.papers.common.statements import Statement, beside_paper, value_table
 from inakit.experiments.papers.goat.testbed import SCHEMES, Paces, compared, patient, plan_of
 from inakit.experiments.report.method_styles import paper_name
 from inakit.experiments.run.outcome import Outcome, measured_figures
@@ -210,22 +212,12 @@ MODELS, QUICK_MODELS = ("resnet18", "resnet50"), ("resnet18",)
 FIG4_WORKERS, QUICK_FIG4_MODELS = 8, ("resnet18", "densenet121")
 
 
+Value = Callable[[EpochRun, Epoch], float]
+"""A quantity of a run."""
+
+
 def epoch_time_s(setting: EpochRun, found: Epoch) -> float:
     return COMPUTING_S * GMACS[setting.model] / GMACS["resnet18"] + found.communication_time_s
-
-
-def throughput(setting: EpochRun, found: Epoch) -> float:
-    """The samples of all workers per second."""
-    return SAMPLES * setting.workers / epoch_time_s(setting, found)
-
-
-def communication_time_s(_: EpochRun, found: Epoch) -> float:
-    return found.communication_time_s
-
-
-def ps_ingress_mb(_: EpochRun, found: Epoch) -> float:
-    """The PS ingress of an epoch, in the paper's MB."""
-    return found.ps_ingress_mb
 
 
 ModelAndWorkers = tuple[str, int]
@@ -236,13 +228,15 @@ ModelAndWorkers = tuple[str, int]
 class TrainingChart:
     """A figure. `paper` has the text's values of GOAT, ESA, ATP and Geryon, which it gives at a single `place` only.
 
+    A figure `by_model` has models side by side, with the same number of workers; others are over workers.
     `more_is_better` is true of throughput; `trend` says whether the text has all schemes rise with workers.
     """
 
     title: str
-    value: Callable[[EpochRun, Epoch], float]
+    value: Value
     place: ModelAndWorkers
     paper: tuple[float, ...]
+    by_model: bool = False
     more_is_better: bool = False
     trend: bool = False
 
@@ -253,69 +247,61 @@ class TrainingChart:
 
     def places(self, *, quick: bool) -> list[ModelAndWorkers]:
         """The models and numbers of workers that the figure shows."""
-        models = QUICK_MODELS if quick else MODELS
-        return [(model, workers) for model in models for workers in (QUICK_WORKERS if quick else WORKERS)]
+        if self.by_model:
+            return [(model, FIG4_WORKERS) for model in (QUICK_FIG4_MODELS if quick else GMACS)]
+        return [*product(QUICK_MODELS if quick else MODELS, QUICK_WORKERS if quick else WORKERS)]
 
     def panels(self, places: Sequence[ModelAndWorkers], values: Values) -> Iterator[Panel]:
-        for model in dict.fromkeys(model for model, _ in places):
-            at = [number for number, place in enumerate(places) if place[0] == model]
+        """One panel of bars by model, or one of lines over workers for each model."""
+        for model in [""] if self.by_model else dict.fromkeys(model for model, _ in places):
+            at = [number for number, place in enumerate(places) if model in ("", place[0])]
             series = {paper_name(scheme): [exact(found[number]) for number in at] for scheme, found in values.items()}
-            shown = self.printed if model == self.place[0] else {}
-            paper: Printed = {paper_name(scheme): {self.place[1]: value} for scheme, value in shown.items()}
-            yield Panel(LINES, [places[number][1] for number in at], series, "workers", self.title, model, paper)
+            shown, where = self.printed if model in ("", self.place[0]) else {}, self.place[0 if self.by_model else 1]
+            paper: Printed = {paper_name(scheme): {where: value} for scheme, value in shown.items()}
+            kind, xlabel, title = (
+                (BARS, "model", f"{FIG4_WORKERS} workers") if self.by_model else (LINES, "workers", model)
+            )
+            xs = [places[number][0 if self.by_model else 1] for number in at]
+            yield Panel(kind, xs, series, xlabel, self.title, title, paper)
 
     def said(self, places: Sequence[ModelAndWorkers], values: Values) -> Iterator[Statement]:
         """The statements about the text's order of values, about GOAT being best everywhere, and about trends."""
         named = {paper_name(scheme): values[scheme] for scheme in SCHEMES}
         place = {name: [found[places.index(self.place)]] for name, found in named.items()}
-        highest_first = sorted(self.printed, key=self.printed.__getitem__, reverse=True)
-        yield from statements.in_order(
-            where(self.place), [paper_name(scheme) for scheme in highest_first], place, [self.place]
-        )
-        best = statements.is_highest if self.more_is_better else statements.is_lowest
-        yield best(
-            "everywhere", "GOAT", [paper_name(s) for s in SCHEMES if s != "goat"], named, list(map(where, places))
-        )
+        order = [paper_name(scheme) for scheme in sorted(self.printed, key=self.printed.__getitem__, reverse=True)]
+        yield from statements.in_order("{}, {} workers".format(*self.place), order, place, [self.place])
+        best, others = statements.is_highest if self.more_is_better else statements.is_lowest, [*named]
+        others.remove("GOAT")
+        yield best("everywhere", "GOAT", others, named, ["{}, {} workers".format(*each) for each in places])
         for model in dict.fromkeys(model for model, _ in places) if self.trend else ():
             for name, found in named.items():
                 curve = [value for value, place in zip(found, places, strict=True) if place[0] == model]
                 yield statements.rises(f"{model}: {name} rises with workers", curve)
 
 
-class ChartByModel(TrainingChart):
-    """A figure that has models side by side, with the same number of workers."""
-
-    def places(self, *, quick: bool) -> list[ModelAndWorkers]:
-        """The models that the figure shows, with one number of workers."""
-        return [(model, FIG4_WORKERS) for model in (QUICK_FIG4_MODELS if quick else GMACS)]
-
-    def panels(self, places: Sequence[ModelAndWorkers], values: Values) -> Iterator[Panel]:
-        models = [model for model, _ in places]
-        series = {paper_name(scheme): list(map(exact, found)) for scheme, found in values.items()}
-        paper: Printed = {paper_name(scheme): {self.place[0]: value} for scheme, value in self.printed.items()}
-        yield Panel(BARS, models, series, "model", self.title, f"{FIG4_WORKERS} workers", paper)
+def throughput(setting: EpochRun, found: Epoch) -> float:
+    """The samples of all workers per second."""
+    return SAMPLES * setting.workers / epoch_time_s(setting, found)
 
 
-def where(place: ModelAndWorkers) -> str:
-    """A place in words."""
-    model, workers = place
-    return f"{model}, {workers} workers"
-
-
-RATE = "training throughput (images/s)"
+RATE, RESNET = "training throughput (images/s)", ("resnet18", 16)
 CHARTS = {
-    "fig4": ChartByModel(RATE, throughput, ("densenet121", 8), (276, 240, 219, 180), more_is_better=True),
-    "fig5": TrainingChart(RATE, throughput, ("resnet18", 16), (931, 585, 512, 465), more_is_better=True),
-    "fig7": TrainingChart("time per epoch (s)", epoch_time_s, ("resnet18", 16), (2.2, 3.5, 4, 4.65), trend=True),
-    "fig8": TrainingChart("communication time (s)", communication_time_s, ("resnet18", 16), (0.36, 1.34, 1.64, 1.95)),
+    "fig4": TrainingChart(
+        RATE, throughput, ("densenet121", 8), (276, 240, 219, 180), by_model=True, more_is_better=True
+    ),
+    "fig5": TrainingChart(RATE, throughput, RESNET, (931, 585, 512, 465), more_is_better=True),
+    "fig7": TrainingChart("time per epoch (s)", epoch_time_s, RESNET, (2.2, 3.5, 4, 4.65), trend=True),
+    "fig8": TrainingChart(
+        "communication time (s)", lambda _, found: found.communication_time_s, RESNET, (0.36, 1.34, 1.64, 1.95)
+    ),
     "fig9": TrainingChart(
-        "aggregation overhead of the PS (MB)", ps_ingress_mb, ("resnet18", 16), (44, 167.2, 198, 704)
+        "aggregation overhead of the PS (MB)", lambda _, found: found.ps_ingress_mb, RESNET, (44, 167.2, 198, 704)
     ),
 }
 
 
 def run(figure: str, console: Console, request: Request) -> str:
-    """Measure what the figure needs and earlier figures have not measured, print its tables, and write its picture."""
+    """Measure what the figure needs and earlier figures have not measured, and show it."""
     chart = CHARTS[figure]
     places = chart.places(quick=request.quick)
     found = measured([EpochRun(*place, scheme) for place in places for scheme in compared()], request, console)
@@ -323,20 +309,20 @@ def run(figure: str, console: Console, request: Request) -> str:
         scheme: [chart.value(own, found[own]) for own in (EpochRun(*place, scheme) for place in places)]
         for scheme in compared()
     }
-    names = [f"{model.replace('net', '')}\n{workers}" for model, workers in places]
-    console.print(value_table(f"GOAT, {figure}: {chart.title}, by model and workers", "", names, values))
-    console.print(f"rates and sizes are 1/{SCALE} of the paper's, times are the paper's", highlight=False)
-    console.print(comparison(figure, {scheme: values[scheme][places.index(chart.place)] for scheme in SCHEMES}))
-    console.print(statements.table_of(chart.said(places, values)))
-    save(request.results / name_in_world(f"goat-{figure}", request.switch), *chart.panels(places, values))
+    present(console, request.results / name_in_world(f"goat-{figure}", request.switch), show(figure, places, values))
     return VALID
 
 
-def comparison(figure: str, ours: Mapping[str, float]) -> Table:
-    """The text's values beside ours, by scheme."""
+def show(figure: str, places: Sequence[ModelAndWorkers], values: Values) -> Iterator[Part]:
     chart = CHARTS[figure]
-    model, workers = chart.place
-    table = Table("", "paper", "ours", "ratio", title=f"{figure}, what the text gives: {model}, {workers} workers")
-    for (scheme, own), paper in zip(ours.items(), chart.paper, strict=True):
-        table.add_row(scheme, f"{paper:g}", f"{own:.3g}", f"{own / paper:.2f}")
-    return table
+    names = [f"{model.replace('net', '')}\n{workers}" for model, workers in places]
+    yield value_table(f"GOAT, {figure}: {chart.title}, by model and workers", "", names, values)
+    yield f"rates and sizes are 1/{SCALE} of the paper's, times are the paper's"
+    ours = [(scheme, paper, values[scheme][places.index(chart.place)]) for scheme, paper in chart.printed.items()]
+    title = "{}, what the text gives: {}, {} workers".format(figure, *chart.place)
+    yield beside_paper(title, ours, ("g", ".3g", ".2f"))
+    yield list(chart.said(places, values))
+    yield Picture(chart.panels(places, values))
+
+
+FIGURES = {name: partial(run, name) for name in CHARTS}

@@ -9,8 +9,8 @@ Where this machine does not carry the rates the network is slowed down; in virtu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from io import StringIO
 from itertools import pairwise, permutations, product
@@ -24,13 +24,13 @@ from rich.table import Table
 from inakit.experiments.emulate.defaults import rate_words
 from inakit.experiments.emulate.emulate import Emulation
 from inakit.experiments.emulate.emulate import run as run_emulation
-from inakit.experiments.papers.common import statements
-from inakit.experiments.papers.common.drawing import BARS, Panel, save
+from inakit.experiments.papers.common.charts import Findings, Part, Picture, SweptFigure, once, present
+from inakit.experiments.papers.common.drawing import BARS, Panel
 from inakit.experiments.papers.common.emulated_runs import EmulatedRun, is_near, kind_of, run_emulated
-from inakit.experiments.papers.common.estimates import Estimate, exact
-from inakit.experiments.papers.common.figure import Request, own_planners
+from inakit.experiments.papers.common.estimates import exact
+from inakit.experiments.papers.common.figure import Request, Run, own_planners
 from inakit.experiments.papers.common.statements import Statement, number
-from inakit.experiments.papers.common.sweep import Measured, Result, Trial, sweep
+from inakit.experiments.papers.common.sweep import Result, Trial
 from inakit.experiments.papers.inart.setting import (
     ATP,
     HIGH_BPS,
@@ -45,13 +45,13 @@ from inakit.experiments.papers.inart.setting import (
     planned_by,
 )
 from inakit.experiments.papers.inart.simulated import (
+    CHARTS,
     HETEROGENEOUS,
     HOMOGENEOUS,
     WORKERS,
     FigurePoint,
     InartFigure,
     Seen,
-    figure_of,
     labels,
     panel,
     said,
@@ -121,8 +121,9 @@ def deviation(result: Result) -> float:
     return float(result["sending_rate_bps"]) / float(result[f"{FORESEEN}sending_rate_bps"]) - 1
 
 
-def verdict(results: Sequence[Result]) -> str:
+def verdict(found: Findings, _: list[Statement]) -> str:
     """The worst verdict of the runs; DIFFERS if all are valid but not all have their planned rates."""
+    results = list(found.measured.results.values())
     near = all(is_near(float(r["sending_rate_bps"]), float(r[f"{FORESEEN}sending_rate_bps"])) for r in results)
     return worst_of([*(str(result["verdict"]) for result in results), VALID if near else Verdict.DIFFERS])
 
@@ -145,24 +146,39 @@ LEAST_BYTES = 1e6
 """A run sends gradients of at least this many bytes, in as many iterations as that takes."""
 
 
-def run(name: str, console: Console, request: Request) -> str:
+def run(figure: InartFigure, console: Console, request: Request) -> str:
     """Run what is missing, print and draw the figure; VALID if all runs are valid and have their planned rates."""
-    figure, kind, scale = figure_of(name), kind_of(request.switch), asked_scale(request)
-    panels = [found for setting in (HOMOGENEOUS, HETEROGENEOUS) if (found := points(figure, setting, request))]
-    wanted = [trial(scheme, point, scale) for found in panels for point, scheme in product(found, emulated())]
-    measure = partial(emulate, switch=request.switch, results=request.results)
-    runs = Runs(figure, sweep(wanted, measure, request.results / f"inart-{kind}-trials", console), kind, scale)
-    sentences: list[Statement] = []
-    for found in panels:
-        console.print(runs.table(found))
-        sentences += said(figure, runs.value, found)
-    console.print(statements.table_of(sentences))
-    results = list(runs.measured.results.values())
-    console.print(conclusion(results), highlight=False)
-    shown = (replace(panel(figure, runs.estimate, emulated(), found), planned=runs.planned(found)) for found in panels)
-    console.print(packets_in_words(scale), highlight=False, soft_wrap=True)
-    save(request.results / f"inart-{name}-{kind}", *shown)
-    return verdict(results)
+    kind = kind_of(request.switch)
+    swept = SweptFigure(
+        f"inart-{figure.name}-{kind}", f"inart-{kind}-trials",
+        partial(emulate, switch=request.switch, results=request.results),
+        partial(cells, figure), partial(show, figure), draws=once, verdict=verdict,
+    )  # fmt: skip
+    return swept(console, request)
+
+
+def cells(figure: InartFigure, request: Request) -> list[Trial]:
+    scale = asked_scale(request)
+    return [
+        trial(scheme, point, scale) for own in places(figure, request) for point, scheme in product(own, emulated())
+    ]
+
+
+def show(figure: InartFigure, found: Findings) -> Iterator[Part]:
+    every, planned = places(figure, found.request), partial(value_of, figure, found, FORESEEN)
+    measured = partial(value_of, figure, found, "")
+    for own in every:
+        yield runs_table(figure, found, own)
+    yield [statement for own in every for statement in said(figure, measured, own)]
+    yield conclusion(list(found.measured.results.values()))
+    yield packets_in_words(asked_scale(found.request))
+    yield Picture(
+        replace(
+            panel(figure, lambda scheme, point: exact(measured(scheme, point)), emulated(), own),
+            planned={scheme: [planned(scheme, point) for point in own] for scheme in emulated()},
+        )
+        for own in every
+    )
 
 
 def emulated() -> tuple[str, ...]:
@@ -170,10 +186,11 @@ def emulated() -> tuple[str, ...]:
     return (*EMULATED, *own_planners())
 
 
-def points(figure: InartFigure, setting: str, request: Request) -> list[FigurePoint]:
-    """The figure's places in a setting; for a quick request only the one for which the text gives values."""
-    every = figure.points(setting, WORKERS)
-    return [point for point in every if point == figure.at] if request.quick else every
+def places(figure: InartFigure, request: Request) -> list[list[FigurePoint]]:
+    """The figure's places in each setting; for a quick request only the one for which the text gives values."""
+    every = (figure.points(setting, WORKERS) for setting in (HOMOGENEOUS, HETEROGENEOUS))
+    found = ([point for point in own if point == figure.at or not request.quick] for own in every)
+    return [own for own in found if own]
 
 
 def asked_scale(request: Request) -> float:
@@ -206,46 +223,29 @@ def emulate(trial: Trial, switch: str, results: Path) -> Result:
     return emulate_plan(f"inart-{kind_of(switch)}", problem, plan, trial, switch, results)
 
 
-@dataclass(frozen=True)
-class Runs:
-    """A figure, and the runs that it shows: how they were run, and at which scale."""
+def value_of(figure: InartFigure, found: Findings, prefix: str, scheme: str, point: FigurePoint) -> float:
+    """The figure's quantity as measured, or, with the prefix `FORESEEN`, as planned."""
+    scale = asked_scale(found.request)
+    result = found.measured.result(trial(scheme, point, scale))
+    seen = Seen(*(float(result[prefix + quantity]) for quantity in QUANTITIES))
+    return figure.quantity(seen.times(EMULATED_SCALE / scale), point)
 
-    figure: InartFigure
-    measured: Measured
-    kind: str
-    scale: float
 
-    def value(self, scheme: str, point: FigurePoint, prefix: str = "") -> float:
-        """The figure's quantity as measured, or, with the prefix `FORESEEN`, as planned."""
-        found = self.measured.result(trial(scheme, point, self.scale))
-        seen = Seen(*(float(found[prefix + quantity]) for quantity in QUANTITIES))
-        return self.figure.quantity(seen.times(EMULATED_SCALE / self.scale), point)
-
-    def estimate(self, scheme: str, point: FigurePoint) -> Estimate:
-        """The measured quantity, of a single run."""
-        return exact(self.value(scheme, point))
-
-    def planned(self, places: Sequence[FigurePoint]) -> dict[str, list[float]]:
-        return {scheme: [self.value(scheme, point, FORESEEN) for point in places] for scheme in emulated()}
-
-    def table(self, places: Sequence[FigurePoint]) -> Table:
-        """A row for each run."""
-        title = f"InArt, Figure {self.figure.name[3:]}, {self.kind}, {places[0].setting} ({self.figure.unit})"
-        table = Table("model" if self.figure.by_model else "workers", "scheme", title=title)
-        for heading in ("paper", "planned", "measured", "of plan"):
-            table.add_column(heading, justify="right")
-        table.add_column("verdict")
-        for point, label in zip(places, labels(self.figure, places), strict=True):
-            for scheme in emulated():
-                table.add_row(label, scheme, *self.cells(scheme, point), end_section=scheme == emulated()[-1])
-        return table
-
-    def cells(self, scheme: str, point: FigurePoint) -> tuple[str, ...]:
-        """The cells of a run's row: paper, planned, measured, measured over planned, verdict."""
-        paper = self.figure.paper.get(scheme) if point == self.figure.at else None
-        planned, measured = self.value(scheme, point, FORESEEN), self.value(scheme, point)
-        judged = str(self.measured.result(trial(scheme, point, self.scale))["verdict"])
-        return number(paper), number(planned), number(measured), f"{measured / planned:.1%}", judged
+def runs_table(figure: InartFigure, found: Findings, points: Sequence[FigurePoint]) -> Table:
+    """A row for each run of a setting."""
+    kind = kind_of(found.request.switch)
+    title = f"InArt, Figure {figure.name[3:]}, {kind}, {points[0].setting} ({figure.unit})"
+    table = Table("model" if figure.by_model else "workers", "scheme", title=title)
+    for heading in ("paper", "planned", "measured", "of plan"):
+        table.add_column(heading, justify="right")
+    table.add_column("verdict")
+    for (point, label), scheme in product(zip(points, labels(figure, points), strict=True), emulated()):
+        paper = figure.paper.get(scheme) if point == figure.at else None
+        planned, measured = (value_of(figure, found, prefix, scheme, point) for prefix in (FORESEEN, ""))
+        judged = str(found.measured.result(trial(scheme, point, asked_scale(found.request)))["verdict"])
+        cells = number(paper), number(planned), number(measured), f"{measured / planned:.1%}", judged
+        table.add_row(label, scheme, *cells, end_section=scheme == emulated()[-1])
+    return table
 
 
 PLANNER = "inart-forest"
@@ -264,7 +264,7 @@ def replanned(console: Console, request: Request) -> str:
     records = [run_emulation(emulation, console) for emulation in (alone, beside)]
     old, new = (entry["measured"]["sending_rate_bps"] / 1e6 for entry in records[-1].planners.values())
     planned = records[-1].planners[f"{PLANNER}-replanned"]["planned"]["sending_rate_bps"] / 1e6
-    save(request.results / "inart-replan", phases_panel(records))
+    present(console, request.results / "inart-replan", [Picture([phases_panel(records)])])
     console.print(f"beside the traffic old routes carry {old:.2f} Mbit/s, new ones {new:.2f} of {planned:.2f} planned")
     verdict = VALID if is_near(new, planned) and new > old else Verdict.DIFFERS
     return worst_of([*(record.verdict for record in records), verdict])
@@ -288,3 +288,6 @@ def worst_flow(problem: Problem, plan: Plan) -> Flow:
         return rate_left_bps(residual(problem.fabric, background_of_flows(problem, plan, [flow])), plan)
 
     return min(flows, key=left)
+
+
+FIGURES: dict[str, Run] = {f"{figure.name}-emulated": partial(run, figure) for figure in CHARTS} | {"replan": replanned}

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 from rich.table import Table
 
-from inakit.experiments.papers.common.drawing import BARS, Panel, Printed, save
+from inakit.experiments.papers.common.charts import Picture, present
+from inakit.experiments.papers.common.drawing import BARS, Panel, Printed
 from inakit.experiments.papers.common.estimates import exact
 from inakit.experiments.papers.common.figure import Request, leave_out
+from inakit.experiments.papers.common.statements import beside_paper
 from inakit.experiments.papers.inart.setting import HIGH_BPS, LINK_BPS, LOW_BPS, MODELS, SWITCH_BPS
 from inakit.experiments.report.method_styles import categories
 from inakit.planner.core.loads import sending_rate_bps
@@ -66,12 +67,6 @@ def rates() -> dict[str, tuple[float, float]]:
     }
 
 
-def panel(found: Mapping[str, tuple[float, float]]) -> Panel:
-    series = {scheme: [exact(ours)] for scheme, (_, ours) in found.items()}
-    paper: Printed = {scheme: {PLACE: value} for scheme, (value, _) in found.items()}
-    return Panel(BARS, [PLACE], series, "", "sending rate (units)", paper=paper)
-
-
 def units(plan: Plan) -> float:
     return sum(planned.rate_bps for planned in plan.trees) / UNIT_BPS
 
@@ -79,14 +74,17 @@ def units(plan: Plan) -> float:
 def run(console: Console, request: Request) -> str:
     """VALID if LBMM, ATP and the figure's plan have the paper's rates, and InArt's own plan is no worse."""
     found = rates()
-    table = Table("scheme", "paper", "ours", "ratio", title="InArt, Figure 1 (units)")
-    for scheme, (paper, ours) in found.items():
-        table.add_row(scheme, f"{paper:.3f}", f"{ours:.3f}", f"{ours / paper:.3f}")
-    console.print(table)
-    save(request.results / "inart-fig1", panel(found))
+    series = {scheme: [exact(ours)] for scheme, (_, ours) in found.items()}
+    printed: Printed = {scheme: {PLACE: value} for scheme, (value, _) in found.items()}
+    rows = [(scheme, *both) for scheme, both in found.items()]
+    parts = (
+        beside_paper("InArt, Figure 1 (units)", rows, (".3f", ".3f", ".3f"), "scheme"),
+        Picture([Panel(BARS, [PLACE], series, "", "sending rate (units)", paper=printed)]),
+    )
+    present(console, request.results / "inart-fig1", parts)
     leave_out(console, "it compares the plans that the paper draws")
-    *printed, (paper, ours) = found.values()
-    return VALID if all(abs(a / b - 1) < TOLERANCE for a, b in printed) and ours >= paper else Verdict.WRONG
+    *as_printed, (paper, ours) = found.values()
+    return VALID if all(abs(a / b - 1) < TOLERANCE for a, b in as_printed) and ours >= paper else Verdict.WRONG
 
 
 WORKERS, SERVERS, HOSTS_PER_EDGE = 200, 8, 12
@@ -116,13 +114,11 @@ def relaxation_time(console: Console, request: Request) -> str:
         took[name] = list(seconds)
         sizes = str(model.numVariables()), str(model.numConstraints())
         table.add_row(name, *sizes, *(f"{value:.1f}" for value in seconds), f"{bound / 1e6:.2f}")
-    console.print(table)
-    save(request.results / "inart-lp", time_panel(took))
+    series = {f"{name} links": list(map(exact, seconds)) for name, seconds in took.items()}
+    panel = Panel(BARS, ["LP-InArt", "L-InArt"], series, "", "seconds", styles=categories(series))
+    present(console, request.results / "inart-lp", (table, Picture([panel])))
     slowest = max(max(seconds) for seconds in took.values())
     return VALID if slowest < MOST_SECONDS else Verdict.SLOW
 
 
-def time_panel(took: Mapping[str, Sequence[float]]) -> Panel:
-    """Bars of the seconds that LP-InArt and the split take, for equal and for drawn capacities."""
-    series = {f"{name} links": list(map(exact, seconds)) for name, seconds in took.items()}
-    return Panel(BARS, ["LP-InArt", "L-InArt"], series, "", "seconds", styles=categories(series))
+FIGURES = {"fig1": run, "lp": relaxation_time}

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from functools import partial
 from math import inf
 
-from rich.console import Console
 from rich.table import Table
 
 from inakit.experiments.papers.common import statements
-from inakit.experiments.papers.common.drawing import BARS, LINES, Panel, Place, Printed, save
+from inakit.experiments.papers.common.charts import Findings, Part, Picture, Quantity, SweptFigure, by_seed
+from inakit.experiments.papers.common.drawing import BARS, LINES, Panel, Place, Printed
 from inakit.experiments.papers.common.estimates import Estimate
 from inakit.experiments.papers.common.figure import Request
-from inakit.experiments.papers.common.statements import Statement, number
-from inakit.experiments.papers.common.sweep import Measured, Trial, sweep
+from inakit.experiments.papers.common.statements import Statement, beside_paper, number
+from inakit.experiments.papers.common.sweep import Trial
 from inakit.experiments.papers.inart.setting import (
     ATP,
     INART,
@@ -63,36 +63,25 @@ class Seen:
         return Seen(self.rate_bps * factor, self.time_s, self.ingress_bytes * factor)
 
 
-Quantity = Callable[[Seen, FigurePoint], float]
 Values = Callable[[str, FigurePoint], float]
 """A figure's quantity, for a scheme and a place."""
 Estimates = Callable[[str, FigurePoint], Estimate]
 """A figure's quantity with its interval, for a scheme and a place."""
 
-
-def rate_mbps(seen: Seen, _: FigurePoint) -> float:
-    """The sending rate of a worker in Mbit/s."""
-    return seen.rate_bps / 1e6
-
-
-def time_s(seen: Seen, _: FigurePoint) -> float:
-    """The time of an iteration."""
-    return seen.time_s
-
-
-def throughput_mbps(seen: Seen, point: FigurePoint) -> float:
-    """What all workers send together, in Mbit/s: the reading by which LBMM's 90 in the text are about its PSs' 80."""
-    return point.workers * seen.rate_bps / 1e6
-
-
-def ingress_mb(seen: Seen, _: FigurePoint) -> float:
-    """The bytes that all PSs get in an iteration, in MB."""
-    return seen.ingress_bytes / 1e6
+INGRESS = "PS ingress"
+QUANTITIES: Mapping[str, tuple[str, Callable[[Seen, FigurePoint], float]]] = {
+    "sending rate": ("Mbit/s", lambda seen, _: seen.rate_bps / 1e6),
+    "communication time": ("s", lambda seen, _: seen.time_s),
+    "network throughput": ("Mbit/s", lambda seen, point: point.workers * seen.rate_bps / 1e6),
+    INGRESS: ("MB", lambda seen, _: seen.ingress_bytes / 1e6),
+}
+"""Units and values. Network throughput is what all workers send together: the reading by which LBMM's 90 in the text
+are about its PSs' 80."""
 
 
 @dataclass(frozen=True)
 class InartFigure:
-    """A figure. `paper` has the text's values by scheme, at the only place `at` for which it gives any.
+    """A figure of one of `QUANTITIES`. `paper` has the text's values by scheme, at the only place `at` with any.
 
     Figures `by_model` have bars, others lines over workers. `readings` are further settings in which the place is
     measured. `trend` is "rises" or "falls" where the text says this of all schemes' values from left to right.
@@ -100,8 +89,6 @@ class InartFigure:
 
     name: str
     what: str
-    unit: str
-    quantity: Quantity
     at: FigurePoint
     paper: Mapping[str, float]
     by_model: bool = False
@@ -109,14 +96,18 @@ class InartFigure:
     trend: str = ""
 
     @property
+    def unit(self) -> str:
+        """The unit of the quantity."""
+        return QUANTITIES[self.what][0]
+
+    def quantity(self, seen: Seen, point: FigurePoint) -> float:
+        """The quantity of what is seen at a place."""
+        return QUANTITIES[self.what][1](seen, point)
+
+    @property
     def more_is_better(self) -> bool:
         """Whether higher values are better, which is so for rates and throughput, the only quantities in Mbit/s."""
         return self.unit == "Mbit/s"
-
-    @property
-    def over(self) -> str:
-        """What the x axis has: models or workers."""
-        return "models" if self.by_model else "workers"
 
     @property
     def settings(self) -> tuple[str, ...]:
@@ -130,37 +121,32 @@ class InartFigure:
         return [FigurePoint(setting, count, self.at.model) for count in workers]
 
 
-FIGURES = (
+CHARTS = (
     InartFigure(
-        "fig8", "sending rate", "Mbit/s", rate_mbps, FigurePoint(HOMOGENEOUS, SOME_WORKERS), {INART: 10.75, ATP: 4.7},
+        "fig8", "sending rate", FigurePoint(HOMOGENEOUS, SOME_WORKERS), {INART: 10.75, ATP: 4.7},
         by_model=True,
     ),
     InartFigure(
-        "fig9", "sending rate", "Mbit/s", rate_mbps, FigurePoint(HETEROGENEOUS, 50), {INART: 8.73, ATP: 4.44},
+        "fig9", "sending rate", FigurePoint(HETEROGENEOUS, 50), {INART: 8.73, ATP: 4.44},
         readings=[SLOW_SERVERS], trend="falls",
     ),
     InartFigure(
-        "fig10", "communication time", "s", time_s, FigurePoint(HOMOGENEOUS, SOME_WORKERS, "ResNet-50"),
+        "fig10", "communication time", FigurePoint(HOMOGENEOUS, SOME_WORKERS, "ResNet-50"),
         {INART: 0.068, ATP: 0.152, LBMM: 0.35}, by_model=True,
     ),
     InartFigure(
-        "fig11", "communication time", "s", time_s, FigurePoint(HETEROGENEOUS, 50),
+        "fig11", "communication time", FigurePoint(HETEROGENEOUS, 50),
         {INART: 1.52, ATP: 2.96, LBMM: 8.13}, readings=[SLOW_SERVERS], trend="rises",
     ),
     InartFigure(
-        "fig12", "network throughput", "Mbit/s", throughput_mbps, FigurePoint(HOMOGENEOUS, 30),
+        "fig12", "network throughput", FigurePoint(HOMOGENEOUS, 30),
         {INART: 420.0, ATP: 160.0, LBMM: 90.0}, trend="rises",
     ),
     InartFigure(
-        "fig13", "PS ingress", "MB", ingress_mb, FigurePoint(HOMOGENEOUS, SOME_WORKERS, "VGG19"),
+        "fig13", "PS ingress", FigurePoint(HOMOGENEOUS, SOME_WORKERS, "VGG19"),
         {INART: 3.44, ATP: 7.33, LBMM: 22.0}, by_model=True, readings=[FILLED],
     ),
 )  # fmt: skip
-
-
-def figure_of(name: str) -> InartFigure:
-    """The figure with a name such as fig8."""
-    return next(figure for figure in FIGURES if figure.name == name)
 
 
 def labels(figure: InartFigure, points: Iterable[FigurePoint]) -> list[str]:
@@ -184,12 +170,11 @@ def said(figure: InartFigure, values: Values, points: Sequence[FigurePoint]) -> 
     where, places = points[0].setting, labels(figure, points)
     best = statements.is_highest if figure.more_is_better else statements.is_lowest
     yield best(where, INART, (ATP, LBMM), curves, places)
-    yield statements.is_over(f"{where}: ATP better than LBMM", ordered(figure, curves[ATP], curves[LBMM]), places)
+    pair = (curves[ATP], curves[LBMM])
+    yield statements.is_over(f"{where}: ATP better than LBMM", pair if figure.more_is_better else pair[::-1], places)
     trend = {"rises": statements.rises, "falls": statements.falls}.get(figure.trend)
     if trend and len(points) > 1:
-        yield from (
-            trend(f"{where}: {name} {figure.trend} with {figure.over}", curve) for name, curve in curves.items()
-        )
+        yield from (trend(f"{where}: {name} {figure.trend} with workers", curve) for name, curve in curves.items())
     if figure.name == "fig11" and len(points) > 1:
         growth = {name: [curve[-1] - curve[0]] for name, curve in curves.items()}
         yield statements.is_lowest(
@@ -197,119 +182,97 @@ def said(figure: InartFigure, values: Values, points: Sequence[FigurePoint]) -> 
         )
 
 
-def ordered(
-    figure: InartFigure, better: Sequence[float], worse: Sequence[float]
-) -> tuple[Sequence[float], Sequence[float]]:
-    """The two curves, with the one first that should be higher."""
-    return (better, worse) if figure.more_is_better else (worse, better)
-
-
-SEEDS, QUICK_SEEDS = 30, 2
+SEEDS = (30, 2)
 WORKERS, QUICK_WORKERS = (10, 20, 30, 40, 50), (30, 40, 50)
 PROCESSES = 2
 
 RATIOS = ((LP, ATP), (INART, ATP), (ONE, LIMITED_ATP))
 """InArt over ATP, under three readings: as the paper's values suggest, with whole flows, and as the text describes."""
-
-
 PRINTED_AS = {LP: INART, ONE: INART, LIMITED_ATP: ATP}
 """The scheme of the paper with whose value a reading of ours is compared."""
 
 
-def trials(setting: str, workers: int, scheme: str, seeds: int) -> list[Trial]:
+def draws(cell: Trial, seeds: int) -> list[Trial]:
     """A trial for each seed, or a single one in a setting where nothing is drawn."""
-    drawn = range(1 if SETTINGS[setting].filled else seeds)
-    return [{"setting": setting, "workers": workers, "scheme": scheme, "seed": seed} for seed in drawn]
+    return by_seed(cell, 1 if SETTINGS[str(cell["setting"])].filled else seeds)
 
 
-@dataclass(frozen=True)
-class Averages:
-    """The means of a sweep over its seeds."""
-
-    measured: Measured
-    seeds: int
-
-    def seen(self, scheme: str, point: FigurePoint) -> Seen:
-        """What a scheme does at a place; the time is the gradient's bits over the mean rate, as in the paper."""
-        found = trials(point.setting, point.workers, scheme, self.seeds)
-        rate_bps, size = self.measured.mean("rate_bps", found), MODELS[point.model]
-        return Seen(rate_bps, size * 8 / rate_bps, self.measured.mean("arrivals", found) * size)
-
-    def values(self, figure: InartFigure) -> Values:
-        """The figure's quantity of the means."""
-        return lambda scheme, point: figure.quantity(self.seen(scheme, point), point)
-
-    def estimates(self, figure: InartFigure) -> Estimates:
-        """The figure's quantity of the means; its interval follows from that of the mean rate, or mean PS ingress."""
-
-        def estimate(scheme: str, point: FigurePoint) -> Estimate:
-            size, ingress = MODELS[point.model], figure.quantity is ingress_mb
-            found = self.measured.estimate(
-                "arrivals" if ingress else "rate_bps", trials(point.setting, point.workers, scheme, self.seeds)
-            )
-
-            def quantity(mean: float) -> float:
-                seen = Seen(0.0, 0.0, mean * size) if ingress else Seen(mean, size * 8 / mean if mean > 0 else inf, 0.0)
-                return figure.quantity(seen, point)
-
-            return found.map(quantity)
-
-        return estimate
+def cell_of(scheme: str, point: FigurePoint) -> Trial:
+    """The keys of a scheme's trials at a place: a plan does not depend on the gradient's size."""
+    return {"setting": point.setting, "workers": point.workers, "scheme": scheme}
 
 
-def run(name: str, console: Console, request: Request) -> str:
-    """Print and draw the figure; VALID if InArt is better than ATP, and ATP than LBMM, at the text's place."""
-    figure = figure_of(name)
-    workers = QUICK_WORKERS if request.quick else WORKERS
-    averages = averages_of(figure, workers, console, request)
-    values = averages.values(figure)
+def value_of(figure: InartFigure, found: Findings, scheme: str, point: FigurePoint) -> float:
+    """The figure's quantity of the means; the time is the gradient's bits over the mean rate, as in the paper."""
+    cell, size = cell_of(scheme, point), MODELS[point.model]
+    rate_bps = found.mean(cell, "rate_bps")
+    return figure.quantity(Seen(rate_bps, size * 8 / rate_bps, found.mean(cell, "arrivals") * size), point)
+
+
+def estimate_of(figure: InartFigure, found: Findings, scheme: str, point: FigurePoint) -> Estimate:
+    """The figure's quantity of the means; its interval follows from that of the mean rate, or mean PS ingress."""
+    size, ingress = MODELS[point.model], figure.what == INGRESS
+
+    def quantity(mean: float, _: Trial) -> float:
+        seen = Seen(0.0, 0.0, mean * size) if ingress else Seen(mean, size * 8 / mean if mean > 0 else inf, 0.0)
+        return figure.quantity(seen, point)
+
+    return found.estimate(cell_of(scheme, point), Quantity("arrivals" if ingress else "rate_bps", "", 1.0, quantity))
+
+
+def workers_of(request: Request) -> Sequence[int]:
+    return QUICK_WORKERS if request.quick else WORKERS
+
+
+def cells(figure: InartFigure, request: Request) -> list[Trial]:
+    """What the figure needs: the text's place in all its readings, and all places in both settings."""
+    places = [FigurePoint(setting, figure.at.workers) for setting in figure.settings]
+    for setting in (HOMOGENEOUS, HETEROGENEOUS):
+        places += figure.points(setting, workers_of(request))
+    return [cell_of(scheme, point) for point in places for scheme in compared()]
+
+
+def show(figure: InartFigure, found: Findings) -> Iterator[Part]:
+    values, estimates = partial(value_of, figure, found), partial(estimate_of, figure, found)
     for setting in figure.settings:
-        console.print(beside_the_paper(figure, values, setting))
+        yield readings(figure, values, setting)
     panels: list[Panel] = []
     sentences: list[Statement] = []
     for setting in (HOMOGENEOUS, HETEROGENEOUS):
-        points = figure.points(setting, workers)
-        console.print(over_points(figure, values, points))
-        panels.append(panel(figure, averages.estimates(figure), compared(), points))
+        points = figure.points(setting, workers_of(found.request))
+        table = Table("scheme", *labels(figure, points), title=f"{setting} ({figure.unit})")
+        for scheme in compared():
+            table.add_row(scheme, *(number(values(scheme, point)) for point in points))
+        yield table
+        panels.append(panel(figure, estimates, compared(), points))
         sentences += said(figure, values, points)
-    console.print(statements.table_of(sentences))
-    save(request.results / f"inart-{name}", *panels)
-    rates = [averages.seen(scheme, figure.at).rate_bps for scheme in (INART, ATP, LBMM)]
+    yield sentences
+    yield Picture(panels)
+
+
+def readings(figure: InartFigure, values: Values, setting: str) -> Table:
+    """A table of every reading of a scheme beside the paper's value, and of InArt over ATP under several readings."""
+    point = FigurePoint(setting, figure.at.workers, figure.at.model)
+    paper = figure.paper
+    rows: list[tuple[str, float | None, float]] = [
+        (scheme, paper.get(PRINTED_AS.get(scheme, scheme)), values(scheme, point)) for scheme in compared()
+    ]
+    for scheme, other in RATIOS:
+        rows.append((f"{scheme} / {other}", paper[INART] / paper[ATP], values(scheme, point) / values(other, point)))
+    title = f"InArt, Figure {figure.name[3:]}, {setting}, {point.workers} workers, {point.model} ({figure.unit})"
+    return beside_paper(title, rows, heading="scheme")
+
+
+def verdict(figure: InartFigure, found: Findings, _: list[Statement]) -> str:
+    """VALID if InArt's rate is above ATP's, and ATP's above LBMM's, at the text's place."""
+    rates = [found.mean(cell_of(scheme, figure.at), "rate_bps") for scheme in (INART, ATP, LBMM)]
     return VALID if rates == sorted(rates, reverse=True) else Verdict.DIFFERS
 
 
-def averages_of(figure: InartFigure, workers: Sequence[int], console: Console, request: Request) -> Averages:
-    """Measure what the figure needs and earlier figures have not measured."""
-    seeds = QUICK_SEEDS if request.quick else SEEDS
-    places = {(setting, figure.at.workers) for setting in figure.settings}
-    for setting in (HOMOGENEOUS, HETEROGENEOUS):
-        places |= {(setting, point.workers) for point in figure.points(setting, workers)}
-    wanted = [
-        trial
-        for (setting, count), scheme in product(sorted(places), compared())
-        for trial in trials(setting, count, scheme, seeds)
-    ]
-    return Averages(sweep(wanted, measure, request.results / "inart-trials", console, PROCESSES), seeds)
-
-
-def beside_the_paper(figure: InartFigure, values: Values, setting: str) -> Table:
-    """A table of every reading of a scheme beside the paper's value, and of InArt over ATP under several readings."""
-    point = FigurePoint(setting, figure.at.workers, figure.at.model)
-    title = f"InArt, Figure {figure.name[3:]}, {setting}, {point.workers} workers"
-    table = Table("scheme", "paper", "ours", "ratio", title=f"{title}, {point.model} ({figure.unit})")
-    for scheme in compared():
-        paper, ours = figure.paper.get(PRINTED_AS.get(scheme, scheme)), values(scheme, point)
-        table.add_row(scheme, number(paper), number(ours), number(paper and ours / paper))
-    for scheme, other in RATIOS:
-        paper = figure.paper[INART] / figure.paper[ATP]
-        ours = values(scheme, point) / values(other, point)
-        table.add_row(f"{scheme} / {other}", number(paper), number(ours), number(ours / paper))
-    return table
-
-
-def over_points(figure: InartFigure, values: Values, points: Sequence[FigurePoint]) -> Table:
-    """A row for each scheme, a column for each place."""
-    table = Table("scheme", *labels(figure, points), title=f"{points[0].setting} ({figure.unit})")
-    for scheme in compared():
-        table.add_row(scheme, *(number(values(scheme, point)) for point in points))
-    return table
+FIGURES = {
+    figure.name: SweptFigure(
+        f"inart-{figure.name}", "inart-trials", measure, partial(cells, figure), partial(show, figure), SEEDS, draws,
+        partial(verdict, figure), PROCESSES,
+    )
+    for figure in CHARTS
+}  # fmt: skip

@@ -19,12 +19,13 @@ from rich.console import Console
 
 from inakit.experiments.emulate.defaults import rate_words
 from inakit.experiments.papers.common import statements
-from inakit.experiments.papers.common.drawing import LINES, Panel, Printed, Values, save
+from inakit.experiments.papers.common.charts import Findings, Part, Picture, SweptFigure, once
+from inakit.experiments.papers.common.drawing import LINES, Panel, Printed, Values
 from inakit.experiments.papers.common.emulated_runs import kind_of, name_in_world
 from inakit.experiments.papers.common.estimates import exact
 from inakit.experiments.papers.common.figure import Request, own_planners
 from inakit.experiments.papers.common.statements import Statement, value_table
-from inakit.experiments.papers.common.sweep import Result, Trial, sweep
+from inakit.experiments.papers.common.sweep import Result, Trial
 from inakit.experiments.papers.inart.emulated import conclusion, emulate_plan, gradient_bytes, in_iterations, verdict
 from inakit.experiments.papers.inart.setting import MODELS
 from inakit.planner.core.problem import Job, Problem
@@ -72,35 +73,37 @@ VIEWS: Mapping[str, View] = {
 
 def run(name: str, console: Console, request: Request) -> str:
     """Run what is missing, print and draw the figure; VALID if all runs are valid and have their planned rates."""
-    view = VIEWS[name]
-    counts = WORKERS[-1:] if request.quick else WORKERS
-    wanted = {(scheme, n): trial(scheme, n) for scheme, n in product(compared(), counts)}
-    measure = partial(emulate, switch=request.switch, results=request.results)
-    kind, file = kind_of(request.switch), name_in_world("inart-testbed", request.switch) + "-trials"
-    measured = sweep(wanted.values(), measure, request.results / file, console)
-    values = {scheme: [view.value(measured.result(wanted[scheme, n]), n) for n in counts] for scheme in compared()}
+    swept = SweptFigure(
+        f"inart-{name}-{kind_of(request.switch)}", name_in_world("inart-testbed", request.switch) + "-trials",
+        partial(emulate, switch=request.switch, results=request.results),
+        lambda asked: [trial(*each) for each in product(compared(), counts_of(asked))],
+        partial(show, name), draws=once, verdict=verdict,
+    )  # fmt: skip
+    return swept(console, request)
+
+
+def counts_of(request: Request) -> Sequence[int]:
+    return WORKERS[-1:] if request.quick else WORKERS
+
+
+def show(name: str, found: Findings) -> Iterator[Part]:
+    view, counts = VIEWS[name], counts_of(found.request)
+    values = {scheme: [view.value(found.measured.result(trial(scheme, n)), n) for n in counts] for scheme in compared()}
     printed = dict(zip(SCHEMES, view.paper, strict=True))
-    beside: dict[str, list[float | None]] = {scheme: [*found, printed.get(scheme)] for scheme, found in values.items()}
-    title = f"InArt, Figure {name[3:]}, {kind}, VGG19: {view.what}"
-    console.print(value_table(title, "workers", [*counts, "6, the paper"], beside))
-    results = list(measured.results.values())
-    console.print(conclusion(results), highlight=False)
-    console.print(f"links of {rate_words(LINK_BPS)} with 1/1000 of the paper's rates and sizes", highlight=False)
-    console.print(statements.table_of(said(view, counts, values)))
-    save(request.results / f"inart-{name}-{kind}", panel(view, counts, values))
-    return verdict(results)
+    beside: dict[str, list[float | None]] = {scheme: [*own, printed.get(scheme)] for scheme, own in values.items()}
+    title = f"InArt, Figure {name[3:]}, {kind_of(found.request.switch)}, VGG19: {view.what}"
+    yield value_table(title, "workers", [*counts, "6, the paper"], beside)
+    yield conclusion(list(found.measured.results.values()))
+    yield f"links of {rate_words(LINK_BPS)} with 1/1000 of the paper's rates and sizes"
+    yield list(said(view, counts, values))
+    series = {scheme: list(map(exact, own)) for scheme, own in values.items()}
+    paper: Printed = {scheme: {WORKERS[-1]: value} for scheme, value in printed.items()}
+    yield Picture([Panel(LINES, counts, series, "workers", view.what, "testbed, VGG19", paper)])
 
 
 def compared() -> tuple[str, ...]:
     """The paper's schemes and your own planners."""
     return (*SCHEMES, *own_planners())
-
-
-def panel(view: View, counts: Sequence[int], values: Values) -> Panel:
-    """Lines over workers, with the paper's values for six."""
-    series = {scheme: list(map(exact, found)) for scheme, found in values.items()}
-    paper: Printed = {scheme: {WORKERS[-1]: value} for scheme, value in zip(SCHEMES, view.paper, strict=True)}
-    return Panel(LINES, counts, series, "workers", view.what, "testbed, VGG19", paper)
 
 
 def said(view: View, counts: Sequence[int], values: Values) -> Iterator[Statement]:
@@ -129,3 +132,6 @@ def emulate(trial: Trial, switch: str, results: Path) -> Result:
 def testbed(workers: int) -> Problem:
     job = Job(1, NAMES[:workers], ("ps1", "ps2"), gradient_bytes(MODELS["VGG19"]))
     return in_iterations(Problem(inart_testbed(LINK_BPS), (job,), FRAGMENT), ITERATIONS, COMPUTE_S)
+
+
+FIGURES = {f"{name}-emulated": partial(run, name) for name in VIEWS}

@@ -8,16 +8,17 @@ unit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, fields
 
-from rich.console import Console
 from rich.table import Table
 
-from inakit.experiments.papers.common.drawing import BARS, Panel, save
-from inakit.experiments.papers.common.emulated_runs import EmulatedRun, run_emulated
+from inakit.experiments.papers.common.charts import Part, Picture, Rows
+from inakit.experiments.papers.common.drawing import BARS, Panel
+from inakit.experiments.papers.common.emulated_runs import EmulatedFigure, EmulatedRun, EmulatedRuns
 from inakit.experiments.papers.common.estimates import exact
-from inakit.experiments.papers.common.figure import Request, leave_out
+from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.statements import Statement
 from inakit.experiments.report.method_styles import categories
 from inakit.experiments.run.console import NARROW
 from inakit.experiments.run.outcome import Outcome
@@ -155,7 +156,7 @@ def judgement(crossed: int, verdict: str) -> str:
     return f"[bold yellow]no result[/]: {crossed:,} bytes crossed, but the emulation was overloaded"
 
 
-def panel(found: Sequence[Crossing]) -> Panel:
+def crossings_panel(found: Sequence[Crossing]) -> Panel:
     scenes = [SCENES[each.scene].title.replace(": ", ":\n") for each in found]
     series = {"measured": [exact(each.measured_bytes / 1e3) for each in found]}
     planned = {"measured": [each.planned_bytes / 1e3 for each in found]}
@@ -176,19 +177,36 @@ def crossings_table(found: Sequence[Crossing]) -> Table:
     return table
 
 
-def run(console: Console, request: Request) -> str:
-    """Run every part of Figure 2, and print what crossed between units and whether the claim holds."""
-    planned = list(
-        emulated_runs(QUICK_SCENES, QUICK_GRADIENT_BYTES) if request.quick else emulated_runs(SCENES, GRADIENT_BYTES)
-    )
-    done = run_emulated("p4inc-aoi-locality", planned, request, console)
-    found = [crossing(*each) for each in zip(planned, done.outcomes, strict=True)]
-    names = [column.name for column in fields(Crossing)]
-    done.folder.write_rows("locality.csv", names, [list(asdict(each).values()) for each in found])
-    console.print(crossings_table(found))
-    save(done.folder.path / "figure", panel(found))
-    leave_out(console, "it compares placements of jobs")
-    crossed = sum(each.measured_bytes for each in found if SCENES[each.scene].claim)
-    console.print(judgement(crossed, done.verdict))
-    done.tell(console)
-    return Verdict.WRONG if crossed and done.verdict == VALID else done.verdict
+def runs(request: Request) -> list[EmulatedRun]:
+    """A run for each part of Figure 2; a quick request leaves out those without INC."""
+    if request.quick:
+        return list(emulated_runs(QUICK_SCENES, QUICK_GRADIENT_BYTES))
+    return list(emulated_runs(SCENES, GRADIENT_BYTES))
+
+
+def crossed(found: Iterable[Crossing]) -> int:
+    """The bytes that crossed where none should."""
+    return sum(each.measured_bytes for each in found if SCENES[each.scene].claim)
+
+
+def show(_: Request, done: EmulatedRuns) -> Iterator[Part]:
+    """What crossed between units, and whether the claim holds."""
+    found = crossings(done)
+    yield Rows("locality.csv", [column.name for column in fields(Crossing)], map(astuple, found))
+    yield crossings_table(found)
+    yield Picture([crossings_panel(found)])
+    yield judgement(crossed(found), done.verdict)
+
+
+def crossings(done: EmulatedRuns) -> list[Crossing]:
+    return [crossing(*each) for each in zip(done.runs, done.outcomes, strict=True)]
+
+
+def verdict(done: EmulatedRuns, _: list[Statement]) -> str:
+    """WRONG where something crossed that should not, in runs that are VALID."""
+    return Verdict.WRONG if done.verdict == VALID and crossed(crossings(done)) else done.verdict
+
+
+FIGURES = {
+    "locality": EmulatedFigure("p4inc-aoi-locality", runs, show, verdict, leaves_out="it compares placements of jobs")
+}

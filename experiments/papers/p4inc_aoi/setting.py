@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isnan, nan
 from statistics import fmean
 
 import numpy as np
+from rich.table import Table
 
+from inakit.experiments.papers.common.charts import Findings
 from inakit.experiments.papers.common.drawing import BARS, Panel, Printed
 from inakit.experiments.papers.common.estimates import MISSING, Estimate, estimate
-from inakit.experiments.papers.common.sweep import Measured, Result, Trial
+from inakit.experiments.papers.common.statements import beside_paper
+from inakit.experiments.papers.common.sweep import Result, Trial
 from inakit.experiments.report.method_styles import categories
 from inakit.planner.methods.p4inc_aoi.online import FirstCome, Policy, TimeWindow
 from inakit.planner.methods.p4inc_aoi.optical_system import DataCenter, Scheduling, Unit
@@ -96,8 +99,6 @@ def scheme_of(trial: Trial) -> Scheduler:
 
 
 NAMES = {"connections": "AOI", "ct_bti_s": "CT-BTI", "total_jct_s": "JCT"}
-TrialOf = Callable[[str, int], Trial]
-"""The trial of a scheme and a seed."""
 
 
 @dataclass(frozen=True)
@@ -114,28 +115,27 @@ class Claim:
         """The claim in the figures: "INC-TW to noINC-TW, AOI"."""
         return f"{self.better} to {self.worse}, {NAMES[self.metric]}"
 
-    def estimate(self, measured: Measured, points: Sequence[TrialOf], seeds: range) -> Estimate:
+    def estimate(self, found: Findings, points: Sequence[Trial]) -> Estimate:
         """Our mean reduction in percent; its interval is over the seeds, of which each has a mean over the places.
 
-        It is missing where `worse` is 0 at every place.
+        `points` are the keys of the places' trials. The estimate is missing where `worse` is 0 at every place.
         """
-        value = self.ours(measured, points, seeds)
+        both = [
+            [found.of({**point, "scheme": scheme}, self.metric) for scheme in (self.better, self.worse)]
+            for point in points
+        ]
+        value = mean_reduction((fmean(low), fmean(high)) for low, high in both)
         if isnan(value):
             return MISSING
-        found = estimate([self.ours(measured, points, range(seed, seed + 1)) for seed in seeds])
-        return replace(found.map(lambda mean: mean + value - found.value), draws=found.draws)
+        seeds = range(len(both[0][0]))
+        own = estimate([mean_reduction((low[seed], high[seed]) for low, high in both) for seed in seeds])
+        return replace(own.map(lambda mean: mean + value - own.value), draws=own.draws)
 
-    def ours(self, measured: Measured, points: Sequence[TrialOf], seeds: range) -> float:
-        """Our mean reduction in percent; NaN where `worse` is 0 at every place."""
-        reductions = []
-        for trial_of in points:
-            low, high = (
-                measured.mean(self.metric, [trial_of(scheme, seed) for seed in seeds])
-                for scheme in (self.better, self.worse)
-            )
-            if high:
-                reductions.append(100 * (1 - low / high))
-        return fmean(reductions) if reductions else nan
+
+def mean_reduction(pairs: Iterable[tuple[float, float]]) -> float:
+    """The mean percentage by which the first value of each pair is below the second; NaN where all of these are 0."""
+    found = [100 * (1 - low / high) for low, high in pairs if high]
+    return fmean(found) if found else nan
 
 
 FIGURE_8 = (
@@ -153,9 +153,15 @@ FIGURE_9 = (
 REDUCTION = "mean reduction"
 
 
-def reductions_panel(claims: Sequence[Claim], measured: Measured, points: Sequence[TrialOf], seeds: range) -> Panel:
+def reductions(title: str | None, claims: Sequence[Claim], found: Findings, points: Sequence[Trial]) -> Table:
+    """A table of the reductions that the text gives, and ours."""
+    rows = [(claim.name, claim.paper, claim.estimate(found, points).value) for claim in claims]
+    return beside_paper(title, rows, (".1f", ".1f", ".2f"), "reduction (%)")
+
+
+def reductions_panel(claims: Sequence[Claim], found: Findings, points: Sequence[Trial]) -> Panel:
     names = [claim.name for claim in claims]
-    ours = [claim.estimate(measured, points, seeds) for claim in claims]
+    ours = [claim.estimate(found, points) for claim in claims]
     paper: Printed = {REDUCTION: {name: claim.paper for name, claim in zip(names, claims, strict=True)}}
     styles = categories([REDUCTION])
     return Panel(BARS, names, {REDUCTION: ours}, "", "reduction (%)", "what the text gives", paper, styles=styles)

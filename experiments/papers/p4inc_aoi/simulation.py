@@ -1,25 +1,23 @@
 """P4INC-AOI's Figures 8 to 12: 64 units of 64 servers, up to 1,400 jobs; reconfigured connections and CT-BTI.
 
-What the paper leaves open is chosen as `NOTES.md` in this folder explains; `readings` measures Figure 8's reductions
-under each meaning of FCFS, TW and arrivals.
+What the paper leaves open is chosen as `p4inc_aoi.md` beside this folder explains; `readings` measures Figure 8's
+reductions under each meaning of FCFS, TW and arrivals.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from pathlib import Path
+from itertools import product
 
-from rich.console import Console
 from rich.table import Table
 
-from inakit.experiments.papers.common import drawing, statements
-from inakit.experiments.papers.common.drawing import BARS, LINES, Panel, Place
-from inakit.experiments.papers.common.estimates import Series, means
-from inakit.experiments.papers.common.figure import COMPARES_SCHEDULERS, Request, leave_out
+from inakit.experiments.papers.common import statements
+from inakit.experiments.papers.common.charts import Chart, Findings, Part, Picture, Quantity, SweptFigure
+from inakit.experiments.papers.common.drawing import BARS, Panel, Place
+from inakit.experiments.papers.common.figure import COMPARES_SCHEDULERS, Request
 from inakit.experiments.papers.common.statements import Curves, Statement
-from inakit.experiments.papers.common.sweep import Measured, Trial, sweep
+from inakit.experiments.papers.common.sweep import Trial
 from inakit.experiments.papers.p4inc_aoi.setting import (
     ARRIVALS,
     ARRIVALS_PER_S,
@@ -33,53 +31,46 @@ from inakit.experiments.papers.p4inc_aoi.setting import (
     RESULTS,
     Claim,
     measure,
+    reductions,
     reductions_panel,
 )
 from inakit.experiments.report.method_styles import categories
-from inakit.traffic.measure.verdict import VALID
 
-SEEDS, QUICK_SEEDS, READING_SEEDS = 3, 1, 2
-
-
-def reading_trial(reading: str, per_s: float, scheme: str, seed: int) -> Trial:
-    """The trial of a scheme under a reading, with `per_s` arrivals per second."""
-    return {**DEFAULTS, "reading": reading, "per_s": per_s, "scheme": scheme, "seed": seed}
+SEEDS, READING_SEEDS = (3, 1), (2, 1)
 
 
-def readings(console: Console, request: Request) -> str:
-    """Measure, print and draw the reductions that the text gives under each reading and each way to arrive."""
-    seeds = range(QUICK_SEEDS if request.quick else READING_SEEDS)
-    cases = [(reading, per_s) for reading in READINGS for per_s in ARRIVALS]
-    trials = [reading_trial(*case, scheme, seed) for case in cases for scheme in COMPARED for seed in seeds]
-    measured = sweep(trials, measure, request.results / RESULTS, console)
+def reading_of(reading: str, per_s: float) -> Trial:
+    """The keys of trials under a reading, with `per_s` arrivals per second."""
+    return {**DEFAULTS, "reading": reading, "per_s": per_s}
+
+
+def readings(found: Findings) -> Iterator[Part]:
+    """The reductions that the text gives under each reading and each way to arrive."""
     columns = (f"{claim.better}\nto {claim.worse}\n{NAMES[claim.metric]}" for claim in FIGURE_8)
     table = Table("FCFS, TW", "arrivals", *columns, title="reductions (%)")
     table.add_row("the paper's text", "", *(f"{claim.paper:.1f}" for claim in FIGURE_8), end_section=True)
-    for reading, per_s in cases:
-        points = [partial(reading_trial, reading, per_s)]
-        ours = (f"{claim.ours(measured, points, seeds):.1f}" for claim in FIGURE_8)
+    for reading, per_s in product(READINGS, ARRIVALS):
+        ours = (f"{claim.estimate(found, [reading_of(reading, per_s)]).value:.1f}" for claim in FIGURE_8)
         table.add_row(reading, ARRIVALS[per_s], *ours)
-    console.print(table)
-    panels = [readings_panel(measured, per_s, seeds) for per_s in ARRIVALS]
-    drawing.save(request.results / "p4inc-aoi-readings", *panels)
-    leave_out(console, COMPARES_SCHEDULERS)
-    return VALID
-
-
-def readings_panel(measured: Measured, per_s: float, seeds: range) -> Panel:
-    """Bars of Figure 8's reductions for one way to arrive, under each reading."""
+    yield table
     names = [claim.name for claim in FIGURE_8]
-    series = {
-        reading: [claim.estimate(measured, [partial(reading_trial, reading, per_s)], seeds) for claim in FIGURE_8]
-        for reading in READINGS
-    }
     printed: dict[Place, float] = {name: claim.paper for name, claim in zip(names, FIGURE_8, strict=True)}
-    paper = dict.fromkeys(READINGS, printed)
-    return Panel(BARS, names, series, "", "reduction (%)", ARRIVALS[per_s], paper, styles=categories(READINGS))
+    paper, styles = dict.fromkeys(READINGS, printed), categories(READINGS)
+    yield Picture(
+        Panel(BARS, names, {
+            reading: [claim.estimate(found, [reading_of(reading, per_s)]) for claim in FIGURE_8] for reading in READINGS
+        }, "", "reduction (%)", title, paper, styles=styles)
+        for per_s, title in ARRIVALS.items()
+    )  # fmt: skip
 
 
-LOGARITHMIC = {"connections": "y", "ct_bti_s": ""}
-METRICS = {"connections": "reconfigured connections", "ct_bti_s": "CT-BTI (s)"}
+METRICS = {
+    "AOI": (Quantity("connections", "reconfigured connections"), "y"),
+    "CT-BTI": (Quantity("ct_bti_s", "CT-BTI (s)"), ""),
+}
+"""By the name in statements, a metric and the logarithmic axes of its panel."""
+Trends = Callable[[Mapping[str, Curves], Sequence[Place]], Iterator[Statement]]
+"""The text's statements about the curves of both metrics, by the names of `METRICS`."""
 
 
 @dataclass(frozen=True)
@@ -93,155 +84,109 @@ class SchedulerChart:
     title: str
     key: str
     points: Sequence[float]
+    trends: Trends
     claims: tuple[Claim, ...] = ()
     setting: Trial = field(default_factory=dict)
     arrivals: Sequence[float] = (ARRIVALS_PER_S,)
-    trends: Callable[[Curves, Curves, Sequence[object]], Iterator[Statement]] | None = None
 
-    def trial(self, per_s: float, at: float, scheme: str, seed: int) -> Trial:
-        """The trial of a scheme at a place, with `per_s` arrivals per second."""
-        return {**DEFAULTS, **self.setting, "per_s": per_s, self.key: at, "scheme": scheme, "seed": seed}
+    def charts(self, per_s: float) -> dict[str, Chart]:
+        """A chart for each metric, with `per_s` arrivals per second."""
+        points: dict[Place, Trial] = {
+            at: {**DEFAULTS, **self.setting, "per_s": per_s, self.key: at} for at in self.points
+        }
+        lines = {scheme: {"scheme": scheme} for scheme in (*COMPARED, OURS)}
+        title = f"{self.title}, {ARRIVALS[per_s]}"
+        return {
+            name: Chart(quantity, points, lines, self.key, f"{self.name}, {title}: {quantity.label}", title, log=log)
+            for name, (quantity, log) in METRICS.items()
+        }
+
+    def cells(self, _: Request) -> Iterator[Trial]:
+        """What is measured; both metrics come of the same trials."""
+        return (cell for per_s in self.arrivals for cell in self.charts(per_s)["AOI"].cells)
+
+    def show(self, found: Findings) -> Iterator[Part]:
+        """For each way to arrive, tables, statements and a picture."""
+        for per_s in self.arrivals:
+            charts = self.charts(per_s)
+            yield from map(found.table, charts.values())
+            places, panels = charts["AOI"].places, [found.panel(chart) for chart in charts.values()]
+            points = list(charts["AOI"].points.values())
+            if self.claims:
+                yield reductions(f"{self.name}, {ARRIVALS[per_s]}", self.claims, found, points)
+                panels.append(reductions_panel(self.claims, found, points))
+            yield list(self.trends({name: found.curves(chart) for name, chart in charts.items()}, places))
+            suffix = "" if per_s == ARRIVALS_PER_S else f"-{ARRIVALS[per_s].replace(' ', '-').replace('/', '-per-')}"
+            yield Picture(panels, f"p4inc-aoi-{self.name}{suffix}")
 
 
-def both(connections: Curves, ends: Curves) -> dict[str, Curves]:
-    """The curves of both metrics by the names that statements have."""
-    return {"AOI": connections, "CT-BTI": ends}
-
-
-def least(connections: Curves, ends: Curves, places: Sequence[object]) -> Iterator[Statement]:
+def least(curves: Mapping[str, Curves], places: Sequence[Place]) -> Iterator[Statement]:
     """The statements that INC-TW reconfigures the fewest connections and has the shortest CT-BTI."""
-    for name, curves in both(connections, ends).items():
-        yield statements.is_lowest(
-            name, "INC-TW", [scheme for scheme in COMPARED if scheme != "INC-TW"], curves, places
-        )
+    others = [scheme for scheme in COMPARED if scheme != "INC-TW"]
+    for name, own in curves.items():
+        yield statements.is_lowest(name, "INC-TW", others, own, places)
 
 
-def order(connections: Curves, ends: Curves, places: Sequence[object]) -> Iterator[Statement]:
+def order(curves: Mapping[str, Curves], places: Sequence[Place]) -> Iterator[Statement]:
     """The text's sentences about Figure 8: orders of the schemes."""
-    yield from least(connections, ends, places)
+    yield from least(curves, places)
     for policy in ("FCFS", "TW"):
-        yield from statements.in_order("AOI", (f"noINC-{policy}", f"INC-{policy}"), connections, places)
-    for inc in ("noINC", "INC"):
-        for name, curves in both(connections, ends).items():
-            yield from statements.in_order(name, (f"{inc}-FCFS", f"{inc}-TW"), curves, places)
-    yield from statements.in_order("CT-BTI", ("INC-FCFS", "noINC-TW"), ends, places)
+        yield from statements.in_order("AOI", (f"noINC-{policy}", f"INC-{policy}"), curves["AOI"], places)
+    for inc, (name, own) in product(("noINC", "INC"), curves.items()):
+        yield from statements.in_order(name, (f"{inc}-FCFS", f"{inc}-TW"), own, places)
+    yield from statements.in_order("CT-BTI", ("INC-FCFS", "noINC-TW"), curves["CT-BTI"], places)
 
 
-def over_units(connections: Curves, ends: Curves, places: Sequence[object]) -> Iterator[Statement]:
+def over_units(curves: Mapping[str, Curves], places: Sequence[Place]) -> Iterator[Statement]:
     """The text's sentences about Figure 10."""
-    for name, curves in both(connections, ends).items():
-        yield from (statements.falls(f"{name}: {scheme} falls with units", curves[scheme]) for scheme in COMPARED)
-        yield from statements.in_order(name, ("INC-FCFS", "noINC-TW"), curves, places)
-    yield from list(least(connections, ends, places))[:1]
+    for name, own in curves.items():
+        yield from (statements.falls(f"{name}: {scheme} falls with units", own[scheme]) for scheme in COMPARED)
+        yield from statements.in_order(name, ("INC-FCFS", "noINC-TW"), own, places)
+    yield next(least(curves, places))
 
 
-def over_capacity(connections: Curves, ends: Curves, places: Sequence[object]) -> Iterator[Statement]:
+def over_capacity(curves: Mapping[str, Curves], places: Sequence[Place]) -> Iterator[Statement]:
     """The text's sentences about Figure 11: beyond an INC capacity of 8 hardly anything is gained."""
-    for name, curves in both(connections, ends).items():
+    for name, own in curves.items():
         for scheme in ("INC-FCFS", "INC-TW"):
-            yield statements.falls(f"{name}: {scheme} falls with INC capacity", curves[scheme])
-            yield statements.is_level(f"{name}: {scheme} is level beyond {places[-2]}", curves[scheme][-2:])
+            yield statements.falls(f"{name}: {scheme} falls with INC capacity", own[scheme])
+            yield statements.is_level(f"{name}: {scheme} is level beyond {places[-2]}", own[scheme][-2:])
         for scheme in ("noINC-FCFS", "noINC-TW"):
-            yield statements.is_level(f"{name}: {scheme} does not mind INC capacity", curves[scheme])
+            yield statements.is_level(f"{name}: {scheme} does not mind INC capacity", own[scheme])
 
 
-def over_slots(connections: Curves, ends: Curves, places: Sequence[object]) -> Iterator[Statement]:
+def over_slots(curves: Mapping[str, Curves], places: Sequence[Place]) -> Iterator[Statement]:
     """The text's sentences about Figure 12."""
+    connections, ends = curves["AOI"], curves["CT-BTI"]
     yield from (statements.falls(f"AOI: {scheme} falls with the slot", connections[scheme]) for scheme in COMPARED)
     yield from (statements.rises(f"CT-BTI: {scheme} rises with the slot", ends[scheme]) for scheme in COMPARED)
-    growth = {scheme: [ends[scheme][-1] - ends[scheme][0]] for scheme in COMPARED}
+    growth, where = (
+        {scheme: [ends[scheme][-1] - ends[scheme][0]] for scheme in COMPARED},
+        [f"{places[0]} to {places[-1]} s"],
+    )
     for inc in ("noINC", "INC"):
-        where = [f"{places[0]} to {places[-1]} s"]
         yield from statements.in_order("CT-BTI's rise", (f"{inc}-FCFS", f"{inc}-TW"), growth, where)
 
 
-CHARTS = {
-    chart.name: chart
-    for chart in (
-        SchedulerChart(
-            "fig8", "over training jobs", "jobs", (800, 1000, 1200, 1400), FIGURE_8, {}, tuple(ARRIVALS), order
-        ),
-        SchedulerChart(
-            "fig9", "over MapReduce jobs", "jobs", (200, 300, 400, 500), FIGURE_9, {"kind": "mapreduce"}, trends=least
-        ),
-        SchedulerChart(
-            "fig10",
-            "over units, 1,000 jobs",
-            "units",
-            (16, 32, 48, 64),
-            arrivals=(ARRIVALS_PER_S, 0.0),
-            trends=over_units,
-        ),
-        SchedulerChart(
-            "fig11",
-            "over INC capacity, 1,000 jobs",
-            "inc",
-            (2, 4, 8, 16),
-            arrivals=(ARRIVALS_PER_S, 0.0),
-            trends=over_capacity,
-        ),
-        SchedulerChart("fig12", "over the slot (s), 1,000 jobs", "slot_s", (0.5, 1.0, 1.5, 2.0), trends=over_slots),
-    )
-}
+BOTH_WAYS = (ARRIVALS_PER_S, 0.0)
+CHARTS = (
+    SchedulerChart("fig8", "over training jobs", "jobs", (800, 1000, 1200, 1400), order, FIGURE_8, {}, tuple(ARRIVALS)),
+    SchedulerChart("fig9", "over MapReduce jobs", "jobs", (200, 300, 400, 500), least, FIGURE_9, {"kind": "mapreduce"}),
+    SchedulerChart("fig10", "over units, 1,000 jobs", "units", (16, 32, 48, 64), over_units, arrivals=BOTH_WAYS),
+    SchedulerChart("fig11", "over INC capacity, 1,000 jobs", "inc", (2, 4, 8, 16), over_capacity, arrivals=BOTH_WAYS),
+    SchedulerChart("fig12", "over the slot (s), 1,000 jobs", "slot_s", (0.5, 1.0, 1.5, 2.0), over_slots),
+)  # fmt: skip
 
 
-def run(figure: str, console: Console, request: Request) -> str:
-    """Measure a figure; for each way to arrive print its tables and statements, and write its picture."""
-    chart, seeds = CHARTS[figure], range(QUICK_SEEDS if request.quick else SEEDS)
-    trials = [
-        chart.trial(per_s, at, scheme, seed)
-        for per_s in chart.arrivals for at in chart.points for scheme in (*COMPARED, OURS) for seed in seeds
-    ]  # fmt: skip
-    measured = sweep(trials, measure, request.results / RESULTS, console)
-    for per_s in chart.arrivals:
-        show(chart, per_s, measured, seeds, console)
-        plot(chart, per_s, measured, seeds, request.results)
-    leave_out(console, COMPARES_SCHEDULERS)
-    return VALID
+def swept(name: str, cells: Callable[[Request], Iterator[Trial]], show: Callable[[Findings], Iterator[Part]],
+          seeds: tuple[int, int]) -> SweptFigure:  # fmt: skip
+    return SweptFigure(f"p4inc-aoi-{name}", RESULTS, measure, cells, show, seeds, leaves_out=COMPARES_SCHEDULERS)
 
 
-def show(chart: SchedulerChart, per_s: float, measured: Measured, seeds: range, console: Console) -> None:
-    """Print the tables and statements for one way to arrive."""
-    curves = {metric: means(curves_of(chart, per_s, measured, metric, seeds)) for metric in METRICS}
-    for metric, label in METRICS.items():
-        title = f"{chart.name}, {chart.title}, {ARRIVALS[per_s]}: {label}"
-        console.print(statements.value_table(title, chart.key, chart.points, curves[metric]))
-    if chart.claims:
-        console.print(comparison(chart, per_s, measured, seeds))
-    if chart.trends:
-        console.print(statements.table_of(chart.trends(curves["connections"], curves["ct_bti_s"], chart.points)))
-
-
-def plot(chart: SchedulerChart, per_s: float, measured: Measured, seeds: range, folder: Path) -> None:
-    """Write the picture for one way to arrive: both metrics, and the text's reductions beside ours."""
-    panels = []
-    for metric, label in METRICS.items():
-        curves = curves_of(chart, per_s, measured, metric, seeds)
-        title = f"{chart.title}, {ARRIVALS[per_s]}"
-        panels.append(Panel(LINES, chart.points, curves, chart.key, label, title, log=LOGARITHMIC[metric]))
-    if chart.claims:
-        panels.append(
-            reductions_panel(chart.claims, measured, [partial(chart.trial, per_s, p) for p in chart.points], seeds)
-        )
-    suffix = "" if per_s == ARRIVALS_PER_S else f"-{ARRIVALS[per_s].replace(' ', '-').replace('/', '-per-')}"
-    drawing.save(folder / f"p4inc-aoi-{chart.name}{suffix}", *panels)
-
-
-def curves_of(chart: SchedulerChart, per_s: float, measured: Measured, metric: str, seeds: range) -> Series:
-    """The line of each scheme for a metric, over the figure's places."""
-    return {
-        scheme: [
-            measured.estimate(metric, [chart.trial(per_s, at, scheme, seed) for seed in seeds]) for at in chart.points
-        ]
-        for scheme in (*COMPARED, OURS)
-    }
-
-
-def comparison(chart: SchedulerChart, per_s: float, measured: Measured, seeds: range) -> Table:
-    """A table of the reductions that the text gives, and ours."""
-    table = Table("reduction (%)", "paper", "ours", "ratio", title=f"{chart.name}, {ARRIVALS[per_s]}")
-    points = [partial(chart.trial, per_s, at) for at in chart.points]
-    for claim in chart.claims:
-        ours = claim.ours(measured, points, seeds)
-        table.add_row(claim.name, f"{claim.paper:.1f}", f"{ours:.1f}", f"{ours / claim.paper:.2f}")
-    return table
+FIGURES: dict[str, SweptFigure] = {chart.name: swept(chart.name, chart.cells, chart.show, SEEDS) for chart in CHARTS}
+FIGURES["readings"] = swept(
+    "readings",
+    lambda _: ({**reading_of(*case), "scheme": scheme} for case in product(READINGS, ARRIVALS) for scheme in COMPARED),
+    readings,
+    READING_SEEDS,
+)

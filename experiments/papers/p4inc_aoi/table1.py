@@ -6,24 +6,24 @@ The table leaves ports, slots and placement open. Here units have the testbed's 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from itertools import product
 
-from rich.console import Console
 from rich.table import Table
 
-from inakit.experiments.papers.common import drawing, statements
+from inakit.experiments.papers.common import statements
+from inakit.experiments.papers.common.charts import Findings, Part, Picture, SweptFigure
 from inakit.experiments.papers.common.drawing import BARS, Panel, Printed
 from inakit.experiments.papers.common.estimates import Estimate, estimate, means
-from inakit.experiments.papers.common.figure import COMPARES_SCHEDULERS, Request, leave_out
+from inakit.experiments.papers.common.figure import COMPARES_SCHEDULERS, Request
 from inakit.experiments.papers.common.statements import Curves, Statement
-from inakit.experiments.papers.common.sweep import Measured, Result, Trial, sweep
+from inakit.experiments.papers.common.sweep import Result, Trial
 from inakit.experiments.papers.p4inc_aoi.setting import drawn
 from inakit.planner.core.plan import SolverOptions
 from inakit.planner.methods.p4inc_aoi.schedule import figures
 from inakit.planner.registry import find_scheduler
-from inakit.traffic.measure.verdict import VALID
 
-TABLE_SEEDS, QUICK_TABLE_SEEDS = 5, 1
+SEEDS = (5, 1)
 TABLE_SCHEMES = ("milp", "INC-FCFS", "INC-TW", "INC-TW-NoRecon", "pack")
 PROVABLE, LARGER = (40, 50, 60), (80, 100)
 TABLE_SETTING: Trial = {
@@ -40,12 +40,18 @@ PAPER_GAPS = {
 }
 
 
-def table_trial(scheme: str, jobs: int, seed: int) -> Trial:
-    """The trial of a scheme with so many jobs; a seed gives other jobs for another number of jobs."""
-    return {**TABLE_SETTING, "scheme": scheme, "jobs": jobs, "seed": seed + 100 * jobs}
+def draws(cell: Trial, seeds: int) -> list[Trial]:
+    """The trials of a scheme and a number of jobs; a seed gives other jobs for another number of jobs."""
+    return [{**TABLE_SETTING, **cell, "seed": seed + 100 * int(cell["jobs"])} for seed in range(seeds)]
 
 
-def measure_table(trial: Trial) -> Result:
+def cells(_: Request) -> Iterator[Trial]:
+    """Every scheme for every number of jobs, but the MILP only where it can be proven."""
+    every = product((*PROVABLE, *LARGER), TABLE_SCHEMES)
+    return ({"jobs": jobs, "scheme": name} for jobs, name in every if name != "milp" or jobs in PROVABLE)
+
+
+def measure(trial: Trial) -> Result:
     """Measure a trial: CT-BTI, reconfigurations, connections, seconds, and the MILP's gap that is not closed."""
     problem = drawn(trial)
     schedule = find_scheduler(str(trial["scheme"])).schedule(problem, SolverOptions(time_limit_s=TIME_LIMIT_S))
@@ -59,93 +65,76 @@ def measure_table(trial: Trial) -> Result:
     }
 
 
-def run(console: Console, request: Request) -> str:
-    """Print Table I for our draws and the paper's gaps beside ours, and write a picture of the gaps."""
-    seeds = range(QUICK_TABLE_SEEDS if request.quick else TABLE_SEEDS)
-    trials = [
-        table_trial(scheme, jobs, seed)
-        for jobs in (*PROVABLE, *LARGER) for scheme in TABLE_SCHEMES for seed in seeds
-        if scheme != "milp" or jobs in PROVABLE
-    ]  # fmt: skip
-    measured = sweep(trials, measure_table, request.results / "aoi-table1-trials", console)
-    console.print(absolute(measured, seeds))
-    console.print(proofs(measured, seeds))
-    console.print(gaps(measured, seeds))
-    shown = {scheme: [gap(measured, scheme, jobs, seeds) for jobs in PROVABLE] for scheme in TABLE_SCHEMES[1:]}
+def show(found: Findings) -> Iterator[Part]:
+    """Table I for our draws, how well the MILP was solved, and the paper's gaps beside ours."""
+    yield absolute(found)
+    yield proofs(found)
+    shown = {scheme: [gap(found, scheme, jobs) for jobs in PROVABLE] for scheme in TABLE_SCHEMES[1:]}
+    yield gaps(means(shown))
     places = [f"{jobs} jobs" for jobs in PROVABLE]
     paper: Printed = {name: dict(zip(places, values, strict=False)) for name, values in PAPER_GAPS.items()}
-    panel = Panel(BARS, places, shown, "", "gap to the MILP (%)", "Table I", paper)
-    drawing.save(request.results / "p4inc-aoi-table1", panel)
-    console.print(statements.table_of(said_of_table(measured, means(shown), seeds)))
-    leave_out(console, COMPARES_SCHEDULERS)
-    return VALID
+    yield Picture([Panel(BARS, places, shown, "", "gap to the MILP (%)", "Table I", paper)])
+    yield list(said(found, means(shown)))
 
 
-def said_of_table(measured: Measured, found: Curves, seeds: range) -> Iterator[Statement]:
+def said(found: Findings, gaps: Curves) -> Iterator[Statement]:
     """The text's sentences about Table I."""
-
-    def of(key: str, schemes: Sequence[str]) -> dict[str, list[float]]:
-        return {
-            scheme: [measured.mean(key, [table_trial(scheme, jobs, seed) for seed in seeds]) for jobs in PROVABLE]
-            for scheme in schemes
-        }
-
-    heuristics = TABLE_SCHEMES[1:4]
-    best = of("ct_bti_s", TABLE_SCHEMES[:4])
-    yield statements.is_lowest("Table I, CT-BTI", "milp", heuristics, best, PROVABLE)
-    yield statements.is_lowest(
-        "Table I, reconfigurations", "milp", heuristics[:2], of("reconfigurations", TABLE_SCHEMES), PROVABLE
+    times, reconfigured, seconds = (
+        {s: [found.mean({"jobs": jobs, "scheme": s}, key) for jobs in PROVABLE] for s in TABLE_SCHEMES}
+        for key in ("ct_bti_s", "reconfigurations", "seconds")
     )
-    yield statements.is_lowest(
-        "Table I, seconds", "INC-FCFS", ("milp", "INC-TW"), of("seconds", TABLE_SCHEMES), PROVABLE
-    )
-    yield from statements.in_order("Table I, gap", ("INC-FCFS", "INC-TW"), found, PROVABLE)
-    yield from statements.in_order("Table I, gap", ("INC-TW-NoRecon", "INC-TW"), found, PROVABLE)
-    reconfigurations = of("reconfigurations", TABLE_SCHEMES)
-    yield statements.is_lowest("Table I, reconfigurations", "milp", heuristics[:2], reconfigurations, PROVABLE)
-    yield from statements.in_order("Table I, reconfigurations", ("INC-FCFS", "INC-TW"), reconfigurations, PROVABLE)
+    fewest = statements.is_lowest("Table I, reconfigurations", "milp", ("INC-FCFS", "INC-TW"), reconfigured, PROVABLE)
+    yield statements.is_lowest("Table I, CT-BTI", "milp", TABLE_SCHEMES[1:4], times, PROVABLE)
+    yield fewest
+    yield statements.is_lowest("Table I, seconds", "INC-FCFS", ("milp", "INC-TW"), seconds, PROVABLE)
+    yield from statements.in_order("Table I, gap", ("INC-FCFS", "INC-TW"), gaps, PROVABLE)
+    yield from statements.in_order("Table I, gap", ("INC-TW-NoRecon", "INC-TW"), gaps, PROVABLE)
+    yield fewest
+    yield from statements.in_order("Table I, reconfigurations", ("INC-FCFS", "INC-TW"), reconfigured, PROVABLE)
 
 
-def absolute(measured: Measured, seeds: range) -> Table:
+def absolute(found: Findings) -> Table:
     """A table of seconds to schedule, CT-BTI, slots that reconfigure, and connections: means over the seeds."""
     table = Table("jobs", *TABLE_SCHEMES, title="time (s) / CT-BTI (s) / reconfigurations / connections")
+    keys = ("seconds", "ct_bti_s", "reconfigurations", "connections")
     for jobs in (*PROVABLE, *LARGER):
-        cells = []
-        for scheme in TABLE_SCHEMES:
-            trials = [table_trial(scheme, jobs, seed) for seed in seeds]
-            keys = ("seconds", "ct_bti_s", "reconfigurations", "connections")
-            known = scheme != "milp" or jobs in PROVABLE
-            cells.append(" / ".join(f"{measured.mean(key, trials):.3g}" for key in keys) if known else "-")
-        table.add_row(str(jobs), *cells)
+        known = [name for name in TABLE_SCHEMES if name != "milp" or jobs in PROVABLE]
+        cells = {
+            name: " / ".join(f"{found.mean({'jobs': jobs, 'scheme': name}, key):.3g}" for key in keys) for name in known
+        }
+        table.add_row(str(jobs), *(cells.get(name, "-") for name in TABLE_SCHEMES))
     return table
 
 
-def proofs(measured: Measured, seeds: range) -> Table:
+def proofs(found: Findings) -> Table:
     """A table of how well and how fast the MILP was solved."""
     table = Table("jobs", "paper (s)", "ours, longest (s)", "ratio", "proven optimal", "largest gap left (%)")
     for jobs in PROVABLE:
-        trials = [table_trial("milp", jobs, seed) for seed in seeds]
-        seconds, left = max(measured.of("seconds", trials)), measured.of("proven_gap", trials)
-        ratio = f"{seconds / PAPER_SECONDS[jobs]:.2f}"
-        optimal = f"{left.count(0.0)} of {len(left)}"
+        cell: Trial = {"jobs": jobs, "scheme": "milp"}
+        seconds, left = max(found.of(cell, "seconds")), found.of(cell, "proven_gap")
+        ratio, optimal = f"{seconds / PAPER_SECONDS[jobs]:.2f}", f"{left.count(0.0)} of {len(left)}"
         table.add_row(str(jobs), f"{PAPER_SECONDS[jobs]}", f"{seconds:.1f}", ratio, optimal, f"{100 * max(left):.1f}")
     return table
 
 
-def gaps(measured: Measured, seeds: range) -> Table:
+def gaps(found: Curves) -> Table:
     """A table of the paper's gaps beside ours."""
     table = Table("gap to the MILP (%)", *(f"{jobs} jobs: paper, ours" for jobs in PROVABLE), "ratio of means")
-    for scheme in TABLE_SCHEMES[1:]:
-        ours = [gap(measured, scheme, jobs, seeds).value for jobs in PROVABLE]
+    for scheme, ours in found.items():
         paper = PAPER_GAPS.get(scheme)
         cells = [f"{paper[at] if paper else '-'}, {value:.1f}" for at, value in enumerate(ours)]
         table.add_row(scheme, *cells, f"{sum(ours) / sum(paper):.2f}" if paper else "-")
     return table
 
 
-def gap(measured: Measured, scheme: str, jobs: int, seeds: range) -> Estimate:
+def gap(found: Findings, scheme: str, jobs: int) -> Estimate:
     """The mean over the seeds of a scheme's gap, 1 - MILP / scheme, in percent."""
-    best, found = (
-        measured.of("ct_bti_s", [table_trial(name, jobs, seed) for seed in seeds]) for name in ("milp", scheme)
+    best, own = (found.of({"jobs": jobs, "scheme": name}, "ct_bti_s") for name in ("milp", scheme))
+    return estimate([100 * (1 - low / high) for low, high in zip(best, own, strict=True)])
+
+
+FIGURES = {
+    "table1": SweptFigure(
+        "p4inc-aoi-table1", "aoi-table1-trials", measure, cells, show, SEEDS, draws, leaves_out=COMPARES_SCHEDULERS
     )
-    return estimate([100 * (1 - low / high) for low, high in zip(best, found, strict=True)])
+}

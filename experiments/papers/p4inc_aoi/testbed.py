@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from itertools import chain
 from statistics import fmean
 
 import numpy as np
@@ -19,10 +20,11 @@ from rich.table import Table
 
 from inakit.experiments.emulate.defaults import rate_words
 from inakit.experiments.papers.common import statements
-from inakit.experiments.papers.common.drawing import BARS, Panel, Printed, save
-from inakit.experiments.papers.common.emulated_runs import EmulatedRun, run_emulated
+from inakit.experiments.papers.common.charts import Part, Picture, Rows
+from inakit.experiments.papers.common.drawing import BARS, Panel, Printed
+from inakit.experiments.papers.common.emulated_runs import EmulatedFigure, EmulatedRun, EmulatedRuns
 from inakit.experiments.papers.common.estimates import MISSING, exact
-from inakit.experiments.papers.common.figure import COMPARES_SCHEDULERS, Request, leave_out
+from inakit.experiments.papers.common.figure import COMPARES_SCHEDULERS, Request
 from inakit.experiments.papers.common.statements import Statement
 from inakit.experiments.papers.p4inc_aoi.setting import GIGA
 from inakit.experiments.report.method_styles import categories
@@ -201,49 +203,38 @@ class Reduction:
         return fmean(100 * (1 - after / before) for before, after in values) if all(b for b, _ in values) else None
 
 
-def jct_of(model: str) -> Callable[[Totals], float]:
-    return lambda totals: totals.jct_s[model]
-
-
 INC = (("noINC-FCFS", "INC-FCFS"), ("noINC-TW", "INC-TW"))
 TW = (("noINC-FCFS", "noINC-TW"), ("INC-FCFS", "INC-TW"))
 REDUCTIONS = (
     Reduction("connections, by INC", 48.8, lambda totals: totals.connections, INC),
     Reduction("connections, by TW", 47.5, lambda totals: totals.connections, TW),
-    Reduction("ResNet50's JCT, by INC with FCFS", 33.57, jct_of("ResNet50"), INC[:1]),
-    Reduction("VGG16's JCT, by INC with FCFS", 43.96, jct_of("VGG16"), INC[:1]),
-    Reduction("ResNet50's JCT, by INC with TW", 46.66, jct_of("ResNet50"), INC[1:]),
-    Reduction("VGG16's JCT, by INC with TW", 56.34, jct_of("VGG16"), INC[1:]),
-    Reduction("ResNet50's JCT, by TW without INC", 12.34, jct_of("ResNet50"), TW[:1]),
-    Reduction("VGG16's JCT, by TW without INC", 12.7, jct_of("VGG16"), TW[:1]),
-    Reduction("ResNet50's JCT, by TW with INC", 29.62, jct_of("ResNet50"), TW[1:]),
-    Reduction("VGG16's JCT, by TW with INC", 32.0, jct_of("VGG16"), TW[1:]),
+    Reduction("ResNet50's JCT, by INC with FCFS", 33.57, lambda totals: totals.jct_s["ResNet50"], INC[:1]),
+    Reduction("VGG16's JCT, by INC with FCFS", 43.96, lambda totals: totals.jct_s["VGG16"], INC[:1]),
+    Reduction("ResNet50's JCT, by INC with TW", 46.66, lambda totals: totals.jct_s["ResNet50"], INC[1:]),
+    Reduction("VGG16's JCT, by INC with TW", 56.34, lambda totals: totals.jct_s["VGG16"], INC[1:]),
+    Reduction("ResNet50's JCT, by TW without INC", 12.34, lambda totals: totals.jct_s["ResNet50"], TW[:1]),
+    Reduction("VGG16's JCT, by TW without INC", 12.7, lambda totals: totals.jct_s["VGG16"], TW[:1]),
+    Reduction("ResNet50's JCT, by TW with INC", 29.62, lambda totals: totals.jct_s["ResNet50"], TW[1:]),
+    Reduction("VGG16's JCT, by TW with INC", 32.0, lambda totals: totals.jct_s["VGG16"], TW[1:]),
 )
 """Section VII-B: averages over 10 to 60 jobs."""
 
 
-def reductions_table(rows: Sequence[ScenarioRow], many: ByScenario, draws: int) -> Table:
-    """A table of the paper's reductions and ours: of the schedules of so many draws, and as measured in one draw."""
-    measured = {row.scenario: row.measured for row in rows}
+def reductions_table(kinds: Mapping[str, ByScenario]) -> Table:
+    """A table of the paper's reductions and ours, by kind."""
     table = Table(title="reductions (%)", **NARROW)
     table.add_column("of what", no_wrap=True)
-    for heading in ("\npaper", f"planned,\n{draws} draws", "\nratio", "measured,\none draw", "\nratio"):
+    for heading in ("\npaper", *(each for kind in kinds for each in (kind.replace(", ", ",\n"), "\nratio"))):
         table.add_column(heading, justify="right", no_wrap=True)
     for each in REDUCTIONS:
-        cells = (cell for totals in (many, measured) for cell in beside(each.ours(totals), each.paper))
-        table.add_row(each.what, f"{each.paper:.1f}", *cells)
+        found = (each.ours(totals) for totals in kinds.values())
+        pairs = (("-", "-") if ours is None else (f"{ours:.1f}", f"{ours / each.paper:.2f}") for ours in found)
+        table.add_row(each.what, f"{each.paper:.1f}", *chain.from_iterable(pairs))
     return table
 
 
-def beside(ours: float | None, paper: float) -> tuple[str, str]:
-    """Our percentage and its ratio to the paper's, for a table."""
-    return ("-", "-") if ours is None else (f"{ours:.1f}", f"{ours / paper:.2f}")
-
-
-def reductions_panel(rows: Sequence[ScenarioRow], many: ByScenario, draws: int) -> Panel:
-    """Bars of the reductions of many schedules and of the runs, with those that the text gives."""
-    measured = {row.scenario: row.measured for row in rows}
-    kinds = {f"planned, {draws} draws": many, "measured, one draw": measured}
+def reductions_panel(kinds: Mapping[str, ByScenario]) -> Panel:
+    """Bars of our reductions, by kind, with those that the text gives."""
     names = [each.what for each in REDUCTIONS]
     series = {
         kind: [MISSING if (ours := each.ours(totals)) is None else exact(ours) for each in REDUCTIONS]
@@ -345,24 +336,35 @@ def planned_totals(draws: int, count: int) -> dict[str, Totals]:
 
 
 def run(console: Console, request: Request) -> str:
-    """Run all scenarios, and print Figures 6 and 7, the reductions beside the paper's, and whether the claims hold."""
-    count, draws = (QUICK_JOBS, QUICK_DRAWS) if request.quick else (JOBS, DRAWS)
-    testbed = Testbed.of(count, SEED, SCALE if request.scale is None else request.scale)
+    """Run all scenarios, and show Figures 6 and 7, the reductions beside the paper's, and whether the claims hold."""
+    testbed = Testbed.of(QUICK_JOBS if request.quick else JOBS, SEED, SCALE if request.scale is None else request.scale)
     scenarios = QUICK_SCENARIOS if request.quick else tuple(POLICIES)
-    done = run_emulated("p4inc-aoi-testbed", [testbed.emulated_run(name) for name in scenarios], request, console)
-    rows = [testbed.row(name) for name in scenarios]
+    figure = EmulatedFigure(
+        "p4inc-aoi-testbed", lambda _: [testbed.emulated_run(name) for name in scenarios], partial(show, testbed),
+        lambda done, said: Verdict.WRONG if done.verdict == VALID and not all(s.holds for s in said) else done.verdict,
+        COMPARES_SCHEDULERS,
+    )  # fmt: skip
+    return figure(console, request)
+
+
+def show(testbed: Testbed, request: Request, done: EmulatedRuns) -> Iterator[Part]:
+    names = [run.name for run in done.runs]
+    rows = [testbed.row(name) for name in names]
     cells = [row.cells() for row in rows]
-    done.folder.write_rows("scenarios.csv", list(cells[0]), [list(each.values()) for each in cells])
-    each_job = [job for name in scenarios for job in testbed.jobs(name)]
-    done.folder.write_rows("jobs.csv", ["scenario", "job", "model", "planned_jct_s", "measured_jct_s"], each_job)
-    many = planned_totals(draws, count)
-    save(done.folder.path / "testbed", *panels(rows))
-    save(done.folder.path / "reductions", reductions_panel(rows, many, draws))
-    console.print(rows_table(rows))
-    console.print(f"ports of {rate_words(TESTBED.port_bps * testbed.scale)}", highlight=False)
-    console.print(reductions_table(rows, many, draws))
-    found = list(claims(rows))
-    console.print(statements.table_of(found))
-    leave_out(console, COMPARES_SCHEDULERS)
-    done.tell(console)
-    return Verdict.WRONG if done.verdict == VALID and not all(claim.holds for claim in found) else done.verdict
+    yield Rows("scenarios.csv", list(cells[0]), [list(each.values()) for each in cells])
+    columns = ("scenario", "job", "model", "planned_jct_s", "measured_jct_s")
+    yield Rows("jobs.csv", columns, [job for name in names for job in testbed.jobs(name)])
+    draws = QUICK_DRAWS if request.quick else DRAWS
+    kinds = {
+        f"planned, {draws} draws": planned_totals(draws, len(testbed.models)),
+        "measured, one draw": {row.scenario: row.measured for row in rows},
+    }
+    yield Picture(panels(rows), "testbed")
+    yield Picture([reductions_panel(kinds)], "reductions")
+    yield rows_table(rows)
+    yield f"ports of {rate_words(TESTBED.port_bps * testbed.scale)}"
+    yield reductions_table(kinds)
+    yield list(claims(rows))
+
+
+FIGURES = {"fig7-emulated": run}

@@ -36,7 +36,7 @@ from inakit.switch.fast.load.libbpf import (
     update_map,
     verified_instructions,
 )
-from inakit.switch.fast.load.shared_state import CompiledSwitch, StateReader, SwitchState
+from inakit.switch.fast.load.shared_state import StatefulSwitch, StateReader, SwitchState
 from inakit.switch.fast.load.switch_cpu import Steering, next_cpu, on_cpu, steer
 from inakit.switch.handle import Handle
 from inakit.switch.program.expressions import DROP_PORT
@@ -225,7 +225,7 @@ def load(path: Path) -> BpfObject:
         opened.close()
 
 
-class KernelSwitch(CompiledSwitch):
+class KernelSwitch(StatefulSwitch):
     """Runs a program on the interfaces given to `add_port`, on `cpu`, until `close`.
 
     `loaded` is the program in the kernel, for this switch only; without it, it is loaded now.

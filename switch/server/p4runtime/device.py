@@ -10,7 +10,7 @@ from threading import Lock, RLock
 from inakit.switch.control.control_plane import ControlPlane
 from inakit.switch.control.learning_and_ageing import DigestBatch
 from inakit.switch.interpret.interpreted_switch import clock_from_now
-from inakit.switch.interpret.switch_state import InterpretedState
+from inakit.switch.interpret.live_state import LiveState
 from inakit.switch.server.p4runtime.arbitration import Arbitration, Client, RoleScope, packet_in, packet_out
 from inakit.switch.server.p4runtime.messages import Code, Fault, Message, invalid, not_found, v1
 from inakit.switch.server.p4runtime.pipeline import (
@@ -154,7 +154,7 @@ class Device:
 
     def shadow(self, config: Message, schema: Schema) -> Pipeline:
         """A pipeline through which no packets pass."""
-        control = ControlPlane(InterpretedState(schema.program, clock_from_now(), Random(0), self.served.target))
+        control = ControlPlane(LiveState(schema.program, clock_from_now(), Random(0), self.served.target))
         return make_pipeline(copied(config), schema, control, self.cpu_port, self.send)
 
     def commit(self, request: Message) -> None:

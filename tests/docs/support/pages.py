@@ -12,7 +12,7 @@ PAGES = (
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
     *(ROOT / folder / "README.md" for folder in ("planner", "switch", "vagrant")),
-    *sorted((ROOT / "experiments" / "papers").rglob("NOTES.md")),
+    *sorted((ROOT / "experiments" / "papers").glob("*.md")),
 )
 
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from inakit.experiments.papers.closed_loop import frontier, gain
-from inakit.experiments.papers.closed_loop.frontier import host_bound_bps
-from inakit.experiments.papers.closed_loop.gain import FRONTIER, jobs_on, random_problem
+from inakit.experiments.papers import closed_loop, frontier
+from inakit.experiments.papers.closed_loop import random_problem
+from inakit.experiments.papers.frontier import FRONTIER, host_bound_bps, jobs_on
 from inakit.planner.methods.forest import least_bound
 from inakit.topo.fabric.generators import leaf_spine
 
@@ -49,12 +49,11 @@ def test_any_number_of_trees_is_at_the_frontier_of_rails_where_one_tree_has_an_e
 
 
 def test_a_large_fabric_is_left_to_quick_planners() -> None:
-    methods = ("aro", "goat", "ps-sharded", "ring")
-    assert frontier.tried("fat-tree 8", methods) == list(methods)
-    assert frontier.tried("fat-tree 16", methods) == ["aro", "ring"]
+    assert {"aro", "goat", "ps-sharded", "ring"} <= set(frontier.methods_on("fat-tree 8"))
+    assert {"aro", "goat", "ps-sharded", "ring"} & set(frontier.methods_on("fat-tree 16")) == {"aro", "ring"}
 
 
 def test_results_that_are_planned_gain_on_a_random_fabric() -> None:
-    rates = [gain.measure({"network": "random", "seed": 2, "headroom": h}) for h in ("planned", "afterwards")]
-    assert [gain.judged(rate) for rate in rates] == ["VALID", "VALID"]
+    rates = [closed_loop.measure({"network": "random", "seed": 2, "headroom": h}) for h in ("planned", "afterwards")]
+    assert [closed_loop.judged(rate) for rate in rates] == ["VALID", "VALID"]
     assert float(rates[0]["measured_bps"]) > 1.5 * float(rates[1]["measured_bps"])

@@ -5,32 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from random import Random
 
-from inakit.experiments.papers.aro import setting as aro_sample
-from inakit.experiments.papers.atro import topologies as atro
-from inakit.experiments.papers.closed_loop import frontier
-from inakit.experiments.papers.collectives import by_packets, crossover, scale
+from inakit.experiments.papers.common import charts
 from inakit.experiments.papers.common.sweep import Measured, Trial, Value, name_of
-from inakit.experiments.papers.goat import simulation as goat_simulation
-from inakit.experiments.papers.inart import simulated as inart_figures
-from inakit.experiments.papers.p4inc_aoi import simulated_testbed, table1
-from inakit.experiments.papers.p4inc_aoi import simulation as aoi_simulation
-from inakit.experiments.papers.p4inc_aoi import simulation as readings
 
-SWEEPING = (
-    aro_sample,
-    atro,
-    frontier,
-    by_packets,
-    crossover,
-    scale,
-    goat_simulation,
-    inart_figures,
-    aoi_simulation,
-    readings,
-    simulated_testbed,
-    table1,
-)
-"""The modules of figures that sweep: in each of them `sweep` has to be replaced."""
+SWEEPING = charts
+"""The module whose `sweep` every figure calls: it has to be replaced."""
 
 
 class MadeUp(dict[str, Value]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -20,15 +20,16 @@ from inakit.experiments.papers.aro.setting import (
     SJST,
     AroSetting,
     Ask,
-    Case,
     Found,
-    cases,
+    aro_figure,
+    gbps,
     measure,
+    points,
     quantised,
-    sample,
     scheme_of,
 )
 from inakit.experiments.papers.common import statements
+from inakit.experiments.papers.common.charts import Chart, Findings, Part, SweptFigure
 from inakit.experiments.papers.common.figure import Request
 from inakit.experiments.papers.common.sweep import Result, Trial
 from inakit.experiments.papers.figures import FIGURES, find_figure
@@ -63,7 +64,7 @@ def little(monkeypatch: pytest.MonkeyPatch) -> None:
     ]:
         found = getattr(module, name)
         monkeypatch.setattr(module, name, shrunk(found) if isinstance(found, AroSetting) else [*map(shrunk, found)])
-    monkeypatch.setattr(aro_efficiency, "SHORT", (("time_limit_s", 2.0),))
+    monkeypatch.setattr("inakit.experiments.papers.aro.setting.QUICK_LIMIT_S", 2.0)
 
 
 def shrunk(setting: AroSetting) -> AroSetting:
@@ -117,29 +118,49 @@ class Counted:
         return {"least_bps": 1e9 * int(trial["seed"]), "gap": 0.0005 if trial["seed"] != 3 else 0.01}
 
 
+def little_figure(measuring: Callable[[Trial], Result], lines: dict[str, Trial], seeds: int = 4) -> SweptFigure:
+    """A figure of one chart in the little setting, by the schemes of the lines."""
+    chart = Chart(gbps("least_bps", "Gbit/s"), points({"": LITTLE}), lines, heading="little")
+
+    def show(found: Findings) -> Iterator[Part]:
+        yield found.table(chart)
+
+    return replace(aro_figure("little", lambda _: [chart], show, (seeds, seeds)), measure=measuring)
+
+
+def schemes(*names: str) -> dict[str, Trial]:
+    return {name: {"scheme": name} for name in names}
+
+
 def test_an_interrupted_figure_goes_on_with_the_seeds_that_are_missing(tmp_path: Path) -> None:
-    request, wanted = Request(tmp_path), cases([LITTLE], [EXACT, "RANDOM"])
+    lines = schemes(EXACT, "RANDOM")
     with pytest.raises(KeyboardInterrupt):
-        sample(wanted, request, silent(), 4, Counted(breaks_at=2))
-    again = Counted()
-    found = sample(wanted, request, silent(), 4, again)
+        little_figure(Counted(breaks_at=2), lines)(silent(), Request(tmp_path))
+    again, console = Counted(), silent()
+    little_figure(again, lines)(console, Request(tmp_path))
     assert again.seeds == [2, 2, 3, 3]
-    assert found.of(Case(LITTLE, EXACT)) == [0, 1, 2, 3]
-    assert found.mean(LITTLE, "RANDOM") == 1.5
+    assert [line.split() for line in printed(console).splitlines()[-2:]] == [[EXACT, "1.5"], ["RANDOM", "1.5"]]
 
 
 def test_a_figure_with_an_optimum_that_is_not_proven_is_not_valid(tmp_path: Path) -> None:
-    baselines = sample(cases([LITTLE], ["RANDOM"]), Request(tmp_path / "a"), silent(), 4, Counted())
-    optima = sample(cases([LITTLE], [EXACT]), Request(tmp_path / "b"), silent(), 4, Counted())
-    assert (baselines.verdict, optima.verdict, optima.unproven) == ("VALID", Verdict.UNPROVEN, 1)
+    verdicts = [
+        little_figure(Counted(), schemes(name))(silent(), Request(tmp_path / name)) for name in ("RANDOM", EXACT)
+    ]
+    assert verdicts == ["VALID", Verdict.UNPROVEN]
 
 
 def test_what_is_asked_beside_the_setting_makes_another_trial(tmp_path: Path) -> None:
-    asked = [Case(LITTLE, EXACT, (("levels", levels),)) for levels in (10, 1000)]
-    found = sample(asked, Request(tmp_path), silent(), 2, measure)
-    coarse, fine = (found.of(case) for case in asked)
-    assert [one % 10 for one in coarse] == pytest.approx([0, 0])
-    assert all(other - 10 < one <= other for one, other in zip(coarse, fine, strict=True))
+    rates: dict[int, list[float]] = {10: [], 1000: []}
+
+    def measuring(trial: Trial) -> Result:
+        found = measure(trial)
+        rates[int(trial["levels"])].append(float(found["least_bps"]) / 1e9)
+        return found
+
+    lines: dict[str, Trial] = {str(levels): {"scheme": EXACT, "levels": levels} for levels in rates}
+    little_figure(measuring, lines, seeds=2)(silent(), Request(tmp_path))
+    assert [one % 10 for one in rates[10]] == pytest.approx([0, 0])
+    assert all(other - 10 < one <= other for one, other in zip(rates[10], rates[1000], strict=True))
 
 
 def test_one_tasks_rate_is_rounded_down_to_a_level() -> None:

@@ -20,15 +20,15 @@ from matplotlib.patches import Rectangle
 from rich.console import Console
 from tiers import long_unless
 
+from inakit.experiments.papers import inarouting as instances
+from inakit.experiments.papers import soar as utilisation
 from inakit.experiments.papers.common import drawing
 from inakit.experiments.papers.common.drawing import Panel
 from inakit.experiments.papers.common.figure import Request
 from inakit.experiments.papers.figures import FIGURES
-from inakit.experiments.papers.inarouting import instances
-from inakit.experiments.papers.inarouting.instances import INSTANCES
+from inakit.experiments.papers.inarouting import INSTANCES
 from inakit.experiments.papers.inart import example as inart_lp
 from inakit.experiments.papers.inart.setting import SETTINGS, drawn_problem
-from inakit.experiments.papers.soar import utilisation
 
 SIMULATED = [(paper, name) for paper, found in FIGURES.items() for name, figure in found.items() if figure.simulated]
 FIRST = dict(reversed(SIMULATED)).items()
@@ -38,8 +38,7 @@ FIRST = dict(reversed(SIMULATED)).items()
 @pytest.fixture
 def saved(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Canvas, list[Panel]]]:
     """Make up the results of sweeps, and keep every drawn figure with its panels. Only SVG is rendered, not PNG."""
-    for module in SWEEPING:
-        monkeypatch.setattr(module, "sweep", made_up_sweep)
+    monkeypatch.setattr(SWEEPING, "sweep", made_up_sweep)
     monkeypatch.setattr(instances, "INSTANCES", INSTANCES[:1])
     monkeypatch.setattr(utilisation, "SIZES", (255, 511, 8191))
     monkeypatch.setattr(utilisation, "QUICK_DRAWS", 2)
@@ -165,13 +164,7 @@ def test_goats_training_leaves_a_csv(name: str, saved: list[tuple[Canvas, list[P
 
 
 @pytest.mark.parametrize("name", ["fig2", "fig8", "fig11"])
-def test_inarts_runs_leave_a_csv(
-    name: str, saved: list[tuple[Canvas, list[Panel]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from inakit.experiments.papers.inart import emulated, testbed  # noqa: PLC0415
-
-    for module in (emulated, testbed):
-        monkeypatch.setattr(module, "sweep", made_up_sweep)
+def test_inarts_runs_leave_a_csv(name: str, saved: list[tuple[Canvas, list[Panel]]], tmp_path: Path) -> None:
     FIGURES["inart"][f"{name}-emulated"].run(Console(file=StringIO(), width=160), Request(tmp_path, switch="fast"))
     assert_csv_is_what_is_drawn(tmp_path / f"inart-{name}-emulated.csv", saved[-1][0])
 
@@ -217,14 +210,14 @@ def test_four_racks_and_their_circuits_leave_a_csv(saved: list[tuple[Canvas, lis
     }
     rows = [ScenarioRow(name, each, each, 0, 0, exact=True, verdict="VALID") for name, each in totals.items()]
     saved_as(tmp_path / "testbed", panels(rows), saved)
-    saved_as(tmp_path / "reductions", [reductions_panel(rows[::3], totals, 20)], saved)
+    saved_as(tmp_path / "reductions", [reductions_panel({"planned, 20 draws": totals})], saved)
 
 
 def test_what_crosses_between_units_leaves_a_csv(saved: list[tuple[Canvas, list[Panel]]], tmp_path: Path) -> None:
-    from inakit.experiments.papers.p4inc_aoi.locality import Crossing, panel  # noqa: PLC0415
+    from inakit.experiments.papers.p4inc_aoi.locality import Crossing, crossings_panel  # noqa: PLC0415
 
     found = [Crossing("compact", 0, 0, (), 0.1, "VALID"), Crossing("fragmented", 2000, 2100, ("u1-u4",), 0.1, "VALID")]
-    saved_as(tmp_path / "figure", [panel(found)], saved)
+    saved_as(tmp_path / "figure", [crossings_panel(found)], saved)
 
 
 def test_new_routes_leave_a_csv(saved: list[tuple[Canvas, list[Panel]]], tmp_path: Path) -> None:

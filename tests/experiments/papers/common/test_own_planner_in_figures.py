@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from io import StringIO
 from pathlib import Path
 
@@ -15,9 +15,8 @@ from matplotlib.figure import Figure as Canvas
 from own_planner import NAME, add_racks_in_turn
 from rich.console import Console
 
+from inakit.experiments.papers import atro
 from inakit.experiments.papers.aro.setting import CAPACITY_BPS, SJST, AroSetting, measure
-from inakit.experiments.papers.atro import topologies as atro
-from inakit.experiments.papers.closed_loop import frontier
 from inakit.experiments.papers.common.figure import Request
 from inakit.experiments.papers.common.sweep import Trial
 from inakit.experiments.papers.figures import FIGURES
@@ -56,8 +55,7 @@ def racks_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def shown(figure: str, at: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[set[str], str]:
     """Run a figure with a made-up sweep and no pictures; the methods in its CSV files, and what it prints."""
-    for module in SWEEPING:
-        monkeypatch.setattr(module, "sweep", made_up_sweep)
+    monkeypatch.setattr(SWEEPING, "sweep", made_up_sweep)
     monkeypatch.setattr(Canvas, "savefig", lambda *_, **__: None)
     paper, name = figure.split()
     console = Console(file=StringIO(), width=200)
@@ -87,7 +85,7 @@ def test_every_simulated_figure_that_compares_is_one_or_the_other() -> None:
 
 
 def test_it_is_a_column_of_the_frontier(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frontier, "sweep", made_up_sweep)
+    monkeypatch.setattr(SWEEPING, "sweep", made_up_sweep)
     FIGURES["frontier"]["planners"].run(Console(file=StringIO()), Request(tmp_path, quick=True))
     (row, *_) = csv.DictReader((tmp_path / "frontier-table.csv").open())
     assert float(row[NAME]) > 0
@@ -111,7 +109,10 @@ def test_its_results_are_of_its_own_plans() -> None:
 
 
 def rates_bps(setting: AroSetting, seed: int) -> dict[str, float]:
-    return {name: float(measure(setting.trial(scheme=name, seed=seed))["least_bps"]) for name in ("RANDOM", NAME)}
+    return {
+        name: float(measure({**asdict(setting), "scheme": name, "seed": seed})["least_bps"])
+        for name in ("RANDOM", NAME)
+    }
 
 
 def plans(setting: AroSetting, seed: int) -> dict[str, Plan]:

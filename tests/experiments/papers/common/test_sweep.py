@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from inakit.experiments.papers.atro import topologies as atro
+from inakit.experiments.papers import atro
 from inakit.experiments.papers.common.figure import Request
 from inakit.experiments.papers.common.sweep import Trial, sweep
 from inakit.topo.errors import RunError
@@ -80,10 +81,12 @@ def test_a_trial_that_fails_ends_the_sweep_after_the_others_and_is_tried_again(t
     assert measured == [0, 1, 2, 3, 1]
 
 
-def test_figure_3_is_drawn_and_compared_with_the_paper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(atro, "QUICK_SEEDS", 2)
-    console = Console(file=StringIO(), width=120)
-    assert atro.fig3(console, Request(tmp_path, quick=True)) == "VALID"
+def test_figure_3_is_drawn_and_compared_with_the_paper(tmp_path: Path) -> None:
+    console, figure = (
+        Console(file=StringIO(), width=120),
+        replace(atro.swept("fig3", atro.DEFAULT, atro.fig3), seeds=(30, 2)),
+    )
+    assert figure(console, Request(tmp_path, quick=True)) == "VALID"
     printed = console.file.getvalue()  # type: ignore[attr-defined]
     assert "ATRO" in printed and "13.26" in printed
     assert {path.name for path in tmp_path.iterdir()} == {
@@ -96,6 +99,6 @@ def test_figure_3_is_drawn_and_compared_with_the_paper(tmp_path: Path, monkeypat
 
 def test_atro_beats_all_schemes_at_the_default_setting() -> None:
     point: Trial = {"workers": 90, "aggregators": 4}
-    rates = {series: atro.measure(series.trials(point, 1)[0])["rate_bps"] for series in atro.SERIES}
-    assert rates[atro.SERIES[0]] == 50e9
-    assert all(float(rate) < 50e9 for series, rate in rates.items() if series.scheme != atro.ATRO)
+    rates = {name: atro.measure({**point, **line, "seed": 0})["rate_bps"] for name, line in atro.all_lines().items()}
+    assert rates.pop(atro.ATRO) == 50e9
+    assert all(float(rate) < 50e9 for rate in rates.values())

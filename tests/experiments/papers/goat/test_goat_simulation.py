@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from rich.console import Console
 
 from inakit.experiments.papers.common.figure import Request
 from inakit.experiments.papers.goat import simulation as goat_simulation
-from inakit.experiments.papers.goat.simulation import MODEL_BYTES, NETWORKS, ROUTINGS, SimulationChart, draw, measure
+from inakit.experiments.papers.goat.simulation import MODEL_BYTES, NETWORKS, ROUTINGS, draw, measure
 
 
 def result(scheme: str, spread: float = 0.2, seed: int = 1) -> dict[str, float]:
@@ -66,12 +67,9 @@ def test_a_figure_is_printed_with_the_papers_values_and_drawn(tmp_path: Path, mo
     slow: Callable[[], object] = NETWORKS["leaf-spine"]
     monkeypatch.setattr(goat_simulation, "NETWORKS", {"leaf-spine": slow, "fat-tree": slow})
     monkeypatch.setattr(goat_simulation, "WORKERS", (35,))
-    monkeypatch.setattr(goat_simulation, "QUICK_SEEDS", 1)
-    monkeypatch.setattr(goat_simulation, "PROCESSES", 1)
-    monkeypatch.setattr(goat_simulation, "measure", lambda _trial: {"overhead": 2 * 13.7})
-    console = Console(record=True, width=160)
-    assert isinstance(goat_simulation.CHARTS["fig12"], SimulationChart)
-    goat_simulation.run("fig12", console, Request(tmp_path, quick=True))
+    console, fig12 = Console(record=True, width=160), goat_simulation.FIGURES["fig12"]
+    made_up = replace(fig12, seeds=(1, 1), processes=1, measure=lambda _trial: {"overhead": 2 * 13.7})
+    made_up(console, Request(tmp_path, quick=True))
     assert "GOAT, leaf-spine, 35 workers" in (text := console.export_text())
     assert "2.00" in text
     assert {file.name for file in tmp_path.iterdir()} >= {"goat-fig12.png", "goat-fig12.svg", "goat-simulation-trials"}

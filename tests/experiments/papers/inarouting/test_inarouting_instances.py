@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inakit.experiments.papers.inarouting.instances import PROGRAM, REROUTED, Solved, claims, instance
+from inakit.experiments.papers.inarouting import PROGRAM, REROUTED, Solved, claims, instance
 from inakit.topo.errors import InputError
 
 

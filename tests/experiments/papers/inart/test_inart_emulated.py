@@ -58,7 +58,7 @@ def shown(
     module: ModuleType, name: str, at: Path, *, quick: bool = False, switch: str = "fast", scale: float | None = None
 ) -> tuple[str, str]:
     console = Console(file=StringIO(), width=120)
-    verdict = module.run(name, console, Request(at, quick, switch, scale))
+    verdict = module.FIGURES[f"{name}-emulated"](console, Request(at, quick, switch, scale))
     return verdict, str(console.file.getvalue())  # type: ignore[attr-defined]
 
 

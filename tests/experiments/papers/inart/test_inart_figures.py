@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -93,26 +94,21 @@ def made_up(trial: Trial) -> Result:
     [("fig8", "5", "0.465"), ("fig9", "4", "0.458"), ("fig11", "3.25", "2.14"), ("fig12", "200", "0.476"),
      ("fig13", "5.48", "1.59")],
 )  # fmt: skip
-def test_a_figure_is_printed_beside_the_paper_and_drawn(
-    name: str, ours: str, ratio: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(inart_figures, "measure", made_up)
-    monkeypatch.setattr(inart_figures, "PROCESSES", 1)
-    console = silent()
-    assert inart_figures.run(name, console, Request(tmp_path, quick=True)) == "VALID"
+def test_a_figure_is_printed_beside_the_paper_and_drawn(name: str, ours: str, ratio: str, tmp_path: Path) -> None:
+    console, figure = silent(), replace(inart_figures.FIGURES[name], measure=made_up, processes=1)
+    assert figure(console, Request(tmp_path, quick=True)) == "VALID"
     line = next(line for line in printed(console).splitlines() if line.startswith("│ InArt  "))
     assert [cell.strip() for cell in line.split("│")[3:5]] == [ours, ratio]
     pictures = {f"inart-{name}.{suffix}" for suffix in ("csv", "png", "svg")}
     assert {path.name for path in tmp_path.iterdir()} == {*pictures, "inart-trials"}
 
 
-def test_an_order_that_the_paper_does_not_have_is_no_success(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_order_that_the_paper_does_not_have_is_no_success(tmp_path: Path) -> None:
     def upside_down(trial: Trial) -> Result:
         return {**made_up(trial), "rate_bps": 1e6 * (list(SCHEMES).index(str(trial["scheme"])) + 1)}
 
-    monkeypatch.setattr(inart_figures, "measure", upside_down)
-    monkeypatch.setattr(inart_figures, "PROCESSES", 1)
-    assert inart_figures.run("fig9", silent(), Request(tmp_path, quick=True)) == Verdict.DIFFERS
+    figure = replace(inart_figures.FIGURES["fig9"], measure=upside_down, processes=1)
+    assert figure(silent(), Request(tmp_path, quick=True)) == Verdict.DIFFERS
 
 
 def test_two_processes_measure_as_one_does(tmp_path: Path) -> None:

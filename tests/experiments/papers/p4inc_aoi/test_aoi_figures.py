@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -12,9 +13,8 @@ from inakit.experiments.papers.common.figure import Request
 from inakit.experiments.papers.common.sweep import Result, Trial
 from inakit.experiments.papers.figures import find_figure
 from inakit.experiments.papers.p4inc_aoi import simulated_testbed, table1
-from inakit.experiments.papers.p4inc_aoi import simulation as aoi_simulation
 from inakit.experiments.papers.p4inc_aoi.setting import COMPARED, DEFAULTS, FIGURE_8, READINGS, measure
-from inakit.experiments.papers.p4inc_aoi.simulation import CHARTS, SchedulerChart
+from inakit.experiments.papers.p4inc_aoi.simulation import CHARTS, FIGURES, SchedulerChart, order
 
 SMALL: Trial = {**DEFAULTS, "jobs": 150, "units": 16}
 
@@ -41,20 +41,19 @@ def test_a_reading_changes_only_its_own_policies(reading: str) -> None:
         assert same == (scheme not in READINGS[reading])
 
 
-@pytest.mark.parametrize("chart", CHARTS.values(), ids=lambda chart: chart.name)
+@pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: chart.name)
 def test_a_chart_varies_its_own_key(chart: SchedulerChart) -> None:
-    trials = [chart.trial(20.0, at, "INC-TW", 0) for at in chart.points]
+    drawn = chart.charts(20.0)["AOI"]
+    trials = [drawn.cell("INC-TW", at) for at in drawn.points]
     assert len({str(trial) for trial in trials}) == len(chart.points)
     assert all(trial[chart.key] == at for trial, at in zip(trials, chart.points, strict=True))
-    assert set(trials[0]) <= {*DEFAULTS, "scheme", "seed"}
+    assert set(trials[0]) <= {*DEFAULTS, "scheme"}
 
 
-def test_an_interrupted_figure_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    chart = SchedulerChart("fig8", "small", "jobs", (30, 60), FIGURE_8, {"units": 16})
-    monkeypatch.setitem(CHARTS, "fig8", chart)
-    text = StringIO()
-    figure = find_figure("p4inc-aoi", "fig8")
-    figure.run(Console(file=text, width=160), Request(tmp_path, quick=True))
+def test_an_interrupted_figure_goes_on(tmp_path: Path) -> None:
+    chart = SchedulerChart("fig8", "small", "jobs", (30, 60), order, FIGURE_8, {"units": 16})
+    text, figure = StringIO(), replace(FIGURES["fig8"], cells=chart.cells, show=chart.show)
+    figure(Console(file=text, width=160), Request(tmp_path, quick=True))
     assert "INC-TW to INC-FCFS, CT-BTI" in text.getvalue()
     assert (tmp_path / "p4inc-aoi-fig8.png").stat().st_size > 0
 
@@ -62,8 +61,8 @@ def test_an_interrupted_figure_goes_on(tmp_path: Path, monkeypatch: pytest.Monke
         raise AssertionError(f"{trial} is measured twice")
 
     forbidden.__module__ = measure.__module__  # results of other code would not count
-    monkeypatch.setattr(aoi_simulation, "measure", forbidden)
-    figure.run(Console(file=StringIO()), Request(tmp_path, quick=True))
+    again = replace(figure, measure=forbidden)
+    again(Console(file=StringIO()), Request(tmp_path, quick=True))
 
 
 def test_table_1_and_the_testbed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

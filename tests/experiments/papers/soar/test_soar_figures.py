@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from inakit.experiments.papers import soar as utilisation
 from inakit.experiments.papers.common.figure import Request
-from inakit.experiments.papers.soar import utilisation
-from inakit.experiments.papers.soar.utilisation import (
+from inakit.experiments.papers.soar import (
     LOADS,
     MEAN_LOAD,
     MOST_LOAD,
@@ -46,6 +46,6 @@ def test_rules_of_thumb_take_what_their_names_say() -> None:
 def test_nothing_is_below_soar_in_the_figure(tmp_path: Path) -> None:
     tree = binary_tree("power law", "linear", seed=3)
     assert min(STRATEGIES, key=lambda name: normalised(tree, name, 8)) == "SOAR"
-    assert utilisation.best_of_example(2) == 20
+    assert utilisation.EXAMPLE.utilisation_s(STRATEGIES["SOAR"](utilisation.EXAMPLE, 2)) == 20
     assert utilisation.run(Console(quiet=True), Request(tmp_path, quick=True)) == "VALID"
     assert len((tmp_path / "soar-utilisation.csv").read_text().splitlines()) == 1 + 6 * 5 * 6

@@ -10,7 +10,7 @@ from itertools import product
 import pytest
 from planner_cases import FRAGMENT, first_is_server, job
 
-from inakit.experiments.papers.inarouting.instances import PUBLISHED_GBPS, instance
+from inakit.experiments.papers.inarouting import PUBLISHED_GBPS, instance
 from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.plan import FEASIBLE, OPTIMAL, SolverOptions
 from inakit.planner.core.problem import Problem

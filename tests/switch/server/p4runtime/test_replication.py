@@ -8,7 +8,7 @@ import pytest
 from p4runtime_client import CPU_PORT, Client, Refusal, Stream, exact, update
 
 from inakit.switch.entries import MirrorSession
-from inakit.switch.interpret.switch_state import InterpretedState
+from inakit.switch.interpret.live_state import LiveState
 from inakit.switch.server.p4runtime.messages import Code, Message, v1
 
 if TYPE_CHECKING:
@@ -42,10 +42,10 @@ def code(client: Client, kind: int, entry: Message) -> int:
     return raised.value.codes[0]
 
 
-def state(server: tuple[ServedSwitch, str]) -> InterpretedState:
+def state(server: tuple[ServedSwitch, str]) -> LiveState:
     """The state of the running program."""
     found = server[0].control.data_plane
-    assert isinstance(found, InterpretedState)
+    assert isinstance(found, LiveState)
     return found
 
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from itertools import product
 
 import numpy as np
 from rich.console import Console
 
 from inakit.experiments.papers.common import statements
-from inakit.experiments.papers.common.drawing import LINES, Panel, save
+from inakit.experiments.papers.common.charts import Part, Picture, present
+from inakit.experiments.papers.common.drawing import LINES, Panel
 from inakit.experiments.papers.common.estimates import Series, estimate, exact, means
 from inakit.experiments.papers.common.figure import Request
-from inakit.experiments.papers.common.statements import Statement
 from inakit.experiments.report.method_styles import categories
 from inakit.planner.methods.soar import DESTINATION, Indices, Numbers, ReductionTree, best_switches, reduction_tree
 from inakit.traffic.measure.verdict import VALID, Verdict
@@ -27,18 +28,6 @@ Choose = Callable[[ReductionTree, int], tuple[int, ...]]
 """Which switches aggregate, given how many may."""
 
 
-def uniform_loads(leaves: int, draw: np.random.Generator) -> Indices:
-    """4, 5 or 6 messages at a leaf."""
-    return draw.integers(4, 7, leaves)
-
-
-def power_law_loads(leaves: int, draw: np.random.Generator) -> Indices:
-    """1 to 63 messages at a leaf, with a probability of x ** -s, where s makes the mean 5."""
-    values = np.arange(1, MOST_LOAD + 1)
-    chances = values**-EXPONENT
-    return draw.choice(values, leaves, p=chances / chances.sum())
-
-
 def exponent_of(mean: float) -> float:
     """The s for which the mean of 1 to 63 with weights x ** -s is `mean`, by bisection."""
     values, low, high = np.arange(1, MOST_LOAD + 1), 0.0, 4.0
@@ -50,11 +39,14 @@ def exponent_of(mean: float) -> float:
 
 
 EXPONENT = exponent_of(MEAN_LOAD)
+VALUES = np.arange(1, MOST_LOAD + 1)
+CHANCES = VALUES**-EXPONENT
 
 LOADS: Mapping[str, Callable[[int, np.random.Generator], Indices]] = {
-    "uniform": uniform_loads,
-    "power law": power_law_loads,
+    "uniform": lambda leaves, draw: draw.integers(4, 7, leaves),
+    "power law": lambda leaves, draw: draw.choice(VALUES, leaves, p=CHANCES / CHANCES.sum()),
 }
+"""Messages at leaves: 4, 5 or 6, or 1 to 63 with a probability of x ** -s, where s makes the mean 5."""
 RATES: Mapping[str, Callable[[Indices], Numbers]] = {
     "constant": lambda height: np.ones(len(height)),
     "linear": lambda height: height.astype(np.float64),
@@ -108,12 +100,11 @@ MOST_SECONDS = 1.0
 def running_time(console: Console, request: Request) -> str:
     """Print and draw processor seconds; VALID if 8,191 switches take less than a second for every k."""
     found = {f"k = {k}": [exact(seconds(size, k)) for size in SIZES] for k in TIMED_BUDGETS}
-    console.print(statements.value_table("SOAR: processor seconds", "switches", SIZES, means(found)))
     slowest = max(points[SIZES.index(8191)].value for points in found.values())
     said = statements.is_below("8,191 switches take less than 1 s", slowest, MOST_SECONDS)
-    console.print(statements.table_of([said]))
     panel = Panel(LINES, SIZES, found, "switches", "processor seconds", log="xy", styles=categories(found))
-    save(request.results / "soar-time", panel)
+    table = statements.value_table("SOAR: processor seconds", "switches", SIZES, means(found))
+    present(console, request.results / "soar-time", (table, [said], Picture([panel])))
     return VALID if said.holds else Verdict.SLOW
 
 
@@ -133,18 +124,22 @@ EXAMPLE_BEST = {0: 51.0, 1: 35.0, 2: 20.0, 3: 15.0, 4: 11.0}
 
 def run(console: Console, request: Request) -> str:
     """Print and draw the utilisation over k; VALID if the example's are those of enumeration and none beats SOAR."""
-    draws = QUICK_DRAWS if request.quick else DRAWS
-    panels, said, styles = [], list(example()), categories([*STRATEGIES, ALL])
-    for rates in RATES:
-        for loads in LOADS:
-            series = curves(loads, rates, draws)
-            title = f"{loads} loads, {rates} rates"
-            panels.append(Panel(LINES, BUDGETS, series, "k", "normalised utilisation", title, styles=styles))
-            console.print(statements.value_table(f"SOAR: {title}", "k", BUDGETS, means(series)))
-            said.append(statements.is_lowest(title, "SOAR", STRATEGIES, means(series), BUDGETS))
-    console.print(statements.table_of(said))
-    save(request.results / "soar-utilisation", *panels)
+    said = present(console, request.results / "soar-utilisation", show(QUICK_DRAWS if request.quick else DRAWS))
     return VALID if all(statement.holds for statement in said) else Verdict.UNPROVEN
+
+
+def show(draws: int) -> Iterator[Part]:
+    styles, panels, said = categories([*STRATEGIES, ALL]), [], []
+    for k, enumerated in EXAMPLE_BEST.items():
+        ours = EXAMPLE.utilisation_s(STRATEGIES["SOAR"](EXAMPLE, k))
+        said.append(statements.is_about(f"example, k = {k}: {enumerated:g} by enumeration", ours, enumerated))
+    for rates, loads in product(RATES, LOADS):
+        series, title = curves(loads, rates, draws), f"{loads} loads, {rates} rates"
+        panels.append(Panel(LINES, BUDGETS, series, "k", "normalised utilisation", title, styles=styles))
+        yield statements.value_table(f"SOAR: {title}", "k", BUDGETS, means(series))
+        said.append(statements.is_lowest(title, "SOAR", STRATEGIES, means(series), BUDGETS))
+    yield said
+    yield Picture(panels)
 
 
 def curves(loads: str, rates: str, draws: int) -> Series:
@@ -155,12 +150,4 @@ def curves(loads: str, rates: str, draws: int) -> Series:
     return {**found, ALL: [exact(least.value)] * len(BUDGETS)}
 
 
-def example() -> Iterator[Statement]:
-    """A small example: the best k of 7 switches, beside what enumeration gives."""
-    for k, enumerated in EXAMPLE_BEST.items():
-        yield statements.is_about(f"example, k = {k}: {enumerated:g} by enumeration", best_of_example(k), enumerated)
-
-
-def best_of_example(k: int) -> float:
-    """The least utilisation of the example with k switches."""
-    return EXAMPLE.utilisation_s(STRATEGIES["SOAR"](EXAMPLE, k))
+FIGURES = {"utilisation": run, "time": running_time}

@@ -13,14 +13,16 @@ import random
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from rich.console import Console
 from rich.table import Table
 
-from inakit.experiments.papers.common.drawing import BARS, Panel, Printed, save
+from inakit.experiments.papers.common.charts import Part, Picture, present
+from inakit.experiments.papers.common.drawing import BARS, Panel, Printed
 from inakit.experiments.papers.common.estimates import exact
 from inakit.experiments.papers.common.figure import Request
-from inakit.experiments.papers.common.statements import Statement, is_above, table_of
+from inakit.experiments.papers.common.statements import Statement, is_above
 from inakit.experiments.report.method_styles import categories
 from inakit.planner.core.plan import SolverOptions, SolverOutcome
 from inakit.planner.core.problem import Job, Problem
@@ -37,7 +39,6 @@ from inakit.planner.methods.inarouting import (
 )
 from inakit.planner.solvers import solve
 from inakit.topo.errors import unknown_name
-from inakit.topo.fabric.fabric import Fabric
 from inakit.topo.fabric.generators import fat_tree, leaf_spine
 from inakit.topo.fabric.variations import with_aggregators
 from inakit.traffic.measure.verdict import VALID, Verdict
@@ -61,16 +62,16 @@ def instance(name: str) -> Problem:
     """One of the published instances. Raises `InputError` for an unknown name."""
     if name not in INSTANCES:
         raise unknown_name("INARouting's instance", name, INSTANCES)
-    fabric = with_aggregators(fabric_of(name), rate_bps=RATE_BPS)
+    fabric = with_aggregators(FABRICS[name](), rate_bps=RATE_BPS)
     hosts = [host.name for host in fabric.hosts]
     return Problem(fabric, drawn_jobs(sorted(hosts) if name == "leaf-spine" else hosts), FRAGMENT)
 
 
-def fabric_of(name: str) -> Fabric:
-    """The fabric of an instance: 8 spines, 8 leaves and 64 servers, or a fat-tree with k = 4 and 8 servers per edge."""
-    if name == "leaf-spine":
-        return leaf_spine(8, 8, 8, capacity_bps=RATE_BPS)
-    return fat_tree(4, hosts_per_edge=8, capacity_bps=RATE_BPS)
+FABRICS = {
+    "leaf-spine": partial(leaf_spine, 8, 8, 8, capacity_bps=RATE_BPS),
+    "fat-tree": partial(fat_tree, 4, hosts_per_edge=8, capacity_bps=RATE_BPS),
+}
+"""8 spines, 8 leaves and 64 servers, or a fat-tree with k = 4 and 8 servers per edge."""
 
 
 def drawn_jobs(hosts: Sequence[str]) -> tuple[Job, ...]:
@@ -78,16 +79,10 @@ def drawn_jobs(hosts: Sequence[str]) -> tuple[Job, ...]:
     for number in range(1, JOBS + 1):
         drawn = draw.sample(left, SERVERS_PER_JOB)
         left = [host for host in left if host not in drawn]
-        server, *workers = shuffled(draw, drawn)
+        draw.shuffle(drawn)
+        server, *workers = drawn
         jobs.append(Job(number, tuple(workers), (server,), GRADIENT_BYTES))
     return tuple(jobs)
-
-
-def shuffled(draw: random.Random, items: Sequence[str]) -> list[str]:
-    """The items in an order that is drawn."""
-    found = list(items)
-    draw.shuffle(found)
-    return found
 
 
 LIMIT_S, QUICK_LIMIT_S = 600.0, 20.0
@@ -110,11 +105,9 @@ def run(console: Console, request: Request) -> str:
     """Print and draw all totals; VALID if none is below the published heuristic's and the heuristic is fast."""
     options = SolverOptions(time_limit_s=QUICK_LIMIT_S if request.quick else LIMIT_S)
     found = {name: solved(network_of(instance(name)), options) for name in INSTANCES}
-    for name, ways in found.items():
-        console.print(table(name, ways))
     said = [statement for name, ways in found.items() for statement in claims(name, ways)]
-    console.print(table_of(said))
-    save(request.results / "inarouting-instances", panel(found))
+    parts: list[Part] = [*(table(name, ways) for name, ways in found.items()), said, Picture([panel(found)])]
+    present(console, request.results / "inarouting-instances", parts)
     return VALID if all(statement.holds for statement in said) else Verdict.UNPROVEN
 
 
@@ -176,3 +169,6 @@ def panel(found: Mapping[str, Mapping[str, Solved]]) -> Panel:
         PROGRAM: {name: PUBLISHED_GBPS[name]["INARouting-Opt"] for name in found},
     }
     return Panel(BARS, list(found), series, "", "total rate (Gbit/s)", paper=paper, styles=categories(series))
+
+
+FIGURES = {"instances": run}

@@ -1,0 +1,241 @@
+"""ATRO's Figures 3 to 5: ATRO on 20 switches against ARO, PARING and SPAR on a leaf-spine and a fat-tree of 20.
+
+Rates of ARO and ATRO are whole numbers of Gbit/s: ATRO's r in Eq. (1) is an integer, and ARO quantises in 100 steps.
+`emulated` runs plans on the network that ATRO designs by real packets.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
+from itertools import product
+from math import floor, inf
+from statistics import fmean, pstdev
+
+from rich.console import Console
+
+from inakit.experiments.papers.common import statements
+from inakit.experiments.papers.common.charts import Chart, Findings, Part, Picture, Quantity, SweptFigure, by_seed
+from inakit.experiments.papers.common.drawing import VIOLINS, Place
+from inakit.experiments.papers.common.emulated_runs import Planned, bytes_of, run_plans
+from inakit.experiments.papers.common.figure import Request, Run, own_planners
+from inakit.experiments.papers.common.statements import Curves, Statement, beside_paper
+from inakit.experiments.papers.common.sweep import Result, Trial
+from inakit.planner.core.method import Options
+from inakit.planner.core.plan import SolverOptions
+from inakit.planner.core.problem import Job, Problem
+from inakit.planner.methods import paring, spar
+from inakit.planner.methods.aro.one_task import Demand, FlowTest, best_flows
+from inakit.planner.methods.aro.tasks import task_graph, tasks_of
+from inakit.planner.methods.atro.atro import design, optimise
+from inakit.planner.methods.atro.cluster import Cluster
+from inakit.planner.methods.paring import ParingOptions
+from inakit.planner.registry import METHODS
+from inakit.planner.trees.overlay import OverlayOptions
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.generators import fat_tree, leaf_spine
+from inakit.topo.fabric.variations import with_ina
+from inakit.traffic.measure.verdict import VALID, Verdict
+from inakit.traffic.wire.packet_format import FRAGMENT
+
+CAPACITY_BPS = 100e9
+QUANTUM_BPS = 1e9
+SWITCHES, PORTS, LAYERS = 20, 24, 5
+WORKERS, AGGREGATORS = 90, 4
+SEEDS = (30, 5)
+RATE = Quantity("rate_bps", "throughput (Gbit/s)", 1e9)
+
+NETWORKS: dict[str, Callable[[], Fabric]] = {
+    "leaf-spine": cache(lambda: leaf_spine(10, 10, 14, capacity_bps=CAPACITY_BPS)),
+    "fat-tree": cache(lambda: fat_tree(4, hosts_per_edge=12, capacity_bps=CAPACITY_BPS)),
+}
+
+Scheme = Callable[[Problem, int], float]
+"""A rate in bit/s, given a problem and a seed."""
+
+
+def aro_rate(problem: Problem, seed: int) -> float:
+    """The optimum of ARO's model, without the planner's limit of 64 flows at an aggregator: the paper has none."""
+    task, *_ = tasks_of(problem)
+    graph = task_graph(problem.fabric, task.job.workers, task.server)
+    test = FlowTest(Demand(graph, most_children=len(graph.workers)), SolverOptions(seed=seed))
+    return quantised(1 / best_flows(test, 0.0).t)
+
+
+def quantised(rate_bps: float) -> float:
+    """A rate rounded down to whole Gbit/s."""
+    return floor(rate_bps / QUANTUM_BPS * (1 + 1e-9)) * QUANTUM_BPS
+
+
+ATRO = "ATRO"
+SCHEMES: dict[str, Scheme] = {
+    "ARO": aro_rate,
+    "PARING": lambda problem, seed: paring.design(problem, ParingOptions(seed=seed, detours=True, degree=inf)).rate_bps,
+    "PARING, one aggregator": lambda problem, seed: (
+        paring.design(problem, ParingOptions(seed=seed, degree=inf, aggregators=1)).rate_bps
+    ),
+    "SPAR": lambda problem, seed: spar.design(problem, OverlayOptions(seed=seed, detours=True, degree=inf)).rate_bps,
+}
+"""PARING and SPAR may take detours, with any number of flows at an aggregator."""
+TIMES = {
+    "ARO": (3.77, 9.67), "PARING": (7.06, 15.2), "PARING, one aggregator": (7.06, 15.2), "SPAR": (6.17, 6.73),
+}  # fmt: skip
+"""By which factor ATRO's rate is above a scheme's on each of the networks, by Figure 3's text."""
+PRINTED = {ATRO: 50.0} | {
+    f"{s}, {n}": 50 / each for s, own in TIMES.items() for n, each in zip(NETWORKS, own, strict=True)
+}
+"""Figure 3's values in Gbit/s, by line."""
+
+
+LINES_OF_THE_PAPER: dict[str, Trial] = {
+    ATRO: {"scheme": ATRO, "network": ""},
+    **{f"{scheme}, {network}": {"scheme": scheme, "network": network} for scheme in SCHEMES for network in NETWORKS},
+}
+"""The lines of the figures. ATRO designs its own network."""
+
+
+def all_lines() -> dict[str, Trial]:
+    """The paper's lines, then those of your own planners on both networks."""
+    own = product(own_planners(), NETWORKS)
+    return LINES_OF_THE_PAPER | {f"{name}, {network}": {"scheme": name, "network": network} for name, network in own}
+
+
+def measure(trial: Trial) -> Result:
+    """Measure a trial: the rate of one scheme on one network with one seed, and the seconds that planning took."""
+    workers, aggregators, seed = (int(trial[key]) for key in ("workers", "aggregators", "seed"))
+    if trial["scheme"] == ATRO:
+        cluster = Cluster(aggregators, SWITCHES - aggregators, PORTS, workers, CAPACITY_BPS, LAYERS)
+        wiring, outcome = optimise(cluster)
+        rate = quantised(CAPACITY_BPS / wiring.most_flows)
+        return {"rate_bps": rate, "seconds": outcome.seconds, "status": outcome.status}
+    problem = drawn_problem(NETWORKS[str(trial["network"])](), workers, aggregators, seed)
+    started = time.monotonic()
+    name = str(trial["scheme"])
+    rate = (SCHEMES.get(name) or partial(planned_rate, name))(problem, seed)
+    return {"rate_bps": rate, "seconds": time.monotonic() - started}
+
+
+def planned_rate(name: str, problem: Problem, seed: int) -> float:
+    return sum(planned.rate_bps for planned in METHODS[name].plan(problem, Options(seed=seed)).trees)
+
+
+def drawn_problem(fabric: Fabric, workers: int, aggregators: int, seed: int) -> Problem:
+    draw = random.Random(seed)
+    chosen = draw.sample([switch.name for switch in fabric.switches], aggregators)
+    server, *others = draw.sample([host.name for host in fabric.hosts], workers + 1)
+    job = Job(1, tuple(others), (server,), 4 * FRAGMENT.values)
+    return Problem(with_ina(fabric, chosen), (job,), FRAGMENT)
+
+
+DEFAULT: dict[Place, Trial] = {"": {"workers": WORKERS, "aggregators": AGGREGATORS}}
+OVER_WORKERS: dict[Place, Trial] = {
+    n: {"workers": n, "aggregators": AGGREGATORS} for n in (60, 65, 70, 75, 80, 85, 89, 90)
+}
+OVER_AGGREGATORS: dict[Place, Trial] = {n: {"workers": WORKERS, "aggregators": n} for n in range(2, 7)}
+
+
+def fig3(found: Findings) -> Iterator[Part]:
+    """Rates at the default setting, as violins."""
+    chart = Chart(
+        RATE, DEFAULT, all_lines(), kind=VIOLINS, paper={name: {"": value} for name, value in PRINTED.items()}
+    )
+    draws = {name: point.draws for name, (point,) in found.series(chart).items()}
+    rows = [(name, PRINTED.get(name), fmean(rates), pstdev(rates)) for name, rates in draws.items()]
+    yield beside_paper("ATRO, Figure 3 (Gbit/s)", rows, (".2f", ".2f", ".2f"), "scheme")
+    yield Picture([found.panel(chart)])
+    printed = sorted((label for label in PRINTED if label.count(",") < 2), key=PRINTED.__getitem__, reverse=True)
+    yield list(statements.in_order("3", printed, found.curves(chart), ["default"]))
+
+
+def over(
+    points: Mapping[Place, Trial],
+    axis: str,
+    paper: Mapping[Place, float],
+    said: Callable[[Curves, Sequence[Place]], Iterator[Statement]],
+    found: Findings,
+) -> Iterator[Part]:
+    """A line for each scheme and network. `paper` has ATRO's rates as the text gives them."""
+    number_of_figure = 4 if axis == "workers" else 5
+    heading = f"ATRO, Figure {number_of_figure} (Gbit/s)"
+    chart = Chart(RATE, points, all_lines(), axis, heading, log="y", paper={ATRO: paper})
+    table = found.table(chart)
+    table.add_row("ATRO, the paper's text", *(statements.number(paper.get(place)) for place in points))
+    seconds = (found.mean(chart.cell(ATRO, place), "seconds") for place in points)
+    table.add_row("ATRO, seconds (paper: 2 to 330)", *map(statements.number, seconds))
+    yield table
+    yield list(said(found.curves(chart), chart.places))
+    yield Picture([found.panel(chart)])
+
+
+OTHERS = [label for label in LINES_OF_THE_PAPER if label != ATRO]
+
+
+def said_over_workers(curves: Curves, places: Sequence[Place]) -> Iterator[Statement]:
+    """The text's sentences about Figure 4."""
+    yield statements.is_highest("4", ATRO, OTHERS, curves, places)
+    for scheme in ("ARO", "PARING", "PARING, one aggregator"):
+        yield from statements.in_order("4", (f"{scheme}, leaf-spine", f"{scheme}, fat-tree"), curves, places)
+
+
+def said_over_aggregators(curves: Curves, places: Sequence[Place]) -> Iterator[Statement]:
+    """The text's sentences about Figure 5."""
+    yield statements.is_highest("5", ATRO, OTHERS, curves, places)
+    yield from (statements.rises(f"5: {name} rises with aggregators", curves[name]) for name in LINES_OF_THE_PAPER)
+    gains = {name: [curves[name][-1] - curves[name][0]] for name in LINES_OF_THE_PAPER}
+    yield statements.is_highest("5, improvement", ATRO, OTHERS, gains, [f"{places[0]} to {places[-1]}"])
+
+
+def draws(cell: Trial, seeds: int) -> list[Trial]:
+    """The trials of a cell; ATRO has no random factors, so it has a single one."""
+    return by_seed(cell, 1 if cell["scheme"] == ATRO else seeds)
+
+
+def verdict(found: Findings, _: list[Statement]) -> str:
+    """VALID if every rate of ATRO is a proven optimum."""
+    statuses = [result["status"] for result in found.measured.results.values() if "status" in result]
+    return VALID if all(status == "optimal" for status in statuses) else Verdict.UNPROVEN
+
+
+def swept(name: str, points: Mapping[Place, Trial], show: Callable[[Findings], Iterator[Part]]) -> SweptFigure:
+    return SweptFigure(
+        f"atro-{name}",
+        "atro-trials",
+        measure,
+        lambda _: Chart(RATE, points, all_lines()).cells,
+        show,
+        SEEDS,
+        draws,
+        verdict,
+    )
+
+
+CLUSTER = Cluster(aggregators=4, common=12, ports=6, workers=32, capacity_bps=2e6)
+"""The switches that ATRO may wire; it uses twelve of them."""
+
+
+def emulated(console: Console, request: Request) -> str:
+    """Run, on the network that ATRO designs, its own plan, ARO's, and those of your own planners."""
+    _, verdict = run_plans("atro-emulated", designed(bytes_of(request)), console, request)
+    return verdict
+
+
+def designed(gradient_bytes: int) -> dict[str, Planned]:
+    """The problem on the network that ATRO designs, with all plans, under a name that says its size."""
+    found = design(CLUSTER, FRAGMENT, job=Job(1, (), (), gradient_bytes))
+    plans = {"atro": found.plan} | {name: METHODS[name].plan(found.problem) for name in ("aro", *own_planners())}
+    return {f"{len(found.fabric.switches)} switches": (found.problem, plans)}
+
+
+BY_WORKERS: dict[Place, float] = {**dict.fromkeys((60, 65, 70, 75, 80), 100.0), 90: 50.0}
+FIGURES: dict[str, Run] = {
+    "fig3": swept("fig3", DEFAULT, fig3),
+    "fig4": swept("fig4", OVER_WORKERS, partial(over, OVER_WORKERS, "workers", BY_WORKERS, said_over_workers)),
+    "fig5": swept(
+        "fig5",
+        OVER_AGGREGATORS,
+        partial(over, OVER_AGGREGATORS, "aggregators", {4: 33.0, 6: 100.0}, said_over_aggregators),
+    ),
+    "emulated": emulated,
+}

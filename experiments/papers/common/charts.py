@@ -1,0 +1,215 @@
+"""The form of a figure: what is measured where, and the parts that are shown of it; and the engine that runs it.
+
+A `SweptFigure` is measured cell by cell, once for every draw; an `EmulatedFigure` by runs in a world. Either yields its
+parts in the order in which a reader meets them: tables, sentences, statements to be judged, pictures, rows of a CSV
+file. Each part is printed, judged, drawn or written by its type, by `present` and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from inakit.experiments.papers.common.drawing import LINES, Panel, Place, Printed, save
+from inakit.experiments.papers.common.estimates import Estimate, Series, estimate, means
+from inakit.experiments.papers.common.figure import Request, leave_out
+from inakit.experiments.papers.common.statements import Statement, table_of, value_table
+from inakit.experiments.papers.common.sweep import Measured, Result, Trial, sweep
+from inakit.experiments.report.method_styles import Style
+from inakit.experiments.run.console import NamedTable
+from inakit.topo.files.csv_table import write_csv
+from inakit.traffic.measure.verdict import VALID
+
+Draws = Callable[[Trial, int], Sequence[Trial]]
+"""The trials of a cell, given the number of seeds."""
+
+
+def by_seed(cell: Trial, seeds: int) -> list[Trial]:
+    """One trial for each of the seeds 0, 1, ..."""
+    return [{**cell, "seed": seed} for seed in range(seeds)]
+
+
+def once(cell: Trial, _: int) -> list[Trial]:
+    """One trial: nothing is drawn."""
+    return [cell]
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """What a panel shows: the `key` of results, in units of `unit`, and the label of its axis.
+
+    `of_mean` converts the mean and its interval further, given the cell.
+    """
+
+    key: str
+    label: str
+    unit: float = 1.0
+    of_mean: Callable[[float, Trial], float] | None = None
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Lines of one quantity over places: what a panel draws and a table prints. Place and line together give a cell.
+
+    `heading` is the table's title; `kind`, `title`, `log`, `paper` and `styles` are those of the panel.
+    """
+
+    quantity: Quantity
+    points: Mapping[Place, Trial]
+    lines: Mapping[str, Trial]
+    axis: str = ""
+    heading: str = ""
+    title: str = ""
+    kind: str = LINES
+    log: str = ""
+    paper: Printed = field(default_factory=dict)
+    styles: Mapping[str, Style] = field(default_factory=dict)
+    column: str = ""
+    """The heading of the table's first column, where it is not the label of the axis."""
+
+    @property
+    def places(self) -> list[Place]:
+        """The places from left to right."""
+        return list(self.points)
+
+    def cell(self, line: str, place: Place) -> Trial:
+        """The keys of the trials of a line at a place."""
+        return {**self.points[place], **self.lines[line]}
+
+    def lines_at(self, place: Place) -> Iterator[tuple[str, Trial]]:
+        """Each line, and its cell at a place."""
+        return ((line, self.cell(line, place)) for line in self.lines)
+
+    @property
+    def cells(self) -> Iterator[Trial]:
+        """All cells, place by place."""
+        return (self.cell(line, place) for place in self.points for line in self.lines)
+
+
+@dataclass(frozen=True)
+class Findings:
+    """The results of a figure's sweep, by cell; a cell's draws are its trials."""
+
+    measured: Measured
+    request: Request
+    seeds: int
+    draws: Draws = by_seed
+
+    def trials(self, cell: Trial) -> Sequence[Trial]:
+        """The trials of a cell, a draw each."""
+        return self.draws(cell, self.seeds)
+
+    def of(self, cell: Trial, key: str, unit: float = 1.0) -> list[float]:
+        """The values of `key` in a cell, by draw, in units of `unit`."""
+        return [value / unit for value in self.measured.of(key, self.trials(cell))]
+
+    def mean(self, cell: Trial, key: str) -> float:
+        """The mean of `key` over a cell's draws."""
+        return self.measured.mean(key, self.trials(cell))
+
+    def estimate(self, cell: Trial, quantity: Quantity) -> Estimate:
+        """The mean of a quantity over a cell's draws, with its interval."""
+        found, convert = estimate(self.of(cell, quantity.key, quantity.unit)), quantity.of_mean
+        return found if convert is None else found.map(lambda mean: convert(mean, cell))
+
+    def series(self, chart: Chart) -> Series:
+        """The points of each of a chart's lines."""
+        return {
+            line: [self.estimate(chart.cell(line, place), chart.quantity) for place in chart.points]
+            for line in chart.lines
+        }
+
+    def curves(self, chart: Chart) -> dict[str, list[float]]:
+        """The means of each of a chart's lines, as tables and statements take them."""
+        return means(self.series(chart))
+
+    def table(self, chart: Chart) -> Table:
+        """A row for each line, a column for each place."""
+        return value_table(chart.heading, chart.column or chart.axis, chart.places, self.curves(chart))
+
+    def panel(self, chart: Chart) -> Panel:
+        """The chart as it is drawn."""
+        return Panel(
+            chart.kind, chart.places, self.series(chart), chart.axis, chart.quantity.label, chart.title, chart.paper,
+            log=chart.log, styles=chart.styles,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Picture:
+    """Panels of one picture. `name` is that of its files, by default the figure's."""
+
+    panels: Iterable[Panel]
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A CSV file beside the picture."""
+
+    name: str
+    headings: Sequence[str]
+    rows: Iterable[Sequence[object]]
+
+
+Part = Table | NamedTable | str | list[Statement] | Picture | Rows
+"""A part of a figure. Tables and sentences are printed, statements are printed with what holds."""
+
+
+@dataclass(frozen=True)
+class SweptFigure:
+    """A figure of a sweep. `name` is that of its files, `kept` that of the folder which keeps the results.
+
+    `cells` are what is measured and `show` what is shown. `seeds` are the numbers of draws, in full and quick.
+    `verdict` judges the results and the statements. `leaves_out` says why planners of one's own are not in the figure.
+    """
+
+    name: str
+    kept: str
+    measure: Callable[[Trial], Result]
+    cells: Callable[[Request], Iterable[Trial]]
+    show: Callable[[Findings], Iterator[Part]]
+    seeds: tuple[int, int] = (1, 1)
+    draws: Draws = by_seed
+    verdict: Callable[[Findings, list[Statement]], str] = lambda *_: VALID
+    processes: int = 1
+    leaves_out: str = ""
+
+    def __call__(self, console: Console, request: Request) -> str:
+        """Measure what is not kept, print and draw the figure, and return its verdict."""
+        seeds = self.seeds[request.quick]
+        trials = [trial for cell in self.cells(request) for trial in self.draws(cell, seeds)]
+        trials.sort(key=lambda trial: int(trial.get("seed", 0)))  # an unfinished figure has whole draws
+        measured = sweep(trials, self.measure, request.results / self.kept, console, self.processes)
+        found = Findings(measured, request, seeds, self.draws)
+        judged = present(console, request.results / self.name, self.show(found))
+        if self.leaves_out:
+            leave_out(console, self.leaves_out)
+        return self.verdict(found, judged)
+
+
+def charted(charts: Callable[[Request], Sequence[Chart]]) -> Callable[[Request], Iterator[Trial]]:
+    """The cells of all charts."""
+    return lambda request: (cell for chart in charts(request) for cell in chart.cells)
+
+
+def present(console: Console, path: Path, parts: Iterable[Part]) -> list[Statement]:
+    """Print, judge and draw the parts of a figure in their order; all statements. `path` has no ending."""
+    judged: list[Statement] = []
+    for part in parts:
+        if isinstance(part, Picture):
+            save(path.with_name(part.name or path.name), *part.panels)
+        elif isinstance(part, Rows):
+            write_csv(path.with_name(part.name), part.headings, part.rows)
+        elif isinstance(part, list):
+            judged += part
+            console.print(table_of(part))
+        elif isinstance(part, str):
+            console.print(part, highlight=False, soft_wrap=True)
+        else:
+            console.print(part)
+    return judged
