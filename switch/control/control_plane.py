@@ -2,55 +2,84 @@
 
 from __future__ import annotations
 
-from inakit.switch.control.array_requests import ArrayControl
+from collections.abc import Mapping
+from typing import Any
+
+from inakit.switch.control import (
+    action_profiles,
+    calculations,
+    counters,
+    digests,
+    meters,
+    registers,
+    replication,
+    tables,
+    value_sets,
+)
+from inakit.switch.control.codecs import Call, Command, ReadArgument
 from inakit.switch.control.data_plane import DataPlane
-from inakit.switch.control.learning_and_ageing import AgeingControl, LearningControl
-from inakit.switch.control.profile_requests import profiles_of
-from inakit.switch.control.replication_requests import ReplicationControl
-from inakit.switch.control.requests import Control, RefusalKind, Refused, locked
-from inakit.switch.program.expressions import CRC_CUSTOM, CrcParameters
+from inakit.switch.control.requests import Core
 
 
-class CalculationControl(Control):
-    """Requests for calculations with the algorithms `crc16_custom` and `crc32_custom`."""
-
-    def __init__(self, data_plane: DataPlane) -> None:
-        super().__init__(data_plane)
-        self.crcs: dict[str, CrcParameters] = {}
-
-    @locked
-    def set_crc(self, calculation: str, bits: int, parameters: CrcParameters) -> None:
-        """Let a calculation of the custom algorithm of this width go on with other parameters."""
-        found = self.program.calculations.get(calculation)
-        if found is None:
-            known = ", ".join(self.program.calculations) or "none"
-            raise Refused(RefusalKind.INVALID_CALCULATION_NAME, f"no calculation '{calculation}': there are {known}")
-        if CRC_CUSTOM.get(found.algorithm) != bits:
-            why = f"calculation '{calculation}' has the algorithm '{found.algorithm}', not crc{bits}_custom"
-            raise Refused(RefusalKind.WRONG_TYPE_CALCULATION, why)
-        self.data_plane.set_crc(calculation, parameters)
-        self.crcs[calculation] = parameters
-
-
-class ControlPlane(ArrayControl, AgeingControl, ReplicationControl, LearningControl, CalculationControl):
-    """Requests to one switch, carried out one after the other; `Refused` says why one is not.
+class ControlPlane(Core):
+    """The entities of one switch; requests are carried out one after the other, `Refused` says why one is not.
 
     Handles are those that simple_switch gives for the same requests.
     """
 
-    @locked
+    def __init__(self, data_plane: DataPlane) -> None:
+        super().__init__(data_plane)
+        self.profiles = action_profiles.ActionProfiles(self)
+        self.tables = tables.Tables(self, self.profiles)
+        self.counters = counters.Counters(self, self.tables)
+        self.meters = meters.Meters(self, self.tables)
+        self.registers = registers.Registers(self)
+        self.value_sets = value_sets.ValueSets(self)
+        self.replication = replication.Replication(self)
+        self.digests = digests.Digests(self)
+        self.calculations = calculations.Calculations(self)
+
     def reset_state(self) -> None:
         """Let the switch be as just started: no entries but those of the program, no groups, zeros.
 
         Mirror sessions stay, as in BMv2.
         """
-        sessions = self.sessions
-        self.data_plane.reset()
-        self.profiles = profiles_of(self.program)
-        for table in self.tables.values():
-            table.reset()
-        self.value_sets = {name: {} for name in self.program.value_sets}
-        self.forget_replication()
-        self.forget_samples()
-        for session in sessions.values():
-            self.put_session(session)
+
+        def reset() -> None:
+            sessions = self.replication.sessions
+            self.data_plane.reset()
+            self.profiles.reset()
+            for table in self.tables.tables.values():
+                table.reset()
+            self.value_sets.reset()
+            self.replication.forget()
+            self.digests.forget()
+            for session in sessions.values():
+                self.replication.put_session(session)
+
+        self.carry_out(reset)
+
+
+KINDS = {
+    "profiles": action_profiles,
+    "tables": tables,
+    "counters": counters,
+    "meters": meters,
+    "registers": registers,
+    "value_sets": value_sets,
+    "replication": replication,
+    "digests": digests,
+    "calculations": calculations,
+}
+"""The module of each kind of entities, by the name that they have in a control plane."""
+
+
+def of_all_kinds(table: str) -> dict[str, tuple[str, Any]]:
+    """What the modules of all kinds have in a table of this name, each with the kind that it is for."""
+    return {name: (kind, each) for kind in KINDS for name, each in getattr(KINDS[kind], table, {}).items()}
+
+
+COMMANDS: Mapping[str, tuple[str, Command]] = of_all_kinds("COMMANDS")
+CALLS: Mapping[str, tuple[str, Call]] = of_all_kinds("CALLS")
+SESSION_CALLS: Mapping[str, tuple[str, Call]] = of_all_kinds("SESSION_CALLS")
+ARGUMENTS: Mapping[str, ReadArgument] = {name: read for name, (_, read) in of_all_kinds("ARGUMENTS").items()}

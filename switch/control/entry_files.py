@@ -14,26 +14,16 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, ConfigDict, Field, StrictStr
 
 from inakit.switch.control.entry_check import by_priority
+from inakit.switch.control.match_keys import anything, only_one, parse_number, part_of_list
 from inakit.switch.control.recorded_entries import install
 from inakit.switch.control.simple_switch_cli import (
     CommandedSwitch,
     ending_with,
     one_of,
-    parse_number,
     read_commands,
     run_commands,
 )
-from inakit.switch.entries import (
-    DefaultAction,
-    KeyPart,
-    Lpm,
-    MirrorSession,
-    MulticastGroup,
-    Range,
-    SwitchEntries,
-    TableEntry,
-    Ternary,
-)
+from inakit.switch.entries import DefaultAction, MirrorSession, MulticastGroup, SwitchEntries, TableEntry
 from inakit.switch.program.program import Action, MatchKey, Program, Table
 from inakit.topo.errors import InputError
 from inakit.topo.files.reader import FileKind, ParsedFile, Record, nearest_name, read_file, validate
@@ -136,18 +126,6 @@ def only(what: str, name: str, known: Iterable[str]) -> str:
     return one_of(what, name, fitting, choices)
 
 
-def anything(part: MatchKey) -> KeyPart:
-    """A part of a key that matches every value; 0, if it matches exactly."""
-    match part.match:
-        case "lpm":
-            return Lpm(0, 0)
-        case "ternary":
-            return Ternary(0, 0)
-        case "range":
-            return Range(0, (1 << part.bits) - 1)
-    return 0
-
-
 def value_of(text: str) -> int:
     """The number that `text` means; `InputError` for anything else."""
     try:
@@ -161,13 +139,6 @@ HIGHEST_PRIORITY = 1 << 24
 """In P4Runtime the highest priority wins, in BMv2 the lowest: what BMv2 gets is this number less P4Runtime's."""
 CLONE_GROUPS = 1 << 15
 """A clone session with several replicas is multicast by the group of this number and its own."""
-
-PAIRS: dict[str, tuple[Callable[[int, int], KeyPart], str]] = {
-    "lpm": (Lpm, "[VALUE, PREFIX]"),
-    "ternary": (Ternary, "[VALUE, MASK]"),
-    "range": (Range, "[LOW, HIGH]"),
-}
-"""What a list of two numbers is to a part of a key that matches so."""
 
 
 class EntryRecord(Part):
@@ -250,7 +221,12 @@ def entry_of(file: ParsedFile, number: int, names: ProgramNames, record: EntryRe
         if record.default_action:
             return DefaultAction(table.name, action, params)
         given = {names.key(table, name).name: value for name, value in (record.match or {}).items()}
-        key = tuple(key_part(part, given[part.name]) if part.name in given else anything(part) for part in table.key)
+        key = tuple(
+            part_of_list(part, given[part.name], lambda value, bits=part.bits: number_of(value, bits))  # type: ignore[misc]
+            if part.name in given
+            else anything(part.match, part.bits)
+            for part in table.key
+        )
     except (InputError, ValueError, TypeError) as error:
         raise file.error(("table_entries", number), str(error)) from error
     priority = HIGHEST_PRIORITY - (record.priority or 0) if by_priority(table) else None
@@ -265,37 +241,6 @@ def call_of(names: ProgramNames, table: Table, record: EntryRecord) -> tuple[str
     params = [(name, str(number_of(only_one(value), bits.get(name, 0)))) for name, value in given]
     _, values = names.call(table, action.name, params)
     return action.name, values
-
-
-def key_part(part: MatchKey, value: Any) -> KeyPart:
-    """A part of a key: a value, alone or in a list; or a list of a value and prefix, mask, or a range's end."""
-    if not isinstance(value, list) or len(value) == 1:
-        return whole_part(part, number_of(only_one(value), part.bits))
-    if part.match not in PAIRS or len(value) != 2:
-        expected = PAIRS[part.match][1] if part.match in PAIRS else "one value"
-        raise ValueError(f"'{part.name}' matches {part.match}: expected {expected}, not {value!r}")
-    kind, _ = PAIRS[part.match]
-    return kind(number_of(value[0], part.bits), number_of(value[1], part.bits))
-
-
-def only_one(value: Any) -> Any:
-    """A value, which may stand in a list of its own; `ValueError` for other lists."""
-    if not isinstance(value, list):
-        return value
-    if len(value) != 1:
-        raise ValueError(f"{value!r}: expected one value")
-    return value[0]
-
-
-def whole_part(part: MatchKey, value: int) -> KeyPart:
-    """A part of a key of which all bits are compared."""
-    everything = (1 << part.bits) - 1
-    kinds: Mapping[str, KeyPart] = {
-        "lpm": Lpm(value, part.bits),
-        "ternary": Ternary(value, everything),
-        "range": Range(value, value),
-    }
-    return kinds.get(part.match, value)
 
 
 def number_of(value: Any, bits: int) -> int:

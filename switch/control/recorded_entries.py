@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from inakit.switch.control.control_plane import ControlPlane
 from inakit.switch.control.data_plane import DataPlane, Digest, Rates
 from inakit.switch.control.entry_check import Identity, check_entries, identity_of
-from inakit.switch.control.table_requests import HeldTable
+from inakit.switch.control.tables import HeldTable
 from inakit.switch.entries import (
     DefaultAction,
     Entry,
@@ -254,24 +254,25 @@ def brought(prepared: ControlPlane | None, program_before: ControlPlane | None, 
     """
     control = prepared or ControlPlane(to)
     if program_before is not None:
-        control.inherit(program_before)
+        control.replication.inherit(program_before.replication)
     if prepared is None:
-        control.install_replication()
+        control.replication.install()
     else:
         transfer(control, to)
     return control
 
 
 def bring_all(control: ControlPlane, old: DataPlane) -> None:
-    for table in control.tables.values():
+    to = control.data_plane
+    for table in control.tables.tables.values():
         bring_table(control, table, old)
-    control.install_replication()
-    for name, values in control.value_sets.items():
+    control.replication.install()
+    for name, values in control.value_sets.held.items():
         for value in values:
-            control.data_plane.add_value(ValueSetMember(name, value))
-    for calculation, parameters in control.crcs.items():
-        control.data_plane.set_crc(calculation, parameters)
-    bring_arrays(control, old)
+            to.add_value(ValueSetMember(name, value))
+    for calculation, parameters in control.calculations.crcs.items():
+        to.set_crc(calculation, parameters)
+    bring_arrays(old, to)
 
 
 def bring_table(control: ControlPlane, table: HeldTable, old: DataPlane) -> None:
@@ -287,21 +288,22 @@ def bring_table(control: ControlPlane, table: HeldTable, old: DataPlane) -> None
     if default is not None and default.action is not None:
         to.set_default(DefaultAction(table.table.name, default.action, default.params))
     elif default is not None:
-        to.set_default(control.profile_default(table, default))
+        to.set_default(control.tables.profile_default(table, default))
 
 
-def bring_arrays(control: ControlPlane, old: DataPlane) -> None:
+def bring_arrays(old: DataPlane, to: DataPlane) -> None:
     """Bring registers, counters and the rates of meters."""
-    to, program = control.data_plane, control.program
+    program = to.program
     for name in program.registers:
         for index, value in enumerate(old.read_register(name).tolist()):
             if value:
                 to.write_register(name, index, value)
     for name in program.counters:
-        packets, octets = old.read_counter(name)
-        for index in range(len(packets)):
-            if packets[index]:
-                to.write_counter(name, index, int(packets[index]), int(octets[index]))
+        for index, (packets, octets) in enumerate(
+            zip(*(each.tolist() for each in old.read_counter(name)), strict=True)
+        ):
+            if packets:
+                to.write_counter(name, index, packets, octets)
     for name, meter in program.meters.items():
         for index in range(meter.size):
             if rates := old.read_rates(name, index):
@@ -311,7 +313,7 @@ def bring_arrays(control: ControlPlane, old: DataPlane) -> None:
 def install(control: ControlPlane, entries: SwitchEntries) -> None:
     """Add everything in `entries`. What the program cannot take is an `InputError`, before anything is added."""
     check_entries(control.program, entries)
-    control.add_entries(entries.tables)
+    control.tables.add_entries(entries.tables)
     for profiled in entries.profiled:
         add_profiled(control, profiled)
     for default in entries.defaults:
@@ -319,46 +321,48 @@ def install(control: ControlPlane, entries: SwitchEntries) -> None:
     for group in entries.groups:
         add_group(control, group)
     for mirror in entries.mirrors:
-        control.put_session(mirror)
+        control.replication.put_session(mirror)
     for rates in entries.meters:
         set_rates(control, rates)
     for member in entries.value_sets:
-        control.add_value(member.value_set, member.value)
+        control.value_sets.add(member.value_set, member.value)
     for preset in entries.registers:
-        control.write_register(preset.register, preset.index, preset.value)
+        control.registers.write(preset.register, preset.index, preset.value)
 
 
 def add_profiled(control: ControlPlane, entry: ProfileEntry) -> int:
     """Add an entry with members of its own, and a group of them if they are not one; return its handle."""
-    members = [control.add_member(entry.profile, action, params) for action, params in entry.actions]
+    profiles, profile = control.profiles, entry.profile
+    members = [profiles.add_member(profile, action, params) for action, params in entry.actions]
     if len(members) == 1:
-        return control.add_indirect(entry.table, entry.key, members[0], entry.priority)
-    group = control.create_group(entry.profile)
+        return control.tables.add(entry.table, entry.key, member=members[0], priority=entry.priority)
+    group = profiles.create_group(profile)
     for member in members:
-        control.add_member_to_group(entry.profile, member, group)
-    return control.add_indirect_group(entry.table, entry.key, group, entry.priority)
+        profiles.add_to_group(profile, member, group)
+    return control.tables.add(entry.table, entry.key, group=group, priority=entry.priority)
 
 
 def set_default(control: ControlPlane, default: DefaultAction) -> None:
     """Set what a table runs on a miss; in a table with an action profile it is a member of its own."""
     profile = control.program.table(default.table).profile
     if profile is None:
-        control.set_default(default)
+        control.tables.set_default(default.table, default.action, default.params)
     else:
-        member = control.add_member(profile, default.action, default.params)
-        control.set_indirect_default(default.table, member)
+        member = control.profiles.add_member(profile, default.action, default.params)
+        control.tables.set_default(default.table, member=member)
 
 
 def add_group(control: ControlPlane, group: MulticastGroup) -> None:
-    control.create_mgrp(group.group)
+    control.replication.create_group(group.group)
     for replica, ports in group.runs():
-        control.associate_node(group.group, control.create_node(replica, ports))
+        control.replication.associate(group.group, control.replication.create_node(replica, ports))
 
 
 def set_rates(control: ControlPlane, rates: MeterRates) -> None:
     """Set the rates of a cell or of all; the cells of a direct meter are the entries of its table, in order."""
-    if rates.index is None or rates.meter in control.program.meters:
-        control.set_meter_rates(rates.meter, rates.index, rates.rates)
+    table = control.meters.metered_by(rates.meter)
+    if rates.index is None or table is None:
+        control.meters.set_rates(rates.meter, rates.index, rates.rates)
     else:
-        table = next(table.name for table in control.program.tables.values() if table.meter == rates.meter)
-        control.set_entry_meter(table, control.entries(table)[rates.index].handle, rates.rates)
+        name = table.table.name
+        control.meters.set_entry_rates(name, control.tables.entries(name)[rates.index].handle, rates.rates)

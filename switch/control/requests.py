@@ -1,17 +1,15 @@
-"""What the parts of a control plane share: refusals, one lock, handles, and what is told of entries."""
+"""What the entities of a control plane share: refusals, one lock, and handles."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from functools import wraps
 from heapq import heappop, heappush
 from threading import RLock
-from typing import Concatenate, Generic, ParamSpec, TypeVar
+from typing import Concatenate, Generic, ParamSpec, Protocol, TypeVar
 
 from inakit.switch.control.data_plane import DataPlane
-from inakit.switch.entries import Entry
 from inakit.topo.errors import InputError, UnsupportedError
 
 
@@ -114,11 +112,10 @@ class Refused(InputError):  # noqa: N818, it is an answer
 
 Params = ParamSpec("Params")
 Answer = TypeVar("Answer")
-Part = TypeVar("Part", bound="Control")
 
 
-class Control:
-    """A part of a control plane. Requests of several threads are carried out one after the other.
+class Core:
+    """The base of a control plane: its data plane, and one lock, so that requests are carried out one after the other.
 
     Where the data plane cannot do what a request asks for, `fall_back` may provide another that can. A `retired`
     control plane refuses every request.
@@ -131,32 +128,72 @@ class Control:
         self.fall_back: Callable[[UnsupportedError], object] | None = None
         self.retired = False
 
-
-def locked(
-    request: Callable[Concatenate[Part, Params], Answer],
-) -> Callable[Concatenate[Part, Params], Answer]:
-    """The request, which waits until no other is being carried out."""
-
-    @wraps(request)
-    def alone(self: Part, /, *args: Params.args, **kwargs: Params.kwargs) -> Answer:
+    def carry_out(self, request: Callable[Params, Answer], *args: Params.args, **kwargs: Params.kwargs) -> Answer:
+        """The answer to a request, which waits until no other is being carried out."""
         with self.lock:
             if self.retired:
                 raise Refused(RefusalKind.TABLE_ERROR, "another program runs by now: ask again")
             try:
-                return request(self, *args, **kwargs)
+                return request(*args, **kwargs)
             except UnsupportedError as error:
                 if self.fall_back is None:
                     raise
                 self.fall_back(error)
-                return request(self, *args, **kwargs)
+                return request(*args, **kwargs)
+
+
+class Entities:
+    """The entities of one kind that a control plane has, and the requests for them."""
+
+    def __init__(self, core: Core) -> None:
+        self.core, self.program = core, core.program
+
+    @property
+    def data_plane(self) -> DataPlane:
+        """The switch itself, which may be replaced while the control plane stays."""
+        return self.core.data_plane
+
+
+Kind = TypeVar("Kind", bound=Entities)
+
+
+def locked(request: Callable[Concatenate[Kind, Params], Answer]) -> Callable[Concatenate[Kind, Params], Answer]:
+    """The request, which waits until no other is being carried out."""
+
+    @wraps(request)
+    def alone(self: Kind, /, *args: Params.args, **kwargs: Params.kwargs) -> Answer:
+        return self.core.carry_out(request, self, *args, **kwargs)
 
     return alone
 
 
-VERSION_SHIFT = 24
-INDEX = (1 << VERSION_SHIFT) - 1
-VERSIONS = 1 << 8
-"""An entry's handle has its index in the lower 24 bits, and above them how often the index was freed."""
+def unknown(what: str, name: object, known: Iterable[object], kind: RefusalKind) -> Refused:
+    """The refusal of a name or a number that nothing has."""
+    shown = f"'{name}'" if isinstance(name, str) else name
+    return Refused(kind, f"no {what} {shown}: there are {', '.join(map(str, known)) or 'none'}")
+
+
+class Sized(Protocol):
+    """An array of the program."""
+
+    @property
+    def size(self) -> int:
+        """The number of its cells."""
+
+
+Array = TypeVar("Array", bound=Sized)
+
+
+def array_of(
+    what: str, known: Mapping[str, Array], name: str, index: int, no_name: RefusalKind, no_index: RefusalKind
+) -> Array:
+    """The array of this name, if it has a cell at `index`; or a refusal of one of these kinds."""
+    if name not in known:
+        raise unknown(what, name, known, no_name)
+    if not 0 <= index < max(known[name].size, 1):
+        raise Refused(no_index, f"{what} '{name}' has no cell {index}: it has {known[name].size}")
+    return known[name]
+
 
 Held = TypeVar("Held")
 
@@ -197,60 +234,3 @@ class Handles(Generic[Held]):
 
     def __len__(self) -> int:
         return len(self._held)
-
-
-def versioned(index: int, version: int) -> int:
-    """The handle of an entry at `index`."""
-    return version % VERSIONS << VERSION_SHIFT | index
-
-
-def index_of(handle: int) -> int:
-    """The index of an entry's handle."""
-    return handle & INDEX
-
-
-def version_of(handle: int) -> int:
-    """The version of an entry's handle."""
-    return handle >> VERSION_SHIFT & VERSIONS - 1
-
-
-@dataclass(frozen=True)
-class HeldEntry:
-    """A table entry. `member` or `group` is set in a table with an action profile.
-
-    `timeout_ms` is 0 for an entry that never expires; `idle_s` is None in a table whose entries have no timeouts.
-    """
-
-    handle: int
-    entry: Entry
-    timeout_ms: int = 0
-    idle_s: float | None = None
-    member: int | None = None
-    group: int | None = None
-
-
-@dataclass(frozen=True)
-class HeldDefault:
-    """What a table runs on a miss: an action, or a member or a group of its action profile."""
-
-    action: str | None = None
-    params: tuple[int, ...] = ()
-    member: int | None = None
-    group: int | None = None
-
-
-@dataclass(frozen=True)
-class HeldMember:
-    """A member of an action profile."""
-
-    handle: int
-    action: str
-    params: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class HeldGroup:
-    """A group of an action profile; `members` are in ascending order."""
-
-    handle: int
-    members: tuple[int, ...]

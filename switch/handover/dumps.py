@@ -17,16 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from inakit.switch.control.entry_check import check_entries
-from inakit.switch.entries import (
-    KeyPart,
-    Lpm,
-    MulticastGroup,
-    Range,
-    SwitchEntries,
-    TableEntry,
-    Ternary,
-    group_of_nodes,
-)
+from inakit.switch.control.match_keys import shown_part
+from inakit.switch.entries import MulticastGroup, SwitchEntries, TableEntry, group_of_nodes
 from inakit.switch.handover import bfrt
 from inakit.switch.program.program import Program, Table
 from inakit.switch.program.read import read_program
@@ -56,7 +48,7 @@ def entry_of(program: Program, block: str) -> TableEntry:
         raise InputError(f"an entry without its action: {block.strip()!r:.80}; was the dump cut off?")
     table = table_of(program, [name for name, _, _ in shown], action[1])
     priority = PRIORITY.search(block)
-    key = tuple(key_part(kind, value) for _, kind, value in shown)
+    key = tuple(shown_part(kind.lower(), value, lambda word: int(word, 16)) for _, kind, value in shown)
     params = tuple(int(word, 16) for word in action[2].replace(",", " ").split())
     return TableEntry(table.name, key, action[1], params, int(priority[1]) if priority else None)
 
@@ -74,19 +66,6 @@ def table_of(program: Program, key: Sequence[str], action: str) -> Table:
             f"an entry with the key ({', '.join(key)}) and the action {action} fits {which} of the program"
         )
     return found[0]
-
-
-def key_part(kind: str, value: str) -> KeyPart:
-    """A part of a key from how it matches and what is shown of it."""
-    match kind:
-        case "LPM":
-            number, prefix = value.split("/")
-            return Lpm(int(number, 16), int(prefix))
-        case "TERNARY":
-            return Ternary(*(int(each, 16) for each in value.split("&&&")))
-        case "RANGE":
-            return Range(*(int(each, 16) for each in value.split("->")))
-    return int(value, 16)
 
 
 def groups_of(text: str) -> Iterator[MulticastGroup]:

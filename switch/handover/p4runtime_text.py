@@ -6,28 +6,21 @@ writes beside the program; comments give the names behind them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from google.protobuf import text_format
 
-from inakit.switch.entries import MulticastGroup, SwitchEntries, TableEntry, group_of_nodes
+from inakit.switch.control.codecs import Fields, UpdateKind
+from inakit.switch.control.p4info import Schema, read_schema
+from inakit.switch.control.p4runtime_entries import TableSchema, entry_fields, entry_of_message
+from inakit.switch.control.replication import GROUP, group_fields, group_of_message
+from inakit.switch.entries import MulticastGroup, SwitchEntries, TableEntry
 from inakit.switch.handover.differences import Part, in_order
 from inakit.switch.program.read import read_program
-from inakit.switch.server.p4runtime.container import Kind
 from inakit.switch.server.p4runtime.messages import Message, config, v1
-from inakit.switch.server.p4runtime.schema import (
-    Schema,
-    TableSchema,
-    call_message,
-    matches_of,
-    read_call,
-    read_key,
-    read_schema,
-)
-from inakit.switch.server.p4runtime.table_entities import inverted
 from inakit.topo.errors import InputError, MachineError
 
 if TYPE_CHECKING:
@@ -35,7 +28,6 @@ if TYPE_CHECKING:
 
 P4INFO = ".p4info.txt"
 """What the name of a program's P4Info ends in, in place of `.json`."""
-GROUP = "multicast_group_entry"
 
 
 def p4info_of(program: Path) -> Path:
@@ -57,7 +49,7 @@ def load_schema(program: Path) -> Schema:
 
 def write_text(schema: Schema, entries: SwitchEntries, device_id: int = 0, *, removal: bool = False) -> str:
     """The text of the request that adds entries or, as their `removal`, removes them, the last first."""
-    parts, kind = in_order(entries), Kind.DELETE if removal else Kind.INSERT
+    parts, kind = in_order(entries), UpdateKind.DELETE if removal else UpdateKind.INSERT
     head = (
         f"# proto-message: p4.v1.WriteRequest\n# {entries.switch}: {kind.name} {len(parts)} entities, in this order\n"
     )
@@ -65,36 +57,22 @@ def write_text(schema: Schema, entries: SwitchEntries, device_id: int = 0, *, re
     return "".join([head, f"device_id: {device_id}\nelection_id {{ low: 1 }}\n", *updates])
 
 
-def update_text(schema: Schema, part: Part, kind: Kind) -> str:
-    """One update with a comment that names what it is about."""
-    entity = entity_of(schema, part)
-    if kind == Kind.DELETE:
-        remove_content(entity)
-    body = text_format.MessageToString(v1.Update(type=kind, entity=entity), indent=2)
+def update_text(schema: Schema, part: Part, kind: UpdateKind) -> str:
+    """One update with a comment that says what it is about; one that removes has only what names the entity."""
+    fields = entity_fields(schema, part)
+    if kind == UpdateKind.DELETE and isinstance(part, MulticastGroup):
+        del fields["packet_replication_engine_entry"][GROUP]["replicas"]
+    elif kind == UpdateKind.DELETE:
+        del fields["table_entry"]["action"]
+    body = text_format.MessageToString(v1.Update(type=kind, entity=fields), indent=2)
     return f"# {said(schema, part)}\nupdates {{\n{body}}}\n"
 
 
-def remove_content(entity: Message) -> None:
-    """Leave of an entity what names it: the key of a table entry, the number of a group."""
-    if entity.HasField("table_entry"):
-        entity.table_entry.ClearField("action")
-    else:
-        entity.packet_replication_engine_entry.multicast_group_entry.ClearField("replicas")
-
-
-def entity_of(schema: Schema, part: Part) -> Message:
-    """An entry or a group as an `Entity`."""
+def entity_fields(schema: Schema, part: Part) -> Fields:
+    """The `Entity` of an entry or a group."""
     if isinstance(part, MulticastGroup):
-        group = v1.MulticastGroupEntry(multicast_group_id=part.group)
-        for replica, port in part.replicas:
-            group.replicas.add(egress_port=port, instance=replica)
-        return v1.Entity(packet_replication_engine_entry=v1.PacketReplicationEngineEntry(**{GROUP: group}))
-    table = table_called(schema, part.table)
-    entry = v1.TableEntry(table_id=table.id, match=matches_of(table, part.key))
-    entry.action.action.CopyFrom(call_message(table.actions, table.ids, (part.action, part.params)))
-    if part.priority is not None:
-        entry.priority = inverted(table, part.priority)
-    return v1.Entity(table_entry=entry)
+        return {"packet_replication_engine_entry": group_fields(part)}
+    return {"table_entry": entry_fields(table_called(schema, part.table), part)}
 
 
 def table_called(schema: Schema, name: str) -> TableSchema:
@@ -111,8 +89,8 @@ def said(schema: Schema, part: Part) -> str:
         return f"multicast group {part.group}"
     table = table_called(schema, part.table)
     key = ", ".join(f"{field.name}={value}" for field, value in zip(table.fields, part.key, strict=True))
-    names = (parameter.name for parameter in table.actions[table.ids[part.action]].parameters)
-    given = ", ".join(f"{name}={value}" for name, value in zip(names, part.params, strict=True))
+    action = next(each for each in table.actions.values() if each.name == part.action)
+    given = ", ".join(f"{each.name}={value}" for each, value in zip(action.parameters, part.params, strict=True))
     return f"{part.table}: {key} -> {part.action}({given})"
 
 
@@ -133,31 +111,20 @@ def read_text(schema: Schema, text: str, switch: str) -> SwitchEntries:
 
 
 def entries_of(schema: Schema, entities: Iterable[Message], switch: str) -> SwitchEntries:
-    """The table entries and groups among the entities of a switch; defaults and all else are left out."""
-    parts = list(parts_of(schema, entities))
-    tables = tuple(part for part in parts if isinstance(part, TableEntry))
-    return SwitchEntries(switch, tables, tuple(part for part in parts if isinstance(part, MulticastGroup)))
+    """The table entries and groups among the entities of a switch; defaults and all else are left out.
 
-
-def parts_of(schema: Schema, entities: Iterable[Message]) -> Iterator[Part]:
-    """Each table entry and group among entities."""
+    Raises `InputError` for ids that the P4Info does not have.
+    """
+    tables, groups = list[TableEntry](), list[MulticastGroup]()
     for entity in entities:
         if entity.HasField("table_entry") and not entity.table_entry.is_default_action:
-            yield entry_of(schema, entity.table_entry)
+            table = schema.tables.find(entity.table_entry.table_id)
+            tables.append(entry_of_message(table, entity.table_entry))
         elif entity.HasField("packet_replication_engine_entry"):
             group = entity.packet_replication_engine_entry
             if group.HasField(GROUP):
-                replicas = [(each.instance, each.egress_port) for each in group.multicast_group_entry.replicas]
-                yield group_of_nodes(group.multicast_group_entry.multicast_group_id, replicas)
-
-
-def entry_of(schema: Schema, message: Message) -> TableEntry:
-    """A `p4.v1.TableEntry` as an entry. Raises `InputError` for ids that the P4Info does not have."""
-    table = schema.find(schema.tables, message.table_id, "table")
-    key = read_key(table, message.match)
-    priority = inverted(table, message.priority) if table.prioritised else None
-    action, params = read_call(table.actions, message.action.action, f"table '{table.name}'")
-    return TableEntry(table.name, key, action, params, priority)
+                groups.append(group_of_message(group.multicast_group_entry))
+    return SwitchEntries(switch, tuple(tables), tuple(groups))
 
 
 TIMEOUT_S = 30.0
@@ -181,14 +148,8 @@ def read_switch(address: str, device_id: int, schema: Schema, switch: str) -> Sw
 
 def read_all(channel: grpc.Channel, device_id: int) -> Sequence[Message]:
     """All table entries and groups of a device, as `Entity` messages."""
-    groups = v1.PacketReplicationEngineEntry(**{GROUP: v1.MulticastGroupEntry()})
-    wanted = [v1.Entity(table_entry=v1.TableEntry()), v1.Entity(packet_replication_engine_entry=groups)]
-    call = channel.unary_stream("/p4.v1.P4Runtime/Read", serialized, v1.ReadResponse.FromString)
+    wanted: list[Fields] = [{"table_entry": {}}, {"packet_replication_engine_entry": {GROUP: {}}}]
+    octets = v1.ReadRequest.SerializeToString
+    call = channel.unary_stream("/p4.v1.P4Runtime/Read", octets, v1.ReadResponse.FromString)
     request = v1.ReadRequest(device_id=device_id, entities=wanted)
     return [entity for response in call(request, timeout=TIMEOUT_S) for entity in response.entities]
-
-
-def serialized(message: Message) -> bytes:
-    """A message as gRPC sends it."""
-    octets: bytes = message.SerializeToString()
-    return octets

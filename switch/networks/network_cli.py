@@ -38,7 +38,7 @@ class NetworkCli(CLI):  # type: ignore[misc]
         try:
             name, register = shlex.split(line)
             control = next(each for each in self.network.switches if each.name == name).served.control
-            values = control.read_registers(register).tolist()
+            values = control.registers.read_all(register).tolist()
         except (ValueError, StopIteration, InakitError) as error:
             print(f"register: expected a switch and the name of its register; {error}")
             return

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from threading import Event, RLock, Thread
 
 from inakit.switch.control.control_plane import ControlPlane
-from inakit.switch.control.learning_and_ageing import DigestBatch, Expired
+from inakit.switch.control.digests import DigestBatch
 from inakit.switch.control.recorded_entries import brought, transfer
 from inakit.switch.control.requests import RefusalKind, Refused
+from inakit.switch.control.tables import Expired
 from inakit.switch.interpret.interpreted_switch import InterpretedSwitch, clock_from_now
 from inakit.switch.interpret.switch_state import Target
 from inakit.switch.program.program import Program
@@ -147,9 +148,9 @@ class ServedSwitch:
             engine.close()
             engine = self.interpreted(program)
             control = brought(*old, engine.data_plane)
-        control.room, control.fall_back = self.options.replication, self.interpret
-        control.subscribe_digests(self.tell_digests)
-        control.subscribe_expired(self.tell_expired)
+        control.replication.room, control.fall_back = self.options.replication, self.interpret
+        control.digests.subscribers.append(self.tell_digests)
+        control.tables.expiry_subscribers.append(self.tell_expired)
         self.move_to(engine)
         if self.running is not None:
             self.running.control.retired = True
@@ -219,7 +220,7 @@ class ServedSwitch:
         while not self.ending.wait(DIGESTS_EVERY_S if self.learns else SWEEP_EVERY_S):
             try:
                 if self.learns:
-                    self.control.report_digests()
+                    self.control.digests.report()
                 if time.monotonic() >= sweep_at:
                     sweep_at += SWEEP_EVERY_S
                     self.sweep()
@@ -234,7 +235,7 @@ class ServedSwitch:
         """Look for timeouts and for lost interfaces."""
         self.ports.look_after()
         if self.running is not None:
-            self.running.control.report_expired()
+            self.running.control.tables.report_expired()
 
     def close(self) -> None:
         """End the switch, and give all interfaces back."""

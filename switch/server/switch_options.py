@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
-from inakit.switch.control.replication_requests import ReplicationRoom
+from inakit.switch.control.replication import ReplicationRoom
 from inakit.switch.program.expressions import DROP_PORT
 from inakit.topo.errors import writing
 

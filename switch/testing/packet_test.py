@@ -79,15 +79,15 @@ class PacketTest:
 
     def register(self, name: str) -> list[int]:
         """All elements of a register array, by its name or the end of it."""
-        return [int(value) for value in self.control.read_registers(self._register(name))]
+        return [int(value) for value in self.control.registers.read_all(self._register(name))]
 
     def write_register(self, name: str, index: int, value: int) -> None:
         """Set one element of a register array."""
-        self.control.write_register(self._register(name), index, value)
+        self.control.registers.write(self._register(name), index, value)
 
     def counter(self, name: str) -> list[tuple[int, int]]:
         """(packets, bytes) of every cell of a counter; entries of tables have theirs in `table(...).counter(...)`."""
-        packets, octets = self.control.read_counters(whole_name("counter", name, self.program.counters))
+        packets, octets = self.control.counters.read_all(whole_name("counter", name, self.program.counters))
         return [(int(count), int(size)) for count, size in zip(packets, octets, strict=True)]
 
     def multicast(self, group: int, ports: Iterable[int] = (), more: Iterable[tuple[int, int]] = ()) -> None:
@@ -95,12 +95,12 @@ class PacketTest:
 
         A group that is there becomes this one.
         """
-        self.control.destroy_mgrp(group)
+        self.control.replication.destroy_group(group)
         add_group(self.control, MulticastGroup(group, tuple(ports), tuple(more)))
 
     def mirror(self, session: int, port: int | None = None, group: int | None = None) -> None:
         """Let clones of a session leave by a port, or by a multicast group."""
-        self.control.put_session(MirrorSession(session, port, group))
+        self.control.replication.put_session(MirrorSession(session, port, group))
 
     def meter(self, name: str, rates: Sequence[tuple[float, int]], index: int | None = None) -> None:
         """Give one cell of a meter, or all, these rates: (units per microsecond, burst), the lowest first."""

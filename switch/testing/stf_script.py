@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from inakit.switch.control.entry_check import by_priority
-from inakit.switch.control.entry_files import ProgramNames, anything, value_of
+from inakit.switch.control.entry_files import ProgramNames, value_of
+from inakit.switch.control.match_keys import anything
 from inakit.switch.entries import DefaultAction, KeyPart, Lpm, Range, TableEntry, Ternary
 from inakit.switch.program.expressions import DROP_PORT
 from inakit.switch.program.program import MatchKey
@@ -217,7 +218,10 @@ class StfNames(ProgramNames):
         """The key and the priority of the entry that `add` describes."""
         table = self.table(add.table)
         given = {self.key(table, name).name: value for name, value in add.key}
-        key = tuple(key_part(part, given[part.name]) if part.name in given else anything(part) for part in table.key)
+        key = tuple(
+            key_part(part, given[part.name]) if part.name in given else anything(part.match, part.bits)
+            for part in table.key
+        )
         return key, LOWEST_PRIORITY - (add.priority or 0) if by_priority(table) else None
 
     def default(self, given: SetDefault) -> DefaultAction:

@@ -158,41 +158,42 @@ class TestedTable:
     name: str
 
     def add(self, key: Key, action: str, priority: int | None = None, **params: object) -> None:
-        self.control.add_entry(self._entry(key, priority, action, params))
+        self.control.tables.add_entry(self._entry(key, priority, action, params))
 
     def change(self, key: Key, action: str, priority: int | None = None, **params: object) -> None:
         entry = self._entry(key, priority, action, params)
-        self.control.modify_entry(self.name, self._handle(key, priority), entry.action, entry.params)
+        self.control.tables.modify(self.name, self._handle(key, priority), entry.action, entry.params)
 
     def delete(self, key: Key, priority: int | None = None) -> None:
-        self.control.delete_entry(self.name, self._handle(key, priority))
+        self.control.tables.delete(self.name, self._handle(key, priority))
 
     def clear(self) -> None:
         """Remove all entries."""
-        self.control.clear_table(self.name)
+        self.control.tables.clear(self.name)
 
     def entries(self) -> list[TableEntry]:
         """The entries by their handles. Of their priorities the lowest wins, as in BMv2."""
-        return [held.entry for held in self.control.entries(self.name) if isinstance(held.entry, TableEntry)]
+        return [held.entry for held in self.control.tables.entries(self.name) if isinstance(held.entry, TableEntry)]
 
     def counter(self, key: Key, priority: int | None = None) -> tuple[int, int]:
         """Packets and bytes that the entry with this key has counted: its table has a direct counter."""
-        return self.control.entry_counter(self.name, self._handle(key, priority))
+        return self.control.counters.read_entry(self.name, self._handle(key, priority))
 
     def set_default(self, action: str, **params: object) -> None:
         """Choose the action that the table runs on a miss."""
-        self.control.set_default(self.names.default(SetDefault(self.name, action, as_text(params))))
+        default = self.names.default(SetDefault(self.name, action, as_text(params)))
+        self.control.tables.set_default(default.table, default.action, default.params)
 
     def reset_default(self) -> None:
         """Let the table run on a miss what its program says."""
-        self.control.reset_default(self.name)
+        self.control.tables.reset_default(self.name)
 
     def _entry(self, key: Key, priority: int | None, action: str, params: Key) -> TableEntry:
         return self.names.entry(Add(self.name, priority, as_text(key), action, as_text(params)))
 
     def _handle(self, key: Key, priority: int | None) -> int:
         found = self.names.matched(Add(self.name, priority, as_text(key), "", ()))
-        return self.control.find(self.name, *found)
+        return self.control.tables.find(self.name, *found)
 
 
 def as_text(values: Mapping[str, object]) -> tuple[tuple[str, str], ...]:

@@ -19,8 +19,9 @@ from dataclasses import dataclass, field
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-from inakit.switch.server.p4runtime.messages import Code, Fault, Message, Status, decode, encode, invalid, not_found, v1
-from inakit.switch.server.p4runtime.schema import PacketHeader, Parameter
+from inakit.switch.control.codecs import Code, Fault, decode, encode, invalid, not_found
+from inakit.switch.control.p4info import PacketHeader
+from inakit.switch.server.p4runtime.messages import Message, Status, v1
 
 UINT32, BYTES, BOOL, MESSAGE = 13, 12, 8, 11
 ONE, MANY = 1, 3
@@ -268,44 +269,39 @@ PADDING = ("_", "pad")
 """How fields begin that a client may leave out, and are then 0."""
 
 
-def header_bytes(header: PacketHeader) -> int:
-    return (sum(field.bits for field in header.fields) + 7) // 8
-
-
-def packet_out(header: PacketHeader | None, message: Message) -> bytes:
+def packet_out(header: PacketHeader, message: Message) -> bytes:
     """The packet that arrives at the CPU port; a fault if its metadata are not those of the header."""
-    fields = header.fields if header is not None else ()
     given = {each.metadata_id: each.value for each in message.metadata}
-    unknown = set(given) - {field.id for field in fields}
+    unknown = set(given) - {field.id for field in header}
     if unknown or len(given) < len(message.metadata):
         raise invalid(f"packet_out: metadata of the ids {sorted(unknown) or sorted(given)} are unknown or given twice")
     number = 0
-    for part in fields:
-        number = number << part.bits | value_of(part, given)
-    size = header_bytes(header) if header is not None else 0
-    filling = 8 * size - sum(field.bits for field in fields)
-    return (number << filling).to_bytes(size, "big") + bytes(message.payload)
+    for part in header:
+        if part.id in given:
+            value = decode(given[part.id], part.bits, f"packet_out: '{part.name}'")
+        elif part.name.startswith(PADDING):
+            value = 0
+        else:
+            raise invalid(f"packet_out: the metadata '{part.name}' (id {part.id}) are missing")
+        number = number << part.bits | value
+    size, bits = sizes_of(header)
+    return (number << 8 * size - bits).to_bytes(size, "big") + bytes(message.payload)
 
 
-def value_of(field: Parameter, given: dict[int, bytes]) -> int:
-    """The value of one field; only padding may be left out."""
-    if field.id in given:
-        return decode(given[field.id], field.bits, f"packet_out: '{field.name}'")
-    if field.name.startswith(PADDING):
-        return 0
-    raise invalid(f"packet_out: the metadata '{field.name}' (id {field.id}) are missing")
+def sizes_of(header: PacketHeader) -> tuple[int, int]:
+    """The bytes and the bits of a header."""
+    bits = sum(field.bits for field in header)
+    return (bits + 7) // 8, bits
 
 
-def packet_in(header: PacketHeader | None, packet: bytes) -> Message:
+def packet_in(header: PacketHeader, packet: bytes) -> Message:
     """The message of a packet that has left by the CPU port; one that is shorter than the header has no metadata."""
-    size = header_bytes(header) if header is not None else 0
-    message = v1.PacketIn()
-    if header is None or len(packet) < size:
-        message.payload = packet
-        return message
-    message.payload = packet[size:]
+    size, _ = sizes_of(header)
+    if len(packet) < size:
+        return v1.PacketIn(payload=packet)
+    message = v1.PacketIn(payload=packet[size:])
     number, below = int.from_bytes(packet[:size], "big"), 8 * size
-    for part in header.fields:
+    for part in header:
         below -= part.bits
         message.metadata.add(metadata_id=part.id, value=encode(number >> below & (1 << part.bits) - 1))
     return message

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from random import Random
 from threading import Lock, RLock
 
+from inakit.switch.control.codecs import Code, Fault, Fields, copy_of, invalid, not_found
 from inakit.switch.control.control_plane import ControlPlane
-from inakit.switch.control.learning_and_ageing import DigestBatch
+from inakit.switch.control.digests import DigestBatch
+from inakit.switch.control.p4info import Schema, read_schema
 from inakit.switch.interpret.interpreted_switch import clock_from_now
 from inakit.switch.interpret.live_state import LiveState
 from inakit.switch.server.p4runtime.arbitration import Arbitration, Client, RoleScope, packet_in, packet_out
-from inakit.switch.server.p4runtime.messages import Code, Fault, Message, invalid, not_found, v1
+from inakit.switch.server.p4runtime.messages import Message, v1
 from inakit.switch.server.p4runtime.pipeline import (
     Answers,
     Pipeline,
@@ -22,7 +24,6 @@ from inakit.switch.server.p4runtime.pipeline import (
     select,
     write,
 )
-from inakit.switch.server.p4runtime.schema import Schema, read_schema
 from inakit.switch.server.served_switch import ServedSwitch
 
 DEVICE_DATA = 3
@@ -155,7 +156,7 @@ class Device:
     def shadow(self, config: Message, schema: Schema) -> Pipeline:
         """A pipeline through which no packets pass."""
         control = ControlPlane(LiveState(schema.program, clock_from_now(), Random(0), self.served.target))
-        return make_pipeline(copied(config), schema, control, self.cpu_port, self.send)
+        return make_pipeline(copy_of(config), schema, control, self.cpu_port, self.send)
 
     def commit(self, request: Message) -> None:
         """Run the saved config, and write what was written since."""
@@ -172,7 +173,7 @@ class Device:
         self.committed, self.saved = None, None
         self.served.load(text)
         self.served.swap()
-        self.committed = make_pipeline(copied(config), schema, self.served.control, self.cpu_port, self.send)
+        self.committed = make_pipeline(copy_of(config), schema, self.served.control, self.cpu_port, self.send)
         return self.committed
 
     def reconcile(self, text: str, config: Message, schema: Schema) -> None:
@@ -228,7 +229,7 @@ class Device:
             answers = write(self.expect_pipeline(), request.updates, request.atomicity, scope)
             if self.saved is not None:
                 done = zip(request.updates, answers, strict=True)
-                self.saved.updates += [copied(update) for update, answer in done if answer is None]
+                self.saved.updates += [copy_of(update) for update, answer in done if answer is None]
             return answers
 
     def read(self, request: Message) -> tuple[list[Iterator[Message]], Answers]:
@@ -278,7 +279,7 @@ class Device:
         """Collect digests, and send what is due."""
         committed = self.committed
         if committed is not None:
-            committed.control.report_digests()
+            committed.control.digests.report()
         with self.lock:
             if self.committed is not None:
                 self.committed.poll(self.ports_down())
@@ -287,9 +288,9 @@ class Device:
         """The ports by which no packet leaves, of those that the switch has had."""
         return frozenset(self.served.ports.down)
 
-    def send(self, number: int, message: Message) -> None:
-        place = "digest" if isinstance(message, v1.DigestList) else "idle_timeout_notification"
-        response = v1.StreamMessageResponse(**{place: message})
+    def send(self, place: str, number: int, fields: Fields) -> None:
+        """Send what belongs at `place` of a `StreamMessageResponse` to the primaries in whose scope `number` is."""
+        response = v1.StreamMessageResponse(**{place: fields})
         for client, scope in self.arbitration.primaries():
             if scope.has(number):
                 client.send(response)
@@ -298,9 +299,3 @@ class Device:
 def written(pipeline: Pipeline, state: list[Written]) -> Answers:
     updates = [v1.Update(type=kind, entity=entity) for kind, entity in state]
     return write(pipeline, updates, v1.WriteRequest.CONTINUE_ON_ERROR, FULL)
-
-
-def copied(message: Message) -> Message:
-    copy = type(message)()
-    copy.CopyFrom(message)
-    return copy

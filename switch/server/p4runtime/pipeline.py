@@ -4,44 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby, islice
 
+from inakit.switch.control.action_profiles import GroupCodec, MemberCodec, ProfileStore
+from inakit.switch.control.codecs import ById, Code, Codec, Fault, Fields, UpdateKind, fault_of, invalid
 from inakit.switch.control.control_plane import ControlPlane
+from inakit.switch.control.counters import CounterCodec
+from inakit.switch.control.digests import DigestCodec, DigestLists
+from inakit.switch.control.meters import MeterCodec
+from inakit.switch.control.p4info import Schema
+from inakit.switch.control.p4runtime_entries import DirectCounterCodec, DirectMeterCodec, IdleTimeouts, TableCodec
+from inakit.switch.control.registers import RegisterCodec
+from inakit.switch.control.replication import GROUP, SESSION, ReplicationCodec
+from inakit.switch.control.value_sets import ValueSetCodec
 from inakit.switch.server.p4runtime.arbitration import RoleScope
-from inakit.switch.server.p4runtime.array_entities import (
-    Counters,
-    DirectCounters,
-    DirectMeters,
-    Meters,
-    Registers,
-    ValueSets,
-)
-from inakit.switch.server.p4runtime.container import Container, Kind
-from inakit.switch.server.p4runtime.digest_lists import DigestLists, Digests
-from inakit.switch.server.p4runtime.messages import Code, Fault, Message, fault_of, invalid, v1
-from inakit.switch.server.p4runtime.profile_entities import Groups, Members, ProfileStore, Stores
-from inakit.switch.server.p4runtime.replication_entities import GROUP, SESSION, Replication
-from inakit.switch.server.p4runtime.schema import Schema
-from inakit.switch.server.p4runtime.table_entities import IdleTimeouts, Tables
+from inakit.switch.server.p4runtime.messages import Message, v1
 
-Send = Callable[[int, Message], None]
-"""Sends a digest list or a notification to the primaries in whose scope an id is."""
+Send = Callable[[str, int, Fields], None]
+"""Sends the fields of a digest list or a notification, and where they are in a `StreamMessageResponse`.
 
-Written = tuple[Kind, Message]
+They go to the primaries in whose scope an id is.
+"""
+
+Written = tuple[UpdateKind, Message]
 """An update: what it does, and an `Entity`."""
 
 
 @dataclass(frozen=True)
 class Pipeline:
-    """A pipeline config with its schema; `containers` are by the name of what they hold in an `Entity`."""
+    """A pipeline config with its schema; `codecs` are by the name of their entities in an `Entity`."""
 
     config: Message
     schema: Schema
     control: ControlPlane
-    stores: Stores
-    tables: Tables
-    digests: Digests
-    containers: dict[str, Container]
+    stores: ById[ProfileStore]
+    tables: TableCodec
+    codecs: dict[str, Codec]
     digest_lists: DigestLists
     idle_timeouts: IdleTimeouts
 
@@ -56,59 +55,66 @@ class Pipeline:
 
 def make_pipeline(config: Message, schema: Schema, control: ControlPlane, cpu_port: int | None, send: Send) -> Pipeline:
     """The pipeline of a config, with nothing written yet."""
-    stores = {number: ProfileStore(profile, control) for number, profile in schema.profiles.items()}
-    tables, digests = Tables(schema, control, stores), Digests(schema, control)
-    containers: list[Container] = [
-        Members(schema, control, stores),
-        Groups(schema, control, stores),
+    stores = schema.profiles.mapped(lambda profile: ProfileStore(profile, control.profiles))
+    tables, digests = TableCodec(schema.tables, control, stores), DigestCodec(schema.digests, control.digests)
+    codecs: list[Codec] = [
+        MemberCodec(stores),
+        GroupCodec(stores),
         tables,
-        DirectCounters(tables),
-        DirectMeters(tables),
-        Counters(schema, control),
-        Meters(schema, control),
-        Registers(schema, control),
-        Replication(schema, control, cpu_port),
-        ValueSets(schema, control),
+        DirectCounterCodec(tables),
+        DirectMeterCodec(tables),
+        CounterCodec(schema.counters, control.counters),
+        MeterCodec(schema.meters, control.meters),
+        RegisterCodec(schema.registers, control.registers),
+        ReplicationCodec(control.replication, cpu_port),
+        ValueSetCodec(schema.value_sets, control.value_sets),
         digests,
     ]
-    by_member = {container.member: container for container in containers}
-    lists, timeouts = DigestLists(digests, send), IdleTimeouts(tables, send)
-    return Pipeline(config, schema, control, stores, tables, digests, by_member, lists, timeouts)
+    by_member = {codec.member: codec for codec in codecs}
+    lists = DigestLists(digests, partial(send, "digest"))
+    timeouts = IdleTimeouts(tables, partial(send, "idle_timeout_notification"))
+    return Pipeline(config, schema, control, stores, tables, by_member, lists, timeouts)
+
+
+def entity_of(codec: Codec, fields: Fields) -> Message:
+    """The `Entity` of one that a codec has written."""
+    return v1.Entity(**{codec.member: fields})
 
 
 def all_written(pipeline: Pipeline) -> Iterator[Written]:
     """The updates that bring a fresh pipeline into the state of this one, in an order in which they can be made."""
-    everything = {
-        "action_profile_member": [v1.ActionProfileMember()],
-        "action_profile_group": [v1.ActionProfileGroup()],
-        "table_entry": [all_entries()],
-        "packet_replication_engine_entry": [replication(GROUP), replication(SESSION)],
-        "digest_entry": [v1.DigestEntry()],
+    everything: dict[str, list[Fields]] = {
+        "action_profile_member": [{}],
+        "action_profile_group": [{}],
+        "table_entry": [{"counter_data": {}, "meter_config": {}}],
+        "packet_replication_engine_entry": [{GROUP: {}}, {SESSION: {}}],
+        "digest_entry": [{}],
     }
     for member, requests in everything.items():
         for request in requests:
-            for message in pipeline.containers[member].read(request):
-                if not (member == "table_entry" and message.is_const):
-                    yield Kind.INSERT, v1.Entity(**{member: message})
-    for message in pipeline.tables.read(v1.TableEntry(is_default_action=True)):
-        if changed_default(pipeline, message):
-            yield Kind.MODIFY, v1.Entity(table_entry=message)
-    yield from arrays(pipeline)
+            for entity in read_as_messages(pipeline, member, request):
+                if not (member == "table_entry" and entity.table_entry.is_const):
+                    yield UpdateKind.INSERT, entity
+    for entity in read_as_messages(pipeline, "table_entry", {"is_default_action": True}):
+        if changed_default(pipeline, entity.table_entry):
+            yield UpdateKind.MODIFY, entity
+    as_fresh: dict[str, Callable[[Message], bool]] = {
+        "counter_entry": lambda each: each.data == v1.CounterData(),
+        "meter_entry": lambda each: not each.HasField("config"),
+        "register_entry": lambda each: each.data.WhichOneof("data") == "bitstring" and not any(each.data.bitstring),
+        "value_set_entry": lambda each: not each.members,
+    }
+    for member, is_fresh in as_fresh.items():
+        for entity in read_as_messages(pipeline, member, {}):
+            if not is_fresh(getattr(entity, member)):
+                yield UpdateKind.MODIFY, entity
 
 
-def all_entries() -> Message:
-    """The request for all entries with their counts and rates."""
-    request = v1.TableEntry()
-    request.counter_data.SetInParent()
-    request.meter_config.SetInParent()
-    return request
-
-
-def replication(kind: str) -> Message:
-    """The request for all multicast groups, or all clone sessions."""
-    request = v1.PacketReplicationEngineEntry()
-    getattr(request, kind).SetInParent()
-    return request
+def read_as_messages(pipeline: Pipeline, member: str, request: Fields) -> Iterator[Message]:
+    """The entities that a request with these fields selects, each as an `Entity`."""
+    codec = pipeline.codecs[member]
+    wanted = getattr(v1.Entity(**{member: request}), member)
+    return (entity_of(codec, fields) for fields in codec.read(wanted))
 
 
 def changed_default(pipeline: Pipeline, message: Message) -> bool:
@@ -120,28 +126,13 @@ def changed_default(pipeline: Pipeline, message: Message) -> bool:
     return set_to is not None and (noted or own is None or set_to != (own.action.name, own.values))
 
 
-def arrays(pipeline: Pipeline) -> Iterator[Written]:
-    """The updates for the cells of arrays that are not as in a fresh pipeline, and for value sets with members."""
-    zeros: dict[str, Callable[[Message], bool]] = {
-        "counter_entry": lambda each: each.data == v1.CounterData(),
-        "meter_entry": lambda each: not each.HasField("config"),
-        "register_entry": lambda each: each.data.WhichOneof("data") == "bitstring" and not any(each.data.bitstring),
-        "value_set_entry": lambda each: not each.members,
-    }
-    for member, is_zero in zeros.items():
-        container = pipeline.containers[member]
-        for message in container.read(getattr(v1.Entity(), member)):
-            if not is_zero(message):
-                yield Kind.MODIFY, container.entity(message)
-
-
 CONTINUE_ON_ERROR, ROLLBACK_ON_ERROR, DATAPLANE_ATOMIC = range(3)
 """The numbers of `WriteRequest.Atomicity`."""
 
 Answers = list[Fault | None]
 """Why each update was not carried out; None for one that was."""
 
-UPDATE_KINDS = frozenset(Kind)
+UPDATE_KINDS = frozenset(UpdateKind)
 
 
 def write(pipeline: Pipeline, updates: Sequence[Message], atomicity: int, scope: RoleScope) -> Answers:
@@ -165,7 +156,7 @@ def runs(updates: Iterable[Message]) -> Iterator[list[Message]]:
 
 
 def is_new_entry(update: Message) -> bool:
-    return bool(update.type == Kind.INSERT and update.entity.WhichOneof("entity") == "table_entry")
+    return bool(update.type == UpdateKind.INSERT and update.entity.WhichOneof("entity") == "table_entry")
 
 
 def write_run(pipeline: Pipeline, run: Sequence[Message], scope: RoleScope) -> Answers:
@@ -192,33 +183,33 @@ def out_of_scope(scope: RoleScope, number: int) -> Fault | None:
 def write_one(pipeline: Pipeline, update: Message, scope: RoleScope) -> Fault | None:
     """Carry out one update."""
     try:
-        container, message = addressed(pipeline, update, scope)
-        change(container, Kind(update.type), message)
+        codec, message = addressed(pipeline, update, scope)
+        change(codec, UpdateKind(update.type), message)
     except Exception as error:
         return fault_of(error)
     return None
 
 
-def addressed(pipeline: Pipeline, update: Message, scope: RoleScope) -> tuple[Container, Message]:
-    """The container of an update and its message; a fault if it has no type, no entity, or is out of scope."""
+def addressed(pipeline: Pipeline, update: Message, scope: RoleScope) -> tuple[Codec, Message]:
+    """The codec of an update and its message; a fault if it has no type, no entity, or is out of scope."""
     if update.type not in UPDATE_KINDS:
         raise invalid(f"an update has the type INSERT, MODIFY or DELETE, not {update.type}")
-    container, message = container_of(pipeline, update.entity)
-    scope.check(container.scope(message))
-    return container, message
+    codec, message = codec_of(pipeline, update.entity)
+    scope.check(codec.scope(message))
+    return codec, message
 
 
-def container_of(pipeline: Pipeline, entity: Message) -> tuple[Container, Message]:
+def codec_of(pipeline: Pipeline, entity: Message) -> tuple[Codec, Message]:
     member = entity.WhichOneof("entity")
     if member is None:
-        raise invalid("an entity is empty: it holds one of " + ", ".join(pipeline.containers))
-    if member not in pipeline.containers:
+        raise invalid("an entity is empty: it holds one of " + ", ".join(pipeline.codecs))
+    if member not in pipeline.codecs:
         raise Fault(Code.UNIMPLEMENTED, f"{member}: v1model has no such externs")
-    return pipeline.containers[member], getattr(entity, member)
+    return pipeline.codecs[member], getattr(entity, member)
 
 
-def change(container: Container, kind: Kind, message: Message) -> None:
-    {Kind.INSERT: container.insert, Kind.MODIFY: container.modify, Kind.DELETE: container.delete}[kind](message)
+def change(codec: Codec, kind: UpdateKind, message: Message) -> None:
+    {UpdateKind.INSERT: codec.insert, UpdateKind.MODIFY: codec.modify, UpdateKind.DELETE: codec.delete}[kind](message)
 
 
 def write_all_or_none(pipeline: Pipeline, updates: Sequence[Message], scope: RoleScope) -> Answers:
@@ -226,8 +217,8 @@ def write_all_or_none(pipeline: Pipeline, updates: Sequence[Message], scope: Rol
     undone: list[Callable[[], None]] = []
     for position, update in enumerate(updates):
         try:
-            container, message = addressed(pipeline, update, scope)
-            undo = inverse(container, Kind(update.type), message)
+            codec, message = addressed(pipeline, update, scope)
+            undo = inverse(codec, UpdateKind(update.type), message)
         except Exception as error:
             fault: Fault | None = fault_of(error)
         else:
@@ -240,12 +231,12 @@ def write_all_or_none(pipeline: Pipeline, updates: Sequence[Message], scope: Rol
     return [None] * len(updates)
 
 
-def inverse(container: Container, kind: Kind, message: Message) -> Callable[[], None]:
+def inverse(codec: Codec, kind: UpdateKind, message: Message) -> Callable[[], None]:
     """What undoes an update that is about to be carried out."""
-    if kind == Kind.INSERT:
-        return lambda: container.delete(message)
-    before = container.snapshot(kind, message)
-    again = container.insert if kind == Kind.DELETE else container.modify
+    if kind == UpdateKind.INSERT:
+        return lambda: codec.delete(message)
+    before = [getattr(entity_of(codec, fields), codec.member) for fields in codec.snapshot(kind, message)]
+    again = codec.insert if kind == UpdateKind.DELETE else codec.modify
 
     def undo() -> None:
         for each in before:
@@ -310,9 +301,9 @@ def select(
 
 
 def entities(pipeline: Pipeline, request: Message, scope: RoleScope) -> Iterator[Message]:
-    container, message = container_of(pipeline, request)
-    found = container.read(message)
-    return (container.entity(each) for each in found if scope.has(container.scope(each)))
+    codec, message = codec_of(pipeline, request)
+    found = (entity_of(codec, fields) for fields in codec.read(message))
+    return (each for each in found if scope.has(codec.scope(getattr(each, codec.member))))
 
 
 def responses(found: Iterable[Iterator[Message]]) -> Iterator[Message]:

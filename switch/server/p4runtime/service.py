@@ -14,9 +14,10 @@ from typing import NoReturn
 import grpc
 from google.protobuf.message import DecodeError
 
+from inakit.switch.control.codecs import Code, Fault, fault_of, invalid
 from inakit.switch.server.p4runtime.arbitration import Client
 from inakit.switch.server.p4runtime.device import Device
-from inakit.switch.server.p4runtime.messages import Code, Fault, Message, Status, fault_of, invalid, packed, v1
+from inakit.switch.server.p4runtime.messages import Message, Status, packed, v1
 from inakit.switch.server.p4runtime.pipeline import Answers, error_of, responses
 from inakit.switch.server.served_switch import ServedSwitch
 from inakit.switch.server.switch_options import Tls

@@ -1,7 +1,8 @@
 # The services of simple_switch's Thrift port, as its clients call them.
 #
 # On the wire stand only the names of services and functions, and the numbers and types of fields. So the two
-# replication services share their types here, and text that need not be UTF-8 is `binary`.
+# replication services share their types here, text that need not be UTF-8 is `binary`, and the arguments of functions
+# have the names that they have in the requests of `switch/control/`.
 
 typedef i32 Context    # the number of a pipeline of the switch: simple_switch has one, 0
 typedef i32 Entry      # the handle of a table entry
@@ -212,7 +213,7 @@ service Standard {
   list<HeldEntry> bm_mt_get_entries(1: Context cxt_id, 2: string table) throws (1: InvalidTable ouch),
   HeldEntry bm_mt_get_entry(1: Context cxt_id, 2: string table, 3: Entry handle) throws (1: InvalidTable ouch),
   Action bm_mt_get_default_entry(1: Context cxt_id, 2: string table) throws (1: InvalidTable ouch),
-  HeldEntry bm_mt_get_entry_from_key(1: Context cxt_id, 2: string table, 3: Key key, 4: Options options)
+  HeldEntry bm_mt_get_entry_from_key(1: Context cxt_id, 2: string table, 3: Key wanted, 4: Options options)
     throws (1: InvalidTable ouch),
 
   Count bm_counter_read(1: Context cxt_id, 2: string counter, 3: i32 index) throws (1: InvalidCounter ouch),
@@ -224,7 +225,7 @@ service Standard {
     throws (1: InvalidLearn ouch),
   void bm_learning_ack_buffer(1: Context cxt_id, 2: i32 list_id, 3: i64 buffer_id) throws (1: InvalidLearn ouch),
   void bm_learning_set_timeout(1: Context cxt_id, 2: i32 list_id, 3: i32 timeout_ms) throws (1: InvalidLearn ouch),
-  void bm_learning_set_buffer_size(1: Context cxt_id, 2: i32 list_id, 3: i32 samples) throws (1: InvalidLearn ouch),
+  void bm_learning_set_buffer_size(1: Context cxt_id, 2: i32 list_id, 3: i32 most) throws (1: InvalidLearn ouch),
 
   void bm_load_new_config(1: string config) throws (1: InvalidSwap ouch),
   void bm_swap_configs() throws (1: InvalidSwap ouch),
@@ -243,8 +244,8 @@ service Standard {
     throws (1: InvalidRegister ouch),
   void bm_register_reset(1: Context cxt_id, 2: string name) throws (1: InvalidRegister ouch),
 
-  void bm_parse_vset_add(1: Context cxt_id, 2: string value_set, 3: binary value) throws (1: InvalidValueSet ouch),
-  void bm_parse_vset_remove(1: Context cxt_id, 2: string value_set, 3: binary value)
+  void bm_parse_vset_add(1: Context cxt_id, 2: string value_set, 3: binary octets) throws (1: InvalidValueSet ouch),
+  void bm_parse_vset_remove(1: Context cxt_id, 2: string value_set, 3: binary octets)
     throws (1: InvalidValueSet ouch),
   list<binary> bm_parse_vset_get(1: Context cxt_id, 2: string value_set) throws (1: InvalidValueSet ouch),
   void bm_parse_vset_clear(1: Context cxt_id, 2: string value_set) throws (1: InvalidValueSet ouch),
@@ -254,11 +255,11 @@ service Standard {
   list<PortInfo> bm_dev_mgr_show_ports() throws (1: InvalidPort ouch),
 
   SwitchInfo bm_mgmt_get_info(),
-  void bm_set_crc16_custom_parameters(1: Context cxt_id, 2: string calculation, 3: Crc16 crc)
+  void bm_set_crc16_custom_parameters(1: Context cxt_id, 2: string calculation, 3: Crc16 crc16)
     throws (1: InvalidCrc ouch),
-  void bm_set_crc32_custom_parameters(1: Context cxt_id, 2: string calculation, 3: Crc32 crc)
+  void bm_set_crc32_custom_parameters(1: Context cxt_id, 2: string calculation, 3: Crc32 crc32)
     throws (1: InvalidCrc ouch),
-  void bm_set_toeplitz_hash_key(1: Context cxt_id, 2: string calculation, 3: binary key)
+  void bm_set_toeplitz_hash_key(1: Context cxt_id, 2: string calculation, 3: binary toeplitz_key)
     throws (1: InvalidToeplitz ouch),
   void bm_reset_state(),
   binary bm_get_config(),
@@ -270,23 +271,23 @@ service Standard {
 # Port maps and maps of link aggregation groups are strings of 0 and 1, the last character for number 0.
 
 service SimplePre {
-  i32 bm_mc_mgrp_create(1: Context cxt_id, 2: i32 mgid) throws (1: InvalidReplication ouch),
-  void bm_mc_mgrp_destroy(1: Context cxt_id, 2: i32 mgid) throws (1: InvalidReplication ouch),
-  i32 bm_mc_node_create(1: Context cxt_id, 2: i32 rid, 3: string ports) throws (1: InvalidReplication ouch),
-  void bm_mc_node_associate(1: Context cxt_id, 2: i32 mgid, 3: i32 node) throws (1: InvalidReplication ouch),
-  void bm_mc_node_dissociate(1: Context cxt_id, 2: i32 mgid, 3: i32 node) throws (1: InvalidReplication ouch),
+  i32 bm_mc_mgrp_create(1: Context cxt_id, 2: i32 group) throws (1: InvalidReplication ouch),
+  void bm_mc_mgrp_destroy(1: Context cxt_id, 2: i32 group) throws (1: InvalidReplication ouch),
+  i32 bm_mc_node_create(1: Context cxt_id, 2: i32 replica, 3: string ports) throws (1: InvalidReplication ouch),
+  void bm_mc_node_associate(1: Context cxt_id, 2: i32 group, 3: i32 node) throws (1: InvalidReplication ouch),
+  void bm_mc_node_dissociate(1: Context cxt_id, 2: i32 group, 3: i32 node) throws (1: InvalidReplication ouch),
   void bm_mc_node_destroy(1: Context cxt_id, 2: i32 node) throws (1: InvalidReplication ouch),
   void bm_mc_node_update(1: Context cxt_id, 2: i32 node, 3: string ports) throws (1: InvalidReplication ouch),
   string bm_mc_get_entries(1: Context cxt_id) throws (1: InvalidReplication ouch)
 }
 
 service SimplePreLAG {
-  i32 bm_mc_mgrp_create(1: Context cxt_id, 2: i32 mgid) throws (1: InvalidReplication ouch),
-  void bm_mc_mgrp_destroy(1: Context cxt_id, 2: i32 mgid) throws (1: InvalidReplication ouch),
-  i32 bm_mc_node_create(1: Context cxt_id, 2: i32 rid, 3: string ports, 4: string lags)
+  i32 bm_mc_mgrp_create(1: Context cxt_id, 2: i32 group) throws (1: InvalidReplication ouch),
+  void bm_mc_mgrp_destroy(1: Context cxt_id, 2: i32 group) throws (1: InvalidReplication ouch),
+  i32 bm_mc_node_create(1: Context cxt_id, 2: i32 replica, 3: string ports, 4: string lags)
     throws (1: InvalidReplication ouch),
-  void bm_mc_node_associate(1: Context cxt_id, 2: i32 mgid, 3: i32 node) throws (1: InvalidReplication ouch),
-  void bm_mc_node_dissociate(1: Context cxt_id, 2: i32 mgid, 3: i32 node) throws (1: InvalidReplication ouch),
+  void bm_mc_node_associate(1: Context cxt_id, 2: i32 group, 3: i32 node) throws (1: InvalidReplication ouch),
+  void bm_mc_node_dissociate(1: Context cxt_id, 2: i32 group, 3: i32 node) throws (1: InvalidReplication ouch),
   void bm_mc_node_destroy(1: Context cxt_id, 2: i32 node) throws (1: InvalidReplication ouch),
   void bm_mc_node_update(1: Context cxt_id, 2: i32 node, 3: string ports, 4: string lags)
     throws (1: InvalidReplication ouch),

@@ -6,7 +6,7 @@ Each client has a thread, as in BMv2. Refusals become the exceptions that the fu
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from threading import Lock, Thread
 from time import sleep
@@ -19,24 +19,11 @@ from thriftpy2.transport.memory import TCyMemoryBuffer
 
 from inakit.switch.control.requests import Refused
 from inakit.switch.server.served_switch import ServedSwitch
-from inakit.switch.server.thrift.device_requests import DeviceRequests, SimpleSwitch
-from inakit.switch.server.thrift.handlers import (
-    ArrayRequests,
-    LearningRequests,
-    ProfileRequests,
-    SimplePre,
-    SimplePreLag,
-    SwitchIdentity,
-    TableRequests,
-)
+from inakit.switch.server.thrift.interface import description
+from inakit.switch.server.thrift.message_reader import MalformedMessageError, MessageReader
 from inakit.switch.server.thrift.notifications import Notifier, Publisher
-from inakit.switch.server.thrift.values import MalformedMessageError, MessageReader, description
+from inakit.switch.server.thrift.services import Services, SwitchIdentity
 from inakit.topo.errors import InakitError, MachineError
-
-
-class Standard(TableRequests, ProfileRequests, ArrayRequests, LearningRequests, DeviceRequests):
-    """What every target of BMv2 offers."""
-
 
 CODES = {
     "InvalidTable": "TableCode",
@@ -86,10 +73,10 @@ EMPTY: dict[int, object] = {TType.LIST: (), TType.BINARY: b"", TType.BOOL: False
 
 
 class Dispatcher:
-    """Calls the functions of handlers, one for each service by the name that clients call it; of any thread."""
+    """Decodes messages of clients, and encodes what the services answer; for any thread."""
 
-    def __init__(self, handlers: Mapping[str, object]) -> None:
-        self._handlers = handlers
+    def __init__(self, services: Services) -> None:
+        self._services = services
 
     def answer(self, message: bytes) -> bytes:
         """The answer to a message whose shape was checked; empty if the client waits for none."""
@@ -107,31 +94,23 @@ class Dispatcher:
         """The result structure of a call, or the error that the client gets instead."""
         if kind not in (CALL, ONEWAY):
             return TApplicationException(TApplicationException.INVALID_MESSAGE_TYPE, f"a message of type {kind}")
-        declared = getattr(description(), SERVICES[service], None) if service in self._handlers else None
+        declared = getattr(description(), SERVICES[service]) if service in SERVICES else None
         if declared is None or function not in declared.thrift_services:
-            why = f"no function '{service}:{function}': services are {', '.join(self._handlers)}"
+            why = f"no function '{service}:{function}': services are {', '.join(SERVICES)}"
             return TApplicationException(TApplicationException.UNKNOWN_METHOD, why)
-        arguments = getattr(declared, f"{function}_args")()
-        arguments.read(incoming)
+        read = getattr(declared, f"{function}_args")()
+        read.read(incoming)
         result = getattr(declared, f"{function}_result")()
-        return self._call(getattr(self._handlers[service], function), arguments_of(arguments), result)
-
-    def _call(self, function: Any, arguments: Mapping[str, Any], result: Any) -> Any:
-        """Call a function, and fill its result structure with what it returns or why it refuses."""
-        if arguments.get("cxt_id", 0) != 0:
-            return failure(f"no context {arguments['cxt_id']}: the switch has one, 0")
+        arguments = {field[1]: argument(getattr(read, field[1]), field) for field in read.thrift_spec.values()}
+        if (context := arguments.pop("cxt_id", 0)) != 0:
+            return failure(f"no context {context}: the switch has one, 0")
         try:
-            result.success = function(*(value for name, value in arguments.items() if name != "cxt_id"))
+            result.success = self._services.call(service, function, arguments)
         except InakitError as error:
             result.ouch = exception_of(error, result)
             if result.ouch is None:
                 return failure(str(error))
         return result
-
-
-def arguments_of(read: Any) -> dict[str, Any]:
-    """The arguments of a call by name; one that the client left out is 0 or empty, as in BMv2."""
-    return {field[1]: argument(getattr(read, field[1]), field) for field in read.thrift_spec.values()}
 
 
 def argument(value: Any, field: Sequence[Any]) -> Any:
@@ -245,15 +224,6 @@ def end(connection: socket.socket) -> None:
         connection.shutdown(socket.SHUT_RDWR)
 
 
-HANDLERS = {
-    "standard": Standard,
-    "simple_pre": SimplePre,
-    "simple_pre_lag": SimplePreLag,
-    "simple_switch": SimpleSwitch,
-}
-"""What answers the clients of each service."""
-
-
 class ThriftServer:
     """Answers Thrift clients of a switch on a TCP `port` (0: one that is free), and publishes its notifications."""
 
@@ -272,7 +242,7 @@ class ThriftServer:
             self.port = listener.port
             opened.callback(Notifier(self._served, publisher, self._device_id).close)
             identity = SwitchIdentity(self._device_id, self.port, self._notifications)
-            listener.start(Dispatcher({name: handler(self._served, identity) for name, handler in HANDLERS.items()}))
+            listener.start(Dispatcher(Services(self._served, identity)))
             self._open = opened.pop_all()
 
     def close(self) -> None:

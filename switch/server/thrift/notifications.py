@@ -15,10 +15,11 @@ from threading import Event, Thread
 from pynng import Pub0
 from pynng.exceptions import NNGException
 
-from inakit.switch.control.learning_and_ageing import DigestBatch, Expired
+from inakit.switch.control.digests import DigestBatch
+from inakit.switch.control.tables import Expired
 from inakit.switch.program.expressions import FieldList
 from inakit.switch.server.served_switch import ServedSwitch
-from inakit.switch.server.thrift.values import TABLE, resource_ids
+from inakit.switch.server.thrift.interface import TABLE, resource_ids
 from inakit.topo.errors import MachineError
 
 CONTEXT = 0

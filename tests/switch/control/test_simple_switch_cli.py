@@ -13,11 +13,11 @@ from single_targets import PROGRAMS
 
 from inakit.switch.control.control_plane import ControlPlane
 from inakit.switch.control.entry_check import identity_of
+from inakit.switch.control.match_keys import parse_number
 from inakit.switch.control.recorded_entries import RecordedEntries
 from inakit.switch.control.simple_switch_cli import (
     CommandedSwitch,
     CommandReader,
-    parse_number,
     read_commands,
     run_command,
 )

@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 from planned_switch import parts, planned, program
 
+from inakit.switch.control.tables import PIPE, Document
 from inakit.switch.entries import MulticastGroup, SwitchEntries
 from inakit.switch.handover.bfrt import (
-    PIPE,
-    Document,
     add_script,
     check_documents,
     documents,

@@ -37,13 +37,13 @@ class Timed:
 
 def test_a_queue_without_a_rate_is_always_empty() -> None:
     timed = Timed()
-    timed.control.add_entry(entry("exact_match", (7,), 2))
+    timed.control.tables.add_entry(entry("exact_match", (7,), 2))
     assert timed.send(7) == [Answer(2, 0, queued=0, left=0, waited_us=0)]
 
 
 def test_packets_leave_at_the_rate_of_their_queue_and_say_how_long_it_was() -> None:
     timed = Timed()
-    timed.control.add_entry(entry("exact_match", (7,), 2))
+    timed.control.tables.add_entry(entry("exact_match", (7,), 2))
     timed.queues.set_rate(1000)
     timed.time_us = 10_000
     assert timed.send(7) == [Answer(2, 0, queued=0, left=0, waited_us=0)]
@@ -55,7 +55,7 @@ def test_packets_leave_at_the_rate_of_their_queue_and_say_how_long_it_was() -> N
 
 def test_a_full_queue_loses_packets() -> None:
     timed = Timed()
-    timed.control.add_entry(entry("exact_match", (7,), 2))
+    timed.control.tables.add_entry(entry("exact_match", (7,), 2))
     timed.queues.set_rate(1000)
     timed.queues.set_depth(2, port=2)
     timed.time_us = 10_000
@@ -67,8 +67,8 @@ def test_a_full_queue_loses_packets() -> None:
 def test_the_highest_priority_leaves_first() -> None:
     timed = Timed(priorities=3)
     for key, priority in ((1, 0), (2, 2), (3, 5)):
-        timed.control.add_entry(entry("exact_match", (key,), 0))
-        timed.control.modify_entry(INGRESS + "exact_match", key - 1, INGRESS + "hasten", (priority, key))
+        timed.control.tables.add_entry(entry("exact_match", (key,), 0))
+        timed.control.tables.modify(INGRESS + "exact_match", key - 1, INGRESS + "hasten", (priority, key))
     timed.queues.set_rate(1000)
     for key in (1, 1, 2, 2, 3):
         timed.send(key)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from inakit.switch.control.replication_requests import ReplicationRoom
+from inakit.switch.control.replication import ReplicationRoom
 from inakit.switch.server.command_line import read_options
 from inakit.switch.server.switch_options import GRPC_ADDRESS, THRIFT_PORT, LogOptions, Options, Tls
 from inakit.topo.errors import InputError

@@ -37,7 +37,7 @@ def served(wires: Wires) -> Iterator[None]:
             switch.swap()
             for port, interface in wires.names.items():
                 switch.ports.add(port, interface)
-            switch.control.add_entry(entry("exact_match", (7,), 2))
+            switch.control.tables.add_entry(entry("exact_match", (7,), 2))
             yield
         finally:
             switch.close()

@@ -6,13 +6,14 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from random import Random
+from typing import Any
 
 import pytest
 from bmv2_requests import Bmv2Requests, bmv2_requests
-from random_requests import RandomRequests
+from random_requests import RandomRequests, Request, asked
 from served_program import INGRESS, SERVED, Served, asking, entry
 
-from inakit.switch.control.requests import Refused
+from inakit.switch.control.requests import RefusalKind
 from inakit.switch.entries import MirrorSession, TableEntry, Ternary
 from inakit.switch.program.read import read_program
 from inakit.switch.testing.devices import Wires, open_wires
@@ -33,19 +34,16 @@ class Pair:
     def __init__(self, bmv2: Bmv2Requests, wires: Wires) -> None:
         self.bmv2, self.wires, self.ours = bmv2, wires, Served()
 
-    def ask(self, name: str, *arguments: object) -> object:
+    def ask(self, name: str, *arguments: Any, **named: Any) -> Any:
         """The answer of both, which must be the same."""
-        answers = [getattr(each, name)(*arguments) for each in (self.ours.control, self.bmv2)]
+        answers = [asked(each, (name, arguments, named)) for each in (self.ours.control, self.bmv2)]
         assert answers[0] == answers[1]
         return answers[0]
 
-    def try_to_ask(self, name: str, *arguments: object) -> None:
+    def try_to_ask(self, request: Request) -> None:
         """Ask both, if ours does not refuse."""
-        try:
-            getattr(self.ours.control, name)(*arguments)
-        except Refused:
-            return
-        getattr(self.bmv2, name)(*arguments)
+        if not isinstance(asked(self.ours.control, request), RefusalKind):
+            asked(self.bmv2, request)
 
     def check(self, packets: Sequence[bytes], port: int = 1) -> None:
         """The same must leave both when these packets come to `port`, in the same order at each port."""
@@ -74,41 +72,45 @@ def pair() -> Iterator[Pair]:
 
 def test_groups_of_action_profiles_choose_the_same_members() -> None:
     with pair() as both:
-        group = both.ask("create_group", INGRESS + "groups")
-        members = [both.ask("add_member", INGRESS + "groups", INGRESS + "send", (port,)) for port in (2, 3, 4, 5)]
+        group = both.ask("profiles.create_group", INGRESS + "groups")
+        members = [
+            both.ask("profiles.add_member", INGRESS + "groups", INGRESS + "send", (port,)) for port in (2, 3, 4, 5)
+        ]
         for member in members:
-            both.ask("add_member_to_group", INGRESS + "groups", member, group)
-        both.ask("add_indirect_group", INGRESS + "chosen", (7,), group)
+            both.ask("profiles.add_to_group", INGRESS + "groups", member, group)
+        both.ask("tables.add", INGRESS + "chosen", (7,), group=group)
         packets = [asking("chosen", 7, value) for value in range(60)]
         both.check(packets)
-        both.ask("remove_member_from_group", INGRESS + "groups", members[1], group)
-        both.ask("modify_member", INGRESS + "groups", members[2], INGRESS + "mark", (6, 77))
+        both.ask("profiles.remove_from_group", INGRESS + "groups", members[1], group)
+        both.ask("profiles.modify_member", INGRESS + "groups", members[2], INGRESS + "mark", (6, 77))
         both.check(packets)
 
 
 def test_copies_of_nodes_lags_and_mirrors_are_the_same() -> None:
     with pair() as both:
-        both.ask("add_entry", TableEntry(INGRESS + "exact_match", (7,), INGRESS + "spread", (9,)))
-        both.ask("add_entry", TableEntry(INGRESS + "exact_match", (8,), INGRESS + "copy", (3, 2)))
-        both.ask("create_mgrp", 9)
+        both.ask("tables.add_entry", TableEntry(INGRESS + "exact_match", (7,), INGRESS + "spread", (9,)))
+        both.ask("tables.add_entry", TableEntry(INGRESS + "exact_match", (8,), INGRESS + "copy", (3, 2)))
+        both.ask("replication.create_group", 9)
         for replica, ports, lags in ((5, (4, 2), (0,)), (1, (2,), ()), (0, (3, 4, 5), (1,))):
-            both.ask("associate_node", 9, both.ask("create_node", replica, ports, lags))
-        both.ask("set_lag", 0, (6, 7))
-        both.ask("set_lag", 1, (2, 3, 7))
-        both.ask("put_session", MirrorSession(3, port=4))
+            both.ask("replication.associate", 9, both.ask("replication.create_node", replica, ports, lags))
+        both.ask("replication.set_lag", 0, (6, 7))
+        both.ask("replication.set_lag", 1, (2, 3, 7))
+        both.ask("replication.put_session", MirrorSession(3, port=4))
         both.check([asking("exact_match", 7), asking("exact_match", 8, 50)])
-        both.ask("put_session", MirrorSession(3, group=9))
+        both.ask("replication.put_session", MirrorSession(3, group=9))
         both.check([asking("exact_match", 8, 60)])
 
 
 def test_of_entries_with_one_priority_the_same_wins() -> None:
     with pair() as both:
         keys = [Ternary(1, 1), Ternary(2, 2), Ternary(4, 4)]
-        handles = [both.ask("add_entry", entry("masked", (key, Ternary(0, 0)), 2 + n, 5)) for n, key in enumerate(keys)]
+        handles = [
+            both.ask("tables.add_entry", entry("masked", (key, Ternary(0, 0)), 2 + n, 5)) for n, key in enumerate(keys)
+        ]
         packets = [asking("masked", key) for key in range(8)]
         both.check(packets)
-        both.ask("delete_entry", INGRESS + "masked", handles[0])
-        both.ask("add_entry", entry("masked", (Ternary(6, 6), Ternary(0, 0)), 6, 5))
+        both.ask("tables.delete", INGRESS + "masked", handles[0])
+        both.ask("tables.add_entry", entry("masked", (Ternary(6, 6), Ternary(0, 0)), 6, 5))
         both.check(packets)
 
 
@@ -118,8 +120,7 @@ def test_packets_meet_the_same_after_random_requests(seed: int) -> None:
     requests = RandomRequests(draw)
     with pair() as both:
         for _ in range(600):
-            name, arguments = requests.request()
-            both.try_to_ask(name, *arguments)
+            both.try_to_ask(requests.request())
         tables = (
             "exact_match",
             "longest_prefix",

@@ -39,7 +39,7 @@ def served(engine: str, wires: Wires, options: Options = Options()) -> Iterator[
             switch.swap()
             for port, interface in wires.names.items():
                 switch.ports.add(port, interface)
-            switch.control.add_entry(TableEntry(BY_KEY, (7, 1), TO_PORT, (2, 3)))
+            switch.control.tables.add_entry(TableEntry(BY_KEY, (7, 1), TO_PORT, (2, 3)))
             yield switch
         finally:
             switch.close()
@@ -55,7 +55,7 @@ def test_packets_pass_from_port_to_port(engine: str) -> None:
     with Wires((1, 2)) as wires, served(engine, wires) as switch:
         wires.send(1, asking())
         assert len(wires.receive(2, 1)) == 1
-        assert switch.control.read_counter("TestIngress.packets", 0) == (1, len(asking()))
+        assert switch.control.counters.read("TestIngress.packets", 0) == (1, len(asking()))
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -67,7 +67,7 @@ def test_what_the_host_sends_by_a_port_comes_in_by_it(engine: str) -> None:
             assert len(wires.receive(2, 1)) == 1
         assert wires.receive(1, 1) == [asking()]
         assert wires.receive(2, 1, patience_s=0.2) == []
-        assert switch.control.read_counter("TestIngress.packets", 0) == (1, len(asking()))
+        assert switch.control.counters.read("TestIngress.packets", 0) == (1, len(asking()))
 
 
 def test_what_the_host_sends_where_the_kernel_has_no_links() -> None:
@@ -88,7 +88,7 @@ def test_ports_come_and_go_while_packets_pass(engine: str) -> None:
         wires.send(1, asking())
         assert wires.receive(2, 1, patience_s=0.2) == []
         switch.ports.add(5, wires.names[2])
-        switch.control.modify_entry(BY_KEY, 0, TO_PORT, (5, 3))
+        switch.control.tables.modify(BY_KEY, 0, TO_PORT, (5, 3))
         assert switch.ports.all() == {1: wires.names[1], 5: wires.names[2]}
         wires.send(1, asking())
         assert wires.receive(2, 1, patience_s=0.2) == []  # the program drops what leaves by port 5
@@ -149,7 +149,7 @@ def test_a_rate_moves_a_program_out_of_the_kernel_with_all_its_state() -> None:
         assert switch.ports.engine.what.startswith("interpreted")
         wires.send(1, asking())
         assert len(wires.receive(2, 1)) == 1
-        assert switch.control.read_counter("TestIngress.packets", 0) == (2, 2 * len(asking()))
+        assert switch.control.counters.read("TestIngress.packets", 0) == (2, 2 * len(asking()))
 
 
 def test_another_program_runs_on_the_same_ports_after_a_swap() -> None:
@@ -161,8 +161,8 @@ def test_another_program_runs_on_the_same_ports_after_a_swap() -> None:
             switch.load(CONTROL.read_text())
         switch.swap()
         assert told == [CONTROL.read_text()]
-        assert switch.control.entries(BY_KEY) == []
-        switch.control.add_entry(TableEntry(BY_KEY, (8, 1), TO_PORT, (2, 3)))
+        assert switch.control.tables.entries(BY_KEY) == []
+        switch.control.tables.add_entry(TableEntry(BY_KEY, (8, 1), TO_PORT, (2, 3)))
         wires.send(1, asking(8))
         assert len(wires.receive(2, 1)) == 1
 
@@ -174,6 +174,6 @@ def test_the_cpu_port_beside_interfaces(engine: str) -> None:
         switch.ports.on_cpu_packet(packets.put)
         wires.send(1, asking(99))  # without an entry, the program sends it to port 9
         assert packets.get(timeout=5)[:14] == asking(99)[:14]
-        switch.control.add_entry(TableEntry(BY_KEY, (7, 9), TO_PORT, (2, 3)))
+        switch.control.tables.add_entry(TableEntry(BY_KEY, (7, 9), TO_PORT, (2, 3)))
         switch.ports.inject(9, asking())
         assert len(wires.receive(2, 1)) == 1

@@ -12,7 +12,7 @@ from unittest.mock import patch
 import pytest
 from served_program import INGRESS, SERVED, answer_of, asking, entry
 
-from inakit.switch.control.learning_and_ageing import DigestBatch
+from inakit.switch.control.digests import DigestBatch
 from inakit.switch.control.requests import RefusalKind, Refused
 from inakit.switch.server.engines import VARIABLE, choose
 from inakit.switch.server.served_switch import ServedSwitch
@@ -69,7 +69,7 @@ def test_packets_from_and_to_the_cpu_port() -> None:
     with served(Options(cpu_port=CPU_PORT)) as switch:
         packets: SimpleQueue[bytes] = SimpleQueue()
         switch.ports.on_cpu_packet(packets.put)
-        switch.control.add_entry(entry("exact_match", (7,), CPU_PORT))
+        switch.control.tables.add_entry(entry("exact_match", (7,), CPU_PORT))
         switch.ports.inject(CPU_PORT, asking("exact_match", 7, 44))
         assert answer_of(CPU_PORT, packets.get(timeout=5)).value == 44
 
@@ -81,9 +81,9 @@ def test_digests_reach_who_subscribed_also_after_a_swap() -> None:
         for port in (1, 2):
             switch.load(SERVED.read_text())
             switch.swap()
-            switch.control.set_learning_size(1, 1)
-            switch.control.add_entry(entry("exact_match", (7,), 0))
-            switch.control.modify_entry(EXACT, 0, INGRESS + "learn", ())
+            switch.control.digests.set_size(1, 1)
+            switch.control.tables.add_entry(entry("exact_match", (7,), 0))
+            switch.control.tables.modify(EXACT, 0, INGRESS + "learn", ())
             switch.ports.inject(port, asking("exact_match", 7))
             assert batches.get(timeout=5).samples == ((port, 7),)
 
@@ -103,7 +103,7 @@ def test_swaps_are_refused_in_their_order() -> None:
         switch.load(SERVED.read_text())
         switch.swap()
         with pytest.raises(Refused, match="another program runs by now"):
-            old.add_entry(entry("exact_match", (7,), 1))
+            old.tables.add_entry(entry("exact_match", (7,), 1))
 
 
 def test_before_the_first_program_every_request_is_refused() -> None:
@@ -118,7 +118,7 @@ def test_each_step_of_a_packet_is_logged_where_it_is_asked_for(tmp_path: Path) -
     with served(Options(cpu_port=CPU_PORT, log=LogOptions(file=log, level="debug", packet_bytes=4))) as switch:
         packets: SimpleQueue[bytes] = SimpleQueue()
         switch.ports.on_cpu_packet(packets.put)
-        switch.control.add_entry(entry("exact_match", (7,), CPU_PORT))
+        switch.control.tables.add_entry(entry("exact_match", (7,), CPU_PORT))
         switch.ports.inject(1, asking("exact_match", 7))
         packets.get(timeout=5)
     text = (tmp_path / "log.txt").read_text()
@@ -132,7 +132,7 @@ def test_a_program_that_fails_on_a_packet_is_there_for_the_next() -> None:
     with served(Options(cpu_port=CPU_PORT)) as switch:
         packets: SimpleQueue[bytes] = SimpleQueue()
         switch.ports.on_cpu_packet(packets.put)
-        switch.control.add_entry(entry("exact_match", (7,), CPU_PORT))
+        switch.control.tables.add_entry(entry("exact_match", (7,), CPU_PORT))
         switch.ports.inject(1, None)  # type: ignore[arg-type] # what no program can parse
         switch.ports.inject(1, asking("exact_match", 7, 3))
         assert answer_of(CPU_PORT, packets.get(timeout=5)).value == 3
@@ -141,10 +141,10 @@ def test_a_program_that_fails_on_a_packet_is_there_for_the_next() -> None:
 def test_many_threads_lose_no_entry_while_packets_pass() -> None:
     def write(first: int) -> None:
         for key in range(first, first + 50):
-            switch.control.add_entry(entry("exact_match", (key,), 2))
+            switch.control.tables.add_entry(entry("exact_match", (key,), 2))
             switch.ports.inject(1, asking("exact_match", key))
 
     with served() as switch, ThreadPoolExecutor(20) as writers:
         list(writers.map(write, range(0, 1000, 50)))
-        assert switch.control.entry_count(EXACT) == 1000
-        assert sorted(each.handle for each in switch.control.entries(EXACT)) == list(range(1000))
+        assert switch.control.tables.count(EXACT) == 1000
+        assert sorted(each.handle for each in switch.control.tables.entries(EXACT)) == list(range(1000))

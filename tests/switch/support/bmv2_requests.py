@@ -46,8 +46,18 @@ def port_map(ports: Any) -> str:
     return format(sum(1 << port for port in set(ports)), "b")
 
 
+class Kind:
+    """The requests to one kind of entities."""
+
+    def __init__(self, requests: Bmv2Requests, kind: str) -> None:
+        self._requests, self._kind = requests, kind
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._requests, f"{self._kind}_{name}")
+
+
 class Bmv2Requests:
-    """The requests of a control plane, to the simple_switch at `port`."""
+    """The requests of a control plane, to the simple_switch at `port`: `tables_add` is `tables.add`."""
 
     def __init__(self, port: int, program: Program) -> None:
         from bm_runtime.simple_pre_lag import SimplePreLAG  # noqa: PLC0415, only where BMv2 is
@@ -66,6 +76,8 @@ class Bmv2Requests:
         self.multicast = client(SimplePreLAG, "simple_pre_lag")
         self.switch = client(SimpleSwitch, "simple_switch")
         self.program = program
+        for kind in ("tables", "profiles", "counters", "meters", "registers", "value_sets", "replication"):
+            setattr(self, kind, Kind(self, kind))
         transport.open()
 
     def call(self, method: Callable[..., Any], *arguments: Any) -> Any:
@@ -109,199 +121,213 @@ class Bmv2Requests:
         """What an entry is added with."""
         return self.types.BmAddEntryOptions(priority=priority)
 
-    def add_entry(self, entry: TableEntry) -> int:
+    def tables_add_entry(self, entry: TableEntry) -> int:
         data, options = self.data(entry.action, entry.params), self.options(entry.priority)
         key = self.key(entry.table, entry.key)
         return int(self.call(self.standard.bm_mt_add_entry, entry.table, key, entry.action, data, options)) % (1 << 32)
 
-    def add_indirect(self, table: str, key: Any, member: int, priority: int | None = None) -> int:
-        add = self.standard.bm_mt_indirect_add_entry
-        return int(self.call(add, table, self.key(table, key), member, self.options(priority))) % (1 << 32)
+    def tables_add(
+        self, table: str, key: Any, *, member: int | None = None, group: int | None = None, priority: int | None = None
+    ) -> int:
+        standard, named = self.standard, group if member is None else member
+        add = standard.bm_mt_indirect_ws_add_entry if member is None else standard.bm_mt_indirect_add_entry
+        return int(self.call(add, table, self.key(table, key), named, self.options(priority))) % (1 << 32)
 
-    def add_indirect_group(self, table: str, key: Any, group: int, priority: int | None = None) -> int:
-        add = self.standard.bm_mt_indirect_ws_add_entry
-        return int(self.call(add, table, self.key(table, key), group, self.options(priority))) % (1 << 32)
+    def tables_modify(
+        self,
+        table: str,
+        handle: int,
+        action: str | None = None,
+        params: tuple[int, ...] = (),
+        *,
+        member: int | None = None,
+        group: int | None = None,
+    ) -> None:
+        standard = self.standard
+        if action is not None:
+            self.call(standard.bm_mt_modify_entry, table, signed(handle), action, self.data(action, params))
+        elif member is not None:
+            self.call(standard.bm_mt_indirect_modify_entry, table, signed(handle), member)
+        else:
+            self.call(standard.bm_mt_indirect_ws_modify_entry, table, signed(handle), group)
 
-    def modify_entry(self, table: str, handle: int, action: str, params: tuple[int, ...] = ()) -> None:
-        self.call(self.standard.bm_mt_modify_entry, table, signed(handle), action, self.data(action, params))
-
-    def modify_indirect(self, table: str, handle: int, member: int) -> None:
-        self.call(self.standard.bm_mt_indirect_modify_entry, table, signed(handle), member)
-
-    def modify_indirect_group(self, table: str, handle: int, group: int) -> None:
-        self.call(self.standard.bm_mt_indirect_ws_modify_entry, table, signed(handle), group)
-
-    def delete_entry(self, table: str, handle: int) -> None:
+    def tables_delete(self, table: str, handle: int) -> None:
         indirect = table in self.program.tables and self.program.tables[table].profile is not None
         method = self.standard.bm_mt_indirect_delete_entry if indirect else self.standard.bm_mt_delete_entry
         self.call(method, table, signed(handle))
 
-    def clear_table(self, table: str, reset_default: bool = False) -> None:
+    def tables_clear(self, table: str, reset_default: bool = False) -> None:
         self.call(self.standard.bm_mt_clear_entries, table, reset_default)
 
-    def entry_count(self, table: str) -> int:
+    def tables_count(self, table: str) -> int:
         return int(self.call(self.standard.bm_mt_get_num_entries, table))
 
-    def find(self, table: str, key: Any, priority: int | None = None) -> int:
+    def tables_find(self, table: str, key: Any, priority: int | None = None) -> int:
         found = self.call(self.standard.bm_mt_get_entry_from_key, table, self.key(table, key), self.options(priority))
         return int(found.entry_handle) % (1 << 32)
 
-    def set_timeout(self, table: str, handle: int, timeout_ms: int) -> None:
+    def tables_set_timeout(self, table: str, handle: int, timeout_ms: int) -> None:
         self.call(self.standard.bm_mt_set_entry_ttl, table, signed(handle), timeout_ms)
 
-    def set_default(self, default: Any) -> None:
-        data = self.data(default.action, default.params)
-        self.call(self.standard.bm_mt_set_default_action, default.table, default.action, data)
+    def tables_set_default(
+        self,
+        table: str,
+        action: str | None = None,
+        params: tuple[int, ...] = (),
+        *,
+        member: int | None = None,
+        group: int | None = None,
+    ) -> None:
+        if action is not None:
+            self.call(self.standard.bm_mt_set_default_action, table, action, self.data(action, params))
+        elif member is not None:
+            self.call(self.standard.bm_mt_indirect_set_default_member, table, member)
+        else:
+            self.call(self.standard.bm_mt_indirect_ws_set_default_group, table, group)
 
-    def reset_default(self, table: str) -> None:
+    def tables_reset_default(self, table: str) -> None:
         indirect = table in self.program.tables and self.program.tables[table].profile is not None
         standard = self.standard
         self.call(
             standard.bm_mt_indirect_reset_default_entry if indirect else standard.bm_mt_reset_default_entry, table
         )
 
-    def set_indirect_default(self, table: str, member: int) -> None:
-        self.call(self.standard.bm_mt_indirect_set_default_member, table, member)
-
-    def set_indirect_group_default(self, table: str, group: int) -> None:
-        self.call(self.standard.bm_mt_indirect_ws_set_default_group, table, group)
-
-    def default(self, table: str) -> Any:
+    def tables_default(self, table: str) -> Any:
         return self.call(self.standard.bm_mt_get_default_entry, table)
 
-    def entries(self, table: str) -> list[Any]:
+    def tables_entries(self, table: str) -> list[Any]:
         return list(self.call(self.standard.bm_mt_get_entries, table))
 
     # action profiles
 
-    def add_member(self, profile: str, action: str, params: tuple[int, ...] = ()) -> int:
+    def profiles_add_member(self, profile: str, action: str, params: tuple[int, ...] = ()) -> int:
         return int(self.call(self.standard.bm_mt_act_prof_add_member, profile, action, self.data(action, params)))
 
-    def modify_member(self, profile: str, member: int, action: str, params: tuple[int, ...] = ()) -> None:
+    def profiles_modify_member(self, profile: str, member: int, action: str, params: tuple[int, ...] = ()) -> None:
         self.call(self.standard.bm_mt_act_prof_modify_member, profile, member, action, self.data(action, params))
 
-    def delete_member(self, profile: str, member: int) -> None:
+    def profiles_delete_member(self, profile: str, member: int) -> None:
         self.call(self.standard.bm_mt_act_prof_delete_member, profile, member)
 
-    def create_group(self, profile: str) -> int:
+    def profiles_create_group(self, profile: str) -> int:
         return int(self.call(self.standard.bm_mt_act_prof_create_group, profile))
 
-    def delete_group(self, profile: str, group: int) -> None:
+    def profiles_delete_group(self, profile: str, group: int) -> None:
         self.call(self.standard.bm_mt_act_prof_delete_group, profile, group)
 
-    def add_member_to_group(self, profile: str, member: int, group: int) -> None:
+    def profiles_add_to_group(self, profile: str, member: int, group: int) -> None:
         self.call(self.standard.bm_mt_act_prof_add_member_to_group, profile, member, group)
 
-    def remove_member_from_group(self, profile: str, member: int, group: int) -> None:
+    def profiles_remove_from_group(self, profile: str, member: int, group: int) -> None:
         self.call(self.standard.bm_mt_act_prof_remove_member_from_group, profile, member, group)
 
-    def members(self, profile: str) -> list[Any]:
+    def profiles_members(self, profile: str) -> list[Any]:
         return list(self.call(self.standard.bm_mt_act_prof_get_members, profile))
 
-    def groups(self, profile: str) -> list[Any]:
+    def profiles_groups(self, profile: str) -> list[Any]:
         return list(self.call(self.standard.bm_mt_act_prof_get_groups, profile))
 
     # arrays
 
-    def read_register(self, name: str, index: int) -> int:
+    def registers_read(self, name: str, index: int) -> int:
         return int(self.call(self.standard.bm_register_read, name, index))
 
-    def write_register(self, name: str, index: int, value: int) -> None:
+    def registers_write(self, name: str, index: int, value: int) -> None:
         self.call(self.standard.bm_register_write, name, index, value)
 
-    def write_register_range(self, name: str, first: int, end: int, value: int) -> None:
+    def registers_write_range(self, name: str, first: int, end: int, value: int) -> None:
         self.call(self.standard.bm_register_write_range, name, first, end, value)
 
-    def reset_register(self, name: str) -> None:
+    def registers_write_all(self, name: str) -> None:
         self.call(self.standard.bm_register_reset, name)
 
-    def read_counter(self, name: str, index: int) -> tuple[int, int]:
+    def counters_read(self, name: str, index: int) -> tuple[int, int]:
         found = self.call(self.standard.bm_counter_read, name, index)
         return found.packets, found.bytes
 
-    def write_counter(self, name: str, index: int, packets: int, octets: int) -> None:
+    def counters_write(self, name: str, index: int, packets: int, octets: int) -> None:
         value = self.types.BmCounterValue(bytes=octets, packets=packets)
         self.call(self.standard.bm_counter_write, name, index, value)
 
-    def reset_counters(self, name: str) -> None:
+    def counters_write_all(self, name: str) -> None:
         self.call(self.standard.bm_counter_reset_all, name)
 
-    def set_meter_rates(self, name: str, index: int | None, rates: Any) -> None:
+    def meters_set_rates(self, name: str, index: int | None, rates: Any) -> None:
         configured = [self.types.BmMeterRateConfig(rate, burst) for rate, burst in rates]
         if index is None:
             self.call(self.standard.bm_meter_array_set_rates, name, configured)
         else:
             self.call(self.standard.bm_meter_set_rates, name, index, configured)
 
-    def meter_rates(self, name: str, index: int) -> tuple[tuple[float, int], ...]:
+    def meters_rates(self, name: str, index: int) -> tuple[tuple[float, int], ...]:
         found = self.call(self.standard.bm_meter_get_rates, name, index)
         return tuple((each.units_per_micros, each.burst_size) for each in found)
 
-    def entry_counter(self, table: str, handle: int) -> tuple[int, int]:
+    def counters_read_entry(self, table: str, handle: int) -> tuple[int, int]:
         found = self.call(self.standard.bm_mt_read_counter, table, signed(handle))
         return found.packets, found.bytes
 
-    def write_entry_counter(self, table: str, handle: int, packets: int, octets: int) -> None:
+    def counters_write_entry(self, table: str, handle: int, packets: int, octets: int) -> None:
         value = self.types.BmCounterValue(bytes=octets, packets=packets)
         self.call(self.standard.bm_mt_write_counter, table, signed(handle), value)
 
-    def set_entry_meter(self, table: str, handle: int, rates: Any) -> None:
+    def meters_set_entry_rates(self, table: str, handle: int, rates: Any) -> None:
         configured = [self.types.BmMeterRateConfig(rate, burst) for rate, burst in rates]
         self.call(self.standard.bm_mt_set_meter_rates, table, signed(handle), configured)
 
-    def entry_meter(self, table: str, handle: int) -> tuple[tuple[float, int], ...]:
+    def meters_entry_rates(self, table: str, handle: int) -> tuple[tuple[float, int], ...]:
         found = self.call(self.standard.bm_mt_get_meter_rates, table, signed(handle))
         return tuple((each.units_per_micros, each.burst_size) for each in found)
 
-    def add_value(self, value_set: str, value: int) -> None:
+    def value_sets_add(self, value_set: str, value: int) -> None:
         self.call(self.standard.bm_parse_vset_add, value_set, octets(value, 16))
 
-    def remove_value(self, value_set: str, value: int) -> None:
+    def value_sets_remove(self, value_set: str, value: int) -> None:
         self.call(self.standard.bm_parse_vset_remove, value_set, octets(value, 16))
 
-    def values(self, value_set: str) -> list[int]:
+    def value_sets_values(self, value_set: str) -> list[int]:
         found = self.call(self.standard.bm_parse_vset_get, value_set)
         return [int.from_bytes(each, "big") for each in found]
 
     # replication and mirroring
 
-    def create_mgrp(self, number: int) -> int:
+    def replication_create_group(self, number: int) -> int:
         return int(self.call(self.multicast.bm_mc_mgrp_create, number))
 
-    def destroy_mgrp(self, number: int) -> None:
+    def replication_destroy_group(self, number: int) -> None:
         self.call(self.multicast.bm_mc_mgrp_destroy, number)
 
-    def create_node(self, replica: int, ports: Any, lags: Any = ()) -> int:
+    def replication_create_node(self, replica: int, ports: Any, lags: Any = ()) -> int:
         return int(self.call(self.multicast.bm_mc_node_create, replica, port_map(ports), port_map(lags)))
 
-    def associate_node(self, number: int, handle: int) -> None:
+    def replication_associate(self, number: int, handle: int) -> None:
         self.call(self.multicast.bm_mc_node_associate, number, handle)
 
-    def dissociate_node(self, number: int, handle: int) -> None:
+    def replication_dissociate(self, number: int, handle: int) -> None:
         self.call(self.multicast.bm_mc_node_dissociate, number, handle)
 
-    def update_node(self, handle: int, ports: Any, lags: Any = ()) -> None:
+    def replication_update_node(self, handle: int, ports: Any, lags: Any = ()) -> None:
         self.call(self.multicast.bm_mc_node_update, handle, port_map(ports), port_map(lags))
 
-    def destroy_node(self, handle: int) -> None:
+    def replication_destroy_node(self, handle: int) -> None:
         self.call(self.multicast.bm_mc_node_destroy, handle)
 
-    def set_lag(self, number: int, ports: Any) -> None:
+    def replication_set_lag(self, number: int, ports: Any) -> None:
         self.call(self.multicast.bm_mc_set_lag_membership, number, port_map(ports))
 
-    def replication(self) -> str:
+    def replication_dump(self) -> str:
         return str(self.call(self.multicast.bm_mc_get_entries))
 
-    def put_session(self, session: MirrorSession) -> None:
+    def replication_put_session(self, session: MirrorSession) -> None:
         from sswitch_runtime.ttypes import MirroringSessionConfig  # noqa: PLC0415, only where BMv2 is
 
         config = MirroringSessionConfig(port=session.port, mgid=session.group)
         self.alone(self.switch.mirroring_session_add, session.session, config)
 
-    def remove_session(self, number: int) -> None:
+    def replication_remove_session(self, number: int) -> None:
         self.alone(self.switch.mirroring_session_delete, number)
 
-    def session(self, number: int) -> MirrorSession:
+    def replication_session(self, number: int) -> MirrorSession:
         found = self.alone(self.switch.mirroring_session_get, number)
         return MirrorSession(number, found.port, found.mgid)
 

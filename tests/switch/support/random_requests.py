@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter
 from random import Random
 from typing import Any
 
-from inakit.switch.entries import DefaultAction, KeyPart, Lpm, MirrorSession, Range, TableEntry, Ternary
+from inakit.switch.control.requests import Refused
+from inakit.switch.entries import KeyPart, Lpm, MirrorSession, Range, TableEntry, Ternary
 
-Request = tuple[str, tuple[Any, ...]]
-"""A method of `ControlPlane` with its arguments."""
+Request = tuple[str, tuple[Any, ...]] | tuple[str, tuple[Any, ...], dict[str, Any]]
+"""A request to a kind of entities of a `ControlPlane`, with its arguments by position and by name."""
+
+
+def asked(control: Any, request: Request) -> Any:
+    """What a control plane answers to a request, or the kind of refusal."""
+    name, arguments, *named = request
+    try:
+        return attrgetter(name)(control)(*arguments, **(named[0] if named else {}))
+    except Refused as refused:
+        return refused.kind
+
 
 INGRESS = "ServedIngress."
 DIRECT = ("exact_match", "longest_prefix", "masked", "in_range", "maybe", "given", "counting", "metering", "ageing")
@@ -85,50 +97,51 @@ class RandomRequests:
     def add(self) -> Request:
         table = self.table_name()
         action, params = self.call(table)
-        return "add_entry", (TableEntry(table, self.key(table), action, params, self.random.randrange(3)),)
+        return "tables.add_entry", (TableEntry(table, self.key(table), action, params, self.random.randrange(3)),)
 
     def add_indirect(self) -> Request:
         table = self.choice((*INDIRECT, *INDIRECT, "exact_match", "missing"))
-        method = self.random.choice(("add_indirect", "add_indirect_group"))
-        return method, (table, self.key(table), self.small(), 0)
+        return "tables.add", (table, self.key(table)), {**self.named(), "priority": 0}
+
+    def named(self) -> dict[str, Any]:
+        """A member or a group, perhaps."""
+        return {self.random.choice(("member", "group")): self.small()}
 
     def entry(self) -> Request:
         table, handle, keyed = self.table_name(), self.handle(), self.choice((*DIRECT, *INDIRECT))
         action, params = self.call(table)
-        return self.random.choice(
-            [
-                ("modify_entry", (table, handle, action, params)),
-                ("delete_entry", (table, handle)),
-                ("modify_indirect", (table, handle, self.small())),
-                ("modify_indirect_group", (table, handle, self.small())),
-                ("find", (keyed, self.key(keyed), self.random.randrange(3))),
-                ("set_timeout", (table, handle, 1000)),
-            ]
-        )
+        requests: list[Request] = [
+            ("tables.modify", (table, handle, action, params)),
+            ("tables.delete", (table, handle)),
+            ("tables.modify", (table, handle), self.named()),
+            ("tables.modify", (table, handle), self.named()),
+            ("tables.find", (keyed, self.key(keyed), self.random.randrange(3))),
+            ("tables.set_timeout", (table, handle, 1000)),
+        ]
+        return self.random.choice(requests)
 
     def table(self) -> Request:
         table = self.choice(("longest_prefix", "masked", "counting", *OTHERS))
-        return self.random.choice([("clear_table", (table, self.random.random() < 0.5)), ("entry_count", (table,))])
+        return self.random.choice([("tables.clear", (table, self.random.random() < 0.5)), ("tables.count", (table,))])
 
     def default(self) -> Request:
         table = self.table_name()
         action, params = self.call(table)
-        return self.random.choice(
-            [
-                ("set_default", (DefaultAction(table, action, params),)),
-                ("reset_default", (table,)),
-                ("set_indirect_default", (table, self.small())),
-                ("set_indirect_group_default", (table, self.small())),
-            ]
-        )
+        requests: list[Request] = [
+            ("tables.set_default", (table, action, params)),
+            ("tables.reset_default", (table,)),
+            ("tables.set_default", (table,), self.named()),
+            ("tables.set_default", (table,), self.named()),
+        ]
+        return self.random.choice(requests)
 
     def member(self) -> Request:
         profile, action = self.choice(PROFILES), self.choice(("send", "mark", "drop", "missing"))
         return self.random.choice(
             [
-                ("add_member", (profile, action, self.params(action))),
-                ("modify_member", (profile, self.small(), action, self.params(action))),
-                ("delete_member", (profile, self.small())),
+                ("profiles.add_member", (profile, action, self.params(action))),
+                ("profiles.modify_member", (profile, self.small(), action, self.params(action))),
+                ("profiles.delete_member", (profile, self.small())),
             ]
         )
 
@@ -136,11 +149,11 @@ class RandomRequests:
         profile = self.choice(("groups", "groups", "missing"))  # without a selector, BMv2 dies of a group
         return self.random.choice(
             [
-                ("create_group", (profile,)),
-                ("delete_group", (profile, self.small())),
-                ("add_member_to_group", (profile, self.small(), self.small())),
-                ("add_member_to_group", (profile, self.small(), self.small())),
-                ("remove_member_from_group", (profile, self.small(), self.small())),
+                ("profiles.create_group", (profile,)),
+                ("profiles.delete_group", (profile, self.small())),
+                ("profiles.add_to_group", (profile, self.small(), self.small())),
+                ("profiles.add_to_group", (profile, self.small(), self.small())),
+                ("profiles.remove_from_group", (profile, self.small(), self.small())),
             ]
         )
 
@@ -149,19 +162,19 @@ class RandomRequests:
         index, rates = self.random.choice((0, 1, 3, 99)), ((0.5, 2), (1.0, 4))
         return self.random.choice(
             [
-                ("read_register", (name, index)),
-                ("write_register", (name, index, self.random.randrange(1 << 16))),
-                ("write_register_range", (name, index, self.random.choice((2, 4, 16, 17)), 7)),
-                ("reset_register", (name,)),
-                ("read_counter", (name, index)),
-                ("write_counter", (name, index, 3, 400)),
-                ("reset_counters", (name,)),
-                ("set_meter_rates", (name, index, self.random.choice((rates, rates[:1], rates[::-1])))),
-                ("set_meter_rates", (name, None, rates)),
-                ("set_meter_rates", (INGRESS + "speed", self.random.choice((None, index)), rates)),
-                ("meter_rates", (INGRESS + "speed", index)),
-                ("add_value", ("ServedParser.known", self.random.randrange(4))),
-                ("remove_value", ("ServedParser.known", self.random.randrange(4))),
+                ("registers.read", (name, index)),
+                ("registers.write", (name, index, self.random.randrange(1 << 16))),
+                ("registers.write_range", (name, index, self.random.choice((2, 4, 16, 17)), 7)),
+                ("registers.write_all", (name,)),
+                ("counters.read", (name, index)),
+                ("counters.write", (name, index, 3, 400)),
+                ("counters.write_all", (name,)),
+                ("meters.set_rates", (name, index, self.random.choice((rates, rates[:1], rates[::-1])))),
+                ("meters.set_rates", (name, None, rates)),
+                ("meters.set_rates", (INGRESS + "speed", self.random.choice((None, index)), rates)),
+                ("meters.rates", (INGRESS + "speed", index)),
+                ("value_sets.add", ("ServedParser.known", self.random.randrange(4))),
+                ("value_sets.remove", ("ServedParser.known", self.random.randrange(4))),
             ]
         )
 
@@ -169,10 +182,10 @@ class RandomRequests:
         table, handle, rates = self.choice(("counting", "metering", "exact_match")), self.handle(), ((0.5, 2), (1.0, 4))
         return self.random.choice(
             [
-                ("entry_counter", (table, handle)),
-                ("write_entry_counter", (table, handle, 5, 600)),
-                ("set_entry_meter", (table, handle, self.random.choice((rates, rates[:1])))),
-                ("entry_meter", (table, handle)),
+                ("counters.read_entry", (table, handle)),
+                ("counters.write_entry", (table, handle, 5, 600)),
+                ("meters.set_entry_rates", (table, handle, self.random.choice((rates, rates[:1])))),
+                ("meters.entry_rates", (table, handle)),
             ]
         )
 
@@ -182,14 +195,14 @@ class RandomRequests:
         number = self.random.randrange(1, 4)
         return self.random.choice(
             [
-                ("create_mgrp", (number,)),
-                ("create_node", (self.small(), ports, lags)),
-                ("associate_node", (number, self.small())),
-                ("associate_node", (number, self.small())),
-                ("dissociate_node", (number, self.small())),
-                ("update_node", (self.small(), ports, lags)),
-                ("destroy_node", (self.small(),)),
-                ("set_lag", (self.random.choice((0, 1, 2, 300)), ports)),
+                ("replication.create_group", (number,)),
+                ("replication.create_node", (self.small(), ports, lags)),
+                ("replication.associate", (number, self.small())),
+                ("replication.associate", (number, self.small())),
+                ("replication.dissociate", (number, self.small())),
+                ("replication.update_node", (self.small(), ports, lags)),
+                ("replication.destroy_node", (self.small(),)),
+                ("replication.set_lag", (self.random.choice((0, 1, 2, 300)), ports)),
             ]
         )
 
@@ -197,9 +210,9 @@ class RandomRequests:
         number = self.random.randrange(1, 4)
         return self.random.choice(
             [
-                ("put_session", (MirrorSession(number, self.random.randrange(4)),)),
-                ("put_session", (MirrorSession(number, None, 2),)),
-                ("remove_session", (number,)),
-                ("session", (number,)),
+                ("replication.put_session", (MirrorSession(number, self.random.randrange(4)),)),
+                ("replication.put_session", (MirrorSession(number, None, 2),)),
+                ("replication.remove_session", (number,)),
+                ("replication.session", (number,)),
             ]
         )

@@ -29,8 +29,8 @@ HASHING = TableEntry(
 def prepared(switch: InProcessSwitch | InterpretedSwitch | KernelSwitch) -> ControlPlane:
     """The control plane of a switch that hashes every packet's `address` and `kind`."""
     control = ControlPlane(switch.state)
-    control.add_value("TestParser.tested", TESTED)
-    control.add_entry(HASHING)
+    control.value_sets.add("TestParser.tested", TESTED)
+    control.tables.add_entry(HASHING)
     return control
 
 
@@ -57,7 +57,7 @@ def test_packets_are_hashed_with_the_parameters_that_are_set() -> None:
             name = draw.choice(list(HASHES))
             parameters = random_crc(draw, HASHES[name])
             for control in controls:
-                control.set_crc(name, HASHES[name], parameters)
+                control.calculations.set_crc(name, HASHES[name], parameters)
 
 
 @pytest.mark.compiler
@@ -67,7 +67,7 @@ def test_parameters_go_to_another_data_plane_with_all_else() -> None:
     switch, model = InProcessSwitch(program), InterpretedSwitch(program)
     control = prepared(switch)
     for name, bits in HASHES.items():
-        control.set_crc(name, bits, random_crc(draw, bits))
+        control.calculations.set_crc(name, bits, random_crc(draw, bits))
     sent = [(packet, switch.inject(*packet)) for packet in (random_packet(draw) for _ in range(5))]
     transfer(control, model.state)
     assert sent == [(packet, model.inject(*packet)) for packet, _ in sent]
@@ -85,7 +85,7 @@ def test_the_kernel_takes_parameters() -> None:
             for name, bits in HASHES.items():
                 parameters = random_crc(draw, bits)
                 for control in controls:
-                    control.set_crc(name, bits, parameters)
+                    control.calculations.set_crc(name, bits, parameters)
             packets: Packets = [random_packet(draw) for _ in range(5)]
             expected = model.inject_all(packets)
             assert in_kernel(wires, packets, expected)[3] == [packet for _, packet in expected]

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 from random import Random
-from typing import Any
 
 import pytest
-from random_requests import RandomRequests, Request
+from random_requests import RandomRequests, asked
 from same_switches import shown_when_wrong
 from served_program import KINDS, SERVED, answer_of, asking
 
 from inakit.switch.control.control_plane import ControlPlane
-from inakit.switch.control.requests import Refused
 from inakit.switch.fast.load.in_process_switch import InProcessSwitch
 from inakit.switch.fast.load.kernel_switch import KernelSwitch, compile_program
 from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
@@ -30,15 +28,6 @@ def compiled_part() -> Program:
     return program_of(document)
 
 
-def answer(control: ControlPlane, request: Request) -> Any:
-    """What is answered, or the kind of refusal."""
-    name, arguments = request
-    try:
-        return getattr(control, name)(*arguments)
-    except Refused as refused:
-        return refused.kind
-
-
 def seen(switch: InProcessSwitch | InterpretedSwitch, port: int, packet: bytes) -> list[tuple[int, int]]:
     """Port and value of what leaves."""
     return [(out, answer_of(out, data).value) for out, data in switch.inject(port, packet)]
@@ -53,7 +42,7 @@ def test_a_control_plane_has_the_same_answers_and_packets(seed: int) -> None:
     with shown_when_wrong(switch.source):
         for number in range(REQUESTS):
             request = requests.request()
-            ours, theirs = (answer(control, request) for control in controls)
+            ours, theirs = (asked(control, request) for control in controls)
             assert ours == theirs, f"request {number}: {request}"
             for _ in range(20 if number % 20 == 0 else 0):
                 port, packet = draw.randrange(4), asking(draw.choice(KINDS), draw.randrange(8), draw.randrange(5))
@@ -68,7 +57,7 @@ def test_a_control_plane_of_the_kernel_has_the_same_answers() -> None:
         controls, requests = (ControlPlane(switch.state), ControlPlane(model.state)), RandomRequests(Random(7))
         for number in range(REQUESTS):
             request = requests.request()
-            ours, theirs = (answer(control, request) for control in controls)
+            ours, theirs = (asked(control, request) for control in controls)
             assert ours == theirs, f"request {number}: {request}"
         for table in program.tables.values():
             assert switch.read_table(table.name) == model.read_table(table.name)

@@ -8,9 +8,10 @@ from contextlib import nullcontext
 import pytest
 from p4runtime_client import DEVICE, SET, Client, Refusal, exact, pipeline, update
 
+from inakit.switch.control.codecs import Code
 from inakit.switch.server.p4runtime import arbitration
 from inakit.switch.server.p4runtime.arbitration import RoleConfig
-from inakit.switch.server.p4runtime.messages import Code, Message, packed, v1
+from inakit.switch.server.p4runtime.messages import Message, packed, v1
 
 pytest_plugins = ["p4runtime_fixtures"]
 

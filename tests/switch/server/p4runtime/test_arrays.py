@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from p4runtime_client import Client, Refusal, exact, octets, update
 
-from inakit.switch.server.p4runtime.messages import Code, Message, v1
+from inakit.switch.control.codecs import Code
+from inakit.switch.server.p4runtime.messages import Message, v1
 
 if TYPE_CHECKING:
     from inakit.switch.server.served_switch import ServedSwitch
@@ -49,11 +50,11 @@ def test_meters_are_read_as_they_were_written_and_reset(server: tuple[ServedSwit
     number = client.id("meters", "metered")
     cell = v1.MeterEntry(meter_id=number, index=index(1), config=CONFIG)
     client.modify(meter_entry=cell)
-    assert server[0].control.meter_rates("ServedIngress.metered", 1) == ((1.000001, 8), (2.0, 16))
+    assert server[0].control.meters.rates("ServedIngress.metered", 1) == ((1.000001, 8), (2.0, 16))
     assert [each.HasField("config") for each in client.read(meter_entry=v1.MeterEntry())] == [False, True, False, False]
     assert client.read(meter_entry=v1.MeterEntry(meter_id=number, index=index(1))) == [cell]
     client.modify(meter_entry=v1.MeterEntry(meter_id=number, index=index(1)))
-    assert server[0].control.meter_rates("ServedIngress.metered", 1) == ()
+    assert server[0].control.meters.rates("ServedIngress.metered", 1) == ()
     huge = v1.MeterConfig(cir=(1 << 63) - 1, cburst=1, pir=(1 << 63) - 1, pburst=1)
     client.modify(meter_entry=v1.MeterEntry(meter_id=number, config=huge))  # all cells
     assert {each.config.cir for each in client.read(meter_entry=v1.MeterEntry())} == {huge.cir}
@@ -68,7 +69,7 @@ def test_registers_of_any_width_are_written_and_read(server: tuple[ServedSwitch,
     value = (1 << 96) - 3
     cell = v1.RegisterEntry(register_id=number, index=index(2), data=v1.P4Data(bitstring=octets(value)))
     client.modify(register_entry=cell)
-    assert server[0].control.read_register("ServedIngress.wide", 2) == value
+    assert server[0].control.registers.read("ServedIngress.wide", 2) == value
     found = client.read(register_entry=v1.RegisterEntry(register_id=number))
     assert [each.data.bitstring for each in found] == [b"\0", b"\0", octets(value), b"\0"]
     assert len(client.read(register_entry=v1.RegisterEntry())) == 20  # those of `kept` as well
@@ -142,10 +143,10 @@ def test_a_value_set_is_written_as_a_whole(server: tuple[ServedSwitch, str], cli
     client.modify(value_set_entry=values(0x800, 0x806))
     assert client.read(value_set_entry=v1.ValueSetEntry()) == [values(0x800, 0x806)]
     client.modify(value_set_entry=values(0x806, 0x86DD))
-    assert server[0].control.values("ServedParser.known") == [0x806, 0x86DD]
+    assert server[0].control.value_sets.values("ServedParser.known") == [0x806, 0x86DD]
     assert code(client, 2, value_set_entry=values(1, 1)) == Code.ALREADY_EXISTS
     assert code(client, 2, value_set_entry=values(1, 2, 3, 4, 5)) == Code.RESOURCE_EXHAUSTED
     assert code(client, 2, value_set_entry=values(1 << 16)) == Code.OUT_OF_RANGE
     assert code(client, 1, value_set_entry=values(1)) == Code.INVALID_ARGUMENT
     client.modify(value_set_entry=values())
-    assert server[0].control.values("ServedParser.known") == []
+    assert server[0].control.value_sets.values("ServedParser.known") == []

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from p4runtime_client import Client, Refusal, exact, serialized, update
 
-from inakit.switch.server.p4runtime.messages import Code, Message, v1
+from inakit.switch.control.codecs import Code
+from inakit.switch.server.p4runtime.messages import Message, v1
 
 if TYPE_CHECKING:
     from inakit.switch.server.served_switch import ServedSwitch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inakit.switch.server.p4runtime.messages import Code, Fault, decode, decode_signed, encode, encode_signed
+from inakit.switch.control.codecs import Code, Fault, decode, decode_signed, encode, encode_signed
 
 pytest_plugins = ["p4runtime_fixtures"]
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 from p4runtime_client import Client, Refusal, exact, lpm, optional, ranged, ternary, update
 
+from inakit.switch.control.codecs import Code
 from inakit.switch.entries import Lpm, Range, Ternary
-from inakit.switch.server.p4runtime.messages import Code, v1
+from inakit.switch.server.p4runtime.messages import v1
 
 if TYPE_CHECKING:
     from inakit.switch.server.p4runtime.messages import Message
@@ -59,10 +60,12 @@ def test_the_control_plane_has_the_entries_that_were_written(server: tuple[Serve
     for entry in matches(client).values():
         client.insert(table_entry=entry)
     control = server[0].control
-    keys = {name: control.entries(f"ServedIngress.{name}")[0].entry.key for name in ("longest_prefix", "in_range")}
+    keys = {
+        name: control.tables.entries(f"ServedIngress.{name}")[0].entry.key for name in ("longest_prefix", "in_range")
+    }
     assert keys == {"longest_prefix": (Lpm(0x0A000000, 8),), "in_range": (Range(5, 9),)}
-    assert control.entries("ServedIngress.maybe")[0].entry.key == (Ternary(7, 0xFFFFFFFF),)
-    masked = [each.entry.priority for each in control.entries("ServedIngress.masked")]
+    assert control.tables.entries("ServedIngress.maybe")[0].entry.key == (Ternary(7, 0xFFFFFFFF),)
+    masked = [each.entry.priority for each in control.tables.entries("ServedIngress.masked")]
     assert masked == [MOST - 9, MOST - 2]  # of P4Runtime's priorities the highest wins, of BMv2's the lowest
 
 

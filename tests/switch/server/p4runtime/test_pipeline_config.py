@@ -113,7 +113,7 @@ def test_a_saved_config_takes_writes_and_runs_when_it_is_committed(
     assert "ServedIngress.exact_match" not in server[0].control.program.tables  # still the one before
     assert refused(fresh, SET.COMMIT, pipeline("served")) == "INVALID_ARGUMENT"
     fresh.set(SET.COMMIT)
-    assert len(server[0].control.entries("ServedIngress.exact_match")) == 1
+    assert len(server[0].control.tables.entries("ServedIngress.exact_match")) == 1
     assert fresh.read(table_entry=fresh.entry("exact_match")) == [entry(fresh)]
 
 

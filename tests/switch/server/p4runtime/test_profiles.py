@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 from p4runtime_client import Client, Refusal, exact, update
 
+from inakit.switch.control.codecs import Code
 from inakit.switch.entries import ProfileEntry
-from inakit.switch.server.p4runtime.messages import Code, Message, v1
+from inakit.switch.server.p4runtime.messages import Message, v1
 
 if TYPE_CHECKING:
     from inakit.switch.control.control_plane import ControlPlane
@@ -48,7 +49,7 @@ def entry(client: Client, key: int = 1, table: str = "chosen", **action: object)
 
 def choices(control: ControlPlane, table: str = "ServedIngress.chosen") -> list[int]:
     """The ports from which the first entry of a table chooses, each as often as it counts."""
-    held = control.entries(table)[0].entry
+    held = control.tables.entries(table)[0].entry
     assert isinstance(held, ProfileEntry)
     return sorted(params[0] for _, params in held.actions)
 
@@ -111,13 +112,13 @@ def test_a_group_chooses_members_as_often_as_their_weights(client: Client, contr
     assert choices(control) == [2, 2, 3]
     client.modify(action_profile_member=member(client, 2, port=200))
     assert choices(control) == [3, 200, 200]
-    assert len(control.members("ServedIngress.groups")) == 4  # one for each unit of the greatest weight
+    assert len(control.profiles.members("ServedIngress.groups")) == 4  # one for each unit of the greatest weight
     assert code(client, 3, action_profile_group=made) == Code.FAILED_PRECONDITION
     client.delete(table_entry=named)
     client.delete(action_profile_group=made)
     for number in (1, 2, 3):
         client.delete(action_profile_member=member(client, number, port=number))
-    assert control.members("ServedIngress.groups") == []
+    assert control.profiles.members("ServedIngress.groups") == []
 
 
 def test_groups_that_cannot_be_are_refused(client: Client) -> None:
@@ -170,7 +171,10 @@ def test_a_set_of_actions_is_one_entry(client: Client, control: ControlPlane) ->
     assert choices(control) == [6]
     assert client.read(table_entry=client.entry("chosen")) == [other]
     client.delete(table_entry=other)
-    assert (control.members("ServedIngress.groups"), control.groups("ServedIngress.groups")) == ([], [])
+    assert (control.profiles.members("ServedIngress.groups"), control.profiles.groups("ServedIngress.groups")) == (
+        [],
+        [],
+    )
 
 
 def test_sets_of_actions_and_members_are_not_mixed(client: Client, control: ControlPlane) -> None:
@@ -182,4 +186,4 @@ def test_sets_of_actions_and_members_are_not_mixed(client: Client, control: Cont
     assert code(client, 1, table_entry=shot) == Code.INVALID_ARGUMENT
     empty = entry(client, action_profile_action_set=v1.ActionProfileActionSet())
     assert code(client, 1, table_entry=empty) == Code.INVALID_ARGUMENT
-    assert len(control.members("ServedIngress.groups")) == 1
+    assert len(control.profiles.members("ServedIngress.groups")) == 1

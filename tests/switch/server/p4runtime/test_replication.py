@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 from p4runtime_client import CPU_PORT, Client, Refusal, Stream, exact, update
 
+from inakit.switch.control.codecs import Code
 from inakit.switch.entries import MirrorSession
 from inakit.switch.interpret.live_state import LiveState
-from inakit.switch.server.p4runtime.messages import Code, Message, v1
+from inakit.switch.server.p4runtime.messages import Message, v1
 
 if TYPE_CHECKING:
     from inakit.switch.server.served_switch import ServedSwitch

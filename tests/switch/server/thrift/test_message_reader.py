@@ -6,7 +6,7 @@ from io import BytesIO
 
 import pytest
 
-from inakit.switch.server.thrift.values import (
+from inakit.switch.server.thrift.message_reader import (
     DEEPEST,
     MOST_BYTES,
     MOST_VALUES,

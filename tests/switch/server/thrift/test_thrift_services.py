@@ -13,8 +13,9 @@ from thrift_stations import COMMANDED, DEVICE, Station, stationed
 from thriftpy2.thrift import TApplicationException
 
 from inakit.switch.entries import MirrorSession
-from inakit.switch.server.thrift.listener import HANDLERS, SERVICES
-from inakit.switch.server.thrift.values import description
+from inakit.switch.server.thrift.interface import description
+from inakit.switch.server.thrift.listener import SERVICES
+from inakit.switch.server.thrift.services import FUNCTIONS
 
 TYPES = description()
 TABLE = "TestIngress.exact_table"
@@ -52,7 +53,7 @@ def test_every_function_of_every_service_is_there() -> None:
         f"{name}:{function}"
         for name, service in SERVICES.items()
         for function in getattr(TYPES, service).thrift_services
-        if not callable(getattr(HANDLERS[name], function, None))
+        if function not in FUNCTIONS[name]
     ]
     assert missing == []
 
@@ -214,7 +215,7 @@ def test_mirror_sessions(station: Station) -> None:
     mirrors = station.clients.simple_switch
     mirrors.mirroring_session_add(5, TYPES.Session(mgid=4))
     assert mirrors.mirroring_session_get(5) == TYPES.Session(mgid=4)
-    assert station.switch.control.session(5) == MirrorSession(5, group=4)
+    assert station.switch.control.replication.session(5) == MirrorSession(5, group=4)
     mirrors.mirroring_session_add(1 << 20, TYPES.Session(port=4))
     with pytest.raises(TYPES.InvalidMirroring):
         mirrors.mirroring_session_get(1 << 20)

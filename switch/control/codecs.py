@@ -1,0 +1,340 @@
+"""What the codecs of all entities share, by protocol. None of them imports the protocol's library.
+
+- simple_switch_CLI: a `Command` has a usage, whose words name the arguments of a request.
+- Thrift: a `Call` has a request, whose arguments are named as in the interface description `bmv2.thrift`.
+- P4Runtime: a `Codec` reads messages (of any class with the fields of P4Runtime), and writes the fields of messages as
+  dictionaries, of which the server makes messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, Generic, TypeVar
+
+from inakit.switch.control.requests import RefusalKind, Refused
+from inakit.topo.errors import InputError, UnsupportedError
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command of simple_switch_CLI: the usage of what follows its name, and the request that it is."""
+
+    usage: str
+    request: Callable[..., object]
+    given: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function of a Thrift service: the request that it is, further arguments, and how its answer is written.
+
+    `answer` gets the types of the interface description and what the request returns.
+    """
+
+    request: Callable[..., object]
+    given: Mapping[str, object] = field(default_factory=dict)
+    answer: Callable[[Any, Any], object] = lambda _, answer: answer
+
+
+ReadArgument = Callable[[Any, Any, Mapping[str, Any]], Mapping[str, object]]
+"""Makes arguments of a request of one of a Thrift call, which is found by its name in `bmv2.thrift`.
+
+It gets the value, the control plane, and the arguments before. What no `ReadArgument` reads is taken as it is.
+"""
+
+
+def unsigned(number: int | None, bits: int = 32) -> int:
+    """The unsigned number whose bits a signed one of a Thrift message has; 0 for one that is left out."""
+    return (number or 0) & ((1 << bits) - 1)
+
+
+def signed(number: int, bits: int = 32) -> int:
+    """The signed number of as many bits, for a Thrift message."""
+    number = unsigned(number, bits)
+    return number - (1 << bits) if number >> (bits - 1) else number
+
+
+class Code(IntEnum):
+    """The canonical codes that a P4Runtime server answers with."""
+
+    OK = 0
+    UNKNOWN = 2
+    INVALID_ARGUMENT = 3
+    NOT_FOUND = 5
+    ALREADY_EXISTS = 6
+    PERMISSION_DENIED = 7
+    RESOURCE_EXHAUSTED = 8
+    FAILED_PRECONDITION = 9
+    ABORTED = 10
+    OUT_OF_RANGE = 11
+    UNIMPLEMENTED = 12
+    INTERNAL = 13
+
+
+class Fault(InputError):  # noqa: N818, it is an answer
+    """What a P4Runtime server answers instead of carrying out a request, or one update of it."""
+
+    def __init__(self, code: Code, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def invalid(message: str) -> Fault:
+    """The fault of a malformed request."""
+    return Fault(Code.INVALID_ARGUMENT, message)
+
+
+def not_found(message: str) -> Fault:
+    """The fault of a request for something that is not there."""
+    return Fault(Code.NOT_FOUND, message)
+
+
+CODES = {
+    RefusalKind.TABLE_FULL: Code.RESOURCE_EXHAUSTED,
+    RefusalKind.MC_TABLE_FULL: Code.RESOURCE_EXHAUSTED,
+    RefusalKind.DUPLICATE_ENTRY: Code.ALREADY_EXISTS,
+    RefusalKind.INVALID_HANDLE: Code.NOT_FOUND,
+    RefusalKind.EXPIRED_HANDLE: Code.NOT_FOUND,
+    RefusalKind.INVALID_MBR_HANDLE: Code.NOT_FOUND,
+    RefusalKind.INVALID_GRP_HANDLE: Code.NOT_FOUND,
+    RefusalKind.SESSION_NOT_FOUND: Code.NOT_FOUND,
+    RefusalKind.MBR_STILL_USED: Code.FAILED_PRECONDITION,
+    RefusalKind.GRP_STILL_USED: Code.FAILED_PRECONDITION,
+    RefusalKind.EMPTY_GRP: Code.FAILED_PRECONDITION,
+    RefusalKind.IMMUTABLE_TABLE_ENTRIES: Code.PERMISSION_DENIED,
+    RefusalKind.DEFAULT_ACTION_IS_CONST: Code.PERMISSION_DENIED,
+    RefusalKind.DEFAULT_ENTRY_IS_CONST: Code.PERMISSION_DENIED,
+    RefusalKind.INVALID_COUNTER_INDEX: Code.OUT_OF_RANGE,
+    RefusalKind.INVALID_METER_INDEX: Code.OUT_OF_RANGE,
+    RefusalKind.INVALID_REGISTER_INDEX: Code.OUT_OF_RANGE,
+}
+"""The codes of what the control plane refuses; every other refusal is of an invalid argument."""
+
+
+def fault_of(error: Exception) -> Fault:
+    """The fault that an error amounts to, whoever raised it."""
+    match error:
+        case Fault():
+            return error
+        case Refused():
+            return Fault(CODES.get(error.kind, Code.INVALID_ARGUMENT), str(error))
+        case UnsupportedError():
+            return Fault(Code.UNIMPLEMENTED, str(error))
+        case InputError():
+            return invalid(str(error))
+    return Fault(Code.INTERNAL, f"{type(error).__name__}: {error}")
+
+
+def encode(number: int) -> bytes:
+    """The canonical byte string of an unsigned number."""
+    return number.to_bytes((number.bit_length() + 7) // 8 or 1, "big")
+
+
+def decode(octets: bytes, bits: int, what: str) -> int:
+    """The unsigned number in a byte string of any length; a fault if it is empty or has more than `bits` bits."""
+    number = int.from_bytes(octets, "big")
+    if not octets or number >> bits:
+        raise unfit(octets, f"bit<{bits}>", what)
+    return number
+
+
+def encode_signed(number: int, bits: int) -> bytes:
+    """The canonical byte string of a number of type int<bits>, given by its two's complement."""
+    signed_number = signed(number, bits)
+    length = (signed_number if signed_number >= 0 else ~signed_number).bit_length() // 8 + 1
+    return signed_number.to_bytes(length, "big", signed=True)
+
+
+def decode_signed(octets: bytes, bits: int, what: str) -> int:
+    """The two's complement in `bits` bits of the signed number in a byte string; a fault if it does not fit."""
+    number = int.from_bytes(octets, "big", signed=True)
+    if not octets or not -(1 << bits - 1) <= number < 1 << bits - 1:
+        raise unfit(octets, f"int<{bits}>", what)
+    return number & (1 << bits) - 1
+
+
+def unfit(octets: bytes, kind: str, what: str) -> Fault:
+    shown = f"0x{octets[:32].hex()}{'...' if len(octets) > 32 else ''}" if octets else "an empty byte string"
+    return Fault(Code.OUT_OF_RANGE, f"{what}: {shown} does not fit {kind}")
+
+
+Message = Any
+"""A message of P4Runtime, of a class that is made while the program runs."""
+
+Fields = dict[str, Any]
+"""The fields of a message of P4Runtime; messages within it are dictionaries too, or messages."""
+
+Described = TypeVar("Described")
+Declared = TypeVar("Declared")
+Made = TypeVar("Made")
+
+
+class ById(dict[int, Described], Generic[Described]):
+    """What a P4Info describes of one kind (`what`), by id, if the program has it; `absent` has the names of the rest.
+
+    `described` are the messages, `declared` is what the program has by name; `read` gets both of each.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        described: Iterable[Message] = (),
+        declared: Mapping[str, Declared] | None = None,
+        read: Callable[[Message, Declared], Described] | None = None,
+    ) -> None:
+        super().__init__()
+        self.what, self.absent = what, dict[int, str]()
+        for each in described:
+            number, name = each.preamble.id, each.preamble.name
+            if declared is not None and read is not None and name in declared:
+                self[number] = read(each, declared[name])
+            else:
+                self.absent[number] = name
+
+    def find(self, number: int) -> Described:
+        """What has this id; a fault if nothing has, or the compiler has taken it out of the program."""
+        found = self.get(number)
+        if found is not None:
+            return found
+        if number in self.absent:
+            name = self.absent[number]
+            raise Fault(Code.UNIMPLEMENTED, f"{self.what} '{name}' is not in the program that p4c has made")
+        raise not_found(f"no {self.what} has the id {number:#010x}")
+
+    def expect(self, number: int) -> Described:
+        """What an update names; a fault if it names nothing, or what is not there."""
+        expect_id(number, self.what)
+        return self.find(number)
+
+    def mapped(self, make: Callable[[Described], Made]) -> ById[Made]:
+        """What `make` makes of each, by the same ids."""
+        found: ById[Made] = ById(self.what)
+        found.update({number: make(each) for number, each in self.items()})
+        found.absent = self.absent
+        return found
+
+    def selected(self, number: int) -> list[Described]:
+        """What a request to read names: one, or all for 0."""
+        return [self.find(number)] if number else list(self.values())
+
+
+def expect_id(number: int, what: str) -> None:
+    """Raise a fault for an update that leaves out which entity it is for."""
+    if not number:
+        raise invalid(f"{what}: an update names one, its id cannot be 0")
+
+
+def within(number: int, least: int, most: int, what: str) -> int:
+    """The number, if it is in these bounds; a fault otherwise."""
+    if not least <= number <= most:
+        raise invalid(f"{what}: {number} is not in {least} to {most}")
+    return number
+
+
+def copy_of(message: Message) -> Message:
+    """A copy, so that it stays as it is whatever becomes of the request."""
+    copy = type(message)()
+    copy.CopyFrom(message)
+    return copy
+
+
+class UpdateKind(IntEnum):
+    """What an update does, as in `Update.Type`."""
+
+    INSERT = 1
+    MODIFY = 2
+    DELETE = 3
+
+
+class Codec:
+    """The entities of one kind in P4Runtime, called `member` in an `Entity`; `id_field` has the id of their kind.
+
+    A `Fault` or a `Refused` says why one is not taken. `read` takes what it needs before it returns, so that its
+    entities are of one moment.
+    """
+
+    member = ""
+    id_field = ""
+
+    def insert(self, message: Message) -> None:
+        """Add an entity."""
+        raise self.only_modified(UpdateKind.INSERT, message)
+
+    def modify(self, message: Message) -> None:
+        """Give an entity that is there another state."""
+        raise NotImplementedError
+
+    def delete(self, message: Message) -> None:
+        """Remove an entity."""
+        raise self.only_modified(UpdateKind.DELETE, message)
+
+    def only_modified(self, kind: UpdateKind, message: Message) -> Fault:
+        """The fault of an update that entities of this kind do not have."""
+        return invalid(f"{self.member} of {self.scope(message):#010x}: {kind.name} is not possible, only MODIFY")
+
+    def read(self, message: Message) -> Iterable[Fields]:
+        """The entities that a request selects, whose zeros stand for all."""
+        raise NotImplementedError
+
+    def snapshot(self, kind: UpdateKind, message: Message) -> list[Fields]:  # noqa: ARG002
+        """What an update of this kind is about to change, as it has to be written to be again as it is now."""
+        return list(self.read(message))
+
+    def scope(self, message: Message) -> int:
+        """The id of what the P4Info describes, by which roles are bounded; 0 for entities that it does not."""
+        return int(getattr(message, self.id_field)) if self.id_field else 0
+
+
+@dataclass(frozen=True)
+class ArraySchema:
+    """An array that statements use by index."""
+
+    id: int
+    name: str
+    size: int
+
+
+Array = TypeVar("Array", bound=ArraySchema)
+
+
+class ArrayCodec(Codec, Generic[Array]):
+    """An array that statements use by index: each cell is an entity that is modified."""
+
+    def __init__(self, arrays: ById[Array]) -> None:
+        self.arrays = arrays
+
+    def modify(self, message: Message) -> None:
+        """Write one cell, or all."""
+        array = self.arrays.expect(self.scope(message))
+        indices = self.indices(array, message)
+        self.write(array, message, indices, whole=not message.HasField("index"))
+
+    def write(self, array: Array, message: Message, indices: Iterable[int], whole: bool) -> None:
+        """Write cells; `whole` if they are all of them."""
+        raise NotImplementedError
+
+    def read(self, message: Message) -> Iterator[Fields]:
+        """One cell, all of one array, or all of all."""
+        number = self.scope(message)
+        found = [
+            self.cells(array, self.indices(array, message if number else None))
+            for array in self.arrays.selected(number)
+        ]
+        return (each for cells in found for each in cells)
+
+    def cells(self, array: Array, indices: Iterable[int]) -> Iterator[Fields]:
+        """The cells at these indices, as they are now."""
+        raise NotImplementedError
+
+    def indices(self, array: Array, message: Message | None) -> Iterable[int]:
+        """The indices that a message selects of an array: one, or all."""
+        if message is None or not message.HasField("index"):
+            return range(array.size)
+        index = message.index.index
+        if index < 0:
+            raise invalid(f"{array.name}: the index {index} is negative")
+        if index >= array.size:
+            raise Fault(Code.OUT_OF_RANGE, f"{array.name}: no index {index}, it has {array.size} cells")
+        return (index,)

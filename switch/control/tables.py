@@ -1,0 +1,722 @@
+"""Table entries and what tables run on a miss: rules, commands, Thrift calls, and the JSON of BF-Runtime.
+
+P4Runtime's `TableEntry`, which brings counts, rates and more with it, is in `p4runtime_entries.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from inakit.switch.control.action_profiles import ActionProfiles, HeldProfile
+from inakit.switch.control.actions import Runs, check_data, read_thrift_params, thrift_action
+from inakit.switch.control.codecs import Call, Command, ReadArgument, signed, unsigned
+from inakit.switch.control.data_plane import Rates
+from inakit.switch.control.entry_check import Identity, by_priority, check_key, identity_of
+from inakit.switch.control.match_keys import Key, list_of_part, part_of_list, read_thrift_key, thrift_key
+from inakit.switch.control.requests import Core, Entities, Handles, RefusalKind, Refused, locked, unknown
+from inakit.switch.entries import DefaultAction, Entry, ProfileDefault, ProfileEntry, TableEntry
+from inakit.switch.program.program import Program, Table
+from inakit.topo.errors import InputError
+
+VERSION_SHIFT = 24
+VERSIONS = 1 << 8
+"""An entry's handle has its index in the lower 24 bits, and above them how often the index was freed."""
+
+
+def index_of(handle: int) -> int:
+    """The index of an entry's handle."""
+    return handle & (1 << VERSION_SHIFT) - 1
+
+
+@dataclass(frozen=True)
+class HeldEntry:
+    """A table entry as it is told to those who ask. `member` or `group` is set in a table with an action profile.
+
+    `timeout_ms` is 0 for an entry that never expires; `idle_s` is None in a table whose entries have no timeouts.
+    """
+
+    handle: int
+    entry: Entry
+    timeout_ms: int = 0
+    idle_s: float | None = None
+    member: int | None = None
+    group: int | None = None
+
+    @property
+    def runs(self) -> Runs:
+        """The action, the member or the group that the entry runs."""
+        if isinstance(self.entry, TableEntry):
+            return Runs(self.entry.action, self.entry.params)
+        return Runs(member=self.member, group=self.group)
+
+
+class DirectRates:
+    """Rates by the index of entries' handles: as in BMv2, an entry takes over what its cell was given before."""
+
+    def __init__(self) -> None:
+        self.of_others: Rates = ()
+        self.cells: dict[int, Rates] = {}
+
+    def at(self, index: int) -> Rates:
+        return self.cells.get(index, self.of_others)
+
+    def set(self, index: int | None, rates: Rates) -> None:
+        """Set the rates of one cell, or of all (`index` None)."""
+        if index is None:
+            self.of_others = rates
+            self.cells.clear()
+        else:
+            self.cells[index] = rates
+
+
+@dataclass(eq=False)
+class Held:
+    """One entry as the data plane has it, with the member or the group that it names.
+
+    `timed_us` is when it got its timeout.
+    """
+
+    entry: Entry
+    timeout_ms: int = 0
+    timed_us: int | None = None
+    member: int | None = None
+    group: int | None = None
+
+
+class HeldTable:
+    """The entries and the default of one table."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.entries: Handles[Held] = Handles()
+        self.versions: dict[int, int] = {}
+        self.indices: dict[Identity, int] = {}
+        self.default: Runs | None = None
+        self.overdue: set[int] = set()
+        self.rates = DirectRates()
+        self.reset()
+
+    def reset(self) -> None:
+        """Hold what the program gives, and nothing else."""
+        self.clear(reset_default=True)
+        self.rates = DirectRates()
+        for const in self.table.entries or ():
+            priority = const.priority if by_priority(self.table) else None
+            call = const.call
+            self.take(Held(TableEntry(self.table.name, const.key, call.action.name, call.values, priority)))
+
+    def clear(self, reset_default: bool) -> None:
+        """Hold no entries; also those of the program are gone. Handles begin anew."""
+        self.entries, self.versions, self.indices = Handles(), {}, {}
+        self.overdue.clear()
+        if reset_default:
+            self.default = self.programs_default()
+
+    def programs_default(self) -> Runs | None:
+        """The default that the program gives; None in a table with an action profile."""
+        call = self.table.default
+        return None if call is None or self.table.profile is not None else Runs(call.action.name, call.values)
+
+    def take(self, held: Held) -> int:
+        """Hold an entry that was checked, and return its handle."""
+        index = self.entries.take(held)
+        self.indices[identity_of(self.table, held.entry.key, held.entry.priority)] = index
+        return self.handle(index)
+
+    def give_back(self, handle: int) -> None:
+        """Forget an entry that has never been in the data plane."""
+        index = index_of(handle)
+        entry = self.entries[index].entry
+        del self.indices[identity_of(self.table, entry.key, entry.priority)]
+        self.entries.release(index)
+
+    def release(self, handle: int) -> None:
+        """Forget an entry; its handle will not come back, but its index will."""
+        self.give_back(handle)
+        self.versions[index_of(handle)] = (handle >> VERSION_SHIFT) + 1
+        self.overdue.discard(handle)
+
+    def find(self, key: Key, priority: int | None) -> int | None:
+        index = self.indices.get(identity_of(self.table, key, priority))
+        return None if index is None else self.handle(index)
+
+    def handle(self, index: int) -> int:
+        """The handle of the entry at an index."""
+        return self.versions.get(index, 0) % VERSIONS << VERSION_SHIFT | index
+
+    def at(self, handle: int) -> Held:
+        """The entry of a handle, or a refusal."""
+        held = self.at_any_version(handle)
+        if handle != self.handle(index_of(handle)):
+            raise Refused(
+                RefusalKind.EXPIRED_HANDLE, f"table '{self.table.name}': the entry of handle {handle} is gone"
+            )
+        return held
+
+    def at_any_version(self, handle: int) -> Held:
+        """The entry at the index of a handle, whatever its version; or a refusal."""
+        held = self.entries.get(index_of(handle))
+        if held is None:
+            raise Refused(RefusalKind.INVALID_HANDLE, f"table '{self.table.name}' has no entry of handle {handle}")
+        return held
+
+    def items(self) -> Iterator[tuple[int, Held]]:
+        """(handle, entry) of all entries, by index."""
+        return ((self.handle(index), self.entries[index]) for index in self.entries)
+
+
+def check_fit(table: Table, entry: Entry) -> None:
+    """Refuse an entry whose key does not fit the table."""
+    try:
+        check_key(table, entry)
+    except InputError as error:
+        raise Refused(RefusalKind.BAD_MATCH_KEY, str(error)) from error
+
+
+def check_action(table: Table, name: str) -> None:
+    """Refuse an action that the table does not have."""
+    if all(action.name != name for action in table.actions):
+        known = ", ".join(action.name for action in table.actions)
+        raise Refused(RefusalKind.INVALID_ACTION_NAME, f"table '{table.name}' has no action '{name}': it has {known}")
+
+
+def check_call(table: Table, name: str, params: tuple[int, ...], mutable: bool = False) -> None:
+    """Refuse an action that the table does not have, or parameters that do not fit it.
+
+    Unless `mutable`, refuse all for a table whose entries the program gives.
+    """
+    check_action(table, name)
+    if not mutable:
+        check_mutable(table)
+    check_data(f"table '{table.name}'", table.action(name), params)
+
+
+def check_mutable(table: Table) -> None:
+    """Refuse to change the entries of a table that the program gives."""
+    if table.entries is not None:
+        why = f"the entries of table '{table.name}' are const in the program"
+        raise Refused(RefusalKind.IMMUTABLE_TABLE_ENTRIES, why)
+
+
+def check_default_mutable(table: Table, action: str | None = None) -> None:
+    """Refuse to change a default that is const in the program, or `action` where only parameters may change."""
+    if table.default_is_const:
+        why = f"the default action of table '{table.name}' is const in the program"
+        raise Refused(RefusalKind.DEFAULT_ENTRY_IS_CONST, why)
+    if action is not None and action != table.const_default_action(action):
+        why = f"table '{table.name}' has a const default action: only its parameters can change"
+        raise Refused(RefusalKind.DEFAULT_ACTION_IS_CONST, why)
+
+
+Expired = tuple[str, int]
+"""A table, and the handle of an entry that no packet has matched for its timeout."""
+
+
+class Tables(Entities):
+    """Requests for entries, defaults and idle timeouts. Tables have the full names of the program.
+
+    In a table whose keys can overlap an entry without a priority has 0; elsewhere priorities are ignored. An entry
+    whose timeout runs out stays: subscribers are told.
+    """
+
+    def __init__(self, core: Core, profiles: ActionProfiles) -> None:
+        super().__init__(core)
+        self.profiles = profiles
+        self.profiles.follow = self.follow
+        self.tables = {name: HeldTable(table) for name, table in self.program.tables.items()}
+        self.expiry_subscribers: list[Callable[[list[Expired]], None]] = []
+
+    def table(self, name: str) -> HeldTable:
+        """The table of this name, or a refusal."""
+        if name not in self.tables:
+            raise unknown("table", name, self.tables, RefusalKind.INVALID_TABLE_NAME)
+        return self.tables[name]
+
+    def direct(self, name: str) -> HeldTable:
+        """The table of this name, which must have no action profile."""
+        found = self.table(name)
+        if found.table.profile is not None:
+            why = f"table '{name}' has the action profile '{found.table.profile}': its entries name members or groups"
+            raise Refused(RefusalKind.WRONG_TABLE_TYPE, why)
+        return found
+
+    def indirect(self, name: str, groups: bool = False) -> tuple[HeldTable, HeldProfile]:
+        """The table of this name and its action profile, which must have a selector if entries name `groups`."""
+        found = self.table(name)
+        profile = found.table.profile
+        if profile is None or (groups and self.program.profiles[profile].selector is None):
+            missing = "action profile" if profile is None else "selector: its entries name members"
+            raise Refused(RefusalKind.WRONG_TABLE_TYPE, f"table '{name}' has no {missing}")
+        return found, self.profiles.profiles[profile]
+
+    # entries
+
+    @locked
+    def add(
+        self,
+        table: str,
+        key: Key,
+        action: str | None = None,
+        params: tuple[int, ...] = (),
+        *,
+        member: int | None = None,
+        group: int | None = None,
+        priority: int | None = None,
+    ) -> int:
+        """Add an entry that runs an action, or a member or a group of the table's action profile; its handle."""
+        if action is not None:
+            return self.add_entry(TableEntry(table, key, action, params, priority))
+        found, profile = self.indirect(table, groups=group is not None)
+        check_choice(profile, member, group)
+        entry = ProfileEntry(table, key, profile.name, profile.choices(member, group), priority)
+        with self.admitting() as admitted:
+            handle = admit(found, Held(entry, member=member, group=group))
+            admitted.append((found, handle))
+            self.add_to_data_plane(admitted)
+        profile.use(member, group, 1)
+        return handle
+
+    @locked
+    def add_entry(self, entry: TableEntry) -> int:
+        """Add an entry, and return its handle."""
+        return self.add_entries([entry])[0]
+
+    @locked
+    def add_entries(self, entries: Sequence[TableEntry]) -> list[int]:
+        """Add entries, and return their handles; when one of them is refused, none is added."""
+        with self.admitting() as admitted:
+            for entry in entries:
+                admitted.append(self.admit_direct(entry))
+            self.add_to_data_plane(admitted)
+        return [handle for _, handle in admitted]
+
+    @locked
+    def add_each(self, entries: Sequence[TableEntry]) -> list[int | Refused]:
+        """Add those entries that are not refused, and return each one's handle or refusal."""
+        answers: list[int | Refused] = []
+        with self.admitting() as admitted:
+            for entry in entries:
+                try:
+                    admitted.append(self.admit_direct(entry))
+                    answers.append(admitted[-1][1])
+                except Refused as refused:
+                    answers.append(refused)
+            self.add_to_data_plane(admitted)
+        return answers
+
+    def add_to_data_plane(self, admitted: Sequence[tuple[HeldTable, int]]) -> None:
+        """Let the data plane have entries that are held, by (table, handle), with the rates of their cells."""
+        self.data_plane.add([table.at(handle).entry for table, handle in admitted])
+        for table, handle in admitted:
+            if table.table.meter is not None:
+                entry = table.at(handle).entry
+                rates = table.rates.at(index_of(handle))
+                if self.data_plane.entry_rates(entry) != rates:
+                    self.data_plane.set_entry_rates(entry, rates)
+
+    @contextmanager
+    def admitting(self) -> Iterator[list[tuple[HeldTable, int]]]:
+        """Hold the entries that the block adds to the list, by (table, handle); none of them if it fails."""
+        admitted: list[tuple[HeldTable, int]] = []
+        try:
+            yield admitted
+        except Exception:
+            for table, handle in reversed(admitted):
+                table.give_back(handle)
+            raise
+
+    def admit_direct(self, entry: TableEntry) -> tuple[HeldTable, int]:
+        """Hold an entry of a table without an action profile."""
+        table = self.direct(entry.table)
+        check_call(table.table, entry.action, entry.params)
+        return table, admit(table, Held(entry))
+
+    @locked
+    def modify(
+        self,
+        table: str,
+        handle: int,
+        action: str | None = None,
+        params: tuple[int, ...] = (),
+        *,
+        member: int | None = None,
+        group: int | None = None,
+    ) -> None:
+        """Let an entry run another action, or another member or group."""
+        if action is not None:
+            found = self.direct(table)
+            check_call(found.table, action, params)
+            held = found.at(handle)
+            assert isinstance(held.entry, TableEntry)
+            self.change(held, replace(held.entry, action=action, params=params))
+            return
+        found, profile = self.indirect(table, groups=group is not None)
+        held = found.at(handle)
+        check_choice(profile, member, group)
+        assert isinstance(held.entry, ProfileEntry)
+        self.change(held, replace(held.entry, actions=profile.choices(member, group)))
+        profile.use(held.member, held.group, -1)
+        held.member, held.group = member, group
+        profile.use(member, group, 1)
+
+    def change(self, held: Held, entry: Entry) -> None:
+        """Let an entry be another one of the same key."""
+        self.data_plane.change([entry])
+        held.entry = entry
+
+    @locked
+    def delete(self, table: str, handle: int, profiled: bool | None = None) -> None:
+        """Remove an entry of any table, or of one that must be `profiled`: with an action profile, or without."""
+        found = self.expect_kind(table, profiled)
+        check_mutable(found.table)
+        held = found.at(handle)
+        self.data_plane.remove([held.entry])
+        found.release(handle)
+        self.unuse(found, held)
+
+    def expect_kind(self, table: str, profiled: bool | None) -> HeldTable:
+        """The table of this name, which must be `profiled` or not, unless that is None."""
+        if profiled is None:
+            return self.table(table)
+        return self.indirect(table)[0] if profiled else self.direct(table)
+
+    def unuse(self, table: HeldTable, held: Held | Runs | None) -> None:
+        """Count the member or the group of an entry or a default as used once less."""
+        if table.table.profile is not None and held is not None:
+            self.profiles.profiles[table.table.profile].use(held.member, held.group, -1)
+
+    @locked
+    def clear(self, table: str, reset_default: bool = False) -> None:
+        """Remove all entries; those of the program as well, as BMv2 does. Handles begin anew."""
+        found = self.table(table)
+        self.data_plane.remove([held.entry for _, held in found.items()])
+        for _, held in found.items():
+            self.unuse(found, held)
+        if reset_default:
+            self.reset_default(table)
+        found.clear(reset_default)
+
+    @locked
+    def find(self, table: str, key: Key, priority: int | None = None) -> int:
+        """The handle of the entry with this key and priority."""
+        found = self.table(table)
+        wanted = TableEntry(table, key, "", (), own_priority(found.table, priority))
+        check_fit(found.table, wanted)
+        handle = found.find(key, wanted.priority)
+        if handle is None:
+            raise Refused(RefusalKind.BAD_MATCH_KEY, f"table '{table}' has no entry for the key {key}")
+        return handle
+
+    @locked
+    def entry(self, table: str, handle: int) -> HeldEntry:
+        found = self.table(table)
+        return self.told(found.table, handle, found.at(handle))
+
+    @locked
+    def entries(self, table: str) -> list[HeldEntry]:
+        """All entries, by their indices."""
+        found = self.table(table)
+        return [self.told(found.table, handle, held) for handle, held in found.items()]
+
+    @locked
+    def count(self, table: str) -> int:
+        """How many entries a table has."""
+        return len(self.table(table).entries)
+
+    def told(self, table: Table, handle: int, held: Held) -> HeldEntry:
+        idle_s = self.idle_s(held) if table.idle_timeout else None
+        return HeldEntry(handle, held.entry, held.timeout_ms, idle_s, held.member, held.group)
+
+    # what runs on a miss
+
+    @locked
+    def set_default(
+        self,
+        table: str,
+        action: str | None = None,
+        params: tuple[int, ...] = (),
+        *,
+        member: int | None = None,
+        group: int | None = None,
+    ) -> None:
+        """Let a table run an action on a miss, or a member or a group of its action profile."""
+        if action is not None:
+            found = self.direct(table)
+            check_action(found.table, action)
+            check_default_mutable(found.table, action)
+            check_call(found.table, action, params, mutable=True)
+            self.data_plane.set_default(DefaultAction(table, action, params))
+            found.default = Runs(action, params)
+            return
+        found, profile = self.indirect(table, groups=group is not None)
+        check_default_mutable(found.table)
+        if group is not None:
+            profile.check_group(group)
+        else:
+            check_choice(profile, member, None)
+        default = Runs(member=member, group=group)
+        self.data_plane.set_default(self.profile_default(found, default))
+        self.unuse(found, found.default)
+        found.default = default
+        profile.use(member, group, 1)
+
+    def profile_default(self, table: HeldTable, default: Runs) -> ProfileDefault:
+        """What a table runs whose default is a member or a group of its profile."""
+        name = table.table.name
+        _, profile = self.indirect(name)
+        return ProfileDefault(name, profile.name, profile.choices(default.member, default.group))
+
+    @locked
+    def reset_default(self, table: str, profiled: bool | None = None) -> None:
+        """Let a table run on a miss what its program says; `profiled` as for `delete`."""
+        found = self.expect_kind(table, profiled)
+        self.data_plane.reset_default(table)
+        self.unuse(found, found.default)
+        found.default = found.programs_default()
+
+    @locked
+    def default(self, table: str) -> Runs:
+        """What a table runs on a miss; a refusal if it runs nothing that was set."""
+        found = self.table(table)
+        if found.default is None:
+            raise Refused(RefusalKind.NO_DEFAULT_ENTRY, f"table '{table}' has no default entry")
+        return found.default
+
+    def follow(self, profile: HeldProfile, member: int | None, groups: set[int]) -> None:
+        """Let the entries and defaults that name this member or one of these groups run what they are."""
+
+        def names(held: Held | Runs) -> bool:
+            return (member is not None and held.member == member) or held.group in groups
+
+        for table in self.tables.values():
+            if table.table.profile != profile.name:
+                continue
+            for _, held in table.items():
+                if names(held):
+                    assert isinstance(held.entry, ProfileEntry)
+                    self.change(held, replace(held.entry, actions=profile.choices(held.member, held.group)))
+            if table.default is not None and names(table.default):
+                self.data_plane.set_default(self.profile_default(table, table.default))
+
+    # idle timeouts
+
+    @locked
+    def set_timeout(self, table: str, handle: int, timeout_ms: int) -> None:
+        """Let an entry expire when no packet has matched it for `timeout_ms`; 0: never. The time begins now."""
+        found = self.table(table)
+        if not found.table.idle_timeout:
+            raise Refused(RefusalKind.AGEING_DISABLED, f"table '{table}' has no `support_timeout` in the program")
+        held = found.at_any_version(handle)
+        held.timeout_ms, held.timed_us = timeout_ms, self.data_plane.now_us()
+
+    def idle_s(self, held: Held) -> float:
+        """Seconds since an entry matched a packet, was added or got its timeout, whichever was last."""
+        idle_s = self.data_plane.idle_s(held.entry)
+        return idle_s if held.timed_us is None else min(idle_s, (self.data_plane.now_us() - held.timed_us) / 1e6)
+
+    def report_expired(self) -> list[Expired]:
+        """Tell subscribers of the entries whose timeouts have run out; to be called once a second, as BMv2 does."""
+        expired = self.expired()
+        for subscriber in list(self.expiry_subscribers) if expired else ():
+            subscriber(expired)
+        return expired
+
+    @locked
+    def expired(self) -> list[Expired]:
+        """The entries whose timeouts have run out; one that was told by the last call is left out."""
+        found: list[Expired] = []
+        for name, table in self.tables.items():
+            if not table.table.idle_timeout:
+                continue
+            timed = [(handle, held) for handle, held in table.items() if held.timeout_ms]
+            late = {handle for handle, held in timed if self.idle_s(held) * 1000 >= held.timeout_ms}
+            table.overdue, told = late - table.overdue, table.overdue
+            found += [(name, handle) for handle in sorted(late - told)]
+        return found
+
+
+def admit(table: HeldTable, held: Held) -> int:
+    """Hold an entry if its key is right and new and there is room, and return its handle."""
+    name = table.table.name
+    if not table.table.key:
+        raise Refused(RefusalKind.NO_TABLE_KEY, f"table '{name}' has no key: it takes no entries")
+    priority = own_priority(table.table, held.entry.priority)
+    if priority != held.entry.priority:
+        held.entry = replace(held.entry, priority=priority)
+    check_fit(table.table, held.entry)
+    if table.find(held.entry.key, priority) is not None:
+        raise Refused(RefusalKind.DUPLICATE_ENTRY, f"table '{name}' has an entry for the key {held.entry.key}")
+    if len(table.entries) >= table.table.size:
+        raise Refused(
+            RefusalKind.TABLE_FULL, f"table '{name}' is full: the program gives it {table.table.size} entries"
+        )
+    return table.take(held)
+
+
+def own_priority(table: Table, priority: int | None) -> int | None:
+    """The priority that an entry gets in a table: none where keys cannot overlap, else 0 if it names none."""
+    return (priority or 0) if by_priority(table) else None
+
+
+def check_choice(profile: HeldProfile, member: int | None, group: int | None) -> None:
+    """Refuse a member or a group that is not there, and a group that has no member to choose."""
+    if group is None:
+        assert member is not None, "an entry runs an action, a member or a group"
+        profile.check_member(member)
+        return
+    profile.check_group(group)
+    if not profile.groups[group]:
+        raise Refused(RefusalKind.EMPTY_GRP, f"group {group} of action profile '{profile.name}' is empty")
+
+
+# simple_switch_CLI
+
+
+COMMANDS = {
+    "table_add": Command("TABLE ACTION KEY... => PARAMETER... [PRIORITY]", Tables.add),
+    "table_modify": Command("TABLE ACTION HANDLE [=>] PARAMETER...", Tables.modify),
+    "table_delete": Command("TABLE HANDLE", Tables.delete),
+    "table_clear": Command("TABLE", Tables.clear),
+    "table_set_default": Command("TABLE ACTION PARAMETER...", Tables.set_default),
+    "table_reset_default": Command("TABLE", Tables.reset_default),
+    "table_set_timeout": Command("TABLE HANDLE MILLISECONDS", Tables.set_timeout),
+    "table_indirect_add": Command("TABLE KEY... => MEMBER [PRIORITY]", Tables.add),
+    "table_indirect_add_with_group": Command("TABLE KEY... => GROUP [PRIORITY]", Tables.add),
+    "table_indirect_delete": Command("TABLE HANDLE", Tables.delete),
+    "table_indirect_set_default": Command("TABLE MEMBER", Tables.set_default),
+    "table_indirect_set_default_with_group": Command("TABLE GROUP", Tables.set_default),
+    "table_indirect_reset_default": Command("TABLE", Tables.reset_default),
+}
+
+
+# Thrift: BMv2 answers that a table which is not there has no entries and no default
+
+
+NO_PRIORITY = -1
+"""The priority that BMv2 tells of entries whose keys cannot overlap."""
+
+Told = tuple[Table, HeldEntry] | Runs | None
+"""An entry of a table; or, where there is none, what the table runs on a miss."""
+
+
+def all_entries(tables: Tables, table: str) -> list[Told]:
+    return [(tables.table(table).table, held) for held in tables.entries(table)] if table in tables.tables else []
+
+
+def one_entry(tables: Tables, table: str, handle: int) -> Told:
+    return (tables.table(table).table, tables.entry(table, handle)) if table in tables.tables else None
+
+
+def entry_of_key(tables: Tables, table: str, wanted: Sequence[Any], priority: int) -> Told:
+    """The entry of a key; without one, the default."""
+    if table not in tables.tables or not wanted:
+        return default_of(tables, table)
+    key = read_thrift_key(tables.table(table).table, wanted)
+    return one_entry(tables, table, tables.find(table, key, priority))
+
+
+def default_of(tables: Tables, table: str) -> Runs | None:
+    return tables.tables[table].default if table in tables.tables else None
+
+
+def thrift_entry(types: Any, told: Told) -> Any:
+    """An entry as a message has it."""
+    if not isinstance(told, tuple):
+        return types.HeldEntry([], types.Options(), 0, thrift_action(types, told))
+    table, held = told
+    idle_ms = round((held.idle_s or 0.0) * 1000)
+    return types.HeldEntry(
+        match_key=thrift_key(types, table, held.entry.key),
+        options=types.Options(NO_PRIORITY if held.entry.priority is None else held.entry.priority),
+        entry_handle=signed(held.handle),
+        action_entry=thrift_action(types, held.runs),
+        life=types.Life(signed(held.timeout_ms), signed(idle_ms)) if held.timeout_ms else None,
+    )
+
+
+ADD, MODIFY = Call(Tables.add, answer=lambda _, handle: signed(handle)), Call(Tables.modify)
+SET_DEFAULT, SET_TIMEOUT = Call(Tables.set_default), Call(Tables.set_timeout)
+PROFILED, PLAIN = {"profiled": True}, {"profiled": False}
+
+CALLS = {
+    "bm_mt_get_num_entries": Call(Tables.count),
+    "bm_mt_clear_entries": Call(Tables.clear),
+    "bm_mt_add_entry": ADD,
+    "bm_mt_indirect_add_entry": ADD,
+    "bm_mt_indirect_ws_add_entry": ADD,
+    "bm_mt_modify_entry": MODIFY,
+    "bm_mt_indirect_modify_entry": MODIFY,
+    "bm_mt_indirect_ws_modify_entry": MODIFY,
+    "bm_mt_delete_entry": Call(Tables.delete, PLAIN),
+    "bm_mt_indirect_delete_entry": Call(Tables.delete, PROFILED),
+    "bm_mt_set_entry_ttl": SET_TIMEOUT,
+    "bm_mt_indirect_set_entry_ttl": SET_TIMEOUT,
+    "bm_mt_set_default_action": SET_DEFAULT,
+    "bm_mt_indirect_set_default_member": SET_DEFAULT,
+    "bm_mt_indirect_ws_set_default_group": SET_DEFAULT,
+    "bm_mt_reset_default_entry": Call(Tables.reset_default, PLAIN),
+    "bm_mt_indirect_reset_default_entry": Call(Tables.reset_default, PROFILED),
+    "bm_mt_get_entries": Call(all_entries, answer=lambda types, told: [thrift_entry(types, each) for each in told]),
+    "bm_mt_get_entry": Call(one_entry, answer=thrift_entry),
+    "bm_mt_get_entry_from_key": Call(entry_of_key, answer=thrift_entry),
+    "bm_mt_get_default_entry": Call(default_of, answer=thrift_action),
+}
+
+
+def read_params(params: Sequence[bytes], control: Any, given: Mapping[str, Any]) -> dict[str, object]:
+    """The parameters of an action of the table or of the action profile that is given."""
+    if "table" in given:
+        actions = control.tables.table(given["table"]).table.actions
+    else:
+        profile = control.profiles.profiles.get(given["profile"])
+        actions = profile.actions.values() if profile is not None else ()
+    return {"params": read_thrift_params(actions, given["action"], params)}
+
+
+ARGUMENTS: dict[str, ReadArgument] = {
+    "key": lambda key, control, given: {
+        "key": read_thrift_key(control.tables.table(given["table"]).table, key),
+    },
+    "params": read_params,
+    "options": lambda options, *_: {"priority": options.priority or 0},
+    "handle": lambda handle, *_: {"handle": unsigned(handle)},
+    "timeout_ms": lambda timeout_ms, *_: {"timeout_ms": unsigned(timeout_ms)},
+}
+
+
+# BF-Runtime: an entry is an object with `table_name`, `action`, `key` and `data`
+
+
+PIPE = "pipe."
+"""What the names of a program's tables begin with."""
+PRIORITY = "$MATCH_PRIORITY"
+
+Document = dict[str, Any]
+"""An entry as BF-Runtime's JSON has it."""
+
+
+def entry_document(program: Program, entry: TableEntry) -> Document:
+    table = program.table(entry.table)
+    key = {part.name: list_of_part(value) for part, value in zip(table.key, entry.key, strict=True)}
+    if entry.priority is not None:
+        key[PRIORITY] = entry.priority
+    names = [parameter.name for parameter in table.action(entry.action).parameters]
+    data = dict(zip(names, entry.params, strict=True))
+    return {"table_name": f"{PIPE}{entry.table}", "action": entry.action, "key": key, "data": data}
+
+
+def entry_of_document(table: Table, document: Document) -> TableEntry:
+    """The entry of a document; `KeyError`, `TypeError` or `ValueError` for one that is none of the table."""
+    key = tuple(part_of_list(part, document["key"][part.name], bfrt_number) for part in table.key)
+    names = [parameter.name for parameter in table.action(document["action"]).parameters]
+    params = tuple(bfrt_number(document["data"][name]) for name in names)
+    priority = bfrt_number(document["key"][PRIORITY]) if by_priority(table) else None
+    return TableEntry(table.name, key, document["action"], params, priority)
+
+
+def bfrt_number(value: Any) -> int:
+    """A number, which dumps have as such, or as a text such as 0x0A."""
+    return int(value, 0) if isinstance(value, str) else int(value)

@@ -1,0 +1,131 @@
+"""Thrift messages off a connection, checked before they are decoded.
+
+A message has no length in front: it ends where its outermost structure does. So it is walked as it arrives, and
+refused as soon as it is wrong: a library that believed its sizes would take gigabytes or hours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from inakit.topo.errors import InputError
+
+VERSION = 0x8001
+"""What the first two bytes of a message say."""
+
+SIZES = {2: 1, 3: 1, 4: 8, 6: 2, 8: 4, 10: 8}
+"""Bytes of the types of one size: bool, byte, double, i16, i32, i64."""
+
+STOP, STRING, STRUCT, MAP, SET, LIST = 0, 11, 12, 13, 14, 15
+
+MOST_BYTES, MOST_VALUES, DEEPEST = 64 << 20, 1 << 20, 16
+"""The largest message: a program's JSON has some megabytes, a key some ten values on three levels."""
+
+
+class MalformedMessageError(InputError):
+    """What a client sent is no message of Thrift's binary protocol, or one that is too large."""
+
+
+class Stream(Protocol):
+    """Bytes as they arrive."""
+
+    def read(self, size: int, /) -> bytes:
+        """`size` bytes, fewer only at the end."""
+
+
+class MessageReader:
+    """Reads one message after the other."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self._message = bytearray()
+        self._values = 0
+
+    def read(self) -> bytes:
+        """The next message; empty at the end of the connection. `MalformedMessageError` if it is none."""
+        self._message, self._values = bytearray(self._stream.read(4)), 0
+        if not self._message:
+            return b""
+        if len(self._message) < 4 or int.from_bytes(self._message[:2], "big") != VERSION:
+            raise MalformedMessageError(
+                f"{self._message.hex()}: a message of Thrift's binary protocol begins with 8001"
+            )
+        self._walk_text()
+        self._take(4)
+        self._walk(STRUCT, DEEPEST)
+        return bytes(self._message)
+
+    def _walk(self, kind: int, depth: int) -> None:
+        """Read one value of this type, in which values may be nested `depth` levels deep."""
+        if depth == 0:
+            raise MalformedMessageError(f"values are nested more than {DEEPEST} levels deep")
+        if kind in SIZES:
+            self._take(SIZES[kind])
+        elif kind in WALKS:
+            WALKS[kind](self, depth - 1)
+        else:
+            raise MalformedMessageError(f"there is no type {kind}")
+
+    def _walk_text(self, _: int = 0) -> None:
+        """Read bytes with their number in front."""
+        self._take(self._size())
+
+    def _walk_structure(self, depth: int) -> None:
+        """Read fields, each its type and number and its value, up to a type of 0."""
+        while kind := self._take(1)[0]:
+            self._count(1)
+            self._take(2)
+            self._walk(kind, depth)
+
+    def _walk_list(self, depth: int) -> None:
+        """Read values of one type, which stands in front with their number."""
+        kind = self._take(1)[0]
+        self._walk_each((kind,), self._count(self._size()), depth)
+
+    def _walk_map(self, depth: int) -> None:
+        """Read pairs of values of two types, which stand in front with their number."""
+        kinds = tuple(self._take(2))
+        self._walk_each(kinds, self._count(self._size()), depth)
+
+    def _walk_each(self, kinds: tuple[int, ...], count: int, depth: int) -> None:
+        """Read as many values of each of these types in turn."""
+        if all(kind in SIZES for kind in kinds):
+            self._take(count * sum(SIZES[kind] for kind in kinds))
+            return
+        for _ in range(count):
+            for kind in kinds:
+                self._walk(kind, depth)
+
+    def _size(self) -> int:
+        """Read a number of bytes or values."""
+        size = int.from_bytes(self._take(4), "big", signed=True)
+        if not 0 <= size <= MOST_BYTES:
+            raise MalformedMessageError(f"a size of {size}: sizes are 0 to {MOST_BYTES}")
+        return size
+
+    def _count(self, values: int) -> int:
+        """Refuse a message of too many values; return how many these are."""
+        self._values += values
+        if self._values > MOST_VALUES:
+            raise MalformedMessageError(f"a message of more than {MOST_VALUES} values")
+        return values
+
+    def _take(self, size: int) -> bytes:
+        """Read as many bytes of the message."""
+        if len(self._message) + size > MOST_BYTES:
+            raise MalformedMessageError(f"a message of more than {MOST_BYTES} bytes")
+        taken = self._stream.read(size)
+        if len(taken) < size:
+            raise MalformedMessageError(f"the connection ended within a message, after {len(self._message)} bytes")
+        self._message += taken
+        return taken
+
+
+WALKS: dict[int, Callable[[MessageReader, int], None]] = {
+    STRING: MessageReader._walk_text,
+    STRUCT: MessageReader._walk_structure,
+    MAP: MessageReader._walk_map,
+    SET: MessageReader._walk_list,
+    LIST: MessageReader._walk_list,
+}

@@ -1,0 +1,130 @@
+"""The Thrift services of a switch: requests of `switch/control/`, and those for the switch as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from hashlib import md5
+from time import time_ns
+from typing import Any
+
+from inakit.switch.control.codecs import Call
+from inakit.switch.control.control_plane import ARGUMENTS, CALLS, SESSION_CALLS, ControlPlane
+from inakit.switch.control.requests import RefusalKind, Refused
+from inakit.switch.server.served_switch import ServedSwitch
+from inakit.switch.server.thrift.interface import description, resource_ids
+from inakit.topo.errors import UnsupportedError
+
+
+@dataclass(frozen=True)
+class SwitchIdentity:
+    """What a switch says of itself: its number, its Thrift port, where its notifications can be subscribed to."""
+
+    device_id: int
+    thrift_port: int
+    notifications: str
+
+
+class Services:
+    """Carries out the functions of all services, for one switch."""
+
+    def __init__(self, switch: ServedSwitch, identity: SwitchIdentity) -> None:
+        self.switch, self.identity = switch, identity
+
+    def call(self, service: str, function: str, arguments: Mapping[str, Any]) -> Any:
+        """What a function answers. `arguments` are by name; 0 or nothing stands for what the client left out.
+
+        Tables and arrays are those of the program that was loaded last, also before it runs. Groups and sessions
+        outlast programs.
+        """
+        kind, call = FUNCTIONS[service][function]
+        if kind == SWITCH:
+            return call.request(self, **arguments)
+        control: ControlPlane = self.switch.newest.control if service == "standard" else self.switch.control
+        given = dict(call.given)
+        for name, value in arguments.items():
+            given |= ARGUMENTS[name](value, control, given) if name in ARGUMENTS else {name: value}
+        return call.answer(description(), call.request(getattr(control, kind), **given))
+
+    @property
+    def json(self) -> str:
+        """The program that was loaded last, as p4c made it; empty before the first."""
+        loaded = self.switch.pending or self.switch.running
+        return self.switch.newest.json if loaded else ""
+
+    def ports(self) -> list[Any]:
+        """All ports with their interfaces."""
+        ports = self.switch.ports
+        return [description().PortInfo(port, name, ports.is_up(port), {}) for port, name in sorted(ports.all().items())]
+
+    def info(self) -> Any:
+        """Who the switch is."""
+        known = self.identity
+        return description().SwitchInfo(known.device_id, known.thrift_port, known.notifications)
+
+    def serialize(self) -> bytes:
+        """Refuse: what BMv2 answers its own clients cannot read, for it is no text."""
+        raise UnsupportedError("the state is not written: read tables, profiles and meters one by one")
+
+    def resource_id(self, type: int, name: str) -> int:
+        """The number that the compiler gave to a table, an action profile, an array or a learning list."""
+        known = resource_ids(self.json)
+        if type not in known:
+            raise Refused(RefusalKind.INVALID_RESOURCE_TYPE, f"no kind {type}: kinds are 0 to {max(known)}")
+        if name not in known[type]:
+            raise Refused(RefusalKind.INVALID_RESOURCE_NAME, f"nothing of kind {type} is called '{name}'")
+        return known[type][name]
+
+    def set_depth(self, packets: int, port: int | None = None, priority: int | None = None) -> int:
+        """Bound queues, in packets; 0."""
+        self.switch.queues.set_depth(packets, port, priority)
+        return 0
+
+    def set_rate(self, rate_pps: int, port: int | None = None, priority: int | None = None) -> int:
+        """Set the rate of queues, in packets a second; 0."""
+        self.switch.queues.set_rate(rate_pps, port, priority)
+        return 0
+
+
+SWITCH = "switch"
+"""The kind of functions that are for the switch as a whole."""
+
+OF_SWITCH: Mapping[str, Callable[..., object]] = {
+    "bm_dev_mgr_add_port": lambda services, iface_name, port, pcap: services.switch.ports.add(port, iface_name),  # noqa: ARG005
+    "bm_dev_mgr_remove_port": lambda services, port: services.switch.ports.remove(port),
+    "bm_dev_mgr_show_ports": Services.ports,
+    "bm_mgmt_get_info": Services.info,
+    "bm_load_new_config": lambda services, config: services.switch.load(config),
+    "bm_swap_configs": lambda services: services.switch.swap(fresh=False),
+    "bm_reset_state": lambda services: services.switch.newest.control.reset_state(),
+    "bm_get_config": lambda services: services.json.encode(),
+    "bm_get_config_md5": lambda services: md5(services.json.encode(), usedforsecurity=False).digest(),
+    "bm_serialize_state": Services.serialize,
+    "bm_get_id_from_name": Services.resource_id,
+}
+
+OF_SIMPLE_SWITCH: Mapping[str, Callable[..., object]] = {
+    "set_egress_priority_queue_depth": Services.set_depth,
+    "set_egress_queue_depth": Services.set_depth,
+    "set_all_egress_queue_depths": Services.set_depth,
+    "set_egress_priority_queue_rate": Services.set_rate,
+    "set_egress_queue_rate": Services.set_rate,
+    "set_all_egress_queue_rates": Services.set_rate,
+    "get_time_elapsed_us": lambda services: services.switch.now_us(),
+    "get_time_since_epoch_us": lambda _: time_ns() // 1000,
+}
+
+REPLICATION = {name: each for name, each in CALLS.items() if each[0] == "replication"}
+FUNCTIONS: Mapping[str, Mapping[str, tuple[str, Call]]] = {
+    "standard": {
+        **{name: each for name, each in CALLS.items() if name not in REPLICATION},
+        **{name: (SWITCH, Call(request)) for name, request in OF_SWITCH.items()},
+    },
+    "simple_pre": REPLICATION,
+    "simple_pre_lag": REPLICATION,
+    "simple_switch": {
+        **SESSION_CALLS,
+        **{name: (SWITCH, Call(request)) for name, request in OF_SIMPLE_SWITCH.items()},
+    },
+}
+"""The functions of each service by the name that clients call it, with the kind of entities that each is for."""
