@@ -26,7 +26,7 @@ from inakit.topo.errors import RunError
 from inakit.topo.fabric.circuits import patch_panel
 from inakit.topo.fabric.variations import with_scale
 from inakit.topo.live.priority import endpoint_processor
-from inakit.traffic.measure.contention import processor_causes
+from inakit.traffic.measure.contention import overload_reasons
 from inakit.traffic.measure.counters import CpuTime, processor_times
 from inakit.traffic.measure.verdict import OVERLOADED, Limits
 
@@ -122,7 +122,7 @@ class TrialNetwork:
             for switch in self.network.switches.values():
                 switch.check()
             return OVERLOADED, (str(error),), sampler.fraction > 0
-        waited = any(processor_causes(tuple(outcome.monitor.seconds), Limits()))
+        waited = any(overload_reasons(tuple(outcome.monitor.seconds), Limits()))
         return outcome.verdict, outcome.reasons, waited
 
     def _settle(self) -> None:

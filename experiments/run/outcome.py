@@ -128,7 +128,7 @@ def watch(
                 switch.check()
     problem, plan, prediction = prepared.problem, prepared.plan, prepared.prediction
     excuses = beside_collisions(monitor, problem, plan, excuses)
-    reasons = judge(monitor, measured, plan, excuses=excuses).reasons
+    reasons = judge(monitor, measured, plan, excuses=excuses)
     off = () if excuses is not None and excuses.rates else off_plan(prediction, measured, plan)
     bandwidth = bandwidth_figures(problem, measured, monitor)
     every = (*measured.wrong, *reasons, *off)

@@ -12,7 +12,6 @@ from inakit.planner.core.evaluate import Prediction
 from inakit.planner.core.problem import Job, Problem
 from inakit.topo.errors import InakitError
 from inakit.traffic.closed_loop import Progress
-from inakit.traffic.measure.verdict import Cause
 
 WINDOW_S = 6.0
 """A run must be too slow over so many seconds: other work that takes the machine for a moment is over sooner."""
@@ -71,7 +70,7 @@ def of_job(job: Job, prediction: Prediction, weight: float) -> PlannedProgress:
 class Watching(Protocol):
     """What can tell during a run whether it is overloaded, as `inakit.traffic.measure.monitor.Monitor` can."""
 
-    def overloaded_so_far(self) -> tuple[Cause, ...]:
+    def overloaded_so_far(self) -> tuple[str, ...]:
         """Why the run is clearly overloaded already; empty as long as that is not clear."""
         ...
 
@@ -107,7 +106,7 @@ class Pace:
         """Raise `TooSlowError` if the run is clearly too slow, or clearly overloaded."""
         share = self.share()
         slow = share is not None and share < CLEAR
-        causes = tuple(cause.text for cause in self.monitor.overloaded_so_far()) if self.monitor else ()
+        causes = self.monitor.overloaded_so_far() if self.monitor else ()
         if slow or causes:
             done = 1.0 if share is None else share
             after = f"ended after {self.seen[-1][0]:.0f} s"

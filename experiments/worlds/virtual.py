@@ -35,7 +35,7 @@ from inakit.topo.virtual.virtual_network import Source, Tap, VirtualNetwork, as_
 from inakit.traffic.measure.counters import InterfaceCounters, Snapshot, Watched, switch_counters
 from inakit.traffic.measure.monitor import Monitor
 from inakit.traffic.measure.processors import Second
-from inakit.traffic.measure.verdict import Cause, Limits
+from inakit.traffic.measure.verdict import Limits
 from inakit.traffic.replay import Recording, Replayer, Senders, frames_of_pcap
 from inakit.traffic.sockets.packet_sockets import INA_FILTER, SEND_BUFFER_FRAMES
 from inakit.traffic.sockets.ports import FloatArray, HostPort, IntArray, Outgoing, Packets, Ports, RepeatedFrames
@@ -291,7 +291,7 @@ class CountingMonitor(Monitor):
         """Empty: the processors of this machine are not watched."""
         return ()
 
-    def overloaded_so_far(self, planned_s: float | None = None, limits: Limits | None = None) -> tuple[Cause, ...]:
+    def overloaded_so_far(self, planned_s: float | None = None, limits: Limits | None = None) -> tuple[str, ...]:
         """Empty: a network with a clock of its own is never overloaded."""
         _ = planned_s, limits
         return ()

@@ -156,7 +156,8 @@ def add_neighbors(index: int, known: Iterable[Address]) -> None:
     """Add permanent neighbour entries in the calling thread's namespace, so that no host ever asks by ARP.
 
     A network has as many entries as pairs of hosts, so messages are sent in batches, and the kernel answers failures
-    only. Raises `OSError` for one.
+    only. Raises `OSError` for one. pyroute2 encodes an entry in 1.6 ms: the million entries of a fat-tree with k = 16
+    (320 switches, 1,024 hosts) would take it half an hour, and these bytes take a second.
     """
     messages = [neighbor_request(index, address) for address in known]
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as netlink:

@@ -62,11 +62,6 @@ class Interface:
     name: str
     pid: int | None
 
-    @property
-    def netns(self) -> str | None:
-        """The path of the namespace; None is the root namespace."""
-        return f"/proc/{self.pid}/ns/net" if self.pid else None
-
 
 @dataclass(frozen=True)
 class RunningHost:

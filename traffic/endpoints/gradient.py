@@ -8,8 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
 from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -101,43 +99,6 @@ class RandomGradients:
         return pairs.astype("<u8", copy=False).view("<u4")[skipped : skipped + count]
 
 
-class FileGradients:
-    """Gradients from a .npy file, the same in every iteration: (workers, values), or (values,) for all workers.
-
-    Integers are taken as they are. Floats are multiplied by `scale`; where it is None, by the greatest power of two
-    with which no sum overflows. Raises `InputError` for a file that cannot be read or has another shape.
-    """
-
-    def __init__(self, path: Path, scale: float | None = None) -> None:
-        try:
-            self.values = np.atleast_2d(np.load(path, mmap_mode="r"))
-        except (OSError, ValueError) as error:
-            raise InputError(f"gradient file '{path}' cannot be read: {error}; save it with numpy.save") from error
-        if self.values.ndim != 2 or not self.values.size:
-            raise InputError(f"gradient file '{path}' has shape {self.values.shape}: expected (workers, values)")
-        self.scale = scale
-
-    def of(self, job: Job, worker: int, iteration: int) -> NDArray[np.int32]:
-        """The worker's row, as far as the job's gradient goes. Raises `InputError` if it is too short."""
-        return self.part(job, worker, iteration, 0, job.gradient_bytes // 4)
-
-    def part(self, job: Job, worker: int, iteration: int, first: int, count: int) -> NDArray[np.int32]:
-        """`count` values of what `of` gives, from value `first` on."""
-        del iteration
-        row, whole = self.values[worker % len(self.values)], job.gradient_bytes // 4
-        if len(row) < whole:
-            raise InputError(f"job {job.number} sends {whole} values, the gradient file has {len(row)} per worker")
-        part = row[first : first + count]
-        if not np.issubdtype(row.dtype, np.floating):
-            return exact_int32(part)
-        return to_fixed(part, self.scale or scale_for(self.largest, len(job.workers)))
-
-    @cached_property
-    def largest(self) -> float:
-        """The largest magnitude of all values in the file."""
-        return float(np.abs(self.values).max())
-
-
 @dataclass(frozen=True)
 class FixedPoint:
     """A job's fixed point: no sum over its `workers` leaves 32 bits, whatever their gradients are.
@@ -152,10 +113,10 @@ class FixedPoint:
 
     @classmethod
     def clipping_at(cls, clip: float, workers: int) -> Self:
-        """The finest fixed point in which the sum of `workers` values up to `clip` fits. Raises `InputError`."""
+        """The finest power of two at which the sum of `workers` values up to `clip` fits. Raises `InputError`."""
         if not 0 < clip < math.inf:
             raise InputError(f"clip {clip}: the largest gradient value to be kept is expected, such as 1.0")
-        return cls(scale_for(clip, workers), workers)
+        return cls(2.0 ** (math.frexp(INT32.max / (clip * workers))[1] - 1), workers)
 
     @property
     def error(self) -> float:
@@ -171,30 +132,7 @@ class FixedPoint:
 
     def mean(self, sums: NDArray[np.int64]) -> NDArray[np.float64]:
         """The mean gradient over all workers, (values,), from their sum, (values,)."""
-        return from_fixed(sums, self.scale) / self.workers
-
-
-def scale_for(largest: float, workers: int) -> float:
-    """The greatest power of two by which values up to `largest` sum over `workers` without leaving int32."""
-    return 2.0 ** (math.frexp(INT32.max / (largest * workers))[1] - 1) if largest else 1.0
-
-
-def to_fixed(values: NDArray[np.floating], scale: float) -> NDArray[np.int32]:
-    """Round `values * scale` to int32; raises `InputError` where one does not fit."""
-    return exact_int32(np.rint(np.asarray(values, np.float64) * scale))
-
-
-def from_fixed(sums: NDArray[np.int64], scale: float) -> NDArray[np.float64]:
-    """The sum of floats that a sum of `to_fixed` values stands for."""
-    return sums / scale
-
-
-def exact_int32(values: NDArray[np.generic]) -> NDArray[np.int32]:
-    """The same numbers as int32. Raises `InputError` for one that is not finite or does not fit."""
-    numbers = np.asarray(values)
-    if not np.isfinite(numbers).all() or (numbers < INT32.min).any() or (numbers > INT32.max).any():
-        raise InputError("a gradient value is not finite or leaves the 32-bit range: choose a smaller scale")
-    return numbers.astype(np.int32)
+        return sums / self.scale / self.workers
 
 
 def exact_sum(gradients: Sequence[NDArray[np.int32]]) -> NDArray[np.int64]:

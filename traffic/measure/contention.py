@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from inakit.traffic.measure.processors import SCHEDSTAT, UNSEEN, Second
-from inakit.traffic.measure.verdict import Cause, Invariant, Limits
+from inakit.traffic.measure.verdict import Limits
 
 CLEAR_SECONDS, RECENT_SECONDS = 3, 10
 """While a run goes on, an overload is clear when so many of so many last seconds are bad. One or two are a hiccup."""
@@ -30,7 +30,7 @@ class Rule:
 
     `text` is the reason in words; in it {worst} stands for the worst second's figure, {limit} for the limit, and
     {often} for how many seconds of how many are bad.
-    `waiting`: breaking the rule means that the run had to wait. `by_others`: it had to wait for others than itself.
+    `waiting`: breaking the rule means that the run had to wait.
     """
 
     text: str
@@ -38,7 +38,6 @@ class Rule:
     limit: Callable[[Limits], float]
     least: bool = False
     waiting: bool = True
-    by_others: bool = False
 
     def broken(self, second: Second, limits: Limits) -> bool:
         """Whether a second is beyond the limit."""
@@ -75,14 +74,12 @@ RULES = (
         "most: raise the quota of its control group or container, or lower the rates",
         lambda second: second.throttled,
         lambda limits: limits.throttled,
-        by_others=True,
     ),
     Rule(
         "the hypervisor gave the processors to other machines: {worst:.0%} of a second at worst, {often}; {limit:.0%} "
         "is the most: give this machine processors of its own, or lower the rates",
         lambda second: second.stolen,
         lambda limits: limits.stolen,
-        by_others=True,
     ),
     Rule(
         "the processors had no time left, and this kernel does not tell who waited: {worst:.1%} at worst idle or with "
@@ -101,16 +98,16 @@ def unexplained(second: Second) -> bool:
     return second.somebody_waited is None or second.somebody_waited > Limits().endpoints
 
 
-def processor_causes(seconds: Sequence[Second], limits: Limits, at_least: int = 1) -> Iterator[Cause]:
-    """One cause for each rule that at least `at_least` seconds break."""
+def overload_reasons(seconds: Sequence[Second], limits: Limits, at_least: int = 1) -> Iterator[str]:
+    """A reason for each rule that at least `at_least` seconds break."""
     for rule in RULES:
         bad = [second for second in seconds if rule.broken(second, limits)]
         if len(bad) >= at_least:
-            yield Cause(Invariant.PROCESSORS, rule.words(bad, len(seconds), limits), rule.by_others)
+            yield rule.words(bad, len(seconds), limits)
 
 
-def blame(seconds: Sequence[Second], limits: Limits) -> Iterator[Cause]:
-    """The cause that names who else took the processors of an overloaded run; none where nobody was there for long.
+def blame(seconds: Sequence[Second], limits: Limits) -> Iterator[str]:
+    """The reason that names who else took the processors of an overloaded run; none where nobody was there for long.
 
     Work of a low priority is blamed only for seconds in which the emulation had to wait.
     """
@@ -120,7 +117,7 @@ def blame(seconds: Sequence[Second], limits: Limits) -> Iterator[Cause]:
     among = guilty or (present if len(present) >= OFTEN * len(seconds) else [])
     if among:
         busy = [second for second in seconds if taken(second, low=bool(guilty)) >= limits.noticed]
-        yield Cause(Invariant.PROCESSORS, accusation(busy, len(seconds), low=bool(guilty)), by_others=True)
+        yield accusation(busy, len(seconds), low=bool(guilty))
 
 
 def taken(second: Second, low: bool) -> float:
@@ -155,11 +152,10 @@ def often(bad: int, count: int) -> str:
 
 def clear_overload(
     seconds: Sequence[Second], limits: Limits, elapsed_s: float, planned_s: float | None
-) -> Iterator[Cause]:
+) -> Iterator[str]:
     """Why a run that still goes on is overloaded beyond doubt, after `elapsed_s`; see `Monitor.overloaded_so_far`."""
     recent = seconds[-RECENT_SECONDS:]
-    found = [*processor_causes(recent, limits, CLEAR_SECONDS)]
+    found = [*overload_reasons(recent, limits, CLEAR_SECONDS)]
     if planned_s is not None and elapsed_s > planned_s + BEHIND_S and elapsed_s > planned_s * BEHIND:
-        text = f"the run is behind its plan: what was to take {planned_s:.1f} s has taken {elapsed_s:.1f} s"
-        found.append(Cause(Invariant.PACE, text))
+        found.append(f"the run is behind its plan: what was to take {planned_s:.1f} s has taken {elapsed_s:.1f} s")
     yield from (*blame(recent, limits), *found) if found else ()

@@ -11,11 +11,11 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, fields
 
 from inakit.planner.core.plan import Plan
-from inakit.traffic.measure.contention import blame, processor_causes
+from inakit.traffic.measure.contention import blame, overload_reasons
 from inakit.traffic.measure.counters import Snapshot, Watched, difference
 from inakit.traffic.measure.measured import Measured
 from inakit.traffic.measure.monitor import Monitor
-from inakit.traffic.measure.verdict import Invariant, Judgement, Limits, causes
+from inakit.traffic.measure.verdict import Limits
 from inakit.traffic.wire.packet_format import TERMINAL, Event
 
 
@@ -43,19 +43,19 @@ class Excuses:
 
 def judge(
     monitor: Monitor, measured: Measured, plan: Plan, limits: Limits | None = None, excuses: Excuses | None = None
-) -> Judgement:
-    """Every cause not to trust the run that `monitor` watched; if others are to blame, the first one names them."""
+) -> tuple[str, ...]:
+    """Every reason not to trust the run that `monitor` watched; if others took the processors, the first names them."""
     limits, excuses = limits or Limits(), excuses or Excuses()
     seconds = tuple(monitor.seconds)
     found = (
-        *processor_causes(seconds, limits),
-        *causes(Invariant.RATE, () if excuses.rates else slow_senders(measured, plan, limits.rate_error)),
-        *causes(Invariant.PACE, late_senders(measured, limits.late, excuses.hosts)),
-        *causes(Invariant.DROPS, drops(monitor, excuses)),
-        *causes(Invariant.ENDPOINTS, (f"{what}: {count}" for what, count in measured.problems.items())),
-        *causes(Invariant.CONSERVATION, not_conserved(monitor, excuses)),
+        *overload_reasons(seconds, limits),
+        *(() if excuses.rates else slow_senders(measured, plan, limits.rate_error)),
+        *late_senders(measured, limits.late, excuses.hosts),
+        *drops(monitor, excuses),
+        *(f"{what}: {count}" for what, count in measured.problems.items()),
+        *not_conserved(monitor, excuses),
     )
-    return Judgement((*blame(seconds, limits), *found) if found else ())
+    return (*blame(seconds, limits), *found) if found else ()
 
 
 def not_conserved(monitor: Monitor, excuses: Excuses) -> Iterator[str]:

@@ -19,7 +19,7 @@ from inakit.traffic.measure.counters import Snapshot, Watched
 from inakit.traffic.measure.measured import Measured
 from inakit.traffic.measure.processor_observer import Observer
 from inakit.traffic.measure.processors import Second
-from inakit.traffic.measure.verdict import Cause, Limits
+from inakit.traffic.measure.verdict import Limits
 from inakit.traffic.wire.packet_format import Event
 
 QUIET_S, PATIENCE_S = 0.1, 3.0
@@ -52,7 +52,7 @@ class Monitor:
         """What the processors did in each second that is over."""
         return self._observer.seconds
 
-    def overloaded_so_far(self, planned_s: float | None = None, limits: Limits | None = None) -> tuple[Cause, ...]:
+    def overloaded_so_far(self, planned_s: float | None = None, limits: Limits | None = None) -> tuple[str, ...]:
         """Why the run, which still goes on, is clearly overloaded; empty as long as that is not clear.
 
         A single second decides the verdict at the end; here it takes several of the last ten. `planned_s` is how long

@@ -1,8 +1,8 @@
-"""What a run is judged by and what comes of it: verdicts and which is worse, limits, causes and their invariants."""
+"""What a run is judged by and what comes of it: verdicts, which of them is worse, and limits."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -40,23 +40,6 @@ def worst_of(verdicts: Iterable[str]) -> Verdict:
     return max(map(Verdict, verdicts), key=RANK.__getitem__, default=VALID)
 
 
-class Invariant(StrEnum):
-    """What must hold so that the figures of a run mean anything.
-
-    `PROCESSORS`: the emulation never waits long for a processor, and its own work leaves some free. `RATE`: workers
-    send at their planned rates. `PACE`: paced senders do not fall behind. `DROPS`: nothing is dropped unless a fault
-    on demand drops it. `ENDPOINTS`: sockets and endpoints meet no problem. `CONSERVATION`: every packet that enters
-    a switch is accounted for.
-    """
-
-    PROCESSORS = "processors"
-    RATE = "sending rate"
-    PACE = "pace"
-    DROPS = "drops"
-    ENDPOINTS = "endpoints"
-    CONSERVATION = "conservation"
-
-
 @dataclass(frozen=True)
 class Limits:
     """The limits beyond which a run is not trusted.
@@ -89,43 +72,3 @@ class Limits:
     rate_error: float = 0.05
     late: float = 0.05
     noticed: float = 0.2
-
-
-@dataclass(frozen=True)
-class Cause:
-    """A reason not to trust a run: the invariant that broke, the reason in words, and whether others are to blame.
-
-    `by_others`: work that is not of this run took the processors: other processes, a quota, or a hypervisor. Then a
-    lower rate is not the only way out.
-    """
-
-    invariant: Invariant
-    text: str
-    by_others: bool = False
-
-
-def causes(invariant: Invariant, texts: Iterable[str]) -> Iterator[Cause]:
-    """A cause for each reason in `texts`; all are of one invariant, and others are not to blame for them."""
-    return (Cause(invariant, text) for text in texts)
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """Every cause not to trust a run, in the order in which they are printed."""
-
-    causes: tuple[Cause, ...] = ()
-
-    @property
-    def verdict(self) -> Verdict:
-        """VALID without causes, else OVERLOADED."""
-        return OVERLOADED if self.causes else VALID
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        """Every cause in words."""
-        return tuple(cause.text for cause in self.causes)
-
-    @property
-    def blames_others(self) -> bool:
-        """Whether work that is not of this run is among the causes."""
-        return any(cause.by_others for cause in self.causes)

@@ -91,7 +91,7 @@ def test_network_is_the_fabric(no_trace: list[str]) -> None:
         )
         for (node, peer), port in fabric.port_numbers.items():
             interface = network.interface(node, peer)
-            assert (interface.netns is None) == (node in network.switches)
+            assert (interface.pid is None) == (node in network.switches)
             assert network.mininet[node].intfs[port].name == interface.name
             assert peer_index(interface.name, interface.pid) == index(network.interface(peer, node))
         assert "PERMANENT" in run_in(network, "w0", "ip", "neigh", "show", network.hosts["ps"].address.ipv4_text)

@@ -13,7 +13,7 @@ import pytest
 from hogs import NAME, hogs
 
 from inakit.topo.errors import RunError
-from inakit.traffic.measure.contention import processor_causes
+from inakit.traffic.measure.contention import overload_reasons
 from inakit.traffic.measure.processor_observer import Observer, from_json
 from inakit.traffic.measure.processors import Consumer
 from inakit.traffic.measure.verdict import Limits
@@ -79,8 +79,8 @@ def quota(share: float) -> Iterator[None]:
 def test_a_quota_is_felt_and_named() -> None:
     with quota(0.3), Observer(period_s=0.5) as observer:
         work(0.25)
-    found = [cause for cause in processor_causes(observer.seconds, Limits()) if cause.by_others]
-    assert found[0].text.startswith("a quota of CPU time kept the emulation waiting")
+    found = [each for each in overload_reasons(observer.seconds, Limits()) if "quota" in each]
+    assert found[0].startswith("a quota of CPU time kept the emulation waiting")
 
 
 def test_a_run_whose_observer_died_is_not_judged() -> None:
