@@ -29,10 +29,8 @@ from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
 from inakit.planner.trees.headroom import RESULTS_RETURN
 from inakit.topo.fabric.circuits import INTERCONNECT
-from inakit.topo.fabric.fabric import Fabric, Link, Switch
+from inakit.topo.fabric.fabric import DirectedLink, Fabric, Link, Switch
 from inakit.topo.fabric.positions import NodePositions
-
-DirectedLink = tuple[str, str]
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from inakit.planner.install.fault_entries import (
 )
 from inakit.planner.prepared import Prepared
 from inakit.switch.entries import Entries, SwitchEntries
+from inakit.topo.fabric.fabric import DirectedLink
 from inakit.traffic.closed_loop import ClosedLoop
 from inakit.traffic.collectives.rank_data import lay_out_plan
 from inakit.traffic.endpoints.streams import StreamLayout
@@ -36,9 +37,6 @@ from inakit.traffic.measure.fidelity import Excuses, dropped_by_queues
 from inakit.traffic.measure.monitor import Monitor
 from inakit.traffic.sockets.ports import Ports, RepeatedFrames
 from inakit.traffic.wire.packet_format import Event as PacketEvent
-
-Link = tuple[str, str]
-"""One direction of a link: from a node to a neighbour."""
 
 
 def workers_of(problem: Problem) -> frozenset[str]:
@@ -234,7 +232,7 @@ class Failures(Interference):
 
     def excuses(self, scene: Scene) -> Excuses:
         """Links that are down drop packets, and hosts that are silent are late."""
-        fabric, links = scene.prepared.problem.fabric, list[Link]()
+        fabric, links = scene.prepared.problem.fabric, list[DirectedLink]()
         for event in self.events:
             if event.kind == "down":
                 links += [event.nodes, event.nodes[::-1]]  # type: ignore[list-item]
@@ -261,7 +259,7 @@ class Failures(Interference):
         self._work: list[Future[None]] = []
         # Events of one switch may overlap, but its control plane handles one at a time.
         self._turns = {name: threading.Lock() for name in scene.network.switches}
-        self._keepers: Counter[Link] = Counter()
+        self._keepers: Counter[DirectedLink] = Counter()
         self._changing = threading.Lock()
 
     def prepare(self, layout: StreamLayout, ports: Ports) -> tuple[StreamLayout, Ports]:
@@ -328,7 +326,7 @@ class Failures(Interference):
                 if 0 in (before, before + more):
                     self.set_link(link, up=before > 0)
 
-    def set_link(self, link: Link, *, up: bool) -> None:
+    def set_link(self, link: DirectedLink, *, up: bool) -> None:
         """Take a link up or down. A host at a link that is down is silent: it neither sends nor receives.
 
         Otherwise the link would refuse what the host sends, and the host would learn of the loss at once. The host

@@ -34,11 +34,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, StrictStr, Tag
 
-from inakit.experiments.run.faults import Event, Failures, Link, LossyLinks, Moment, OtherTraffic, SlowWorkers
+from inakit.experiments.run.faults import Event, Failures, LossyLinks, Moment, OtherTraffic, SlowWorkers
 from inakit.experiments.run.interference import Interference
 from inakit.planner.core.problem import Problem
 from inakit.planner.install.fault_entries import Faults, Flow, LinkFaults
 from inakit.topo.errors import InputError, unknown_name
+from inakit.topo.fabric.fabric import DirectedLink
 from inakit.topo.files.quantities import RATE, Duration, Flag, Rate, Whole
 from inakit.topo.files.reader import FileKind, ParsedFile, Place, Record, read_file, validate
 from inakit.traffic.faults.attacks import ATTACKS, Attack, possible_attacks
@@ -233,7 +234,7 @@ class Names:
             raise self.file.error(place, f"{number}: expected one of {', '.join(map(str, numbers))}")
         return numbers.index(number)
 
-    def link(self, place: Place, ends: list[str | int], expected: str = LINK) -> Link:
+    def link(self, place: Place, ends: list[str | int], expected: str = LINK) -> DirectedLink:
         """A link, which a file names by two nodes, or by a switch and one of its ports."""
         node, other = ends
         peer = self.peers.get((node, other), other)
@@ -250,7 +251,7 @@ def link_faults(lines: list[LinkRecord], names: Names) -> Faults:
 
     On the way to a host no packet overtakes: a line of all links, or of both directions, leaves that out.
     """
-    found: dict[Link, LinkFaults] = {}
+    found: dict[DirectedLink, LinkFaults] = {}
     for at, line in enumerate(lines):
         place: Place = ("links", at)
         directions = list(names.fabric.capacities_bps)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from inakit.planner.core.plan import ACKNOWLEDGED_AT_ONCE, Collective, Connection, Transfer
 from inakit.planner.core.problem import FragmentFormat, Problem
-from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.fabric import DirectedLink, Fabric
 
 Times = NDArray[np.float64]
 Numbers = NDArray[np.int64]
@@ -111,7 +111,6 @@ def sent_in_turn(link: Numbers, came: Times, send_s: Times) -> Times:
     return sent
 
 
-DirectedLink = tuple[str, str]
 Loads = dict[DirectedLink, float]
 
 

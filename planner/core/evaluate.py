@@ -19,8 +19,7 @@ from inakit.planner.core.loads import summed_flows
 from inakit.planner.core.plan import ROOT_LABEL, AggregationTree, Plan
 from inakit.planner.core.problem import Problem
 from inakit.planner.core.slots import Inp
-
-DirectedLink = tuple[str, str]
+from inakit.topo.fabric.fabric import DirectedLink
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,11 @@ from typing import TypeGuard
 from inakit.planner.core.plan import MOST_BITS, AggregationTree, Aggregator
 from inakit.planner.core.policies import policy_of
 from inakit.topo.errors import InputError
-from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.fabric import DirectedLink, Fabric
 
 Inp = tuple[str, int]
 """An input pipeline: the switch and the pipeline's number."""
 
-DirectedLink = tuple[str, str]
 Resource = DirectedLink | str | Inp
 """What flows share: a link, the aggregators of a switch, or those of one of its pipelines."""
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from inakit.planner.core.evaluate import DirectedLink, Prediction, TreeLoad, evaluate, tree_loads
+from inakit.planner.core.evaluate import Prediction, TreeLoad, evaluate, tree_loads
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
 from inakit.planner.core.used_limits import UsedLimit, used_windows
 from inakit.topo.errors import unknown_name
+from inakit.topo.fabric.fabric import DirectedLink
 
 RESULTS_RETURN = {"reliable": True, "replay": False}
 """By the mode of a run, whether results flow back while gradients still come."""

@@ -4,22 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from inakit.topo.errors import FabricError, unknown_name
 from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
-from inakit.topo.fabric.variations import (
-    with_aggregators,
-    with_capacities,
-    with_capacity,
-    with_delay,
-    with_ina,
-    with_name,
-    with_pipelines,
-    with_scale,
-)
+from inakit.topo.fabric.variations import with_aggregators, with_ina, with_switches
 
 # -- Clos fabrics by rule: leaf-spine and fat-tree.
 #
@@ -74,9 +65,8 @@ def leaf_spine(
     require_positive(leaves=leaves, spines=spines, hosts_per_leaf=hosts_per_leaf)
     require_few_links(leaves * (spines + hosts_per_leaf))
     uplink_bps = uplink_capacity(hosts_per_leaf, spines, capacity_bps, oversubscription)
-    leaf_names = [f"leaf{i}" for i in range(1, leaves + 1)]
-    spine_names = [f"spine{i}" for i in range(1, spines + 1)]
-    hosts = [f"h{i}" for i in range(1, leaves * hosts_per_leaf + 1)]
+    leaf_names, spine_names = numbered("leaf", leaves), numbered("spine", spines)
+    hosts = numbered("h", leaves * hosts_per_leaf)
     down = [Cable(host, leaf_names[i // hosts_per_leaf], capacity_bps) for i, host in enumerate(hosts)]
     up = [Cable(leaf, spine, uplink_bps) for leaf in leaf_names for spine in spine_names]
     tiers = dict.fromkeys(leaf_names, 1) | dict.fromkeys(spine_names, 2)
@@ -109,29 +99,27 @@ def fat_tree(
     require_positive(hosts_per_edge=per_edge)
     require_few_links(k * half * (per_edge + k))
     uplink_bps = uplink_capacity(per_edge, half, capacity_bps, oversubscription)
-    hosts = [f"h{i}" for i in range(1, k * half * per_edge + 1)]
-    edges = [f"edge{pod}_{i}" for pod in range(1, k + 1) for i in range(1, half + 1)]
-    down = [Cable(host, edges[i // per_edge], capacity_bps) for i, host in enumerate(hosts)]
-    up = [Cable(a, b, uplink_bps) for a, b in fat_tree_uplinks(k)]
-    return wire(f"fattree-{k}", hosts, fat_tree_tiers(k), down + up)
+    hosts = numbered("h", k * half * per_edge)
+    edges = [numbered(f"edge{pod}_", half) for pod in range(1, k + 1)]
+    aggregations = [numbered(f"agg{pod}_", half) for pod in range(1, k + 1)]
+    cores = numbered("core", half**2)
+    every_edge = [edge for pod in edges for edge in pod]
+    cables = [Cable(host, every_edge[i // per_edge], capacity_bps) for i, host in enumerate(hosts)]
+    for lower, upper in zip(edges, aggregations, strict=True):
+        cables += [Cable(edge, aggregation, uplink_bps) for edge in lower for aggregation in upper]
+        # In every pod, aggregation switch i reaches the i-th k/2 cores.
+        cables += [
+            Cable(aggregation, core, uplink_bps)
+            for i, aggregation in enumerate(upper)
+            for core in cores[i * half : (i + 1) * half]
+        ]
+    tiers = dict.fromkeys(every_edge, 1) | {name: 2 for pod in aggregations for name in pod} | dict.fromkeys(cores, 3)
+    return wire(f"fattree-{k}", hosts, tiers, cables)
 
 
-def fat_tree_tiers(k: int) -> dict[str, int]:
-    """The switches of a k-ary fat-tree with their tiers: edge 1, aggregation 2, core 3."""
-    pods = [(pod, i) for pod in range(1, k + 1) for i in range(1, k // 2 + 1)]
-    edges = {f"edge{pod}_{i}": 1 for pod, i in pods}
-    aggregations = {f"agg{pod}_{i}": 2 for pod, i in pods}
-    return edges | aggregations | {f"core{i}": 3 for i in range(1, (k // 2) ** 2 + 1)}
-
-
-def fat_tree_uplinks(k: int) -> Iterator[tuple[str, str]]:
-    """The links between switches, lower end first: in every pod, aggregation switch i reaches the i-th k/2 cores."""
-    half = k // 2
-    for pod in range(1, k + 1):
-        for edge in range(1, half + 1):
-            yield from ((f"edge{pod}_{edge}", f"agg{pod}_{i}") for i in range(1, half + 1))
-        for i in range(1, half + 1):
-            yield from ((f"agg{pod}_{i}", f"core{(i - 1) * half + j}") for j in range(1, half + 1))
+def numbered(prefix: str, count: int) -> list[str]:
+    """`count` names that begin with `prefix` and end with a number from 1."""
+    return [f"{prefix}{number}" for number in range(1, count + 1)]
 
 
 def uplink_capacity(hosts: int, uplinks: int, capacity_bps: float, oversubscription: float | None) -> float:
@@ -181,13 +169,14 @@ def rail_pods(
     NICs have `capacity_bps`. There are as many `spines` as servers in a pod unless told otherwise, which is
     non-blocking.
     """
-    require_positive(pods=pods, servers=servers, gpus=gpus, spines=1 if spines is None else spines)
-    require_few_links(pods * gpus * (2 * servers + (servers if spines is None else spines)))
+    spines = servers if spines is None else spines
+    require_positive(pods=pods, servers=servers, gpus=gpus, spines=spines)
+    require_few_links(pods * gpus * (2 * servers + spines))
     nvlink = capacity_bps * NVLINK_SHARE if nvlink_bps is None else nvlink_bps
-    tops = [f"spine{i}" for i in range(1, (servers if spines is None else spines) + 1)]
-    rails = {pod: [f"rail{pod}_{i}" for i in range(1, gpus + 1)] for pod in range(1, pods + 1)}
-    nvswitches = [(pod, f"nvswitch{pod}_{i}") for pod in rails for i in range(1, servers + 1)]
-    hosts = [f"h{i}" for i in range(1, len(nvswitches) * gpus + 1)]
+    tops = numbered("spine", spines)
+    rails = {pod: numbered(f"rail{pod}_", gpus) for pod in range(1, pods + 1)}
+    nvswitches = [(pod, name) for pod in rails for name in numbered(f"nvswitch{pod}_", servers)]
+    hosts = numbered("h", len(nvswitches) * gpus)
     inside = [Cable(host, nvswitches[i // gpus][1], nvlink) for i, host in enumerate(hosts)]
     nics = [Cable(nvswitch, rail, capacity_bps) for pod, nvswitch in nvswitches for rail in rails[pod]]
     above = [Cable(rail, top, capacity_bps) for own in rails.values() for rail in own for top in tops]
@@ -197,28 +186,6 @@ def rail_pods(
 
 
 # -- The fabrics of the papers' testbeds and figures.
-
-__all__ = [
-    "FABRICS",
-    "aro_figure1",
-    "aro_figure3a",
-    "fat_tree",
-    "goat_testbed",
-    "inart_testbed",
-    "leaf_spine",
-    "named_fabric",
-    "pipelines_trap",
-    "rail_pods",
-    "units",
-    "with_aggregators",
-    "with_capacities",
-    "with_capacity",
-    "with_delay",
-    "with_ina",
-    "with_name",
-    "with_pipelines",
-    "with_scale",
-]
 
 
 def inart_testbed(capacity_bps: float = DEFAULT_CAPACITY_BPS) -> Fabric:
@@ -245,7 +212,7 @@ def goat_testbed(workers_per_switch: int = 4, capacity_bps: float = DEFAULT_CAPA
     transmissions are five from S1, five from S2 and three from S3, so S1 and S2 exchange A3, A4, B1 and B2 directly,
     not through S3. Fig. 2a has two workers per switch, the testbed four.
     """
-    names = [f"w{i}" for i in range(1, 2 * workers_per_switch + 1)]
+    names = numbered("w", 2 * workers_per_switch)
     cables = [Cable(name, "s1" if i < workers_per_switch else "s2", capacity_bps) for i, name in enumerate(names)]
     pairs = (("ps", "s3"), ("s1", "s3"), ("s2", "s3"), ("s1", "s2"))
     cables += [Cable(a, b, capacity_bps) for a, b in pairs]
@@ -297,8 +264,9 @@ def pipelines_trap(capacity_bps: float = DEFAULT_CAPACITY_BPS) -> Fabric:
     for spine, share in (("spine1", 1.0), ("spine2", 0.8)):
         cables += [Cable(leaf, spine, capacity_bps * share) for leaf in leaves]
     tiers = dict.fromkeys(leaves, 1) | {"spine1": 2, "spine2": 2}
-    fabric = wire("pipelines", (*(f"w{i}" for i in range(1, 7)), "ps"), tiers, cables)
-    return with_port_groups(fabric, {"spine1": ((1, 2), (3,), (4,)), "spine2": ((1,), (2, 3, 4))})
+    fabric = wire("pipelines", (*numbered("w", 6), "ps"), tiers, cables)
+    groups = {"spine1": ((1, 2), (3,), (4,)), "spine2": ((1,), (2, 3, 4))}
+    return with_switches(fabric, lambda s: {"pipelines": groups.get(s.name, s.pipelines), "ina": s.name != "leaf1"})
 
 
 def units(
@@ -315,11 +283,10 @@ def units(
     `inakit.topo.fabric.circuits` gives them an interconnect, whose circuits change.
     """
     require_positive(units=units, servers=servers, ports=1 if ports is None else ports)
-    require_few_links(units * (servers + (units - 1 if ports is None else min(ports, units - 1)) // 2))
-    names = [f"u{number}" for number in range(1, units + 1)]
-    pairs = nearest_pairs(names, units - 1 if ports is None else ports)
-    pools = {name: Pool(servers, capacity_bps) for name in names}
-    return joined_units(f"units-{units}", pools, pairs, port_bps or capacity_bps)
+    most = units - 1 if ports is None else ports
+    require_few_links(units * (servers + min(most, units - 1) // 2))
+    pools = {name: Pool(servers, capacity_bps) for name in numbered("u", units)}
+    return joined_units(f"units-{units}", pools, nearest_pairs(list(pools), most), port_bps or capacity_bps)
 
 
 @dataclass(frozen=True)
@@ -353,12 +320,6 @@ def nearest_pairs(names: Sequence[str], most: int) -> list[tuple[str, str]]:
                 found.append((a, b))
                 left[a], left[b] = left[a] - 1, left[b] - 1
     return found
-
-
-def with_port_groups(fabric: Fabric, groups: dict[str, tuple[tuple[int, ...], ...]]) -> Fabric:
-    """The fabric with these ports in the pipelines of the named switches, and without INA on leaf1."""
-    switches = (replace(s, pipelines=groups.get(s.name, s.pipelines), ina=s.name != "leaf1") for s in fabric.switches)
-    return replace(fabric, switches=tuple(switches))
 
 
 FABRICS: dict[str, Callable[..., Fabric]] = {

@@ -6,11 +6,22 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
+from typing import Any
 
 from inakit.topo.errors import FabricError, unknown_name
-from inakit.topo.fabric.fabric import Chip, Fabric, contiguous_pipelines
+from inakit.topo.fabric.fabric import Chip, Fabric, Link, Switch, contiguous_pipelines
+
+
+def with_links(fabric: Fabric, change: Callable[[Link], dict[str, Any]]) -> Fabric:
+    """The fabric where each link has the fields that `change` gives for it."""
+    return replace(fabric, links=tuple(replace(link, **change(link)) for link in fabric.links))
+
+
+def with_switches(fabric: Fabric, change: Callable[[Switch], dict[str, Any]]) -> Fabric:
+    """The fabric where each switch has the fields that `change` gives for it."""
+    return replace(fabric, switches=tuple(replace(switch, **change(switch)) for switch in fabric.switches))
 
 
 def with_name(fabric: Fabric, name: str) -> Fabric:
@@ -20,8 +31,7 @@ def with_name(fabric: Fabric, name: str) -> Fabric:
 
 def with_capacity(fabric: Fabric, capacity_bps: float) -> Fabric:
     """Every link with the same capacity in both directions."""
-    links = (replace(link, capacity_ab_bps=capacity_bps, capacity_ba_bps=capacity_bps) for link in fabric.links)
-    return replace(fabric, links=tuple(links))
+    return with_links(fabric, lambda _: {"capacity_ab_bps": capacity_bps, "capacity_ba_bps": capacity_bps})
 
 
 def with_capacities(fabric: Fabric, low_bps: float, high_bps: float, seed: int) -> Fabric:
@@ -29,11 +39,12 @@ def with_capacities(fabric: Fabric, low_bps: float, high_bps: float, seed: int) 
     if not 0 < low_bps <= high_bps:
         raise FabricError(f"capacities from {low_bps:g} to {high_bps:g} bit/s: 0 < low <= high is expected")
     draw = random.Random(seed)
-    drawn = [draw.uniform(low_bps, high_bps) for _ in fabric.links]
-    links = (
-        replace(link, capacity_ab_bps=bps, capacity_ba_bps=bps) for link, bps in zip(fabric.links, drawn, strict=True)
-    )
-    return replace(fabric, links=tuple(links))
+
+    def drawn(_: Link) -> dict[str, Any]:
+        bps = draw.uniform(low_bps, high_bps)
+        return {"capacity_ab_bps": bps, "capacity_ba_bps": bps}
+
+    return with_links(fabric, drawn)
 
 
 def with_scale(fabric: Fabric, factor: float) -> Fabric:
@@ -57,7 +68,7 @@ def with_scale(fabric: Fabric, factor: float) -> Fabric:
 
 def with_delay(fabric: Fabric, delay_s: float) -> Fabric:
     """Every link with the same propagation delay."""
-    return replace(fabric, links=tuple(replace(link, delay_s=delay_s) for link in fabric.links))
+    return with_links(fabric, lambda _: {"delay_s": delay_s})
 
 
 def with_ina(
@@ -68,66 +79,35 @@ def with_ina(
     With both, those in `names` are among the share, and are more than it if they are too many for it. `names=()`
     alone switches INA off everywhere; without both arguments it is on everywhere. Raises `FabricError`.
     """
+    if share is not None and not 0 <= share <= 1:
+        raise FabricError(f"INA on a share of {share:g} of the switches: 0 to 1 is expected")
     known = fabric.switch_by_name
     chosen = set(names or ())
     if names is None or share is not None:
         others = [name for name in known if name not in chosen]
-        drawn = max(0, share_count(len(known), share) - len(chosen))
+        drawn = max(0, round(len(known) * (1 if share is None else share)) - len(chosen))
         chosen |= set(random.Random(seed).sample(others, min(drawn, len(others))))
     for name in sorted(chosen - set(known)):
         raise FabricError(str(unknown_name("switch", name, known)))
-    return replace(fabric, switches=tuple(replace(s, ina=s.name in chosen) for s in fabric.switches))
-
-
-def share_count(switches: int, share: float | None) -> int:
-    """How many of so many switches a share is, rounded; all of them without a share."""
-    if share is None:
-        return switches
-    if not 0 <= share <= 1:
-        raise FabricError(f"INA on a share of {share:g} of the switches: 0 to 1 is expected")
-    return round(switches * share)
+    return with_switches(fabric, lambda switch: {"ina": switch.name in chosen})
 
 
 def with_pipelines(fabric: Fabric, pipelines: int) -> Fabric:
     """The ports of every switch in 1 to 8 contiguous groups; a small switch leaves some pipelines empty."""
-    return replace(
-        fabric,
-        switches=tuple(
-            replace(s, pipelines=contiguous_pipelines(max(s.ports, default=0), pipelines)) for s in fabric.switches
-        ),
-    )
+    return with_switches(fabric, lambda s: {"pipelines": contiguous_pipelines(max(s.ports, default=0), pipelines)})
 
 
 def with_aggregators(fabric: Fabric, *, slots: int | None = None, rate_bps: float | None = None) -> Fabric:
     """Every switch with `slots` aggregator slots per pipeline, and an aggregation rate of `rate_bps`."""
-    return replace(
-        fabric,
-        switches=tuple(
-            replace(
-                s,
-                aggregator_slots=s.aggregator_slots if slots is None else slots,
-                aggregation_rate_bps=s.aggregation_rate_bps if rate_bps is None else rate_bps,
-            )
-            for s in fabric.switches
-        ),
-    )
+    given = {"aggregator_slots": slots, "aggregation_rate_bps": rate_bps}
+    return with_switches(fabric, lambda _: {name: value for name, value in given.items() if value is not None})
 
 
 def with_chip(fabric: Fabric, chip: Chip) -> Fabric:
     """Every switch with this chip, whose ports fill its pipelines one after the other. Raises `FabricError`."""
-    return replace(
-        fabric,
-        switches=tuple(
-            replace(s, chip=chip, pipelines=chip.fill(fabric.port_rates_bps[s.name])) for s in fabric.switches
-        ),
-    )
+    return with_switches(fabric, lambda s: {"chip": chip, "pipelines": chip.fill(fabric.port_rates_bps[s.name])})
 
 
-def with_chip_as_wired(fabric: Fabric, chip: Chip) -> Fabric:
-    """Every switch with this chip, whose ports stay in the pipelines in which they are. Raises `FabricError`."""
-    return replace(fabric, switches=tuple(replace(switch, chip=chip) for switch in fabric.switches))
-
-
-def without_chips(fabric: Fabric) -> Fabric:
-    """The fabric without the limits of its chips; its pipelines stay."""
-    return replace(fabric, switches=tuple(replace(s, chip=None) for s in fabric.switches))
+def with_chip_as_wired(fabric: Fabric, chip: Chip | None) -> Fabric:
+    """Every switch with this chip, or none, whose ports stay in the pipelines where they are. Raises `FabricError`."""
+    return with_switches(fabric, lambda _: {"chip": chip})

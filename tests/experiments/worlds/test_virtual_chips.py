@@ -19,7 +19,7 @@ from inakit.planner.install.plan_entries import entries
 from inakit.planner.prepared import Prepared
 from inakit.planner.registry import METHODS
 from inakit.planner.trees.headroom import as_run
-from inakit.topo.fabric.variations import with_delay, without_chips
+from inakit.topo.fabric.variations import with_chip_as_wired, with_delay
 
 pytestmark = pytest.mark.compiler
 
@@ -57,7 +57,7 @@ def test_slots_limit_what_is_on_its_way() -> None:
 def test_a_plan_that_asks_too_much_gets_what_the_chip_recirculates() -> None:
     """The plan for generic switches sends three times what tofino1 sums; queues are deep enough to lose nothing."""
     problem = problem_of("tofino1")
-    generic = replace(problem, fabric=without_chips(problem.fabric))
+    generic = replace(problem, fabric=with_chip_as_wired(problem.fabric, None))
     plan = METHODS["aro"].plan(generic)
     assert plan.trees[0].rate_bps == pytest.approx(100e9)
     run = Run(Prepared(problem, plan), interferences=(OtherEntries(entries(generic, plan)),), queue_packets=10_000)

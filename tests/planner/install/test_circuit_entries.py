@@ -13,7 +13,8 @@ from inakit.planner.registry import find_method
 from inakit.switch.entries import Entries, SwitchEntries, TableEntry
 from inakit.topo.errors import PlanError
 from inakit.topo.fabric.circuits import Interconnect, optical_ports
-from inakit.topo.fabric.generators import units, with_pipelines
+from inakit.topo.fabric.generators import units
+from inakit.topo.fabric.variations import with_pipelines
 from inakit.traffic.wire.packet_format import FRAGMENT
 
 SERVERS = 2

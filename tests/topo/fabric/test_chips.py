@@ -11,7 +11,7 @@ import pytest
 from inakit.topo.errors import FabricError
 from inakit.topo.fabric.fabric import Chip, Fabric
 from inakit.topo.fabric.generators import fat_tree, leaf_spine
-from inakit.topo.fabric.variations import with_aggregators, with_chip, with_pipelines, with_scale, without_chips
+from inakit.topo.fabric.variations import with_aggregators, with_chip, with_chip_as_wired, with_pipelines, with_scale
 
 CHIP = Chip(
     *("mine", 32, 100, 8, 2, 1000, 100),
@@ -56,7 +56,7 @@ def test_a_switch_has_the_fewer_slots_of_its_own_and_its_chips() -> None:
     fabric = on_a_leaf_spine(CHIP)
     assert fabric.switches[0].slots_per_pipeline == 100
     assert with_aggregators(fabric, slots=7).switches[0].slots_per_pipeline == 7
-    assert without_chips(fabric).switches[0].slots_per_pipeline == 512
+    assert with_chip_as_wired(fabric, None).switches[0].slots_per_pipeline == 512
 
 
 def test_a_scaled_fabric_has_scaled_chips() -> None:

@@ -11,8 +11,9 @@ from itertools import pairwise, product
 import pytest
 
 from inakit.topo.fabric.fabric import Fabric, Path
-from inakit.topo.fabric.generators import aro_figure1, aro_figure3a, pipelines_trap, with_ina, with_pipelines
+from inakit.topo.fabric.generators import aro_figure1, aro_figure3a, pipelines_trap
 from inakit.topo.fabric.up_down import up_down_paths
+from inakit.topo.fabric.variations import with_ina, with_pipelines
 
 
 def bottleneck(fabric: Fabric, paths: tuple[Path, ...]) -> Fraction:

@@ -19,6 +19,8 @@ from inakit.topo.fabric.generators import (
     pipelines_trap,
     rail_pods,
     units,
+)
+from inakit.topo.fabric.variations import (
     with_aggregators,
     with_capacities,
     with_capacity,

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from inakit.topo.errors import FabricError, InputError
 from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
-from inakit.topo.fabric.generators import FABRICS, named_fabric, with_capacities, with_ina, with_pipelines
+from inakit.topo.fabric.generators import FABRICS, named_fabric
+from inakit.topo.fabric.variations import with_capacities, with_ina, with_pipelines
 from inakit.topo.files.fabrics import MAX_FILE_BYTES, load_fabric, save_fabric
 from inakit.topo.files.quantities import parse_rate
 

@@ -29,7 +29,8 @@ from tolerance import assert_within, undisturbed
 
 from inakit.topo.errors import FabricError, MachineError
 from inakit.topo.fabric.fabric import Fabric
-from inakit.topo.fabric.generators import aro_figure1, fat_tree, leaf_spine, with_capacity, with_delay
+from inakit.topo.fabric.generators import aro_figure1, fat_tree, leaf_spine
+from inakit.topo.fabric.variations import with_capacity, with_delay
 from inakit.topo.live.ledger import ROOT, Ledger, clean_dead_runs, start_time
 from inakit.topo.live.netlink import inside, interface_name, set_namespace
 from inakit.topo.live.network import Network

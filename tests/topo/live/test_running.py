@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from inakit.topo.errors import InputError, RunError
-from inakit.topo.fabric.generators import aro_figure1, with_capacity
+from inakit.topo.fabric.generators import aro_figure1
+from inakit.topo.fabric.variations import with_capacity
 from inakit.topo.live import ledger
 from inakit.topo.live.ledger import (
     FILE,

@@ -11,16 +11,9 @@ import pytest
 
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.fabric import Fabric
-from inakit.topo.fabric.generators import (
-    FABRICS,
-    aro_figure1,
-    fat_tree,
-    leaf_spine,
-    named_fabric,
-    units,
-    with_pipelines,
-)
+from inakit.topo.fabric.generators import FABRICS, aro_figure1, fat_tree, leaf_spine, named_fabric, units
 from inakit.topo.fabric.positions import SWITCH_HEIGHT, NodePositions
+from inakit.topo.fabric.variations import with_pipelines
 from inakit.topo.picture import Picture, draw, overlap
 
 

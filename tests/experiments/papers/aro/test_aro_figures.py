@@ -14,7 +14,8 @@ from inakit.planner.core.plan import Plan, SolverOutcome
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.prepared import Prepared
 from inakit.planner.trees.from_paths import plan_from_paths
-from inakit.topo.fabric.generators import named_fabric, with_capacity
+from inakit.topo.fabric.generators import named_fabric
+from inakit.topo.fabric.variations import with_capacity
 from inakit.traffic.wire.packet_format import FRAGMENT
 
 pytestmark = pytest.mark.root
