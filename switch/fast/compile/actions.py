@@ -23,6 +23,8 @@ from inakit.switch.program.expressions import (
 from inakit.switch.program.program import JUMPS, Action, Argument, Arguments, Counter, Meter, Primitive, Register, Text
 from inakit.topo.errors import UnsupportedError
 
+Handler = Callable[..., None]
+
 
 def field_of(argument: Argument) -> Field:
     """The field that a statement writes; `UnsupportedError` for anything else."""
@@ -68,27 +70,20 @@ SESSIONS, LISTS = 0x7FFF, 0xFFFF
 """The bits that BMv2 keeps of the number of a mirror session, and of a list of fields."""
 
 
-def masked(context: Context, expression: Expression, bits: int) -> str:
-    """The C text of a number's low bits."""
-    return f"(({context.value(expression).text}) & {bits:#x})"
-
-
 # {"op": "clone_ingress_pkt_to_egress", "parameters": [{"type": "hexstr", "value": "0x5"}, {"type": "hexstr", ...}]}
 def clone(context: Context, session: Expression, fields: Expression) -> None:
-    context.out.line(f"asked.session = {masked(context, session, SESSIONS)} + 1;")
-    context.out.line(f"asked.list = {masked(context, fields, LISTS)};")
+    context.out.line(f"asked.session = (({context.value(session).text}) & {SESSIONS:#x}) + 1;")
+    context.out.line(f"asked.list = (({context.value(fields).text}) & {LISTS:#x});")
 
 
-# {"op": "resubmit", "parameters": [{"type": "hexstr", "value": "0x1"}]}
-def resubmit(context: Context, fields: Expression) -> None:
-    """Ask that the packet as it came in is parsed again, and keeps a list of fields."""
-    context.out.line(f"asked.resubmit = {masked(context, fields, LISTS)};")
+# {"op": "resubmit", "parameters": [{"type": "hexstr", "value": "0x1"}]}, and "recirculate"
+def return_to_parser(way: str) -> Handler:
+    """The handler that asks that the packet is parsed again, as it came in or as it leaves, and keeps a list."""
 
+    def ask(context: Context, fields: Expression) -> None:
+        context.out.line(f"asked.{way} = (({context.value(fields).text}) & {LISTS:#x});")
 
-# {"op": "recirculate", "parameters": [{"type": "hexstr", "value": "0x1"}]}
-def recirculate(context: Context, fields: Expression) -> None:
-    """Ask that the packet as it leaves is parsed again, and keeps a list of fields."""
-    context.out.line(f"asked.recirculate = {masked(context, fields, LISTS)};")
+    return ask
 
 
 # {"op": "truncate", "parameters": [{"type": "hexstr", "value": "0x00000040"}]}
@@ -107,27 +102,26 @@ def digest(context: Context, _receiver: Expression, fields: Expression) -> None:
 
 
 def emit_learning(context: Context) -> None:
-    """Write, for the end of ingress, what puts the values of the list that was asked for into its ring."""
-    if not context.layout.digesting:
-        return
-    with context.out.block("switch (state.digest)"):
-        for number in context.program.digests:
-            with context.out.block(f"case {number}:"):
-                emit_report(context, number)
-                context.out.line("break;")
+    """Write, for the end of ingress, what puts the values of the list that was asked for into its ring.
 
-
-def emit_report(context: Context, number: int) -> None:
-    """Write the values of one list to the next place of its ring, and count it then."""
+    They are counted once they are all in the next place of the ring.
+    """
     layout, out = context.layout, context.out
-    ring, counts = layout.arrays[ring_name(number)], layout.arrays[COUNTS]
-    total, count = (f"own->{counts.symbol}[0].{counts.record.symbols[name]}" for name in ("total", str(number)))
-    out.line(f"struct {ring.record.name} *one = &own->{ring.symbol}[{count} % {RING}];")
-    out.line(f"one->{ring.record.symbols['number']} = {total};")
-    values = [each for each in context.program.digests[number].fields if isinstance(each, Field)]
-    for index, field in enumerate(values):
-        out.line(f"one->{ring.record.symbols[str(index)]} = {layout.field(field)};")
-    out.line(f"{total} += 1, {count} += 1;")
+    if not layout.digesting:
+        return
+    counts = layout.arrays[COUNTS]
+    with out.block("switch (state.digest)"):
+        for number, digest in context.program.digests.items():
+            ring = layout.arrays[ring_name(number)]
+            symbols = ring.record.symbols
+            total, count = (f"own->{counts.symbol}[0].{counts.record.symbols[name]}" for name in ("total", str(number)))
+            with out.block(f"case {number}:"):
+                out.line(f"struct {ring.record.name} *one = &own->{ring.symbol}[{count} % {RING}];")
+                out.line(f"one->{symbols['number']} = {total};")
+                for index, field in enumerate(each for each in digest.fields if isinstance(each, Field)):
+                    out.line(f"one->{symbols[str(index)]} = {layout.field(field)};")
+                out.line(f"{total} += 1, {count} += 1;")
+                out.line("break;")
 
 
 def blocks_of(action: Action) -> Iterator[tuple[str, tuple[Primitive, ...]]]:
@@ -138,7 +132,7 @@ def blocks_of(action: Action) -> Iterator[tuple[str, tuple[Primitive, ...]]]:
     targets = {target_of(action, at) for at, each in enumerate(action.primitives) if each.name in JUMPS}
     cuts = sorted({0} | targets)
     for first, end in zip(cuts, [*cuts[1:], None], strict=True):
-        yield label(first) if first in targets else "", action.primitives[first:end]
+        yield f"to_{first}" if first in targets else "", action.primitives[first:end]
 
 
 def target_of(action: Action, at: int) -> int:
@@ -153,24 +147,18 @@ def target_of(action: Action, at: int) -> int:
     return target.value
 
 
-def label(index: int) -> str:
-    """The C label of the statement at an index of the action that is being written."""
-    return f"to_{index}"
-
-
 # {"op": "_jump", "parameters": [{"type": "hexstr", "value": "0x4"}]}
 def jump(context: Context, target: Constant) -> None:
     """Go on at the statement of this index."""
-    context.out.line(f"goto {label(target.value)};")
+    context.out.line(f"goto to_{target.value};")
 
 
 # {"op": "_jump_if_zero", "parameters": [{"type": "expression", ...}, {"type": "hexstr", "value": "0x4"}]}
 def jump_if_zero(context: Context, condition: Expression, target: Constant) -> None:
     """Go on at the statement of this index unless the condition holds, or the number is not 0."""
-    context.out.line(f"if (!({context.value(condition).text})) goto {label(target.value)};")
+    context.out.line(f"if (!({context.value(condition).text})) goto to_{target.value};")
 
 
-Handler = Callable[..., None]
 Index = tuple[Expression, int]
 Run = tuple[Index | None, list[Primitive]]
 
@@ -198,8 +186,8 @@ def emit_action(context: Context, action: Action) -> None:
         for label, block in blocks_of(action):
             if label:
                 context.out.line(f"{label}:;")
-            for run in runs_of_one_index(block):
-                emit_run(context, run)
+            for index, run in runs_of_one_index(block):
+                emit_run(context, index, run)
         context.touch(written_by(action.primitives))
         if context.may_exit:
             context.out.line("return exited;")
@@ -229,9 +217,8 @@ def runs_of_one_index(primitives: Iterable[Primitive]) -> Iterator[Run]:
     yield index, run
 
 
-def emit_run(context: Context, run: Run) -> None:
+def emit_run(context: Context, index: Index | None, primitives: list[Primitive]) -> None:
     """Write a run of statements, with one test of the index for all of them."""
-    index, primitives = run
     others = [primitive for primitive in primitives if index_of(primitive) is None]
     if index is None or len(primitives) - len(others) < SHARED_TEST:
         emit_primitives(context, primitives)
@@ -246,19 +233,14 @@ def emit_run(context: Context, run: Run) -> None:
 
 
 def emit_primitives(context: Context, primitives: Iterable[Primitive]) -> None:
-    """Write statements one after the other."""
+    """Write statements, each under the line of P4 that it comes from; `UnsupportedError` for unknown ones."""
     for primitive in primitives:
-        emit_primitive(context, primitive)
-
-
-def emit_primitive(context: Context, primitive: Primitive) -> None:
-    """Write one statement, under the line of P4 that it comes from; `UnsupportedError` for unknown ones."""
-    if primitive.source is not None:
-        context.out.comment(primitive.source)
-    with located(primitive.source):
-        if primitive.name not in PRIMITIVES:
-            raise UnsupportedError(f"primitive '{primitive.name}'")
-        PRIMITIVES[primitive.name](context, *primitive.arguments)
+        if primitive.source is not None:
+            context.out.comment(primitive.source)
+        with located(primitive.source):
+            if primitive.name not in PRIMITIVES:
+                raise UnsupportedError(f"primitive '{primitive.name}'")
+            PRIMITIVES[primitive.name](context, *primitive.arguments)
 
 
 # {"op": "assign", "parameters": [{"type": "field", "value": ["ina", "kind"]}, {"type": "hexstr", "value": "0x02"}]}
@@ -338,24 +320,17 @@ def tested_index(context: Context, index: Expression, size: int) -> Iterator[Non
     the verifier what the index can be. So clang is told nothing about an index that is no constant, before and behind
     the test.
     """
-    value = index_value(context, index)
-    context.out.line(f"u64 index = {value.text};")
-    if value.low == value.high:
-        with context.out.block(f"if (index < {size})"):
-            yield
-        return
-    context.out.line("UNKNOWN(index);")
-    with context.out.block(f"if (index < {size})"):
-        context.out.line(f"BELOW(index, {size});")
-        yield
-
-
-def index_value(context: Context, index: Expression) -> Value:
-    """An index in C; `UnsupportedError` if it may not fit 32 bits."""
     value = context.value(index)
     if value.low < 0 or value.high >= 1 << 32:
         raise UnsupportedError("an index that may not fit 32 bits")
-    return value
+    context.out.line(f"u64 index = {value.text};")
+    variable = value.low != value.high
+    if variable:
+        context.out.line("UNKNOWN(index);")
+    with context.out.block(f"if (index < {size})"):
+        if variable:
+            context.out.line(f"BELOW(index, {size});")
+        yield
 
 
 # {"op": "exit", "parameters": []}
@@ -385,8 +360,8 @@ PRIMITIVES: dict[str, Handler] = {
     "assign": assign,
     "assign_VL": headers.assign_variable,
     "assign_header": headers.assign_header,
-    "assign_header_stack": headers.assign_stack,
-    "assign_union": headers.assign_union,
+    "assign_header_stack": headers.assign_all,
+    "assign_union": headers.assign_all,
     "assume": claim,
     "clone_egress_pkt_to_egress": clone,
     "clone_ingress_pkt_to_egress": clone,
@@ -400,10 +375,10 @@ PRIMITIVES: dict[str, Handler] = {
     "modify_field_with_hash_based_offset": hash_field,
     "pop": headers.pop,
     "push": headers.push,
-    "recirculate": recirculate,
+    "recirculate": return_to_parser("recirculate"),
     "register_read": register_read,
     "register_write": register_write,
     "remove_header": headers.remove_header,
-    "resubmit": resubmit,
+    "resubmit": return_to_parser("resubmit"),
     "truncate": truncate,
 }

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from inakit.switch.fast.compile.expressions import WORD, Expressions, ParsedStacks, Value, plain, truncated
+from inakit.switch.fast.compile.expressions import WORD, ParsedStacks, Value, compiled, plain, truncated
 from inakit.switch.fast.layout.layout import ProgramLayout
 from inakit.switch.fast.layout.records import Emitter, MemoryRecord
-from inakit.switch.program.expressions import Expression, Field, Parameter, Source
+from inakit.switch.program.expressions import Expression, Field, Parameter, Source, Validity
 from inakit.switch.program.program import Program
 from inakit.topo.errors import UnsupportedError
 
@@ -33,20 +33,25 @@ class Context:
         self.parsed: ParsedStacks | None = None  # inside the parser
         self.may_exit = False  # the action being written notes in `exited` whether the pipeline ends
         self.tested: tuple[Expression, int] | None = None  # the index known to be inside registers of this size
-        self.expressions = Expressions(self.layout.field, self.validity, self.parameter)
 
     def value(self, expression: Expression, bits: int = WORD) -> Value:
         """The C text of `expression`, which gives at least its low `bits` bits, with its range."""
-        return self.expressions.compile(plain(self.program, expression, self.parsed), bits)
+        return compiled(plain(self.program, expression, self.parsed), self.leaf, bits)
+
+    def leaf(self, expression: Expression) -> str:
+        """The C expression of a field, of a header's validity, or of a parameter of the action being written."""
+        match expression:
+            case Field():
+                return self.layout.field(expression)
+            case Validity(header):
+                return self.validity(header)
+        assert isinstance(expression, Parameter), "no leaf of an expression"
+        assert self.parameters is not None, "a parameter outside of an action"
+        return f"given->{self.parameters.order[expression.index].symbol}"
 
     def validity(self, header: str) -> str:
         """The C expression of a header's validity."""
         return f"state.valid.{self.layout.names.of(header)}"
-
-    def parameter(self, parameter: Parameter) -> str:
-        """The C expression of a parameter of the action that is being written."""
-        assert self.parameters is not None, "a parameter outside of an action"
-        return f"given->{self.parameters.order[parameter.index].symbol}"
 
     def assign(self, field: Field, value: Value) -> None:
         """Write `value` to `field`, cut to its bits as BMv2 does."""

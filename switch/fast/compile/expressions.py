@@ -114,19 +114,17 @@ WIDEST_SHIFT = 4096
 Rule = Callable[..., Value]
 
 
-def add(left: Value, right: Value) -> Value:
-    return Value(f"({left.text} + {right.text})", left.low + right.low, left.high + right.high, left.word)
-
-
-def subtract(left: Value, right: Value) -> Value:
-    return Value(f"({left.text} - {right.text})", left.low - right.high, left.high - right.low, left.word)
+def infix(operator: str, left: Value, right: Value, low: int, high: int) -> Value:
+    """C's own operator on two values, with the range of its results."""
+    return Value(f"({left.text} {operator} {right.text})", low, high, left.word)
 
 
 def multiply(left: Value, right: Value) -> Value:
     """`*`; the range ends at products of the operands' ends."""
     corners = [a * b for a in (left.low, left.high) for b in (right.low, right.high)]
-    text = f"({left.text} * {right.text})" if left.word == WORD else call("multiply", left, right)
-    return Value(text, min(corners), max(corners), left.word)
+    if left.word == WORD:
+        return infix("*", left, right, min(corners), max(corners))
+    return Value(call("multiply", left, right), min(corners), max(corners), left.word)
 
 
 def call(function: str, *values: Value) -> str:
@@ -137,11 +135,10 @@ def call(function: str, *values: Value) -> str:
 
 def bit_and(left: Value, right: Value) -> Value:
     """`&`; not greater than the lesser operand that cannot be negative."""
-    text = f"({left.text} & {right.text})"
     bounds = [value.high for value in (left, right) if value.low >= 0]
     if bounds:
-        return Value(text, 0, min(bounds), left.word)
-    return Value(text, -(1 << bits_of(left, right)), (1 << bits_of(left, right)) - 1, left.word)
+        return infix("&", left, right, 0, min(bounds))
+    return infix("&", left, right, -(1 << bits_of(left, right)), (1 << bits_of(left, right)) - 1)
 
 
 def bits_of(left: Value, right: Value) -> int:
@@ -149,23 +146,14 @@ def bits_of(left: Value, right: Value) -> int:
     return max(abs(bound).bit_length() for bound in (left.low, left.high, right.low, right.high))
 
 
-def bit_or(left: Value, right: Value) -> Value:
-    return bitwise("|", left, right)
+def bitwise(operator: str) -> Rule:
+    """The rule for `|` or `^`, whose results have as many bits as the longer operand."""
 
+    def combine(left: Value, right: Value) -> Value:
+        bits = bits_of(left, right)
+        return infix(operator, left, right, 0 if min(left.low, right.low) >= 0 else -(1 << bits), (1 << bits) - 1)
 
-def bit_xor(left: Value, right: Value) -> Value:
-    return bitwise("^", left, right)
-
-
-def bitwise(operator: str, left: Value, right: Value) -> Value:
-    """`|` or `^`: as many bits as the longer operand."""
-    bits = bits_of(left, right)
-    low = 0 if left.low >= 0 and right.low >= 0 else -(1 << bits)
-    return Value(f"({left.text} {operator} {right.text})", low, (1 << bits) - 1, left.word)
-
-
-def bit_not(operand: Value) -> Value:
-    return Value(f"(~{operand.text})", -operand.high - 1, -operand.low - 1, operand.word)
+    return combine
 
 
 def shift_left(left: Value, right: Value) -> Value:
@@ -177,7 +165,7 @@ def shift_left(left: Value, right: Value) -> Value:
 
 
 def shift_right(left: Value, right: Value) -> Value:
-    """`>>`, by any number of bits; what is negative stays negative."""
+    """`>>`, by any number of bits; a negative number stays negative."""
     demand(shifts_by(right) and (left.unsigned or left.signed), ">>", left)
     least, most = min(right.low, WIDEST_SHIFT), min(right.high, WIDEST_SHIFT)
     function = "shift_right" if left.unsigned else "shift_right_signed"
@@ -201,7 +189,7 @@ def comparison(operator: str) -> Rule:
 
     def compare(left: Value, right: Value) -> Value:
         if left.unsigned and right.unsigned:
-            return Value(f"({left.text} {operator} {right.text})", 0, 1, left.word)
+            return infix(operator, left, right, 0, 1)
         demand(left.signed and right.signed, operator, left)
         signed = f"(s{left.word})"
         return Value(f"({signed}{left.text} {operator} {signed}{right.text})", 0, 1, left.word)
@@ -209,45 +197,23 @@ def comparison(operator: str) -> Rule:
     return compare
 
 
-def both(left: Value, right: Value) -> Value:
-    return Value(f"({left.text} && {right.text})", 0, 1, left.word)
-
-
-def either(left: Value, right: Value) -> Value:
-    return Value(f"({left.text} || {right.text})", 0, 1, left.word)
-
-
-def negation(operand: Value) -> Value:
-    return Value(f"(!{operand.text})", 0, 1, operand.word)
-
-
 def choice(condition: Value, left: Value, right: Value) -> Value:
     text = f"({condition.text} ? {left.text} : {right.text})"
     return Value(text, min(left.low, right.low), max(left.high, right.high), left.word)
 
 
-def two_complement(operand: Value, width: Value) -> Value:
-    """`two_comp_mod`: the low `width` bits as a signed number."""
-    bits = number_of(width, "cast to a width")
-    return sign_extended(operand.text, bits, operand.word)
+def saturate(signed: bool) -> Rule:
+    """The rule for the nearest number of `width` bits; both bounds must be signed numbers of the word."""
 
+    def saturated(operand: Value, width: Value) -> Value:
+        bits = number_of(width, "cast to a width") - signed
+        low, high = -(1 << bits) if signed else 0, (1 << bits) - 1
+        operator = "sat_cast" if signed else "usat_cast"
+        demand(operand.signed and high < 1 << operand.word - 1, operator, operand)
+        text = call("saturate", operand, constant(low, operand.word), constant(high, operand.word))
+        return Value(text, low, high, operand.word)
 
-def saturate_unsigned(operand: Value, width: Value) -> Value:
-    """`usat_cast`: the nearest unsigned number of `width` bits."""
-    return saturated(operand, 0, (1 << number_of(width, "cast to a width")) - 1, "usat_cast")
-
-
-def saturate_signed(operand: Value, width: Value) -> Value:
-    """`sat_cast`: the nearest signed number of `width` bits."""
-    half = 1 << number_of(width, "cast to a width") - 1
-    return saturated(operand, -half, half - 1, "sat_cast")
-
-
-def saturated(operand: Value, low: int, high: int, operator: str) -> Value:
-    """`operand`, or the nearer one of two bounds, which must be signed numbers of the word."""
-    demand(operand.signed and high < 1 << operand.word - 1, operator, operand)
-    bounds = (constant(low, operand.word), constant(high, operand.word))
-    return Value(call("saturate", operand, *bounds), low, high, operand.word)
+    return saturated
 
 
 def data_to_bool(operand: Value) -> Value:
@@ -256,94 +222,68 @@ def data_to_bool(operand: Value) -> Value:
     return Value(f"({operand.text} != 0)", 0, 1, operand.word)
 
 
-def bool_to_data(operand: Value) -> Value:
-    """`b2d`: truth as the number 1 or 0."""
-    return Value(f"(u{operand.word}){operand.text}", 0, 1, operand.word)
-
-
 # {"op": "+", "left": ..., "right": ...}; operands in the order condition, left, right.
 OPERATORS: dict[str, Rule] = {
-    "+": add,
-    "-": subtract,
+    "+": lambda left, right: infix("+", left, right, left.low + right.low, left.high + right.high),
+    "-": lambda left, right: infix("-", left, right, left.low - right.high, left.high - right.low),
     "*": multiply,
     "&": bit_and,
-    "|": bit_or,
-    "^": bit_xor,
-    "~": bit_not,
+    "|": bitwise("|"),
+    "^": bitwise("^"),
+    "~": lambda operand: Value(f"(~{operand.text})", -operand.high - 1, -operand.low - 1, operand.word),
     "<<": shift_left,
     ">>": shift_right,
-    "==": comparison("=="),
-    "!=": comparison("!="),
-    "<": comparison("<"),
-    "<=": comparison("<="),
-    ">": comparison(">"),
-    ">=": comparison(">="),
-    "and": both,
-    "or": either,
-    "not": negation,
+    **{operator: comparison(operator) for operator in ("==", "!=", "<", "<=", ">", ">=")},
+    "and": lambda left, right: infix("&&", left, right, 0, 1),
+    "or": lambda left, right: infix("||", left, right, 0, 1),
+    "not": lambda operand: Value(f"(!{operand.text})", 0, 1, operand.word),
     "?": choice,
-    "two_comp_mod": two_complement,
-    "usat_cast": saturate_unsigned,
-    "sat_cast": saturate_signed,
+    "two_comp_mod": lambda operand, width: sign_extended(
+        operand.text, number_of(width, "cast to a width"), operand.word
+    ),
+    "usat_cast": saturate(signed=False),
+    "sat_cast": saturate(signed=True),
     "d2b": data_to_bool,
-    "b2d": bool_to_data,
+    "b2d": lambda operand: Value(f"(u{operand.word}){operand.text}", 0, 1, operand.word),
 }
 
 
-class Expressions:
-    """Compiles expressions; `read_field`, `read_validity` and `read_parameter` give the C of their leaves."""
+Leaf = Callable[[Expression], str]
 
-    def __init__(
-        self,
-        read_field: Callable[[Field], str],
-        read_validity: Callable[[str], str],
-        read_parameter: Callable[[Parameter], str],
-    ) -> None:
-        self.read_field = read_field
-        self.read_validity = read_validity
-        self.read_parameter = read_parameter
 
-    def compile(self, expression: Expression, bits: int = WORD) -> Value:
-        """The value of `expression`, at least its low `bits` bits.
+def compiled(expression: Expression, leaf: Leaf, bits: int = WORD) -> Value:
+    """The value of `expression`, at least its low `bits` bits; `leaf` gives the C of a field, validity or parameter.
 
-        `UnsupportedError` names what cannot be computed exactly.
-        """
-        if bits <= WORD:
-            try:
-                return self.on_words(WORD, expression)
-            except WordTooShortError:
-                pass
-        return self.on_words(WIDE, expression)
+    `UnsupportedError` names what cannot be computed exactly.
+    """
+    if bits <= WORD:
+        try:
+            return on_words(WORD, expression, leaf)
+        except WordTooShortError:
+            pass
+    return on_words(WIDE, expression, leaf)
 
-    def on_words(self, word: int, expression: Expression) -> Value:
-        """The value of `expression` on words of this size; `WordTooShortError` if they may be too short."""
-        match expression:
-            case Operation(operator, operands):
-                if operator not in OPERATORS:
-                    raise UnsupportedError(f"operator '{operator}'")
-                return OPERATORS[operator](*(self.on_words(word, operand) for operand in operands))
-            case Unknown(kind, name):
-                raise UnsupportedError(f"{kind} '{name}' in an expression")
-        return self.leaf(word, expression)
 
-    def leaf(self, word: int, expression: Expression) -> Value:
-        """The value of a number, field, validity or parameter."""
-        match expression:
-            case Constant(value):
-                return constant(value, word)
-            case Boolean(value):
-                return constant(int(value), word)
-            case Validity(header):
-                return Value(self.read_validity(header), 0, 1, word)
-            case Parameter(_, bits):
-                return unsigned_word(self.read_parameter(expression), bits, word)
-            case Field(variable=True) as field:
-                raise UnsupportedError(f"'{field}', which has a variable length, in an expression")
-            case Field() as field if field.signed:
-                return sign_extended(self.read_field(field), field.bits, word)
-            case Field() as field:
-                return unsigned_word(self.read_field(field), field.bits, word)
-        raise UnsupportedError(f"'{expression}' in an expression")
+def on_words(word: int, expression: Expression, leaf: Leaf) -> Value:
+    """The value of `expression` on words of this size; `WordTooShortError` if they may be too short."""
+    match expression:
+        case Operation(operator, operands):
+            if operator not in OPERATORS:
+                raise UnsupportedError(f"operator '{operator}'")
+            return OPERATORS[operator](*(on_words(word, operand, leaf) for operand in operands))
+        case Constant(value) | Boolean(value):
+            return constant(int(value), word)
+        case Validity():
+            return Value(leaf(expression), 0, 1, word)
+        case Field(variable=True) as field:
+            raise UnsupportedError(f"'{field}', which has a variable length, in an expression")
+        case Field(signed=True) as field:
+            return sign_extended(leaf(field), field.bits, word)
+        case Field() | Parameter():
+            return unsigned_word(leaf(expression), expression.bits, word)
+        case Unknown(kind, name):
+            raise UnsupportedError(f"{kind} '{name}' in an expression")
+    raise UnsupportedError(f"'{expression}' in an expression")
 
 
 REWRITTEN = ("dereference_header_stack", "last_stack_index", "size_stack", "valid", "valid_union")
@@ -358,40 +298,31 @@ class ParsedStacks:
     filled: Callable[[str], int]
 
 
-def plain(program: Program, expression: Expression, parsed: ParsedStacks | None = None) -> Expression:
+def plain(  # noqa: PLR0911, a return for each kind
+    program: Program, expression: Expression, parsed: ParsedStacks | None = None
+) -> Expression:
     """`expression` without headers, stacks and unions; `parsed` is what is known of stacks inside the parser."""
     match expression:
         case LastField() if parsed is not None:
             return parsed.last(expression)
         case Operation("size_stack" | "last_stack_index" as operator, (StackReference(stack),)):
-            return about_filled(operator, stack, parsed)
+            if parsed is None:
+                raise UnsupportedError(f"operator '{operator}' outside of the parser")
+            return Constant(parsed.filled(stack) - (operator == "last_stack_index"))
         case ElementField(header, index):
             return member(program, header, index)
-        case Operation(operator, operands):
-            about = about_headers(program, expression)
-            return about or Operation(operator, tuple(plain(program, operand, parsed) for operand in operands))
-    return expression
-
-
-def about_filled(operator: str, stack: str, parsed: ParsedStacks | None) -> Constant:
-    """How many elements of a stack the parser has filled, or the index of the last one; known in the parser only."""
-    if parsed is None:
-        raise UnsupportedError(f"operator '{operator}' outside of the parser")
-    return Constant(parsed.filled(stack) - (operator == "last_stack_index"))
-
-
-def about_headers(program: Program, operation: Operation) -> Expression | None:
-    """An operation on whole headers as one on their fields; None for any other operation."""
-    match operation:
         case Operation("valid", (header,)):
             return member(program, header, VALIDITY)
         case Operation("valid_union", (UnionReference(union),)):
-            return any_of([Validity(header) for header in program.unions[union].members.values()])
+            valid: list[Expression] = [Validity(header) for header in program.unions[union].members.values()]
+            return reduce(lambda left, right: Operation("or", (left, right)), valid)
         case Operation("==", (HeaderReference(one), HeaderReference(other))):
             return same_header(program, one, other)
         case Operation("!=", (HeaderReference(one), HeaderReference(other))):
             return Operation("not", (same_header(program, one, other),))
-    return None
+        case Operation(operator, operands):
+            return Operation(operator, tuple(plain(program, operand, parsed) for operand in operands))
+    return expression
 
 
 VALIDITY = -1
@@ -399,9 +330,9 @@ VALIDITY = -1
 
 
 def member(program: Program, header: Expression, index: int) -> Expression:
-    """The field at place `index` of the header that `header` evaluates to.
+    """The field at place `index` of the header that `header` evaluates to, or its validity.
 
-    The index behind the last field stands for the header's validity.
+    Of a stack's element whose number the stack does not have, where BMv2 ends, it is that of the last header.
     """
     match header:
         case HeaderReference(name):
@@ -410,41 +341,21 @@ def member(program: Program, header: Expression, index: int) -> Expression:
         case Operation("?", (condition, left, right)):
             chosen = member(program, left, index), member(program, right, index)
             return Operation("?", (plain(program, condition), *chosen))
-        case Operation("dereference_header_stack", (StackReference(stack), place)):
-            return element(program, program.stacks[stack].headers, plain(program, place), index)
+        case Operation("dereference_header_stack", (StackReference(stack), given)):
+            place = plain(program, given)
+            values = [member(program, HeaderReference(each), index) for each in program.stacks[stack].headers]
+            found = values[-1]
+            for number, value in reversed([*enumerate(values[:-1])]):
+                found = Operation("?", (Operation("==", (place, Constant(number))), value, found))
+            return found
     raise UnsupportedError(f"a field of a header computed by {header!r}")
-
-
-def element(program: Program, headers: tuple[str, ...], place: Expression, index: int) -> Expression:
-    """The field at place `index` of the header number `place` of a stack's `headers`.
-
-    BMv2 ends at a number that the stack does not have; here it is the last header.
-    """
-    values = [member(program, HeaderReference(header), index) for header in headers]
-    numbered = list(enumerate(values[:-1]))
-    return reduce(
-        lambda rest, each: Operation("?", (Operation("==", (place, Constant(each[0]))), each[1], rest)),
-        reversed(numbered),
-        values[-1],
-    )
 
 
 def same_header(program: Program, one: str, other: str) -> Expression:
     """Whether two headers are equal: BMv2 finds them so where both are valid and all of their fields are equal."""
-    pairs = zip(program.headers[one].fields, program.headers[other].fields, strict=True)
-    fields = [equal_fields(left, right) for left, right in pairs]
-    return reduce(
-        lambda left, right: Operation("and", (left, right)), fields, Operation("and", (Validity(one), Validity(other)))
-    )
-
-
-def equal_fields(one: Field, other: Field) -> Operation:
-    """Whether two fields are equal; `UnsupportedError` for one of variable length."""
-    if one.variable:
-        raise UnsupportedError(f"comparing '{one}', which has a variable length")
-    return Operation("==", (one, other))
-
-
-def any_of(expressions: list[Expression]) -> Expression:
-    """Whether one of these holds."""
-    return reduce(lambda left, right: Operation("or", (left, right)), expressions)
+    found = Operation("and", (Validity(one), Validity(other)))
+    for left, right in zip(program.headers[one].fields, program.headers[other].fields, strict=True):
+        if left.variable:
+            raise UnsupportedError(f"comparing '{left}', which has a variable length")
+        found = Operation("and", (found, Operation("==", (left, right))))
+    return found

@@ -57,21 +57,17 @@ def assign_header(context: Context, target: Argument, source: Expression) -> Non
 
 
 # {"op": "assign_header_stack", "parameters": [{"type": "header_stack", "value": "h2"}, {"type": "header_stack", ...}]}
-def assign_stack(context: Context, target: Argument, source: Argument) -> None:
-    for one, other in zip(stack_of(context, target), stack_of(context, source), strict=True):
-        copy_header(context, one, other)
-
-
 # {"op": "assign_union", "parameters": [{"type": "header_union", "value": "u1"}, {"type": "header_union", ...}]}
-def assign_union(context: Context, target: Argument, source: Argument) -> None:
-    for one, other in zip(members_of(context, target), members_of(context, source), strict=True):
+def assign_all(context: Context, target: Argument, source: Argument) -> None:
+    """Copy a header stack or a header union, header by header."""
+    for one, other in zip(headers_of(context, target), headers_of(context, source), strict=True):
         copy_header(context, one, other)
 
 
 # {"op": "push", "parameters": [{"type": "header_stack", "value": "tags"}, {"type": "hexstr", "value": "0x1"}]}
 def push(context: Context, target: Argument, count: Argument) -> None:
     """Move the elements of a stack up; the first ones become invalid."""
-    headers, by = stack_of(context, target), count_of(count)
+    headers, by = headers_of(context, target), count_of(count)
     for index in reversed(range(by, len(headers))):
         swap_headers(context, headers[index], headers[index - by])
     invalidate(context, headers[:by])
@@ -80,7 +76,7 @@ def push(context: Context, target: Argument, count: Argument) -> None:
 # {"op": "pop", "parameters": [{"type": "header_stack", "value": "tags"}, {"type": "hexstr", "value": "0x1"}]}
 def pop(context: Context, target: Argument, count: Argument) -> None:
     """Move the elements of a stack down; the last ones become invalid."""
-    headers, by = stack_of(context, target), count_of(count)
+    headers, by = headers_of(context, target), count_of(count)
     kept = max(len(headers) - by, 0)
     for index in range(kept):
         swap_headers(context, headers[index], headers[index + by])
@@ -144,7 +140,6 @@ def swap_headers(context: Context, one: str, other: str) -> None:
 
 
 def invalidate(context: Context, headers: tuple[str, ...]) -> None:
-    """Make headers invalid."""
     for header in headers:
         context.out.line(f"{context.validity(header)} = 0;")
 
@@ -187,18 +182,14 @@ def header_of(argument: Argument) -> str:
     return argument.header
 
 
-def stack_of(context: Context, argument: Argument) -> tuple[str, ...]:
-    """The headers of the stack that an argument names; `UnsupportedError` for anything else."""
-    if not isinstance(argument, StackReference):
-        raise UnsupportedError(f"{argument!r} where a header stack is expected")
-    return context.program.stacks[argument.stack].headers
-
-
-def members_of(context: Context, argument: Argument) -> list[str]:
-    """The headers of the union that an argument names; `UnsupportedError` for anything else."""
-    if not isinstance(argument, UnionReference):
-        raise UnsupportedError(f"{argument!r} where a header union is expected")
-    return list(context.program.unions[argument.union].members.values())
+def headers_of(context: Context, argument: Argument) -> tuple[str, ...]:
+    """The headers of the stack or union that an argument names; `UnsupportedError` for anything else."""
+    match argument:
+        case StackReference(stack):
+            return context.program.stacks[stack].headers
+        case UnionReference(union):
+            return tuple(context.program.unions[union].members.values())
+    raise UnsupportedError(f"{argument!r} where a header stack or union is expected")
 
 
 def count_of(argument: Argument) -> int:
