@@ -21,7 +21,6 @@ from inakit.switch.program.expressions import (
     RECIRCULATED,
     REPLICATED,
     RESUBMITTED,
-    Field,
 )
 from inakit.topo.errors import RunError
 
@@ -46,18 +45,16 @@ class SimpleSwitch:
         self.egress = pipeline_of(context, context.program.egress)
         self.deparse = deparser_of(context)
         self.standard = Standard(context.places)
-        self.kept = {number: self.kept_places(number) for number in context.program.field_lists}
+        self.kept = {  # the places of the fields that a copy keeps, by the number of their list
+            number: [context.places.field(field) for field in each.only_fields]
+            for number, each in context.program.field_lists.items()
+        }
         self.digests = context.program.digests
         self.initial = context.places.initial
         self.metadata = context.places.metadata
         self.incoming: deque[Packet] = deque()
         self.queues, self.drop_port = self.state.queues, self.state.target.drop_port
         self.sent: list[tuple[int, bytes]] = []
-
-    def kept_places(self, number: int) -> list[int]:
-        """The places of the fields that a copy keeps by field list `number`."""
-        fields = self.places.program.field_lists[number].fields
-        return [self.places.field(each) for each in fields if isinstance(each, Field)]
 
     def process(self, port: int, data: bytes) -> list[tuple[int, bytes]]:
         """What leaves, as (port, packet) in order, when `data` comes to `port`; `RunError` if the program fails."""
@@ -163,8 +160,7 @@ class SimpleSwitch:
         """Keep the digest that an action asked for; the request is then gone."""
         digest, packet.digest = self.digests.get(packet.digest), 0
         if digest is not None:
-            fields = [each for each in digest.fields if isinstance(each, Field)]
-            values = tuple(packet[self.places.field(each)] & (1 << each.bits) - 1 for each in fields)
+            values = tuple(packet[self.places.field(each)] & (1 << each.bits) - 1 for each in digest.only_fields)
             self.state.digests.append((digest.name, values))
 
     def return_to_parser(self, packet: Packet, data: bytes, length: int, instance_type: int, fields: int) -> None:

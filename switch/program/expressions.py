@@ -310,3 +310,8 @@ class FieldList:
     name: str
     fields: tuple[Field | SizedNumber, ...]
     source: Source | None = None
+
+    @property
+    def only_fields(self) -> list[Field]:
+        """The fields, without numbers between them."""
+        return [each for each in self.fields if isinstance(each, Field)]

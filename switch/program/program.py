@@ -343,6 +343,11 @@ class Program:
     deparser_statements: tuple[Primitive, ...]
 
     @property
+    def pipelines(self) -> tuple[Pipeline, Pipeline]:
+        """Ingress and egress."""
+        return self.ingress, self.egress
+
+    @property
     def all_calculations(self) -> list[Calculation]:
         """The calculations that statements and checksums name, and those of selectors."""
         selectors = (profile.selector for profile in self.profiles.values())
@@ -351,7 +356,7 @@ class Program:
     @cached_property
     def tables(self) -> dict[str, Table]:
         """The tables of both pipelines, by name."""
-        nodes = [*self.ingress.nodes.values(), *self.egress.nodes.values()]
+        nodes = (node for pipeline in self.pipelines for node in pipeline.nodes.values())
         return {node.name: node for node in nodes if isinstance(node, Table)}
 
     def table(self, name: str) -> Table:

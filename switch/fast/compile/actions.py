@@ -118,7 +118,7 @@ def emit_learning(context: Context) -> None:
             with out.block(f"case {number}:"):
                 out.line(f"struct {ring.record.name} *one = &own->{ring.symbol}[{count} % {RING}];")
                 out.line(f"one->{symbols['number']} = {total};")
-                for index, field in enumerate(each for each in digest.fields if isinstance(each, Field)):
+                for index, field in enumerate(digest.only_fields):
                     out.line(f"one->{symbols[str(index)]} = {layout.field(field)};")
                 out.line(f"{total} += 1, {count} += 1;")
                 out.line("break;")

@@ -74,8 +74,8 @@ def emit_copied_state(context: Context) -> None:
             out.line(f"__builtin_memset(&one->state.{member}, 0, sizeof one->state.{member});")
         with out.block("switch (list)"):
             for number, fields in program.field_lists.items():
-                kept = [layout.field(each) for each in fields.fields if isinstance(each, Field)]
-                out.line(f"case {number}: {' '.join(f'one->{field} = {field};' for field in kept)} break;")
+                kept = " ".join(f"one->{field} = {field};" for field in map(layout.field, fields.only_fields))
+                out.line(f"case {number}: {kept} break;")
         if instance_type := layout.intrinsic.get("instance_type"):
             out.line(f"one->{layout.field(instance_type)} = kind;")
         out.line("return 0;")

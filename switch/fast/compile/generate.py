@@ -108,7 +108,8 @@ def emit_head(context: Context) -> None:
     if context.layout.copying:
         context.out.line("#define COPIES")
     if context.layout.rebuilt:
-        context.out.line(f"#define HEAD_BYTES {max(context.layout.head_bytes, 1)}")
+        room = sum(context.layout.most_bytes(name) for name in context.program.deparser)
+        context.out.line(f"#define HEAD_BYTES {max(room, 1)}")
     if size := hashed_bytes(context):
         context.out.line(f"#define HASHED_BYTES {size}")
     if context.layout.meters:

@@ -5,7 +5,7 @@ Where all headers of a program stay where they are in the packet, fields are cha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from inakit.switch.program.expressions import (
     Boolean,
@@ -18,7 +18,6 @@ from inakit.switch.program.expressions import (
 )
 from inakit.switch.program.program import (
     JUMPS,
-    Action,
     Argument,
     Arguments,
     Conditional,
@@ -73,6 +72,9 @@ COPYING = frozenset(
 )
 """Statements after which a packet leaves more than once, comes in again, or leaves cut short."""
 
+REPORTING = frozenset(("generate_digest",))
+"""Statements that report a list of fields."""
+
 WRITES_NOTHING = COPYING.union(
     JUMPS, ("assert", "assume", "count", "exit", "generate_digest", "log_msg", "register_write")
 )
@@ -96,14 +98,9 @@ def may_change(primitives: Iterable[Primitive], expression: Expression) -> bool:
     return False
 
 
-def actions_of(node: Node) -> tuple[Action, ...]:
-    """The actions that a node of a pipeline can run."""
-    return node.actions if isinstance(node, Table) else ()
-
-
 def statements_of(pipeline: Pipeline) -> list[Primitive]:
     """Every statement that a pipeline can run, in no order."""
-    actions = {action for node in pipeline.nodes.values() for action in actions_of(node)}
+    actions = {action for node in pipeline.nodes.values() if isinstance(node, Table) for action in node.actions}
     return [primitive for action in actions for primitive in action.primitives]
 
 
@@ -117,15 +114,14 @@ def parser_statements(program: Program) -> list[Primitive]:
     return [operation for state in program.parser.states.values() for operation in state.operations]
 
 
-def uses_copies(program: Program) -> bool:
-    """Whether some statement asks for copies of a packet, or for another pass of it."""
-    statements = [each for pipeline in (program.ingress, program.egress) for each in statements_of(pipeline)]
-    return any(each.name in COPYING for each in statements)
+def action_statements(program: Program) -> list[Primitive]:
+    """Every statement of both pipelines' actions, in no order."""
+    return [each for pipeline in program.pipelines for each in statements_of(pipeline)]
 
 
-def reports_digests(program: Program) -> bool:
-    statements = [each for pipeline in (program.ingress, program.egress) for each in statements_of(pipeline)]
-    return any(each.name == "generate_digest" for each in statements)
+def uses(program: Program, names: Collection[str]) -> bool:
+    """Whether an action has a statement of one of these names."""
+    return any(each.name in names for each in action_statements(program))
 
 
 def fields_of_node(node: Node) -> Iterator[Field]:
@@ -138,8 +134,7 @@ def fields_of_node(node: Node) -> Iterator[Field]:
 
 def used_fields(program: Program) -> set[Field]:
     """Every field that the parser, a condition, a key, an action, a checksum or a calculation names."""
-    actions = [each for pipeline in (program.ingress, program.egress) for each in statements_of(pipeline)]
-    return used_outside_actions(program) | named_by(actions)
+    return used_outside_actions(program) | named_by(action_statements(program))
 
 
 def read_in_egress_actions_only(program: Program, field: Field) -> bool:
@@ -154,15 +149,12 @@ def used_outside_actions(program: Program) -> set[Field]:
     found = named_by(parser_statements(program))
     for state in program.parser.states.values():
         found |= {field for field in state.key if isinstance(field, Field)}
-    for pipeline in (program.ingress, program.egress):
+    for pipeline in program.pipelines:
         found |= meter_results(program, pipeline)
         found |= {field for node in pipeline.nodes.values() for field in fields_of_node(node)}
-    if uses_copies(program):
-        kept = (each for fields in program.field_lists.values() for each in fields.fields)
-        found |= {each for each in kept if isinstance(each, Field)}
-    if reports_digests(program):
-        reported = (each for fields in program.digests.values() for each in fields.fields)
-        found |= {each for each in reported if isinstance(each, Field)}
+    for names, lists in ((COPYING, program.field_lists), (REPORTING, program.digests)):
+        if uses(program, names):
+            found |= {field for each in lists.values() for field in each.only_fields}
     for calculation in program.all_calculations:
         found |= {part for part in calculation.input if isinstance(part, Field)}
     for checksum in program.checksums:
@@ -194,19 +186,14 @@ def headers_stay(program: Program) -> bool:
 
 def whole_headers_named(program: Program) -> bool:
     """Whether a statement, condition or calculation is about a header as a whole, or about the payload."""
-    arguments = [each for pipeline in (program.ingress, program.egress) for each in arguments_of(pipeline)]
+    nodes = [node for pipeline in program.pipelines for node in pipeline.nodes.values()]
+    arguments = [argument for statement in action_statements(program) for argument in statement.arguments]
+    arguments += [node.condition for node in nodes if isinstance(node, Conditional)]
     named = [part for argument in arguments for part in parts_of(argument)]
     named += [part for calculation in program.all_calculations for part in calculation.input]  # type: ignore[misc]
     headers = (part.header for part in named if isinstance(part, HeaderReference))
     payload = any(isinstance(part, Payload) for part in named)
     return payload or any(not program.headers[name].metadata for name in headers)
-
-
-def arguments_of(pipeline: Pipeline) -> Iterator[Argument]:
-    """All arguments of a pipeline's statements, and its conditions."""
-    for statement in statements_of(pipeline):
-        yield from statement.arguments
-    yield from (node.condition for node in pipeline.nodes.values() if isinstance(node, Conditional))
 
 
 def parser_keeps_order(program: Program) -> bool:

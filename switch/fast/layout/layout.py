@@ -13,15 +13,16 @@ from functools import cached_property
 import numpy as np
 
 from inakit.switch.fast.layout.field_usage import (
+    COPYING,
+    REPORTING,
+    action_statements,
     extracted_headers,
     headers_stay,
     meter_results,
     parser_statements,
     read_in_egress_actions_only,
-    reports_digests,
-    statements_of,
     used_fields,
-    uses_copies,
+    uses,
     written_by,
 )
 from inakit.switch.fast.layout.records import LONGEST_BYTES, Emitter, Identifiers, MemoryRecord, make_record, rounded_up
@@ -40,7 +41,7 @@ from inakit.switch.fast.layout.table_layout import (
     rule_record,
     table_arrays,
 )
-from inakit.switch.program.expressions import CRC_CUSTOM, PORTS, Field, FieldList, Header
+from inakit.switch.program.expressions import CRC_CUSTOM, PORTS, Field, Header
 from inakit.switch.program.program import Counter, Program, Register, Table, ValueSet
 from inakit.topo.errors import UnsupportedError
 
@@ -53,19 +54,12 @@ PARAMETERS = make_record(
 """For a remainder whose lowest bit comes first; `flip_bytes` and `flip_result` where that of BMv2 comes last."""
 
 
-def crc_array(calculation: str) -> str:
-    """The name of the array of a calculation's parameters."""
-    return f"crc parameters of {calculation}"
-
-
-def custom_calculations(program: Program) -> list[str]:
-    """The calculations whose parameters the control plane sets."""
-    return [name for name, each in program.calculations.items() if each.algorithm in CRC_CUSTOM]
+crc_array = "crc parameters of {}".format  # the parameters of a calculation, by its name
 
 
 def crc_arrays(program: Program) -> Iterator[tuple[str, MemoryRecord, int]]:
-    """The arrays of a program's calculations, as (name, record, length); none of one without such calculations."""
-    if found := custom_calculations(program):
+    """The arrays of calculations whose parameters the control plane sets, as (name, record, length)."""
+    if found := [name for name, each in program.calculations.items() if each.algorithm in CRC_CUSTOM]:
         yield CHOSEN, make_record("chosen_crc", [(name, 8) for name in found]), 1
         yield from ((crc_array(name), PARAMETERS, COPIES) for name in found)
 
@@ -75,27 +69,18 @@ RING = 4096
 """The places for digests of one list; the oldest one is overwritten. A power of two."""
 
 
-def ring_name(number: int) -> str:
-    """The name of the array that is the ring of list `number`."""
-    return f"digests {number}"
+ring_name = "digests {}".format  # the ring of a list, by its number
 
 
-def ring_record(fields: FieldList) -> MemoryRecord:
-    """One place of a ring: the digest's number among all of the switch, and its values."""
-    values = [each for each in fields.fields if isinstance(each, Field)]
-    members = [(str(index), field.bits) for index, field in enumerate(values)]
-    return make_record(f"digest_{fields.number}", [("number", 64), *members])
+def ring_arrays(program: Program) -> Iterator[tuple[str, MemoryRecord, int]]:
+    """The rings of digests, and how many there were in all and of each list; as (name, record, length).
 
-
-def count_record(program: Program) -> MemoryRecord:
-    """How many digests there were in all, and of each list."""
-    return make_record("digest_counts", [("total", 64), *((str(number), 64) for number in program.digests)])
-
-
-def ring_arrays(program: Program) -> list[tuple[str, MemoryRecord, int]]:
-    """The arrays of a program that reports digests, as (name, record, length)."""
-    rings = [(ring_name(number), ring_record(fields), RING) for number, fields in program.digests.items()]
-    return [(COUNTS, count_record(program), 1), *rings]
+    A place of a ring has the digest's number among all of the switch, and its values.
+    """
+    yield COUNTS, make_record("digest_counts", [("total", 64), *((str(number), 64) for number in program.digests)]), 1
+    for number, digest in program.digests.items():
+        values = [(str(index), field.bits) for index, field in enumerate(digest.only_fields)]
+        yield ring_name(number), make_record(f"digest_{number}", [("number", 64), *values]), RING
 
 
 MOST_VARIABLE_BYTES = 512
@@ -119,11 +104,6 @@ def most_variable_bytes(header: Header) -> int:
             f"header '{header.name}' with {most} bytes of variable length (1 to {MOST_VARIABLE_BYTES})"
         )
     return most
-
-
-def variable_parts(header: Header, field: Field) -> list[tuple[str, int]]:
-    """Room for the field's bytes, which is an array, and for their number, as (name, bits)."""
-    return [(field.name, 8 * max(most_variable_bytes(header), LONGEST_BYTES + 1)), (f"{field.name} length", 32)]
 
 
 MAX_REPLICAS = 128
@@ -238,24 +218,25 @@ class ProgramLayout:
         for header in self.program.headers.values():
             whole = self.rebuilt and not header.metadata
             fields = [(f.name, f.bits) for f in header.fields if (whole or f in used) and not f.variable]
-            fields += [part for f in header.fields if f.variable for part in variable_parts(header, f)]
+            for f in header.fields:
+                if f.variable:  # its bytes are an array
+                    room = 8 * max(most_variable_bytes(header), LONGEST_BYTES + 1)
+                    fields += [(f.name, room), (f"{f.name} length", 32)]
             records[header.name] = make_record("fields_" + self.names.of(header.type if whole else header.name), fields)
         return records
 
     @cached_property
     def primitives(self) -> frozenset[str]:
-        pipelines = (self.program.ingress, self.program.egress)
-        statements = [*parser_statements(self.program), *(p for each in pipelines for p in statements_of(each))]
-        return frozenset(each.name for each in statements)
+        return frozenset(each.name for each in [*parser_statements(self.program), *action_statements(self.program)])
 
     @cached_property
     def copying(self) -> bool:
         """Whether the program makes copies of packets, or lets them come in again."""
-        return uses_copies(self.program)
+        return uses(self.program, COPYING)
 
     @cached_property
     def digesting(self) -> bool:
-        return reports_digests(self.program)
+        return uses(self.program, REPORTING)
 
     @property
     def losing(self) -> bool:
@@ -299,11 +280,6 @@ class ProgramLayout:
             return [header.name for header in self.program.headers.values() if not header.metadata]
         return extracted_headers(self.program)
 
-    @cached_property
-    def head_bytes(self) -> int:
-        """The most bytes of headers that a packet leaves with."""
-        return sum(self.most_bytes(name) for name in self.program.deparser)
-
     def most_bytes(self, header: str) -> int:
         """The most bytes that a header takes in a packet."""
         variable = self.variable(header)
@@ -317,9 +293,8 @@ class ProgramLayout:
     @cached_property
     def written(self) -> set[Field]:
         """The fields that the parser, an action or a direct meter writes."""
-        pipelines = (self.program.ingress, self.program.egress)
-        statements = [*parser_statements(self.program), *(p for each in pipelines for p in statements_of(each))]
-        results = {field for each in pipelines for field in meter_results(self.program, each)}
+        statements = [*parser_statements(self.program), *action_statements(self.program)]
+        results = {field for each in self.program.pipelines for field in meter_results(self.program, each)}
         return written_by(statements) | results | {checksum.target for checksum in self.program.checksums}
 
     @cached_property
@@ -411,13 +386,11 @@ class ProgramLayout:
     @cached_property
     def value_sets(self) -> dict[str, ValueSetLayout]:
         """The hash tables of the parser's value sets, by name."""
-        sets = self.program.value_sets.values()
-        symbols = {each.name: self.names.of(each.name) for each in sets}
-        keys = {
-            name: make_record(f"key_{symbol}", [("value", self.program.value_sets[name].bits)])
-            for name, symbol in symbols.items()
-        }
-        return {each.name: ValueSetLayout(each, symbols[each.name], keys[each.name]) for each in sets}
+        found = {}
+        for name, each in self.program.value_sets.items():
+            symbol = self.names.of(name)
+            found[name] = ValueSetLayout(each, symbol, make_record(f"key_{symbol}", [("value", each.bits)]))
+        return found
 
     @cached_property
     def meters(self) -> dict[str, int]:

@@ -66,7 +66,8 @@ class TableLayout:
 
     def pack_key(self, key: tuple[object, ...]) -> bytes:
         """The bytes by which an entry is found in a hash map."""
-        return self.key.pack(tuple(numbers_of_key(key)))
+        numbers: list[int] = [part.value if isinstance(part, Lpm) else part for part in key]  # type: ignore[misc]
+        return self.key.pack([*numbers, *(part.prefix for part in key if isinstance(part, Lpm))])
 
     def unpack_key(self, data: bytes) -> tuple[int | Lpm, ...]:
         """The key that `pack_key` packed into these bytes."""
@@ -110,16 +111,6 @@ class TableLayout:
         return TableEntry(self.table.name, key, action.name, values)  # type: ignore[arg-type]
 
 
-def numbers_of_key(key: tuple[object, ...]) -> Iterator[int]:
-    """The numbers of a key in a hash map: those of its parts, and behind them the length of its prefix."""
-    length: list[int] = []
-    for part in key:
-        if isinstance(part, Lpm):
-            length.append(part.prefix)
-        yield part.value if isinstance(part, Lpm) else part  # type: ignore[misc]
-    yield from length
-
-
 def key_record(name: str, table: Table) -> MemoryRecord:
     """The record of a key in a hash map."""
     parts = [(f"{part.name} {index}", part.bits) for index, part in enumerate(table.key)]
@@ -139,11 +130,6 @@ def entry_record(layout: TableLayout) -> MemoryRecord:
     """One entry: its head, and room for the parameters."""
     record = make_record(f"entry_{layout.symbol}", [("present", 32), ("action", 32)])
     return MemoryRecord(record.name, record.order, layout.entry_bytes)
-
-
-def place_record(layout: TableLayout) -> MemoryRecord:
-    """One place of a direct table: room for an entry, and for another one that is there while the first changes."""
-    return MemoryRecord(f"place_{layout.symbol}", (), COPIES * layout.entry_bytes)
 
 
 COUNTER = make_record("counter", [("packets", 64), ("bytes", 64)])
@@ -169,7 +155,9 @@ def table_arrays(layout: TableLayout) -> Iterator[tuple[str, MemoryRecord, int]]
     """The arrays of one table's entries, as (name, record, length)."""
     name, key = layout.table.name, layout.table.key
     if layout.direct:
-        yield name, place_record(layout), 1 << key[0].bits
+        # one place has room for an entry, and for another one that is there while the first changes
+        place = MemoryRecord(f"place_{layout.symbol}", (), COPIES * layout.entry_bytes)
+        yield name, place, 1 << key[0].bits
     if layout.rule is not None:
         record = MemoryRecord(f"listed_{layout.symbol}", layout.rule.order, layout.rule.size + layout.entry_bytes)
         yield name, record, COPIES * (layout.most_entries + 1)  # one more, which ends the list
@@ -190,43 +178,15 @@ def entry_arrays(program: Program, layout: TableLayout) -> Iterator[tuple[str, M
         yield members_array(table.name), entry_record(layout), min(most, MOST_MEMBERS)
 
 
-def counts_array(table: str) -> str:
-    """The name of the array of packets and bytes of a table's entries, by their numbers."""
-    return f"counts of {table}"
-
-
-def matched_array(table: str) -> str:
-    """The name of the array of times at which a table's entries last matched a packet, by their numbers."""
-    return f"matched of {table}"
-
-
-def members_array(table: str) -> str:
-    """The name of the array of members of the groups that a table's entries have."""
-    return f"members of {table}"
-
-
-def meter_array(meter: str) -> str:
-    """The name of the array of a meter's cells."""
-    return f"cells of {meter}"
-
-
-def first_array(table: str) -> str:
-    """The name of the array of one place that says where the list begins that packets read."""
-    return f"first of {table}"
-
-
-def lengths_array(table: str) -> str:
-    """The name of the array of a table's prefix lengths: each that is in use is linked to the next shorter one.
-
-    The links begin behind the longest length that there can be.
-    """
-    return f"lengths of {table}"
-
-
-def default_array(table: str) -> str:
-    """The name of the array of copies of the default action that the control plane has set."""
-    return f"default of {table}"
-
+counts_array = "counts of {}".format  # packets and bytes of a table's entries, by their numbers
+matched_array = "matched of {}".format  # the times at which a table's entries last matched a packet, by their numbers
+members_array = "members of {}".format  # the members of the groups that a table's entries have
+meter_array = "cells of {}".format  # a meter's cells
+first_array = "first of {}".format  # one place, which says where the list of a table begins that packets read
+default_array = "default of {}".format  # copies of the default action of a table that the control plane has set
+lengths_array = "lengths of {}".format
+"""The arrays of tables and meters, by their names. In the last one each prefix length in use is linked to the next
+shorter one; the links begin behind the longest length that there can be."""
 
 MULTIPLIER = 0x9E3779B97F4A7C15  # 2**64 over the golden ratio, as in runtime.h
 HEAD_BYTES = 8  # u32 filled, u32 behind
