@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from types import UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, Protocol, TypeVar, get_args, get_origin, get_type_hints
 
 from inakit.switch.entries import KeyPart, Lpm, Range, Ternary
 from inakit.switch.program.expressions import (
@@ -86,60 +86,46 @@ def read_source(node: Json) -> Source | None:
     return Source(info.get("filename", ""), info.get("line", 0), info.get("source_fragment", "")) if info else None
 
 
-# {"header_types": [{"name": "udp_t", "fields": [["src_port", 16, false], ...]}], "headers": [...]}
+# {"header_types": [{"name": "udp_t", "fields": [["src_port", 16, false], ["options", "*"]]}]}
+# {"headers": [{"name": "udp", "id": 4, "header_type": "udp_t", "metadata": false}]}
 def read_headers(document: Json) -> dict[str, Header]:
-    """The header instances by name, metadata among them."""
-    types = {header_type["name"]: header_type for header_type in document["header_types"]}
-    return {header["name"]: read_header(header, types[header["header_type"]]) for header in document["headers"]}
+    """The header instances by name, metadata among them.
 
-
-# {"name": "udp", "id": 4, "header_type": "udp_t", "metadata": false}
-def read_header(node: Json, header_type: Json) -> Header:
-    fields = tuple(read_fields(node["name"], header_type["fields"]))
-    return Header(node["name"], node.get("metadata", False), fields, header_type["name"], header_type.get("max_length"))
-
-
-# [["version", 4, false], ["options", "*"]]: name, bits or * for a variable length, whether it is signed
-def read_fields(header: str, fields: Json) -> Iterable[Field]:
-    """The fields of an instance, each with its offset behind those before it."""
-    offset = 0
-    for name, bits, *signed in fields:
-        variable = bits == "*"
-        width = 0 if variable else bits
-        yield Field(header, name, width, bool(signed and signed[0]), offset, variable)
-        offset += width
+    A field is a name, its bits (`*`: a variable length), and whether it is signed; it stands behind those before it.
+    """
+    types, found = {each["name"]: each for each in document["header_types"]}, {}
+    for node in document["headers"]:
+        name, declared, fields, offset = node["name"], types[node["header_type"]], list[Field](), 0
+        for field, bits, *signed in declared["fields"]:
+            width = 0 if bits == "*" else bits
+            fields.append(Field(name, field, width, bool(signed and signed[0]), offset, bits == "*"))
+            offset += width
+        metadata = node.get("metadata", False)
+        found[name] = Header(name, metadata, tuple(fields), declared["name"], declared.get("max_length"))
+    return found
 
 
 # {"header_stacks": [{"name": "mpls", "size": 2, "header_ids": [3, 4]}]}
 def read_stacks(document: Json) -> dict[str, Stack]:
     names = {header["id"]: header["name"] for header in document["headers"]}
-    return {
-        stack["name"]: Stack(stack["name"], tuple(names[number] for number in stack["header_ids"]))
-        for stack in document.get("header_stacks", [])
-    }
+    nodes = document.get("header_stacks", [])
+    return {node["name"]: Stack(node["name"], tuple(names[each] for each in node["header_ids"])) for node in nodes}
 
 
 # {"header_union_types": [{"name": "U", "headers": [["ipv4", "ipv4_t"]]}], "header_unions": [{"header_ids": [3]}]}
-def read_unions(document: Json) -> dict[str, Union]:
-    """The header unions by name."""
+# {"header_union_stacks": [{"name": "options", "size": 2, "header_union_ids": [0, 1]}]}
+def read_unions(document: Json) -> tuple[dict[str, Union], dict[str, UnionStack]]:
+    """The header unions and the stacks of such, by name."""
     names = {header["id"]: header["name"] for header in document["headers"]}
     types = {each["name"]: [name for name, _ in each["headers"]] for each in document.get("header_union_types", [])}
-    return {
-        union["name"]: Union(
-            union["name"],
-            dict(zip(types[union["union_type"]], (names[number] for number in union["header_ids"]), strict=True)),
-        )
-        for union in document.get("header_unions", [])
-    }
-
-
-# {"header_union_stacks": [{"name": "options", "size": 2, "header_union_ids": [0, 1]}]}
-def read_union_stacks(document: Json, unions: dict[str, Union]) -> dict[str, UnionStack]:
-    named = {union["id"]: unions[union["name"]] for union in document.get("header_unions", [])}
-    return {
-        stack["name"]: UnionStack(stack["name"], tuple(named[number] for number in stack["header_union_ids"]))
-        for stack in document.get("header_union_stacks", [])
-    }
+    unions = {}
+    for node in document.get("header_unions", []):
+        members = zip(types[node["union_type"]], (names[each] for each in node["header_ids"]), strict=True)
+        unions[node["id"]] = Union(node["name"], dict(members))
+    stacks = {}
+    for node in document.get("header_union_stacks", []):
+        stacks[node["name"]] = UnionStack(node["name"], tuple(unions[each] for each in node["header_union_ids"]))
+    return {union.name: union for union in unions.values()}, stacks
 
 
 Fields = dict[tuple[str, str], Field]
@@ -160,35 +146,29 @@ def read_inputs(nodes: Json, fields: Fields) -> tuple[HashInput, ...]:
     return tuple(INPUTS[node["type"]](node, fields) for node in nodes)
 
 
-# {"name": "calc", "algo": "csum16", "input": [{"type": "field", ...}, {"type": "payload", "value": null}]}
-def read_calculation(node: Json, fields: Fields) -> Calculation:
-    return Calculation(node["name"], node["algo"], read_inputs(node["input"], fields), read_source(node))
-
-
 # {"id": 1, "name": "digest_t", "elements": [{"type": "field", ...}, {"type": "hexstr", ..., "bitwidth": 8}]}
-def read_field_list(node: Json, fields: Fields) -> FieldList:
-    """One list of fields; parts that are neither fields nor numbers are left out."""
-    listed = tuple(each for each in read_inputs(node["elements"], fields) if isinstance(each, Field | SizedNumber))
-    return FieldList(node["id"], node["name"], listed, read_source(node))
+def read_field_lists(nodes: Json, fields: Fields) -> dict[int, FieldList]:
+    """Lists of fields by number; parts that are neither fields nor numbers are left out."""
+    found = {}
+    for node in nodes:
+        parts = (each for each in read_inputs(node["elements"], fields) if isinstance(each, Field | SizedNumber))
+        found[node["id"]] = FieldList(node["id"], node["name"], tuple(parts), read_source(node))
+    return found
 
 
 # {"action_profiles": [{"name": "ap", "max_size": 16, "selector": {"algo": "crc16", "input": [...]}}]}
 # before: {"tables": [{"name": "t", "act_prof_name": "ap", "max_size": 16, "selector": {...}}]}
 def read_profiles(pipeline: Json, fields: Fields) -> Iterable[ActionProfile]:
     """The action profiles of a pipeline, which older compilers write with the tables that use them."""
-    for node in listed(pipeline, "action_profiles"):
-        yield ActionProfile(node["name"], node["max_size"] or 0, read_selector(node, fields))
-    for table in listed(pipeline, "tables"):
-        if "action_profile" not in table and "act_prof_name" in table:
-            yield ActionProfile(table["act_prof_name"], table["max_size"], read_selector(table, fields))
-
-
-def read_selector(profile: Json, fields: Fields) -> Calculation | None:
-    """The calculation that chooses among the members of a profile's group; None for a profile without a selector."""
-    chosen = profile.get("selector")
-    if chosen is None:
-        return None
-    return Calculation(profile["name"], chosen["algo"], read_inputs(chosen["input"], fields), read_source(profile))
+    nodes = [(node["name"], node) for node in listed(pipeline, "action_profiles")]
+    tables = (table for table in listed(pipeline, "tables") if "action_profile" not in table)
+    for name, node in (*nodes, *((table["act_prof_name"], table) for table in tables if "act_prof_name" in table)):
+        chosen, selector = node.get("selector"), None
+        if chosen is not None:
+            selector = Calculation(
+                node["name"], chosen["algo"], read_inputs(chosen["input"], fields), read_source(node)
+            )
+        yield ActionProfile(name, node["max_size"] or 0, selector)
 
 
 @dataclass(frozen=True)
@@ -210,45 +190,51 @@ class Declarations:
     externs: dict[str, Extern]
 
 
+# {"register_arrays": [{"name": "r", "size": 1024, "bitwidth": 32}]}
+# {"counter_arrays": [{"name": "c", "size": 16, "is_direct": false}]}
+# {"calculations": [{"name": "calc", "algo": "csum16", "input": [{"type": "field", ...}, {"type": "payload", ...}]}]}
+# {"extern_instances": [{"name": "e", "id": 0, "type": "my_extern"}]}: none of v1model; older compilers write no list
 def read_declarations(document: Json) -> Declarations:
     headers = read_headers(document)
     fields = {(header.name, each.name): each for header in headers.values() for each in header.fields}
-    stacks, unions = read_stacks(document), read_unions(document)
+    unions, union_stacks = read_unions(document)
+    counters = (each for each in listed(document, "counter_arrays") if not is_direct(each))
+    calculations = {
+        each["name"]: Calculation(each["name"], each["algo"], read_inputs(each["input"], fields), read_source(each))
+        for each in listed(document, "calculations")
+    }
     return Declarations(
         headers=headers,
         fields=fields,
-        stacks=stacks,
+        stacks=read_stacks(document),
         unions=unions,
-        union_stacks=read_union_stacks(document, unions),
-        registers=read_registers(document),
-        counters=read_counters(document),
-        meters={node["name"]: read_meter(node, fields) for node in listed(document, "meter_arrays")},
-        calculations={node["name"]: read_calculation(node, fields) for node in listed(document, "calculations")},
-        externs=read_externs(document),
+        union_stacks=union_stacks,
+        registers=by_name(Register(r["name"], r["size"], r["bitwidth"]) for r in listed(document, "register_arrays")),
+        counters=by_name(Counter(each["name"], each["size"]) for each in counters),
+        meters=by_name(read_meter(each, fields) for each in listed(document, "meter_arrays")),
+        calculations=calculations,
+        externs=by_name(Extern(e["name"], e["type"], read_source(e)) for e in listed(document, "extern_instances")),
     )
 
 
-# {"register_arrays": [{"name": "r", "size": 1024, "bitwidth": 32}]}
-def read_registers(document: Json) -> dict[str, Register]:
-    return {r["name"]: Register(r["name"], r["size"], r["bitwidth"]) for r in listed(document, "register_arrays")}
+class Named(Protocol):
+    """A declaration with a name."""
+
+    @property
+    def name(self) -> str:
+        """The name, which no other of its kind has."""
+
+
+Declared = TypeVar("Declared", bound=Named)
+
+
+def by_name(found: Iterable[Declared]) -> dict[str, Declared]:
+    return {each.name: each for each in found}
 
 
 def is_direct(node: Json) -> bool:
     """Whether the cells of a counter or meter belong to a table's entries."""
     return bool(node.get("is_direct", False))
-
-
-# {"counter_arrays": [{"name": "c", "size": 16, "is_direct": false}]}
-def read_counters(document: Json) -> dict[str, Counter]:
-    return {c["name"]: Counter(c["name"], c["size"]) for c in listed(document, "counter_arrays") if not is_direct(c)}
-
-
-# {"counter_arrays": [{"name": "c", "is_direct": true, "binding": "t"}]}
-def read_direct_counters(document: Json) -> Iterable[DirectCounter]:
-    """The counters of tables' entries."""
-    for counter in listed(document, "counter_arrays"):
-        if is_direct(counter):
-            yield DirectCounter(counter["name"], counter["binding"], read_source(counter))
 
 
 # {"name": "m", "is_direct": false, "rate_count": 2, "type": "bytes", "size": 16, "result_target": [...]}
@@ -257,22 +243,6 @@ def read_meter(node: Json, fields: Fields) -> Meter:
     result = fields[tuple(target)] if target else None
     of_bytes = node["type"] == "bytes"
     return Meter(node["name"], node["size"], node["rate_count"], of_bytes, result, read_source(node))
-
-
-# {"extern_instances": [{"name": "e", "id": 0, "type": "my_extern", "attribute_values": [...]}]}
-def read_externs(document: Json) -> dict[str, Extern]:
-    """The instances of externs that are not v1model's, by name; older compilers write no such list."""
-    return {
-        each["name"]: Extern(each["name"], each["type"], read_source(each))
-        for each in listed(document, "extern_instances")
-    }
-
-
-# {"parse_vsets": [{"name": "pvs", "compressed_bitwidth": 32, "max_size": 4}]}
-def read_value_sets(document: Json) -> Iterable[ValueSet]:
-    """The parser's value sets."""
-    for each in listed(document, "parse_vsets"):
-        yield ValueSet(each["name"], each["compressed_bitwidth"], each.get("max_size", 0), read_source(each))
 
 
 VALIDITY = "$valid$"
@@ -314,24 +284,13 @@ def read_field(declared: Declarations, value: Json, _action: Json = None) -> Fie
     return declared.fields.get(tuple(value), Unknown("field", ".".join(value)))
 
 
-# {"type": "stack_field", "value": ["mpls", "bos"]}
-def read_stack_field(declared: Declarations, value: Json, _action: Json) -> LastField | Unknown:
-    """A field of the last element of a header stack that the parser filled."""
-    name, wanted = value
-    return last_field(declared, name, declared.stacks[name].headers[0], wanted)
-
-
-# {"type": "union_stack_field", "value": ["options", "nop", "kind"]}
-def read_union_stack_field(declared: Declarations, value: Json, _action: Json) -> LastField | Unknown:
-    name, member, wanted = value
-    return last_field(declared, name, declared.union_stacks[name].unions[0].members[member], wanted, member)
-
-
-def last_field(
-    declared: Declarations, stack: str, element: str, wanted: str, member: str | None = None
-) -> LastField | Unknown:
-    """The field called `wanted` of a stack's last element; `element` is a header of the same type."""
-    for index, field in enumerate(declared.headers[element].fields):
+# {"type": "stack_field", "value": ["mpls", "bos"]}, {"type": "union_stack_field", "value": ["options", "nop", "kind"]}
+def read_last_field(declared: Declarations, value: Json, _action: Json) -> LastField | Unknown:
+    """A field of the last element of a stack that the parser filled; of a stack of unions, of one of its headers."""
+    stack, *members, wanted = value
+    member = members[0] if members else None
+    first = declared.union_stacks[stack].unions[0].members[member] if member else declared.stacks[stack].headers[0]
+    for index, field in enumerate(declared.headers[first].fields):
         if field.name == wanted:
             return LastField(stack, index, field.bits, member)
     return Unknown("field of a header stack", f"{stack}.last.{wanted}")
@@ -342,18 +301,12 @@ def read_parameter(_declared: Declarations, value: Json, action: Json) -> Argume
     return Parameter(value, action["runtime_data"][value]["bitwidth"])
 
 
-# {"type": "parameters_vector", "value": [{"type": "field", ...}, ...]}; without elements, {}
-def read_arguments(declared: Declarations, value: Json, action: Json) -> Arguments:
-    """A list of expressions as one argument."""
-    return Arguments(tuple(read_expression(declared, each, action) for each in value or ()))
-
-
 # The reader of each type of argument: (declarations, value, JSON of the action) -> argument.
 LEAVES: dict[str, Callable[[Declarations, Json, Json], Argument]] = {
     "expression": read_operation,
     "field": read_field,
-    "stack_field": read_stack_field,
-    "union_stack_field": read_union_stack_field,
+    "stack_field": read_last_field,
+    "union_stack_field": read_last_field,
     "hexstr": lambda _declared, value, _action: Constant(int(value, 16)),
     "bool": lambda _declared, value, _action: Boolean(value),
     "local": read_parameter,
@@ -372,7 +325,9 @@ LEAVES: dict[str, Callable[[Declarations, Json, Json], Argument]] = {
     "calculation": lambda declared, value, _action: declared.calculations[value],
     "extern": lambda declared, value, _action: declared.externs[value],
     "string": lambda _declared, value, _action: Text(value),
-    "parameters_vector": read_arguments,
+    "parameters_vector": lambda declared, value, action: Arguments(  # without elements, its value is {}
+        tuple(read_expression(declared, each, action) for each in value or ())
+    ),
 }
 
 
@@ -430,13 +385,18 @@ def read_action_call(actions: Actions, node: Json) -> ActionCall:
 def read_pipeline(declared: Declarations, actions: Actions, node: Json) -> Pipeline:
     nodes: list[Node] = [read_table(declared, actions, table) for table in listed(node, "tables")]
     nodes += [read_conditional(declared, conditional) for conditional in listed(node, "conditionals")]
-    return Pipeline(node["name"], node.get("init_table"), {each.name: each for each in nodes})
+    return Pipeline(node["name"], node.get("init_table"), by_name(nodes))
 
 
 # {"name": "t", "key": [...], "action_ids": [6, 0], "next_tables": {"__HIT__": "x", "__MISS__": null}, ...}
+# until 2.6, as long as no two actions shared a name, without "action_ids" and with "actions": ["send", "drop"]
 def read_table(declared: Declarations, all_actions: Actions, node: Json) -> Table:
     """One table, its `next_tables` by hit and miss or by action."""
-    actions = tuple(read_actions(all_actions, node))
+    if "action_ids" in node:
+        actions = tuple(all_actions[number] for number in node["action_ids"])
+    else:
+        named = by_name(reversed(all_actions.values()))
+        actions = tuple(named[name] for name in node["actions"])
     following, last = node["next_tables"], node.get("base_default_next")
     default, entries = node.get("default_entry"), node.get("entries")
     found: str | None = node.get("action_profile", node.get("act_prof_name"))
@@ -461,15 +421,6 @@ def read_table(declared: Declarations, all_actions: Actions, node: Json) -> Tabl
         meter=node.get("direct_meters"),
         idle_timeout=node.get("support_timeout", False),
     )
-
-
-# "action_ids": [6, 0]; until 2.6 only "actions": ["send", "drop"]
-def read_actions(actions: Actions, table: Json) -> Iterable[Action]:
-    """The actions of a table. Only names were written as long as no two actions shared one."""
-    if "action_ids" in table:
-        return (actions[number] for number in table["action_ids"])
-    named = {action.name: action for action in reversed(actions.values())}
-    return (named[name] for name in table["actions"])
 
 
 # {"match_type": "exact", "name": "hdr.ina.job", "target": ["ina", "job"], "mask": "0xff00"}; valid: "target": "ina"
@@ -564,15 +515,13 @@ def fits(value: Any, hint: Any, seen: set[int]) -> bool:
 KeyField = Field | LastField | Lookahead | Unknown
 
 
-# {"init_state": "start", "parse_states": [...]}
-def read_parser(declared: Declarations, node: Json) -> Parser:
-    states = [read_state(declared, state) for state in node["parse_states"]]
-    return Parser(node["init_state"], {state.name: state for state in states})
-
-
 # {"name": "ipv4", "parser_ops": [...], "transition_key": [...], "transitions": [...]}
 def read_state(declared: Declarations, node: Json) -> ParserState:
-    key = tuple(read_key_field(declared, part) for part in listed(node, "transition_key"))
+    found = [(part, read_expression(declared, part)) for part in listed(node, "transition_key")]
+    key = tuple(
+        value if isinstance(value, Field | LastField | Lookahead) else Unknown(part["type"], str(part["value"]))
+        for part, value in found
+    )
     transitions = tuple(read_transition(transition, key) for transition in listed(node, "transitions"))
     operations = tuple(read_parser_operation(declared, operation) for operation in listed(node, "parser_ops"))
     return ParserState(node["name"], operations, key, transitions)
@@ -590,13 +539,6 @@ def read_parser_operation(declared: Declarations, node: Json) -> Primitive:
         return Primitive("advance", (Constant(8 * size),), read_source(node))
     whole = [{"type": "hexstr", "value": hex(each)} if isinstance(each, int) else each for each in parameters]
     return read_primitive(declared, {**node, "parameters": whole})
-
-
-# {"type": "field", "value": ["ipv4", "protocol"]}
-def read_key_field(declared: Declarations, node: Json) -> KeyField:
-    """One part of what a state's transitions look at."""
-    value = read_expression(declared, node)
-    return value if isinstance(value, Field | LastField | Lookahead) else Unknown(node["type"], str(node["value"]))
 
 
 # {"type": "hexstr", "value": "0x0800", "mask": null, "next_state": "ipv4"}; until 2.18 without a type, or "default"
@@ -648,12 +590,12 @@ def read_document(document: Json) -> Program:
     pipelines = {node["name"]: read_pipeline(declared, actions, node) for node in document["pipelines"]}
     check_architecture(document.get("program", "?"), declared.fields.keys(), pipelines.keys())
     direct = {node["name"] for node in listed(document, "meter_arrays") if is_direct(node)}
-    deparser = document["deparsers"][0]
+    parser, deparser = document["parsers"][0], document["deparsers"][0]
     return Program(
         name=document.get("program", "?"),
         headers=declared.headers,
         errors=read_errors(document),
-        parser=read_parser(declared, document["parsers"][0]),
+        parser=Parser(parser["init_state"], by_name(read_state(declared, each) for each in parser["parse_states"])),
         ingress=pipelines["ingress"],
         egress=pipelines["egress"],
         deparser=tuple(deparser["order"]),
@@ -665,15 +607,22 @@ def read_document(document: Json) -> Program:
         stacks=declared.stacks,
         unions=declared.unions,
         union_stacks=declared.union_stacks,
-        direct_counters={each.name: each for each in read_direct_counters(document)},
+        direct_counters=by_name(
+            DirectCounter(each["name"], each["binding"], read_source(each))
+            for each in listed(document, "counter_arrays")
+            if is_direct(each)
+        ),
         meters={name: meter for name, meter in declared.meters.items() if name not in direct},
         direct_meters={name: meter for name, meter in declared.meters.items() if name in direct},
         calculations=declared.calculations,
         checksums=tuple(read_checksum(declared, node) for node in listed(document, "checksums")),
-        digests={node["id"]: read_field_list(node, declared.fields) for node in listed(document, "learn_lists")},
-        field_lists={node["id"]: read_field_list(node, declared.fields) for node in listed(document, "field_lists")},
-        profiles={each.name: each for node in document["pipelines"] for each in read_profiles(node, declared.fields)},
-        value_sets={each.name: each for each in read_value_sets(document)},
+        digests=read_field_lists(listed(document, "learn_lists"), declared.fields),
+        field_lists=read_field_lists(listed(document, "field_lists"), declared.fields),
+        profiles=by_name(each for node in document["pipelines"] for each in read_profiles(node, declared.fields)),
+        value_sets=by_name(
+            ValueSet(each["name"], each["compressed_bitwidth"], each.get("max_size", 0), read_source(each))
+            for each in listed(document, "parse_vsets")
+        ),
         externs=declared.externs,
         deparser_statements=tuple(read_primitive(declared, node) for node in listed(deparser, "primitives")),
     )
