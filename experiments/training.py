@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from statistics import fmean
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -34,7 +34,8 @@ from inakit.experiments.run.console import NARROW, NamedTable, working
 from inakit.experiments.run.outcome import Outcome
 from inakit.experiments.run.pace import TooSlowError
 from inakit.experiments.run.printed_report import exactness, verdict
-from inakit.experiments.run.record import RunFolder, RunRecord
+from inakit.experiments.run.record import PlannerRecord, RunRecord, Training
+from inakit.experiments.run.run_folder import RunFolder
 from inakit.planner.core.problem import Problem
 from inakit.topo.errors import InputError, unknown_name, writing
 from inakit.traffic.endpoints.gradient import Learner
@@ -149,7 +150,7 @@ def rows(curve: Curve) -> Iterator[dict[str, float | None]]:
         yield {"epoch": number, **times, "loss": float(loss), "accuracy": float(accuracy)}
 
 
-def training_table(task: TrainingTask, curves: Sequence[Curve], planners: Mapping[str, Any]) -> NamedTable:
+def training_table(task: TrainingTask, curves: Sequence[Curve], planners: Mapping[str, PlannerRecord]) -> NamedTable:
     """A row for each epoch: first those of training in one process, then those of each planner."""
     layers = "-".join(map(str, task.model.sizes))
     table = Table(
@@ -169,12 +170,12 @@ def training_table(task: TrainingTask, curves: Sequence[Curve], planners: Mappin
     return NamedTable(table)
 
 
-def remarks(entry: Mapping[str, Any] | None) -> Iterator[str]:
+def remarks(entry: PlannerRecord | None) -> Iterator[str]:
     """What the table says beside a planner's epochs, line by line: verdict, exactness, equality with one process."""
-    if entry is not None:
+    if entry is not None and entry.training is not None:
         yield verdict(entry)
         yield exactness(entry)
-        yield "[green]as one process[/]" if entry["training"]["as_one_process"] else "[bold red]not as one process[/]"
+        yield "[green]as one process[/]" if entry.training.as_one_process else "[bold red]not as one process[/]"
 
 
 def cells(row: Mapping[str, float | None]) -> Iterator[str]:
@@ -281,7 +282,7 @@ def run_training(emulation: Emulation, task: TrainingTask, framework: str, conso
         alone = References(used.alone(task, rounded_mean), used.alone(task, float_mean))
     folder = RunFolder(emulation.results, f"train-{emulation.problem.fabric.name}")
     record = new_record(emulation, plans, world)
-    record.configuration["training"] = asdict(task.recipe) | {"framework": framework}
+    record.configuration.training = asdict(task.recipe) | {"framework": framework}
     runs = runs_of(emulation, plans, folder)
     folder.write_record(record)
     curves = [curve_of(ALONE, task, alone.rounded)]
@@ -292,12 +293,15 @@ def run_training(emulation: Emulation, task: TrainingTask, framework: str, conso
                     outcome = measure(emulation, name, planned, world, console, learning)
                     history = learning.history
             except TooSlowError as slow:
-                record.planners[name] |= ended_early(slow, emulation)
+                record.planners[name].take(ended_early(slow, emulation))
             else:
                 outcome.write(folder, name)
                 curves.append(curve_of(name, task, history, outcome.measured))
-                entry = outcome.as_json() | judged(outcome, emulation.problem.jobs[0].compute_s, history, alone.rounded)
-                record.planners[name] |= entry | {"training": training_figures(curves[-1], history, alone)}
+                entry = record.planners[name]
+                entry.take(outcome.results)
+                compute_s = emulation.problem.jobs[0].compute_s
+                entry.verdict, entry.reasons = judged(outcome, compute_s, history, alone.rounded)
+                entry.training = training_figures(curves[-1], history, alone)
             folder.write_record(record)
         write_curves(folder, curves)
         record.finish(*overall(record.planners))
@@ -306,12 +310,12 @@ def run_training(emulation: Emulation, task: TrainingTask, framework: str, conso
     return record
 
 
-def judged(outcome: Outcome, compute_s: float, history: History, alone: History) -> dict[str, Any]:
+def judged(outcome: Outcome, compute_s: float, history: History, alone: History) -> tuple[str, list[str]]:
     """The verdict and the reasons, with those of the training: it may be wrong although all sums are exact."""
     reasons = [*outcome.reasons, *slow_computing(outcome.measured, compute_s)]
     if outcome.measured.exact and not history.equals(alone):
-        return {"verdict": Verdict.WRONG, "reasons": [*reasons, f"losses or parameters are not those of {ALONE}"]}
-    return {"verdict": replace(outcome, reasons=tuple(reasons)).verdict, "reasons": reasons}
+        return Verdict.WRONG, [*reasons, f"losses or parameters are not those of {ALONE}"]
+    return replace(outcome, reasons=tuple(reasons)).verdict, reasons
 
 
 def slow_computing(measured: Measured, compute_s: float) -> Iterator[str]:
@@ -323,12 +327,12 @@ def slow_computing(measured: Measured, compute_s: float) -> Iterator[str]:
         yield f"computing took up to {longest:.3f} s where {compute_s:.3f} s are planned: choose a longer --compute-s"
 
 
-def training_figures(curve: Curve, history: History, alone: References) -> dict[str, Any]:
-    """The planner's entry `training` in `run.json`. `loss_off_floats`: the most that rounding has changed any loss."""
-    return {
-        "epochs": [asdict(epoch) for epoch in curve.epochs],
-        "loss": curve.loss.tolist(),
-        "accuracy": curve.accuracy.tolist(),
-        "as_one_process": history.equals(alone.rounded),
-        "loss_off_floats": float(abs(history.losses - alone.floats.losses).max()),
-    }
+def training_figures(curve: Curve, history: History, alone: References) -> Training:
+    """What training came to, for the record."""
+    return Training(
+        epochs=[asdict(epoch) for epoch in curve.epochs],
+        loss=curve.loss.tolist(),
+        accuracy=curve.accuracy.tolist(),
+        as_one_process=history.equals(alone.rounded),
+        loss_off_floats=float(abs(history.losses - alone.floats.losses).max()),
+    )

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import pandas
 
     from inakit.experiments.run.faults_file import FaultPlan
+    from inakit.experiments.run.record import PlannerRecord
     from inakit.planner.core.problem import Problem
 
 Faults = str | Path | Mapping[str, Any] | None
@@ -274,7 +275,9 @@ def compare(
         raise InputError("no planner: name at least one, such as planners=['aro']")
     if world is not None:
         return ran(plans, world, faults, results, program, headroom, keep_going=keep_going)
-    return Comparison(problem, {name: Result(plan, planned_figures(plan.prediction)) for name, plan in plans.items()})
+    return Comparison(
+        problem, {name: Result(plan, planned_figures(plan.prediction).as_json()) for name, plan in plans.items()}
+    )
 
 
 def ran(
@@ -311,11 +314,10 @@ def ran(
     return Comparison(first.problem, found, folder)
 
 
-def result(plan: PlannedRun, entry: Mapping[str, Any], folder: Path, kept: KeptFolder | None) -> Result:
-    """The result of a plan, from its entry in `run.json`."""
-    return Result(
-        plan, entry["planned"], entry["measured"], str(entry["verdict"]), tuple(entry["reasons"]), folder, kept
-    )
+def result(plan: PlannedRun, entry: PlannerRecord, folder: Path, kept: KeptFolder | None) -> Result:
+    """The result of a plan, from its entry in the record."""
+    measured = {} if entry.measured is None else entry.measured.as_json()
+    return Result(plan, entry.planned.as_json(), measured, str(entry.verdict), tuple(entry.reasons), folder, kept)
 
 
 def fault_plan(faults: Faults, problem: Problem) -> FaultPlan | None:

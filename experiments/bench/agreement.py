@@ -22,8 +22,9 @@ from inakit.experiments.run.console import NARROW, NamedTable
 from inakit.experiments.run.outcome import Outcome, collisions, ratio
 from inakit.experiments.run.pace import TooSlowError
 from inakit.experiments.run.printed_report import VERDICT_STYLES
-from inakit.experiments.run.record import RunFolder, check_results, machine, versions
+from inakit.experiments.run.record import machine, versions
 from inakit.experiments.run.run import Run, check_features
+from inakit.experiments.run.run_folder import RunFolder, check_results
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from inakit.experiments.sweeps.run_trials import Row, measure_rows
 from inakit.experiments.worlds.world import World
@@ -511,7 +512,7 @@ def run_agreement(
     check_results(results)
     folder, names = RunFolder(results, "agreement"), (worlds[0].name, worlds[1].name)
     about = {"worlds": names, "extent": asdict(extent)}
-    about |= {"source": this_kit().source._asdict(), "versions": versions(), "machine": machine()}
+    about |= {"source": this_kit().source._asdict(), "versions": versions(), "machine": machine().as_json()}
 
     def show(rows: Sequence[Row[Combination, Compared]]) -> Summary:
         found = compared(rows)

@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from inakit.experiments.run.faults import Event, Moment
+from inakit.experiments.run.faults import Event, When
 from inakit.experiments.run.faults_file import FaultPlan
 from inakit.experiments.run.outcome import Outcome, switch_events
 from inakit.experiments.run.run import Run, run_plan
@@ -134,18 +134,18 @@ def switches_wiped(fabric: Fabric, sending_s: float) -> tuple[Event, ...]:
     """
     ends = (fabric.switches[0], fabric.switches[-1])
     return tuple(
-        Event(Moment(at * sending_s), "restart", (switch.name,)) for at, switch in zip(WIPED_AT, ends, strict=True)
+        Event(When(at * sending_s), "restart", (switch.name,)) for at, switch in zip(WIPED_AT, ends, strict=True)
     )
 
 
 def worker_paused(_: Fabric, sending_s: float) -> tuple[Event, ...]:
     """One worker neither sends nor receives anything for `PAUSED_S` seconds."""
-    return (Event(Moment(PAUSED_AT * sending_s), "pause", (PAUSED,), PAUSED_S),)
+    return (Event(When(PAUSED_AT * sending_s), "pause", (PAUSED,), PAUSED_S),)
 
 
 def server_restarted(_: Fabric, sending_s: float) -> tuple[Event, ...]:
     """The PS loses all its sums."""
-    return (Event(Moment(RESTARTED_AT * sending_s), "restart", (SERVER,)),)
+    return (Event(When(RESTARTED_AT * sending_s), "restart", (SERVER,)),)
 
 
 @dataclass(frozen=True)
@@ -316,7 +316,7 @@ def failure_of(outcome: Outcome) -> str:
     """Why a run does not show that sums are exact; empty where it does."""
     if not outcome.measured.exact:
         return "; ".join(outcome.measured.wrong)
-    not_reached = [event for each in outcome.interferences for event in each.get("not_reached", ())]
+    not_reached = [event for each in outcome.interferences for event in each.details.get("not_reached", ())]
     return f"the run ended before {', '.join(not_reached)} could happen: choose more --fragments" if not_reached else ""
 
 
@@ -325,7 +325,7 @@ def event_counts(outcome: Outcome) -> dict[str, int]:
     counted = Counter({event.name.lower(): 0 for event in SlotEvent})
     for _, events in switch_events(outcome.monitor):
         counted.update({event.name.lower(): events[event] for event in SlotEvent})
-    faults = sum((Counter(each["counts"]) for each in outcome.interferences), Counter[str]())
+    faults = sum((Counter(each.counts) for each in outcome.interferences), Counter[str]())
     counted["lost"] += faults["lost_on_departure"]
     counted["doubled"] += faults["doubled_by_hosts"]
     return dict(counted) | {"unheard": faults["lost_at_silent_hosts"]}

@@ -24,7 +24,7 @@ from inakit.experiments.calibrate.limit import (
 from inakit.experiments.calibrate.trials import TrialNetwork
 from inakit.experiments.run.console import working
 from inakit.experiments.run.planning import plan_to_run, print_headroom
-from inakit.experiments.run.record import check_results, make_new_folder, stamp
+from inakit.experiments.run.run_folder import check_results, make_new_folder, stamp
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem, parse_scale
 from inakit.experiments.sweeps.run_trials import Row, measure_rows
 from inakit.experiments.worlds.emulated import emulated_world

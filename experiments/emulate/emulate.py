@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
@@ -25,12 +24,13 @@ from inakit.experiments.run.console import Report, bar, working
 from inakit.experiments.run.faults_file import FaultPlan, check_mode
 from inakit.experiments.run.interference import Interference
 from inakit.experiments.run.observation import AUTO, Sampling, check_observation
-from inakit.experiments.run.outcome import Outcome, planned_figures
+from inakit.experiments.run.outcome import Outcome, planned_figures, write_planned_links
 from inakit.experiments.run.pace import Pace, TooSlowError, planned_progress
 from inakit.experiments.run.planning import make_plan, print_headroom, write_plan
 from inakit.experiments.run.printed_report import print_report
-from inakit.experiments.run.record import RunFolder, RunRecord, check_results
+from inakit.experiments.run.record import Configuration, PlanRecord, Results, RunRecord, begin_record
 from inakit.experiments.run.run import MODES, Run, check_features, run_plan
+from inakit.experiments.run.run_folder import RunFolder, check_results
 from inakit.experiments.worlds.registry import find_world, print_choice
 from inakit.experiments.worlds.world import World, in_real_time
 from inakit.planner.core.check import check as check_plan
@@ -45,7 +45,6 @@ from inakit.planner.replan import replan_beside
 from inakit.planner.trees.under_policy import with_policy
 from inakit.topo.errors import InputError, unknown_name
 from inakit.topo.fabric.circuits import Interconnect, patch_panel
-from inakit.topo.files.fabric_records import document_of
 from inakit.traffic.endpoints.gradient import Gradients
 from inakit.traffic.measure.verdict import OVERLOADED, worst_of
 
@@ -137,9 +136,9 @@ def run(emulation: Emulation, console: Console, plans: Mapping[str, Prepared] | 
                 observation = emulation.sampling.of(world, planned.prepared)
                 outcome = measure(emulation, name, replace(planned, observation=observation), world, console)
             except TooSlowError as slow:
-                record.planners[name] |= ended_early(slow, emulation)
+                record.planners[name].take(ended_early(slow, emulation))
             else:
-                record.planners[name] |= outcome.as_json()
+                record.planners[name].take(outcome.results)
                 outcome.write(folder, name)
                 draw(name, outcome, folder, emulation.problem.fabric.name)
                 warn_of_losses(console, name, outcome.captured)
@@ -151,7 +150,7 @@ def run(emulation: Emulation, console: Console, plans: Mapping[str, Prepared] | 
 
 def conclude(record: RunRecord, folder: RunFolder, console: Console) -> None:
     """Print the report of a run that has ended, write its page, and print where all of it is."""
-    print_report(console, record.as_json())
+    print_report(console, record)
     console.print(f"everything of this run: {folder.path}", highlight=False)
     report_beside(folder.path, console)
 
@@ -168,6 +167,7 @@ def runs_of(emulation: Emulation, plans: Mapping[str, Prepared], folder: RunFold
             interconnect=emulation.interconnect,
         )
         write_plan(folder.path / name, prepared)
+        write_planned_links(folder, name, prepared)
     return runs
 
 
@@ -199,10 +199,10 @@ def settled(
     return scaled, {name: prepared.at(scaled.problem, chosen) for name, prepared in plans.items()}
 
 
-def ended_early(slow: TooSlowError, emulation: Emulation) -> dict[str, Any]:
-    """What `run.json` says of a plan whose run was ended early: no figures, the cause, and a rate to try."""
+def ended_early(slow: TooSlowError, emulation: Emulation) -> Results:
+    """The results of a plan whose run was ended early: no figures, the cause, and a rate to try."""
     try_next = rate_to_try(emulation.problem, emulation.scale, slow.share)
-    return {"measured": {}, "verdict": OVERLOADED, "reasons": [str(slow), *slow.causes, try_next]}
+    return Results(verdict=OVERLOADED, reasons=[str(slow), *slow.causes, try_next])
 
 
 def check(emulation: Emulation, *, planned: bool = False) -> World:
@@ -269,29 +269,21 @@ def under_policies(problem: Problem, name: str, plan: Plan, policies: Sequence[s
 
 def new_record(emulation: Emulation, plans: Mapping[str, Prepared], world: World) -> RunRecord:
     """The record as it stands before anything runs, with the planned figures of every plan."""
-    problem = emulation.problem
-    hosts = {host for job in problem.jobs for host in job.workers}
-    return RunRecord(
-        fabric={
-            "name": problem.fabric.name,
-            "switches": len(problem.fabric.switches),
-            "hosts": len(problem.fabric.hosts),
-            "workers": len(hosts),
-            "scale": emulation.scale,
-            "description": document_of(problem.fabric),
-        },
-        switch=world.name,
+    return begin_record(
+        emulation.problem,
+        scale=emulation.scale,
+        world=world.name,
         mode=emulation.mode,
         seed=emulation.seed,
-        configuration={
-            "planners": list(plans),
-            "policies": list(emulation.policies),
-            "headroom": emulation.headroom,
-            "program": emulation.program,
-            "jobs": [asdict(job) for job in problem.jobs],
-            "faults": None if emulation.faults is None else emulation.faults.document,
-            "code": own_code(emulation.planners),
-        },
+        configuration=Configuration(
+            planners=list(plans),
+            policies=list(emulation.policies),
+            headroom=emulation.headroom,
+            program=emulation.program,
+            jobs=list(emulation.problem.jobs),
+            faults=None if emulation.faults is None else dict(emulation.faults.document),
+            code=own_code(emulation.planners),
+        ),
         planners={name: planned_entry(emulation, name, prepared) for name, prepared in plans.items()},
     )
 
@@ -302,14 +294,15 @@ def own_code(planners: Iterable[str]) -> dict[str, dict[str, str]]:
     return {name: own.record for name, own in found.items() if own is not None}
 
 
-def planned_entry(emulation: Emulation, name: str, prepared: Prepared) -> dict[str, Any]:
+def planned_entry(emulation: Emulation, name: str, prepared: Prepared) -> PlanRecord:
     """A planner's entry before its run: the planned figures and, where switches have chips, what these cost."""
-    entry: dict[str, Any] = {"planned": planned_figures(prepared.prediction)}
+    entry = PlanRecord(planned=planned_figures(prepared.prediction))
     planner = by_name(emulation.planners).get(name)
-    if planner is None or not is_known(planner):
-        return entry
-    cost = chip_cost(prepared, planner, seed=emulation.seed, headroom=emulation.headroom)
-    return entry if cost is None else entry | {"chips": cost.as_json()}
+    if planner is not None and is_known(planner):
+        cost = chip_cost(prepared, planner, seed=emulation.seed, headroom=emulation.headroom)
+        if cost is not None:
+            entry.chips = cost
+    return entry
 
 
 def measure(
@@ -333,8 +326,8 @@ def draw(name: str, outcome: Outcome, folder: RunFolder, fabric: str) -> None:
         draw_series(f"{name} on {fabric}", outcome.observed, folder.path / name / "series.png", started_s)
 
 
-def overall(planners: Mapping[str, Any]) -> tuple[str, list[str]]:
+def overall(planners: Mapping[str, Results]) -> tuple[str, list[str]]:
     """The verdict of the whole emulation, which is the worst of all planners', and the reasons of every planner."""
-    verdicts = [entry["verdict"] for entry in planners.values()]
-    reasons = [f"{name}: {reason}" for name, entry in planners.items() for reason in entry["reasons"]]
+    verdicts = [entry.verdict for entry in planners.values() if entry.verdict is not None]
+    reasons = [f"{name}: {reason}" for name, entry in planners.items() for reason in entry.reasons]
     return worst_of(verdicts), reasons

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -14,6 +13,7 @@ from inakit.experiments.emulate.defaults import Free
 from inakit.experiments.emulate.emulate import Emulation, check, planned_and_settled, run
 from inakit.experiments.run.console import NARROW, NamedTable
 from inakit.experiments.run.printed_report import verdict
+from inakit.experiments.run.record import RunRecord
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from inakit.planner.core.method import AFTERWARDS
 from inakit.planner.core.problem import Problem
@@ -120,19 +120,18 @@ def run_preset(chosen: PresetRun, console: Console) -> str:
     # Shares and rates do not depend on the gradient's size, so all models share their plans and their scale.
     settled_first, plans = planned_and_settled(first, check(first), console)
     scale = settled_first.scale / first.scale
-    records: dict[str, Mapping[str, Any]] = {}
+    records: dict[str, RunRecord] = {}
     for model, emulation in emulations.items():
         console.rule(f"{preset.source}: {model}")
         scaled = emulation.at(scale)
         own = {name: replace(prepared, problem=scaled.problem) for name, prepared in plans.items()}
-        records[model] = run(scaled, console, own).as_json()
+        records[model] = run(scaled, console, own)
     console.print(comparison(preset, records))
     console.print(preset.remark, highlight=False)
-    verdicts = [record["verdict"] for record in records.values()]
-    return worst_of(verdicts)
+    return worst_of([record.verdict for record in records.values()])
 
 
-def comparison(preset: Preset, records: Mapping[str, Mapping[str, Any]]) -> NamedTable:
+def comparison(preset: Preset, records: Mapping[str, RunRecord]) -> NamedTable:
     """A row for each model and planner: the paper's figures, what was planned, what was measured."""
     table = Table(
         title=f"{preset.source}, and here (rates in Mbit/s at the paper's scale, times in s)",
@@ -148,20 +147,19 @@ def comparison(preset: Preset, records: Mapping[str, Mapping[str, Any]]) -> Name
     return NamedTable(table, names=2)
 
 
-def rows(preset: Preset, records: Mapping[str, Mapping[str, Any]]) -> Iterator[Sequence[str]]:
+def rows(preset: Preset, records: Mapping[str, RunRecord]) -> Iterator[Sequence[str]]:
     """A row for each model and planner: the paper's rate and time beside the planned and the measured ones."""
     for model, record in records.items():
-        for planner, entry in record["planners"].items():
+        for planner, entry in record.planners.items():
             rate, time_s = preset.figures.get((model, planner), (None, None))
-            planned, measured, scale = entry["planned"], entry["measured"], record["fabric"]["scale"]
-            found = [figures.get("sending_rate_bps") for figures in (planned, measured)]
-            rates = (rate, *(None if found_bps is None else found_bps / scale for found_bps in found))
-            times = (time_s, planned["communication_time_s"], measured.get("communication_time_s"))
+            found, scale = (entry.planned, entry.measured), record.fabric.scale
+            rates = (rate, *(None if figures is None else figures.sending_rate_bps / scale for figures in found))
+            times = (time_s, *(None if figures is None else figures.communication_time_s for figures in found))
             yield (
                 model,
                 planner,
                 *("-" if value is None else f"{value / 1e6:.2f}" for value in rates),
                 *("-" if value is None else f"{value:.3f}" for value in times),
-                f"{entry['setup_s']:.1f}" if "setup_s" in entry else "-",
+                "-" if entry.setup_s is None else f"{entry.setup_s:.1f}",
                 verdict(entry),
             )

@@ -23,11 +23,8 @@ from inakit.experiments.report.document import (
     SeriesView,
     UsedView,
 )
-from inakit.experiments.report.run_folder import Table
-from inakit.planner.core.evaluate import TreeLoad, evaluate, tree_loads
-from inakit.planner.core.plan import Plan
-from inakit.planner.core.problem import Problem
-from inakit.planner.trees.headroom import RESULTS_RETURN
+from inakit.experiments.run.record import InterferenceRecord, Processors
+from inakit.experiments.run.run_folder import Table
 from inakit.topo.fabric.circuits import INTERCONNECT
 from inakit.topo.fabric.fabric import DirectedLink, Fabric, Link, Switch
 from inakit.topo.fabric.positions import NodePositions
@@ -158,29 +155,23 @@ def carried(totals: Table, drawn: DrawnFabric) -> Carried:
     return Carried(sent, drops)
 
 
-def loads_view(
-    drawn: DrawnFabric,
-    problem: Problem,
-    plan: Plan | None,
-    mode: str,
-    found: Carried,
-    iterations: Sequence[IterationView],
-) -> LoadsView:
-    """Planned and measured loads of all directed links."""
+def loads_view(drawn: DrawnFabric, planned: Table, found: Carried, iterations: Sequence[IterationView]) -> LoadsView:
+    """Loads of all directed links: `planned` as `planned_links.csv` has them, and what was found."""
     count = 2 * len(drawn.fabric.links)
-    planned_bps: dict[int, float] = {}
-    planned_bytes: dict[int, float] = {}
-    users: dict[int, set[int]] = {}
-    if plan is not None:
-        prediction = evaluate(problem, plan)
-        rates = prediction.loads_with_results_bps if RESULTS_RETURN.get(mode, True) else prediction.link_loads_bps
-        planned_bps = by_number(drawn, rates)
-        planned_bytes, users = planned_volume(drawn, problem, plan, mode)
+    rates: dict[int, float] = defaultdict(float)
+    volume: dict[int, float] = defaultdict(float)
+    users: dict[int, set[int]] = defaultdict(set)
+    columns = (planned.get(name, ()) for name in ("sender", "receiver", "rate_bps", "bytes", "jobs"))
+    for sender, receiver, rate_bps, sent, jobs in zip(*columns, strict=True):
+        for number in drawn.numbers([(sender, receiver)]):  # circuits that share a fibre's link are added up
+            rates[number] += float(rate_bps)
+            volume[number] += float(sent)
+            users[number].update(map(int, jobs.split()))
     measured = mean_rates(found, users, iterations)
     return LoadsView(
-        listed(planned_bps, count, 0.0 if plan else None),
+        listed(rates, count, 0.0 if planned else None),
         listed(measured, count),
-        listed(planned_bytes, count, 0.0 if plan else None),
+        listed(volume, count, 0.0 if planned else None),
         listed(found.sent_bytes, count),
         listed(found.drops, count),
     )
@@ -197,37 +188,6 @@ def mean_rates(found: Carried, users: Mapping[int, set[int]], iterations: Sequen
 def listed(values: Mapping[int, float], count: int, otherwise: float | None = None) -> list[float | None]:
     """A list by the number of a directed link."""
     return [values.get(number, otherwise) for number in range(count)]
-
-
-def by_number(drawn: DrawnFabric, values: Mapping[DirectedLink, float]) -> dict[int, float]:
-    """Values of directed links by their numbers; where circuits share a fibre's link they are added up."""
-    found: dict[int, float] = defaultdict(float)
-    for hop, value in values.items():
-        for number in drawn.numbers([hop]):
-            found[number] += value
-    return found
-
-
-def planned_volume(
-    drawn: DrawnFabric, problem: Problem, plan: Plan, mode: str
-) -> tuple[dict[int, float], dict[int, set[int]]]:
-    """By link number: the bytes that the plan puts on it in the whole run, and the jobs that use it."""
-    iterations = {job.number: job.iterations for job in problem.jobs}
-    volume: dict[int, float] = defaultdict(float)
-    users: dict[int, set[int]] = defaultdict(set)
-    for load in tree_loads(problem, plan):
-        sent = load.packets * iterations[load.job] * problem.fragment.wire_bytes
-        for number in drawn.numbers(hops_of(load, results=RESULTS_RETURN.get(mode, True))):
-            volume[number] += sent
-            users[number].add(load.job)
-    return volume, users
-
-
-def hops_of(load: TreeLoad, *, results: bool) -> Iterator[DirectedLink]:
-    """The links of a tree's gradients and, with `results`, of its results; a link that two flows share comes twice."""
-    yield from (link for branch in load.tree.branches for link in branch.links)
-    if results:
-        yield from ((above, node) for node, above in load.tree.result_parents.items())
 
 
 def busy_s(iterations: Iterable[IterationView], jobs: frozenset[int]) -> float:
@@ -268,15 +228,14 @@ def iterations_of(table: Table, numbers: Mapping[str, int]) -> list[IterationVie
     return [IterationView(*key, *span, rates[key]) for key, span in spans.items()]
 
 
-def events_of(interferences: Iterable[Mapping[str, Any]]) -> Iterator[EventView]:
-    """The events of all interferences, from a planner's part of `run.json`."""
+def events_of(interferences: Iterable[InterferenceRecord]) -> Iterator[EventView]:
+    """The events of all interferences."""
     for each in interferences:
-        for moment in each.get("moments", ()):
-            yield EventView(**moment)
+        yield from (EventView(**moment.as_json()) for moment in each.moments)
 
 
 def circuits_of(circuits: Mapping[str, Any] | None, end_s: float) -> Iterator[CircuitView]:
-    """Every circuit from the slot that set it to the one that took it down, from a planner's part of `run.json`."""
+    """Every circuit from the slot that set it to the one that took it down, from the details of a schedule."""
     if circuits is None:
         return
     dark_s, slots = circuits["reconfiguration_s"], circuits["slots"]
@@ -296,12 +255,12 @@ def circuit_view(ends: tuple[Any, ...], from_s: float, until_s: float, dark_s: f
     return CircuitView(NAMED_CIRCUIT.format(a, a_port, b, b_port), (a, b), from_s, lit_s, until_s)
 
 
-def used_of(processors: Mapping[str, Any] | None) -> UsedView | None:
-    """What parts used, from a planner's part of `run.json`; None where that was not read."""
-    if processors is None:
+def used_of(used: Processors | None) -> UsedView | None:
+    """What parts used; None where that was not read."""
+    if used is None:
         return None
-    parts = [PartView(name, part["processors"], part["memory_bytes"]) for name, part in processors["parts"].items()]
-    return UsedView(processors["processors"], processors["starts_s"], processors["ends_s"], parts)
+    parts = [PartView(name, part.processors, part.memory_bytes) for name, part in used.parts.items()]
+    return UsedView(used.processors, used.starts_s, used.ends_s, parts)
 
 
 def series_of(link_series: Table, seconds: Table, slots: Table, drawn: DrawnFabric, planners: int) -> SeriesView:

@@ -122,7 +122,7 @@ class SwitchView:
     node: int
     planned_ratio: float | None
     measured_ratio: float | None
-    counts: Mapping[str, int]
+    counts: Mapping[str, float | None]
 
 
 @dataclass(frozen=True)

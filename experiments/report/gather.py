@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,6 @@ from inakit.experiments.report.charts import (
     carried,
     circuits_of,
     events_of,
-    hops_of,
     iterations_of,
     loads_view,
     series_of,
@@ -29,8 +28,8 @@ from inakit.experiments.report.document import (
     TreeView,
 )
 from inakit.experiments.report.method_styles import styles_of
-from inakit.experiments.report.run_folder import ReadFolder, open_folder
 from inakit.experiments.run.circuit_schedule import CIRCUITS
+from inakit.experiments.run.outcome import PLANNED_LINKS
 from inakit.experiments.run.printed_report import (
     NO_RESULTS,
     OVERLOAD,
@@ -39,12 +38,11 @@ from inakit.experiments.run.printed_report import (
     replay_lines,
     stranger_lines,
 )
-from inakit.planner.core.evaluate import evaluate, tree_loads
+from inakit.experiments.run.record import JobFigures, PlannerRecord
+from inakit.experiments.run.run_folder import ReadFolder, open_folder
 from inakit.planner.core.plan import Plan
-from inakit.planner.core.problem import Problem
 from inakit.topo.errors import InputError
-from inakit.topo.kit import Kit, this_kit
-from inakit.topo.kit_source import Source
+from inakit.topo.kit import this_kit
 from inakit.traffic.measure.verdict import VALID
 
 WHOLE_RUN = (
@@ -92,35 +90,26 @@ def run_view(folder: ReadFolder) -> RunView:
 def viewed(folder: ReadFolder) -> RunView:
     """What a run's folder says of it; errors of a foreign format are those of Python."""
     record, fabrics = folder.record, list[DrawnFabric]()
-    planners = [planner_view(folder, name, fabrics) for name in folder.planners]
-    name = record["fabric"]["name"]
+    planners = [planner_view(folder, name, fabrics) for name in record.planners]
     return RunView(
         folder=folder.path.resolve().name,
-        title=f"{name}, {record['switch']}, {record['mode']}",
-        verdict=record["verdict"],
-        meaning=MEANINGS.get(record["verdict"], ""),
-        reasons=record["reasons"],
-        world=record["switch"],
-        mode=record["mode"],
-        seed=record["seed"],
-        scale=record["fabric"].get("scale", 1.0),
-        command=command_of(record.get("command", ())),
-        started=record.get("started", ""),
-        finished=record.get("finished"),
-        versions=versions_of(record),
-        machine=record.get("machine", {}),
-        configuration={key: part for key, part in record["configuration"].items() if key != "jobs"},
+        title=f"{record.fabric.name}, {record.switch}, {record.mode}",
+        verdict=record.verdict,
+        meaning=MEANINGS.get(record.verdict, ""),
+        reasons=record.reasons,
+        world=record.switch,
+        mode=record.mode,
+        seed=record.seed,
+        scale=record.fabric.scale,
+        command=command_of(record.command),
+        started=record.started,
+        finished=record.finished,
+        versions=record.versions | {"inakit": str(record.kit)},
+        machine=record.machine.as_json(),
+        configuration=record.configuration.model_dump(exclude_unset=True, exclude={"jobs"}),
         fabrics=[fabric.view for fabric in fabrics],
         planners=planners,
     )
-
-
-def versions_of(record: Mapping[str, Any]) -> dict[str, str | None]:
-    """What a run was made with; the kit's version with its commit, which older records do not have."""
-    found = dict(record.get("versions", {}))
-    if found.get("inakit"):
-        found["inakit"] = str(Kit(found["inakit"], Source(**record.get("source", {}))))
-    return found
 
 
 def command_of(arguments: Sequence[str]) -> str:
@@ -130,35 +119,35 @@ def command_of(arguments: Sequence[str]) -> str:
 
 def planner_view(folder: ReadFolder, name: str, fabrics: list[DrawnFabric]) -> PlannerView:
     """What a run's folder says of one planner. A fabric that is not yet in `fabrics` is added to it."""
-    entry, problem, plan = folder.record["planners"][name], folder.problem(name), folder.plan(name)
-    interferences = entry.get("interferences", ())
-    circuits = next((each for each in interferences if each["kind"] == CIRCUITS), None)
+    planners = list(folder.record.planners)
+    entry, problem = folder.record.planners[name], folder.problem(name)
+    circuits = next((each.details for each in entry.interferences if each.kind == CIRCUITS), None)
     fabric = place_of(DrawnFabric(problem.fabric, circuits is not None), fabrics)
     drawn = fabrics[fabric]
     iterations = iterations_of(folder.table(name, "iterations.csv"), drawn.number_of)
     virtual, real, slots = (folder.table(name, each) for each in SERIES)
-    series = series_of(virtual, real, slots, drawn, len(folder.planners))
+    series = series_of(virtual, real, slots, drawn, len(planners))
     end_s = max([series.end_s, *((each.started_s or 0.0) + each.time_s for each in iterations)])
     totals = carried(folder.table(name, "link_totals.csv"), drawn)
     return PlannerView(
         name=name,
-        color=styles_of(folder.planners)[name].color,
+        color=styles_of(planners)[name].color,
         fabric=fabric,
-        verdict=entry.get("verdict", "-"),
-        reasons=entry.get("reasons", []),
-        exact=(entry.get("measured") or {}).get("exact"),
+        verdict=entry.verdict or "-",
+        reasons=entry.reasons,
+        exact=entry.exact,
         jobs=[job_view(job, drawn) for job in problem.jobs],
         figures=list(figures_of(entry)),
-        trees=list(trees_of(drawn, problem, plan)),
-        loads=loads_view(drawn, problem, plan, folder.record["mode"], totals, iterations),
-        switches=list(switches_of(drawn, problem, plan, entry.get("switches", {}))),
+        trees=list(trees_of(drawn, folder.plan(name))),
+        loads=loads_view(drawn, folder.table(name, PLANNED_LINKS), totals, iterations),
+        switches=list(switches_of(drawn, entry)),
         series=series,
         iterations=iterations,
-        events=list(events_of(interferences)),
+        events=list(events_of(entry.interferences)),
         circuits=list(circuits_of(circuits, end_s)),
         notes=list(notes_of(name, entry)),
-        fragments=entry.get("fragments"),
-        used=used_of(entry.get("processors")),
+        fragments=None if entry.fragments is None else entry.fragments.as_json(),
+        used=used_of(entry.processors),
     )
 
 
@@ -169,11 +158,10 @@ def place_of(drawn: DrawnFabric, fabrics: list[DrawnFabric]) -> int:
     return fabrics.index(drawn)
 
 
-def notes_of(name: str, entry: Mapping[str, Any]) -> Iterator[str]:
-    """What is to be known of a planner's figures: interferences, collisions, strangers."""
-    mine = {"planners": {name: entry}}
+def notes_of(name: str, entry: PlannerRecord) -> Iterator[str]:
+    """What is to be known of a planner's figures: replayed pcaps, interferences, collisions, strangers."""
     for lines in (replay_lines, interference_lines, collision_lines, stranger_lines):
-        yield from (line.strip() for line in lines(mine))
+        yield from lines(name, entry)
 
 
 def job_view(job: Any, drawn: DrawnFabric) -> JobView:
@@ -189,31 +177,30 @@ def job_view(job: Any, drawn: DrawnFabric) -> JobView:
     )
 
 
-def figures_of(entry: Mapping[str, Any]) -> Iterator[Figure]:
+def figures_of(entry: PlannerRecord) -> Iterator[Figure]:
     """The planned and measured figures of all jobs together, then, of several jobs, those of each."""
-    planned, measured = entry["planned"], entry.get("measured") or {}
+    planned, measured = entry.planned, entry.measured
     for name in WHOLE_RUN:
-        yield Figure(name, None, planned.get(name), measured.get(name))
-    for job, figures in planned.get("jobs", {}).items():
-        found = measured.get("jobs", {}).get(job, {})
-        for name, value in figures.items():
-            yield Figure(name, int(job), value, found.get(name))
+        yield Figure(name, None, getattr(planned, name, None), getattr(measured, name, None))
+    for job, figures in planned.jobs.items():
+        found = None if measured is None else measured.jobs.get(job)
+        for name in JobFigures.model_fields:
+            yield Figure(name, int(job), getattr(figures, name), getattr(found, name, None))
 
 
-def trees_of(drawn: DrawnFabric, problem: Problem, plan: Plan | None) -> Iterator[TreeView]:
+def trees_of(drawn: DrawnFabric, plan: Plan | None) -> Iterator[TreeView]:
     """The trees of a plan; none where it is not kept."""
-    if plan is None:
-        return
-    for placed, load in zip(plan.trees, tree_loads(problem, plan), strict=True):
-        tree = load.tree
+    for planned in () if plan is None else plan.trees:
+        tree = planned.tree
+        links = (link for branch in tree.branches for link in branch.links)
         yield TreeView(
-            job=load.job,
+            job=planned.job,
             number=tree.number,
             root=drawn.number_of[tree.root],
-            rate_bps=load.rate_bps,
-            share=placed.share,
+            rate_bps=planned.rate_bps,
+            share=planned.share,
             policy=tree.policy,
-            links=list(dict.fromkeys(drawn.numbers(hops_of(load, results=False)))),
+            links=list(dict.fromkeys(drawn.numbers(links))),
             result_links=list(dict.fromkeys(drawn.numbers((b, a) for a, b in tree.result_parents.items()))),
             aggregators=[
                 AggregatorView(drawn.number_of[a.switch], a.pipeline, len(a.children), a.first_slot, a.slots)
@@ -222,18 +209,9 @@ def trees_of(drawn: DrawnFabric, problem: Problem, plan: Plan | None) -> Iterato
         )
 
 
-def switches_of(
-    drawn: DrawnFabric, problem: Problem, plan: Plan | None, counted: Mapping[str, Mapping[str, Any]]
-) -> Iterator[SwitchView]:
+def switches_of(drawn: DrawnFabric, entry: PlannerRecord) -> Iterator[SwitchView]:
     """What every switch was to aggregate, and what it counted."""
-    planned = {} if plan is None else evaluate(problem, plan).switches
     for name in drawn.fabric.switch_by_name:
-        counts = dict(counted.get(name, {}))
+        counts = dict(entry.switches.get(name, {}))
         ratio = counts.pop("aggregation_ratio", None)
-        expected = planned[name].packets_in / planned[name].packets_out if has_sums(planned.get(name)) else None
-        yield SwitchView(drawn.number_of[name], expected, ratio, counts)
-
-
-def has_sums(aggregation: Any) -> bool:
-    """Whether a switch sends gradients on, so that there is a ratio."""
-    return aggregation is not None and bool(aggregation.packets_out)
+        yield SwitchView(drawn.number_of[name], entry.planned.switches.get(name), ratio, counts)

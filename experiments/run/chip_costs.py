@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from rich.console import Console
 
@@ -25,22 +24,16 @@ SAME = 1e-6
 
 @dataclass(frozen=True)
 class ChipCost:
-    """The sending rate of a plan with the chips and of the same planner's plan with generic ones, both in bit/s.
+    """The sending rate of a plan with the chips, and of the same planner's plan with generic ones, both in bit/s.
 
-    `chips` are the names of the chips with the number of their switches. `binding` are the limits of which the plan
-    leaves nothing. For several jobs a rate is that of the slowest.
+    `chips`: how many switches have each. `binding`: limits of which the plan leaves nothing. For several jobs a rate is
+    that of the slowest.
     """
 
-    chips: tuple[tuple[str, int], ...]
-    rate_bps: float
-    generic_bps: float
+    chips: dict[str, int]
+    sending_rate_bps: float
+    generic_sending_rate_bps: float
     binding: tuple[UsedLimit, ...]
-
-    def as_json(self) -> dict[str, Any]:
-        """The part of a planner's entry in `run.json`."""
-        binding = [asdict(limit) for limit in self.binding]
-        rates = {"sending_rate_bps": self.rate_bps, "generic_sending_rate_bps": self.generic_bps}
-        return {"chips": dict(self.chips), **rates, "binding": binding}
 
 
 def chip_cost(prepared: Prepared, planner: str, *, seed: int = 0, headroom: str = AFTERWARDS) -> ChipCost | None:
@@ -53,10 +46,10 @@ def chip_cost(prepared: Prepared, planner: str, *, seed: int = 0, headroom: str 
     free = find_method(planner).plan(generic, Options(seed=seed, headroom=headroom))
     limits = used_limits(problem, plan, with_results=RESULTS_RETURN[mode])
     return ChipCost(
-        tuple(chips.items()),
-        prepared.prediction.sending_rate_bps,
-        prepare(generic, free, mode).prediction.sending_rate_bps,
-        tuple(limit for limit in limits if limit.binds),
+        chips=chips,
+        sending_rate_bps=prepared.prediction.sending_rate_bps,
+        generic_sending_rate_bps=prepare(generic, free, mode).prediction.sending_rate_bps,
+        binding=tuple(limit for limit in limits if limit.binds),
     )
 
 
@@ -69,19 +62,18 @@ def chips_of(fabric: Fabric) -> dict[str, int]:
     return found
 
 
-def chip_lines(planner: str, cost: Mapping[str, Any]) -> Iterator[str]:
-    """Lines that say what chips cost a planner's plan and which limits bind, from a `ChipCost` as JSON."""
-    chips = ", ".join(f"{name} in {count} switch{'es' * (count > 1)}" for name, count in cost["chips"].items())
-    rate, generic = cost["sending_rate_bps"], cost["generic_sending_rate_bps"]
+def chip_lines(planner: str, cost: ChipCost) -> Iterator[str]:
+    """Lines that say what chips cost a planner's plan and which limits bind."""
+    chips = ", ".join(f"{name} in {count} switch{'es' * (count > 1)}" for name, count in cost.chips.items())
+    rate, generic = cost.sending_rate_bps, cost.generic_sending_rate_bps
     lost = 1 - rate / generic
     compared = "as much as" if abs(lost) < SAME else f"{lost:.1%} less than" if lost > 0 else f"{-lost:.1%} more than"
     yield f"{planner}: with {chips} {rate / 1e6:.3f} Mbit/s, {compared} with generic ({generic / 1e6:.3f})"
-    limits = [UsedLimit(**limit) for limit in cost["binding"]]
-    for kind in dict.fromkeys(limit.kind for limit in limits):
-        places = [limit for limit in limits if limit.kind == kind]
+    for kind in dict.fromkeys(limit.kind for limit in cost.binding):
+        places = [limit for limit in cost.binding if limit.kind == kind]
         more = f", and {len(places) - NAMED} more" if len(places) > NAMED else ""
         yield f"  binds: {kind} at {'; '.join(limit_text(limit) for limit in places[:NAMED])}{more}"
-    if not limits:
+    if not cost.binding:
         yield "  no limit of links or chips binds"
 
 
@@ -107,5 +99,5 @@ def print_chip_costs(
     """
     for name, run in runs.items():
         cost = chip_cost(run, planners[name], seed=seed, headroom=headroom)
-        for line in () if cost is None else chip_lines(name, cost.as_json()):
+        for line in () if cost is None else chip_lines(name, cost):
             console.print(line, highlight=False, markup=False, soft_wrap=True)

@@ -15,13 +15,13 @@ from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
 from threading import Event
-from typing import Any
 
 import numpy as np
 
 from inakit.experiments.run.interference import Interference, Scene
 from inakit.experiments.run.observation import AUTO
 from inakit.experiments.run.outcome import Outcome
+from inakit.experiments.run.record import InterferenceRecord
 from inakit.experiments.run.run import Run, run_plan
 from inakit.experiments.worlds.world import Beside, Feature, World
 from inakit.planner.core.check import check
@@ -225,7 +225,7 @@ class Conductor(Interference):
             self._starts.remove(each)
             each[1].start_at = now
 
-    def as_json(self, monitor: Monitor) -> dict[str, Any]:
+    def as_record(self, monitor: Monitor) -> InterferenceRecord:
         """When each slot began, in seconds from the start of the run, and the circuits that it set.
 
         A circuit that the slot before did not have is dark for the time of a reconfiguration.
@@ -234,14 +234,13 @@ class Conductor(Interference):
         changes = [{"at_s": at_s, "circuits": [list(map(list, each)) for each in sorted(wanted)]}
                    for at_s, wanted in self.changes]  # fmt: skip
         said = f"{len(changes)} slots set up {self.connections} connections; dark ports lost {self.lost:,} packets"
-        return {
-            "kind": CIRCUITS,
-            "said": [said, "workers send at the rates of the slots, which may be above the plan's"],
-            "counts": {"connections": self.connections, "lost": self.lost},
-            "behind_s": self.behind_s,
-            "reconfiguration_s": self.circuits.interconnect.reconfiguration_s,
-            "slots": changes,
-        }
+        reconfiguration_s = self.circuits.interconnect.reconfiguration_s
+        return InterferenceRecord(
+            kind=CIRCUITS,
+            said=[said, "workers send at the rates of the slots, which may be above the plan's"],
+            counts={"connections": self.connections, "lost": self.lost},
+            details={"behind_s": self.behind_s, "reconfiguration_s": reconfiguration_s, "slots": changes},
+        )
 
     def enter(self, wanted: frozenset[Circuit], rates: Rates) -> None:
         """Install in the units the groups and entries that the slot's circuits and rates change."""
@@ -279,10 +278,8 @@ def run_course(
     )
     outcome = run_plan(run, world, stage=lambda _: nullcontext(progress))
     (done,) = outcome.interferences
-    counts = done["counts"]
-    return CourseOutcome(
-        outcome, jct_s(course, outcome.measured), counts["connections"], counts["lost"], done["behind_s"]
-    )
+    counts, behind_s = done.counts, done.details["behind_s"]
+    return CourseOutcome(outcome, jct_s(course, outcome.measured), counts["connections"], counts["lost"], behind_s)
 
 
 def first_circuits(panel: Interconnect, schedule: Schedule) -> Interconnect:

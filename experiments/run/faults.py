@@ -9,9 +9,10 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any, Self
+from typing import Self
 
 from inakit.experiments.run.interference import Interference, Scene
+from inakit.experiments.run.record import InterferenceRecord, Moment
 from inakit.experiments.worlds.world import Beside, Feature
 from inakit.planner.core.problem import Problem
 from inakit.planner.install.fault_entries import (
@@ -93,19 +94,19 @@ class OtherTraffic(Interference):
         """The attacks, which go on during the whole run."""
         return [str(attack) for attack in self.hostile]
 
-    def as_json(self, monitor: Monitor) -> dict[str, Any]:
+    def as_record(self, monitor: Monitor) -> InterferenceRecord:
         """The flows and the attacks, and how many packets queues dropped."""
         flows = [
             f"{each.source} sends {each.rate_bps / 1e6:g} Mbit/s to {each.destination}" for each in self.background
         ]
-        attacks = [{"text": str(each), "nodes": [each.host], "at_s": None, "lasting_s": None} for each in self.hostile]
+        attacks = [Moment(text=str(each), nodes=[each.host], at_s=None, lasting_s=None) for each in self.hostile]
         dropped = dropped_by_queues(monitor)
-        return {
-            "kind": "other traffic",
-            "said": [*flows, *self.happened(), f"queues of switches dropped {dropped:,} packets"],
-            "moments": attacks,
-            "counts": {"dropped_by_queues": dropped},
-        }
+        return InterferenceRecord(
+            kind="other traffic",
+            said=[*flows, *self.happened(), f"queues of switches dropped {dropped:,} packets"],
+            moments=attacks,
+            counts={"dropped_by_queues": dropped},
+        )
 
 
 @dataclass
@@ -122,12 +123,12 @@ class SlowWorkers(Interference):
         """The layout with the workers' own rates."""
         return with_shares(layout, self.stragglers.shares(layout.problem)), ports
 
-    def as_json(self, monitor: Monitor) -> dict[str, Any]:
+    def as_record(self, monitor: Monitor) -> InterferenceRecord:
         """The share of its planned rate of each worker."""
         _ = monitor
         shares = self.stragglers.shares(self.scene.prepared.problem)
         said = f"workers send at {min(shares.values()):.0%} to {max(shares.values()):.0%} of their planned rates"
-        return {"kind": "slow workers", "said": [said], "rate_shares": shares}
+        return InterferenceRecord(kind="slow workers", said=[said], details={"rate_shares": shares})
 
 
 @dataclass
@@ -152,7 +153,7 @@ class LossyLinks(Interference):
         self.ports = FaultyPorts(ports, [host.name for host in layout.hosts], doubled, self.seed)
         return layout, self.ports if doubled else ports
 
-    def as_json(self, monitor: Monitor) -> dict[str, Any]:
+    def as_record(self, monitor: Monitor) -> InterferenceRecord:
         """How many packets all switches received, and how many of them each kind of fault happened to."""
         changes = [(monitor.before.switches[name], after) for name, after in monitor.after.switches.items()]
         events = [difference(before.events, after.events) for before, after in changes]
@@ -172,11 +173,11 @@ class LossyLinks(Interference):
             f"{counts['lost_on_departure']:,} were lost on the last hop, hosts sent {by_hosts:,} twice; "
             f"queues of switches dropped {counts['dropped_by_queues']:,}"
         )
-        return {"kind": "lossy links", "said": [said], "counts": counts}
+        return InterferenceRecord(kind="lossy links", said=[said], counts=counts)
 
 
 @dataclass(frozen=True)
-class Moment:
+class When:
     """When an event happens: `seconds` after the start of the run or, if that is None, when an iteration begins.
 
     `job` is the position of the iteration's job in the problem. Iterations and positions count from 0.
@@ -206,7 +207,7 @@ class Event:
     `lasting_s` is how many seconds it lasts, None if the file does not say.
     """
 
-    at: Moment
+    at: When
     kind: str
     nodes: tuple[str, ...]
     lasting_s: float | None = None
@@ -350,18 +351,18 @@ class Failures(Interference):
         """The events so far, with their times."""
         return [f"{event} at {at_s:.2f} s" for event, at_s in self.happened_at_s]
 
-    def as_json(self, monitor: Monitor) -> dict[str, Any]:
+    def as_record(self, monitor: Monitor) -> InterferenceRecord:
         """The events that happened, with their times, and those that the run did not reach."""
         _ = monitor
         moments = [
-            {"text": event.name, "nodes": list(event.nodes), "at_s": at_s, "lasting_s": event.lasting_s}
+            Moment(text=event.name, nodes=list(event.nodes), at_s=at_s, lasting_s=event.lasting_s)
             for event, at_s in self.happened_at_s
         ]
         missed = [str(event) for event in self.pending]
-        return {
-            "kind": "failures",
-            "said": [*self.happened(), *(f"not reached: {event}" for event in missed)],
-            "moments": moments,
-            "not_reached": missed,
-            "counts": {"lost_at_silent_hosts": int(self.ports.unheard.sum())},
-        }
+        return InterferenceRecord(
+            kind="failures",
+            said=[*self.happened(), *(f"not reached: {event}" for event in missed)],
+            moments=moments,
+            counts={"lost_at_silent_hosts": int(self.ports.unheard.sum())},
+            details={"not_reached": missed},
+        )

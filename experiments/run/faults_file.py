@@ -34,7 +34,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, StrictStr, Tag
 
-from inakit.experiments.run.faults import Event, Failures, LossyLinks, Moment, OtherTraffic, SlowWorkers
+from inakit.experiments.run.faults import Event, Failures, LossyLinks, OtherTraffic, SlowWorkers, When
 from inakit.experiments.run.interference import Interference
 from inakit.planner.core.problem import Problem
 from inakit.planner.install.fault_entries import Faults, Flow, LinkFaults
@@ -302,11 +302,11 @@ def event_of(line: EventRecord, names: Names, place: Place) -> Event:
     return Event(moment_of(line.at, names, (*place, "at")), kind, targets, line.lasting_s)
 
 
-def moment_of(at: float | MomentRecord, names: Names, place: Place) -> Moment:
+def moment_of(at: float | MomentRecord, names: Names, place: Place) -> When:
     """When an event happens: after some seconds, or when a job begins an iteration."""
     if not isinstance(at, MomentRecord):
-        return Moment(at)
-    return Moment(None, at.iteration, 0 if at.job is None else names.job_index((*place, "job"), at.job))
+        return When(at)
+    return When(None, at.iteration, 0 if at.job is None else names.job_index((*place, "job"), at.job))
 
 
 def flow_of(line: FlowRecord, names: Names, place: Place) -> Flow:

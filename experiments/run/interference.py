@@ -8,8 +8,9 @@ from copy import copy
 from dataclasses import dataclass, field
 from functools import reduce
 from math import inf
-from typing import Any, Self
+from typing import Self
 
+from inakit.experiments.run.record import InterferenceRecord
 from inakit.experiments.worlds.world import Feature, LiveNetwork
 from inakit.planner.prepared import Prepared
 from inakit.switch.entries import Entries
@@ -77,8 +78,8 @@ class Interference:
         """What has been done so far, in words, for the error of a run that fails."""
         return ()
 
-    def as_json(self, monitor: Monitor) -> dict[str, Any]:
-        """The entry in `run.json`: its `kind`; in `said`, what was done, in words; counts and times as the kind has."""
+    def as_record(self, monitor: Monitor) -> InterferenceRecord:
+        """The entry in the record."""
         raise NotImplementedError
 
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from inakit.experiments.run.pace import planned_progress
-from inakit.experiments.run.record import RunFolder
+from inakit.experiments.run.record import Fragments, LinksOverTime
+from inakit.experiments.run.run_folder import RunFolder
 from inakit.experiments.worlds.world import Feature, Noted, Observation, World
 from inakit.planner.core.fragment_ranges import fragment_ranges
 from inakit.planner.core.plan import AggregationTree, Plan
@@ -50,9 +50,15 @@ class Observed:
     every: int
     workers: tuple[str, ...]
 
-    def as_json(self) -> dict[str, Any]:
-        """The part of this planner's entry in `run.json`."""
-        return {"links_over_time": self.links.as_json(), "fragments": {"every": self.every} | self.fragments.as_json()}
+    @property
+    def links_over_time(self) -> LinksOverTime:
+        """The most loaded links and the deepest queues, as the record has them."""
+        return LinksOverTime(**self.links.as_json())
+
+    @property
+    def fragments_record(self) -> Fragments:
+        """Where fragments spent their time, as the record has it."""
+        return Fragments(every=self.every, **self.fragments.as_json())
 
     def write(self, folder: RunFolder, planner: str) -> None:
         """Write the series of links, workers and slots, and the times of every followed fragment."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -9,13 +10,25 @@ from typing import Any
 from inakit.experiments.inspect.capture import Counts
 from inakit.experiments.run.observation import Observed
 from inakit.experiments.run.pace import Pace
-from inakit.experiments.run.printed_report import bandwidth_figures
-from inakit.experiments.run.record import RunFolder
+from inakit.experiments.run.record import (
+    Bandwidth,
+    BandwidthOfJob,
+    InterferenceRecord,
+    JobFigures,
+    MeasuredFigures,
+    PlannedFigures,
+    Processors,
+    Results,
+    TotalFigures,
+)
+from inakit.experiments.run.run_folder import RunFolder
 from inakit.experiments.worlds.world import LiveNetwork
-from inakit.planner.core.evaluate import Prediction
+from inakit.planner.core.evaluate import Prediction, tree_loads
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
 from inakit.planner.prepared import Prepared
+from inakit.planner.trees.headroom import RESULTS_RETURN
+from inakit.traffic.measure.bandwidth import algorithm_bandwidth_bps, bus_bandwidth_bps, bytes_by_tier, core_bytes
 from inakit.traffic.measure.comparison import Figures, Pair, measured_by_job, paired, planned_by_job
 from inakit.traffic.measure.counters import difference
 from inakit.traffic.measure.fidelity import Excuses, judge, turned_away
@@ -39,10 +52,9 @@ class Outcome:
     """The outcome of one planner's run: what the endpoints measured, and what the monitor saw.
 
     `reasons`: why the run is not VALID, in words. `captured`: the packet counts of every pcap file. `setup_s`: how long
-    the network took to set up. `interferences`: what was done to the run, as `run.json` has it. `pairs`: planned beside
+    the network took to set up. `interferences`: what was done to the run on purpose. `pairs`: planned beside
     measured figures, for every job and in total. `observed`: series of links and times of fragments, of a run that was
     observed.
-    `bandwidth`: what `inakit.experiments.run.printed_report` says of the run.
     """
 
     measured: Measured
@@ -50,10 +62,10 @@ class Outcome:
     reasons: tuple[str, ...]
     captured: Mapping[str, Counts] = field(default_factory=dict)
     setup_s: float = 0.0
-    interferences: Sequence[Mapping[str, Any]] = ()
+    interferences: Sequence[InterferenceRecord] = ()
     pairs: tuple[Pair, ...] = ()
     observed: Observed | None = None
-    bandwidth: Mapping[str, Any] = field(default_factory=dict)
+    bandwidth: Bandwidth | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -66,28 +78,30 @@ class Outcome:
             return Verdict.WRONG
         return Verdict.OVERLOADED if self.reasons else Verdict.VALID
 
-    def as_json(self) -> dict[str, Any]:
-        """The entry of this planner in `run.json`."""
-        return {
-            "setup_s": self.setup_s,
-            "collisions": collisions(self.monitor),
-            "measured": measured_figures(self.measured, self.monitor),
-            "bandwidth": self.bandwidth,
-            "verdict": self.verdict,
-            "reasons": list(self.reasons),
-            "switches": dict(switch_figures(self.monitor)),
-            "turned_away": [asdict(away) for away in turned_away(self.monitor)],
-            "ignored_by_endpoints": self.measured.strangers,
-            "captures": {name: asdict(counts) for name, counts in self.captured.items()},
-        } | self.extras()
-
-    def extras(self) -> dict[str, Any]:
-        """What the entry has only of runs in real time, replays, or with interferences or observation."""
-        replayed = [asdict(each) for each in self.measured.replayed] or None
-        used = part_series(self.monitor.seconds, self.monitor.before.at_s)
-        parts = {"interferences": list(self.interferences) or None, "replayed": replayed, "processors": used}
-        found = {name: part for name, part in parts.items() if part is not None}
-        return found | ({} if self.observed is None else self.observed.as_json())
+    @property
+    def results(self) -> Results:
+        """The results in the record. Parts that this run does not have are not set."""
+        replayed, used = list(self.measured.replayed), part_series(self.monitor.seconds, self.monitor.before.at_s)
+        optional = {
+            "interferences": list(self.interferences) or None,
+            "replayed": replayed or None,
+            "processors": used and Processors(**used),
+            "links_over_time": self.observed and self.observed.links_over_time,
+            "fragments": self.observed and self.observed.fragments_record,
+        }
+        return Results(
+            setup_s=self.setup_s,
+            collisions=collisions(self.monitor),
+            measured=measured_figures(self.measured, self.monitor),
+            bandwidth=self.bandwidth,
+            verdict=self.verdict,
+            reasons=list(self.reasons),
+            switches=dict(switch_figures(self.monitor)),
+            turned_away=list(turned_away(self.monitor)),
+            ignored_by_endpoints=self.measured.strangers,
+            captures=dict(self.captured),
+            **{name: part for name, part in optional.items() if part is not None},
+        )
 
     def write(self, folder: RunFolder, planner: str) -> None:
         """Write CSV files: planned and measured by job, iterations by host, links, links by second, events by switch.
@@ -154,56 +168,66 @@ def collisions(monitor: Monitor) -> int:
     return sum(events[Event.COLLISION] + events[Event.EVICTED] for _, events in switch_events(monitor))
 
 
-def planned_figures(prediction: Prediction) -> dict[str, Any]:
-    """The planned figures in `run.json`, as the evaluator predicts them for one iteration of every job.
-
-    With several jobs the sending rate and the time are those of the slowest job; `jobs` has the figures of each job,
-    `total` those of all jobs together. `aggregated_bytes`: what workers send less what PSs receive; `overhead_bytes`:
-    gradients summed over all links that they pass (both from GOAT).
-    """
-    return {
-        "sending_rate_bps": prediction.sending_rate_bps,
-        "ps_ingress_bytes": prediction.ps_ingress_bytes,
-        "communication_time_s": prediction.communication_time_s,
-        "aggregation_ratio": ratio(prediction.sent_bytes, prediction.ps_ingress_bytes),
-        "aggregated_bytes": prediction.aggregated_bytes,
-        "overhead_bytes": prediction.overhead_bytes,
+def planned_figures(prediction: Prediction) -> PlannedFigures:
+    """The planned figures in the record, as the evaluator predicts them."""
+    counted = prediction.switches.items()
+    return PlannedFigures(
+        sending_rate_bps=prediction.sending_rate_bps,
+        ps_ingress_bytes=prediction.ps_ingress_bytes,
+        communication_time_s=prediction.communication_time_s,
+        aggregation_ratio=ratio(prediction.sent_bytes, prediction.ps_ingress_bytes),
+        aggregated_bytes=prediction.aggregated_bytes,
+        overhead_bytes=prediction.overhead_bytes,
         **by_job(planned_by_job(prediction)),
-    }
+        switches={name: each.packets_in / each.packets_out for name, each in counted if each.packets_out},
+    )
 
 
-def measured_figures(measured: Measured, monitor: Monitor) -> dict[str, Any]:
-    """The measured figures in `run.json`, named as the planned ones: means over the iterations of each job.
-
-    `overhead_bytes` is None if jobs differ in their number of iterations, because switches do not count gradients by
-    job.
-    """
+def measured_figures(measured: Measured, monitor: Monitor) -> MeasuredFigures:
+    """The measured figures in the record: means over the iterations of each job."""
     counts = {len(iterations) for iterations in measured.jobs.values()}
     switches = [measured_aggregation(events) for _, events in switch_events(monitor)]
     overhead = gradient_bytes_on_links(measured, switches, FRAGMENT.wire_bytes)
     sent, received = measured.sent_bytes, measured.ps_ingress_bytes
-    return {
-        "sending_rate_bps": measured.sending_rate_bps,
-        "ps_ingress_bytes": measured.ps_ingress_bytes,
-        "communication_time_s": measured.communication_time_s,
-        "aggregation_ratio": ratio(sent, received),
-        "aggregated_bytes": sent - received,
-        "overhead_bytes": overhead / counts.pop() if len(counts) == 1 else None,
-        "retransmissions": measured.retransmissions,
-        "exact": measured.exact,
+    return MeasuredFigures(
+        sending_rate_bps=measured.sending_rate_bps,
+        ps_ingress_bytes=measured.ps_ingress_bytes,
+        communication_time_s=measured.communication_time_s,
+        aggregation_ratio=ratio(sent, received),
+        aggregated_bytes=sent - received,
+        overhead_bytes=overhead / counts.pop() if len(counts) == 1 else None,
         **by_job(measured_by_job(measured)),
-    }
+        retransmissions=measured.retransmissions,
+        exact=measured.exact,
+    )
 
 
 def by_job(figures: Mapping[int | None, Figures]) -> dict[str, Any]:
-    """The figures of each job, and the totals, as `run.json` has them."""
-    jobs = {str(number): found.as_json() for number, found in figures.items() if number is not None}
-    return {"jobs": jobs, "total": figures[None].as_json()}
+    """The figures of each job, and the totals."""
+    jobs = {str(number): JobFigures(**each.as_json()) for number, each in figures.items() if number is not None}
+    return {"jobs": jobs, "total": TotalFigures(**figures[None].as_json())}
 
 
 def ratio(sent: float, received: float) -> float | None:
     """Bytes that workers send for each byte that reaches a PS; None when none does."""
     return sent / received if received else None
+
+
+def bandwidth_figures(problem: Problem, measured: Measured, monitor: Monitor) -> Bandwidth | None:
+    """The bandwidths of every job that was run, and bytes by tier of links; None for a replay: no sums return."""
+    if measured.mode != "reliable":
+        return None
+    tiers = bytes_by_tier(problem.fabric, monitor)
+    jobs = {}
+    for job in problem.jobs:
+        if job.number in measured.jobs:
+            seconds = measured.of_job(job.number).communication_time_s
+            jobs[str(job.number)] = BandwidthOfJob(
+                algorithm_bandwidth_bps=algorithm_bandwidth_bps(job.gradient_bytes, seconds),
+                bus_bandwidth_bps=bus_bandwidth_bps(job.gradient_bytes, seconds, len(job.workers)),
+            )
+    by_tier = {str(tier): count for tier, count in sorted(tiers.items())}
+    return Bandwidth(jobs=jobs, tier_bytes=by_tier, core_bytes=core_bytes(tiers))
 
 
 def switch_events(monitor: Monitor) -> Iterator[tuple[str, Mapping[int, int]]]:
@@ -218,6 +242,30 @@ def switch_figures(monitor: Monitor) -> Iterator[tuple[str, dict[str, Any]]]:
         gradients = measured_aggregation(events)
         found = ratio(gradients.packets_in, gradients.packets_out)
         yield name, {"aggregation_ratio": found} | {Event(n).name.lower(): count for n, count in events.items()}
+
+
+PLANNED_LINKS = "planned_links.csv"
+
+
+def write_planned_links(folder: RunFolder, planner: str, prepared: Prepared) -> None:
+    """Write what the plan puts on each directed link, with results if these return while gradients are sent.
+
+    `rate_bps` is that while all jobs send, `bytes` are those of the whole run, and `jobs` the jobs that use the link.
+    """
+    problem, prediction, results = prepared.problem, prepared.prediction, RESULTS_RETURN[prepared.mode]
+    rates = prediction.loads_with_results_bps if results else prediction.link_loads_bps
+    iterations = {job.number: job.iterations for job in problem.jobs}
+    volume, users = Counter[tuple[str, str]](), defaultdict[tuple[str, str], set[int]](set)
+    for load in tree_loads(problem, prepared.plan):
+        hops = [link for branch in load.tree.branches for link in branch.links]
+        hops += [(above, node) for node, above in load.tree.result_parents.items()] if results else []
+        for link in hops:
+            volume[link] += load.packets * iterations[load.job] * problem.fragment.wire_bytes
+            users[link].add(load.job)
+    rows = (
+        [*link, rate, volume[link], " ".join(map(str, sorted(users.get(link, ()))))] for link, rate in rates.items()
+    )
+    folder.write_rows(f"{planner}/{PLANNED_LINKS}", ("sender", "receiver", "rate_bps", "bytes", "jobs"), rows)
 
 
 def write_table(folder: RunFolder, name: str, rows: list[dict[str, Any]]) -> None:

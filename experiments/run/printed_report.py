@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -17,40 +16,24 @@ from rich.table import Table
 from inakit.experiments.run.chip_costs import chip_lines
 from inakit.experiments.run.console import NARROW, NamedTable
 from inakit.experiments.run.observation import time_unit
-from inakit.planner.core.problem import Problem
-from inakit.traffic.measure.bandwidth import algorithm_bandwidth_bps, bus_bandwidth_bps, bytes_by_tier, core_bytes
+from inakit.experiments.run.record import (
+    FabricSummary,
+    Fragments,
+    LinksOverTime,
+    PlannerRecord,
+    RunRecord,
+    TotalFigures,
+)
 from inakit.traffic.measure.comparison import TOTAL
-from inakit.traffic.measure.measured import Measured
-from inakit.traffic.measure.monitor import Monitor
 from inakit.traffic.measure.verdict import OVERLOADED, VALID
 
 
-def bandwidth_figures(problem: Problem, measured: Measured, monitor: Monitor) -> dict[str, Any]:
-    """The figures as `run.json` has them: of every job that was run, and bytes of the whole run by tier of links.
-
-    A replay has none: no sums come back in it.
-    """
-    if measured.mode != "reliable":
-        return {}
-    tiers = bytes_by_tier(problem.fabric, monitor)
-    jobs = {}
-    for job in problem.jobs:
-        if job.number in measured.jobs:
-            seconds = measured.of_job(job.number).communication_time_s
-            jobs[str(job.number)] = {
-                "algorithm_bandwidth_bps": algorithm_bandwidth_bps(job.gradient_bytes, seconds),
-                "bus_bandwidth_bps": bus_bandwidth_bps(job.gradient_bytes, seconds, len(job.workers)),
-            }
-    by_tier = {str(tier): count for tier, count in sorted(tiers.items())}
-    return {"jobs": jobs, "tier_bytes": by_tier, "core_bytes": core_bytes(tiers)}
-
-
-def bandwidth_tables(record: Mapping[str, Any]) -> Iterator[NamedTable]:
-    """The table of planners of a completed `run.json`; none for a record without such figures."""
-    found = {name: entry["bandwidth"] for name, entry in record["planners"].items() if entry.get("bandwidth")}
+def bandwidth_tables(record: RunRecord) -> Iterator[NamedTable]:
+    """The table of planners of a completed record; none for a record without such figures."""
+    found = {name: entry.bandwidth for name, entry in record.planners.items() if entry.bandwidth}
     if not found:
         return
-    tiers = sorted({tier for figures in found.values() for tier in figures["tier_bytes"]})
+    tiers = sorted({tier for figures in found.values() for tier in figures.tier_bytes})
     table = Table(caption="bandwidths as nccl-tests define them; bytes are those of the whole run, both ways", **NARROW)
     table.add_column("planner", no_wrap=True)
     table.add_column("job", no_wrap=True)
@@ -58,9 +41,10 @@ def bandwidth_tables(record: Mapping[str, Any]) -> Iterator[NamedTable]:
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
     for name, figures in found.items():
-        bytes_of_run = [f"{figures['tier_bytes'].get(tier, 0) / 1e6:.2f}" for tier in tiers]
-        for number, (job, rates) in enumerate(figures["jobs"].items()):
-            cells = [f"{rates[f'{kind}_bandwidth_bps'] / 1e6:.3f}" for kind in ("algorithm", "bus")]
+        bytes_of_run = [f"{figures.tier_bytes.get(tier, 0) / 1e6:.2f}" for tier in tiers]
+        for number, (job, rates) in enumerate(figures.jobs.items()):
+            both = (rates.algorithm_bandwidth_bps, rates.bus_bandwidth_bps)
+            cells = [f"{rate / 1e6:.3f}" for rate in both]
             table.add_row("" if number else name, job, *cells, *([] if number else bytes_of_run))
     yield NamedTable(table)
 
@@ -76,67 +60,63 @@ TIMES = ("total", "slots", "sending", "queues", "delay", "server", "result")
 FIGURES = {"mean": "mean", "median": "median", "p99": "99 %", "max": "most"}
 
 
-def observed_tables(record: Mapping[str, Any]) -> Iterator[NamedTable]:
-    """The tables for the planners of a completed `run.json` whose runs were observed; none where none was."""
-    observed = {name: entry for name, entry in record["planners"].items() if "fragments" in entry}
-    if observed:
-        yield NamedTable(links_table(observed))
-    with_trees = {name: entry for name, entry in observed.items() if entry["fragments"]["followed"]}
+def observed_tables(record: RunRecord) -> Iterator[NamedTable]:
+    """The tables for the planners of a completed record whose runs were observed; none where none was."""
+    over_time = {name: entry.links_over_time for name, entry in record.planners.items() if entry.links_over_time}
+    if over_time:
+        yield NamedTable(links_table(over_time))
+    fragments = {name: entry.fragments for name, entry in record.planners.items() if entry.fragments}
+    with_trees = {name: found for name, found in fragments.items() if found.followed}
     if with_trees:
         yield NamedTable(fragments_table(with_trees))
 
 
-def links_table(observed: Mapping[str, Any]) -> Table:
+def links_table(observed: Mapping[str, LinksOverTime]) -> Table:
     """Rows for each planner's most loaded links, and for its deepest queues."""
     table = plain_table("links over time: the most loaded ones, and those with the deepest queues")
     table.add_column("link", no_wrap=True)
     for heading in ("utilisation\nmean", "\npeak", "queue (packets)\nmean", "\npeak"):
         table.add_column(heading, justify="right", no_wrap=True)
-    for name, entry in observed.items():
-        over_time = entry["links_over_time"]
-        named = [*over_time["most_loaded"][:NAMED], *over_time["deepest_queues"][:NAMED]]
-        for number, link in enumerate({link["link"]: link for link in named}.values()):
-            table.add_row("" if number else name, *link_cells(link))
+    for name, over_time in observed.items():
+        named = [*over_time.most_loaded[:NAMED], *over_time.deepest_queues[:NAMED]]
+        for number, link in enumerate({link.link: link for link in named}.values()):
+            table.add_row(
+                "" if number else name,
+                link.link,
+                f"{link.utilisation_mean:.1%}",
+                f"{link.utilisation_peak:.1%}",
+                f"{link.queue_mean_packets:.1f}",
+                f"{link.queue_peak_packets}",
+            )
         table.add_section()
     return table
 
 
-def link_cells(link: Mapping[str, Any]) -> tuple[str, ...]:
-    """A link's name and figures in words."""
-    return (
-        link["link"],
-        f"{link['utilisation_mean']:.1%}",
-        f"{link['utilisation_peak']:.1%}",
-        f"{link['queue_mean_packets']:.1f}",
-        f"{link['queue_peak_packets']}",
-    )
-
-
-def fragments_table(observed: Mapping[str, Any]) -> Table:
+def fragments_table(observed: Mapping[str, Fragments]) -> Table:
     """Rows for each planner: how long a fragment took, and the parts of that time, in a unit that suits them."""
     table = plain_table("where fragments spent their time, from the first worker's sending to the last result")
     for heading in ("", *TIMES):
         table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
-    for name, entry in observed.items():
-        for number, cells in enumerate(time_cells(entry["fragments"]["seconds"])):
+    for name, fragments in observed.items():
+        for number, cells in enumerate(time_cells(fragments.seconds)):
             table.add_row("" if number else name, *cells)
         table.add_section()
-    table.caption = "; ".join(followed(name, entry["fragments"]) for name, entry in observed.items())
+    table.caption = "; ".join(followed(name, fragments) for name, fragments in observed.items())
     return table
 
 
-def time_cells(seconds: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+def time_cells(seconds: Mapping[str, Mapping[str, float]]) -> Iterator[tuple[str, ...]]:
     """For each figure its name with its unit, and its value for each part; nothing where no fragment was followed."""
     unit, factor = time_unit(seconds["total"]["max"] if seconds else 0.0)
     for figure, heading in FIGURES.items() if seconds else ():
         yield f"{heading} ({unit})", *(f"{factor * seconds[part][figure]:.3f}" for part in TIMES)
 
 
-def followed(name: str, fragments: Mapping[str, Any]) -> str:
+def followed(name: str, fragments: Fragments) -> str:
     """How many fragments the figures of a planner are of, in words."""
-    which = "all" if fragments["every"] == 1 else f"one of {fragments['every']}:"
-    lacking = f", {fragments['incomplete']:,} not to their end" if fragments["incomplete"] else ""
-    return f"{name}: {which} {fragments['followed']:,} fragments{lacking}"
+    which = "all" if fragments.every == 1 else f"one of {fragments.every}:"
+    lacking = f", {fragments.incomplete:,} not to their end" if fragments.incomplete else ""
+    return f"{name}: {which} {fragments.followed:,} fragments{lacking}"
 
 
 def plain_table(title: str) -> Table:
@@ -155,81 +135,73 @@ NO_RESULTS = {"WRONG": "Wrong sums are no overload: the P4 program, its entries,
 VERDICT_STYLES: dict[str, str] = {VALID: "green", OVERLOADED: "bold red"}
 
 
-def print_report(console: Console, record: Mapping[str, Any]) -> None:
-    """Print the tables of a completed `run.json`, then the verdict and its reasons."""
+def print_report(console: Console, record: RunRecord) -> None:
+    """Print the tables of a completed record, then the verdict and its reasons."""
     for table in (planners_report(record), *bandwidth_tables(record), *observed_tables(record)):
         console.print(table)
-    style = VERDICT_STYLES.get(record["verdict"], "bold yellow")
-    if fabric_scale(record) != 1:
+    if record.fabric.scale != 1:
         console.print(scale_line(record), highlight=False)
-    for line in replay_lines(record):
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
-    for line in (
-        *all_chip_lines(record),
-        *collision_lines(record),
-        *interference_lines(record),
-        *stranger_lines(record),
-    ):
-        console.print(line, highlight=False)
-    console.print(f"verdict: [{style}]{record['verdict']}[/]", highlight=False)
-    for reason in shortened(record["reasons"]):
+    for name, entry in record.planners.items():
+        for line in replay_lines(name, entry):
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
+    for lines in (chip_cost_lines, collision_lines, interference_lines, stranger_lines):
+        for name, entry in record.planners.items():
+            for line in lines(name, entry):
+                console.print(line, highlight=False)
+    style = VERDICT_STYLES.get(record.verdict, "bold yellow")
+    console.print(f"verdict: [{style}]{record.verdict}[/]", highlight=False)
+    for reason in shortened(record.reasons):
         console.print(f"  - {reason}", highlight=False, markup=False, soft_wrap=True)
-    if record["verdict"] != VALID:
-        console.print(NO_RESULTS.get(record["verdict"], OVERLOAD))
+    if record.verdict != VALID:
+        console.print(NO_RESULTS.get(record.verdict, OVERLOAD))
 
 
-def all_chip_lines(record: Mapping[str, Any]) -> Iterator[str]:
-    """Lines about what the chips of switches cost each planner."""
-    for name, entry in record["planners"].items():
-        if "chips" in entry:
-            yield from chip_lines(name, entry["chips"])
+def chip_cost_lines(name: str, entry: PlannerRecord) -> Iterator[str]:
+    """Lines about what the chips of switches cost a planner."""
+    if entry.chips is not None:
+        yield from chip_lines(name, entry.chips)
 
 
-def interference_lines(record: Mapping[str, Any]) -> Iterator[str]:
-    """Lines about what was done to each planner's run on purpose, and how many packets were sent again."""
-    for name, entry in record["planners"].items():
-        for each in entry.get("interferences", ()):
-            yield from (f"{name}: {each['kind']}: {line}" for line in each["said"])
-        if "interferences" in entry:
-            yield f"{name}: endpoints sent {entry['measured']['retransmissions']:,} packets again"
+def interference_lines(name: str, entry: PlannerRecord) -> Iterator[str]:
+    """Lines about what was done to a planner's run on purpose, and how many packets were sent again."""
+    for each in entry.interferences:
+        yield from (f"{name}: {each.kind}: {line}" for line in each.said)
+    if entry.interferences and entry.measured:
+        yield f"{name}: endpoints sent {entry.measured.retransmissions:,} packets again"
 
 
-def replay_lines(record: Mapping[str, Any]) -> Iterator[str]:
-    """What sends the pcaps of each planner's workers, and how fast: the first worker's command, the rates of all."""
-    for name, entry in record["planners"].items():
-        replayed = entry.get("replayed", ())
-        if not replayed:
-            continue
-        rates = [f"{rate:.1f}" for rate in sorted(each["rate_fps"] for each in replayed)]
-        frames, first = sum(each["frames"] for each in replayed), replayed[0]
-        by = f"`{first['command']}` in {first['worker']}" if first["command"] else "by no program, in virtual time"
-        at = " to ".join(dict.fromkeys((rates[0], rates[-1])))
-        yield f"{name}: {len(replayed)} pcaps, {frames:,} frames in an iteration, at {at} frames/s each: {by}"
+def replay_lines(name: str, entry: PlannerRecord) -> Iterator[str]:
+    """What sends the pcaps of a planner's workers, and how fast: the first worker's command, the rates of all."""
+    if not entry.replayed:
+        return
+    rates = [f"{rate:.1f}" for rate in sorted(each.rate_fps for each in entry.replayed)]
+    frames, first = sum(each.frames for each in entry.replayed), entry.replayed[0]
+    by = f"`{first.command}` in {first.worker}" if first.command else "by no program, in virtual time"
+    at = " to ".join(dict.fromkeys((rates[0], rates[-1])))
+    yield f"{name}: {len(rates)} pcaps, {frames:,} frames in an iteration, at {at} frames/s each: {by}"
 
 
-def collision_lines(record: Mapping[str, Any]) -> Iterator[str]:
-    """Lines about collisions of fragments in shared slots, which no plan takes into account."""
-    for name, entry in record["planners"].items():
-        if entry.get("collisions"):
-            yield (
-                f"{name}: {entry['collisions']:,} packets found their slot taken, or took it; they, and windows that "
-                "shrink, keep workers from the planned rate"
-            )
+def collision_lines(name: str, entry: PlannerRecord) -> Iterator[str]:
+    """A line about collisions of fragments in shared slots, which no plan takes into account."""
+    if entry.collisions:
+        yield (
+            f"{name}: {entry.collisions:,} packets found their slot taken, or took it; they, and windows that shrink, "
+            "keep workers from the planned rate"
+        )
 
 
-def stranger_lines(record: Mapping[str, Any]) -> Iterator[str]:
+def stranger_lines(name: str, entry: PlannerRecord) -> Iterator[str]:
     """Lines about packets that switches turned away or dropped as malformed, and packets that endpoints ignored."""
-    for name, entry in record["planners"].items():
-        for away in entry.get("turned_away", ()):
-            yield (
-                f"{name}: {away['switch']} turned away {away['packets']:,} packets that came from {away['sender']} "
-                f"(port {away['port']}): not admitted"
-            )
-        for switch, figures in entry.get("switches", {}).items():
-            if figures["malformed"]:
-                yield f"{name}: {switch} dropped {figures['malformed']:,} packets that are neither INA nor IPv4"
-        if entry.get("ignored_by_endpoints"):
-            yield f"{name}: workers and servers ignored {entry['ignored_by_endpoints']:,} packets of other trees"
+    for away in entry.turned_away:
+        yield (
+            f"{name}: {away.switch} turned away {away.packets:,} packets that came from {away.sender} "
+            f"(port {away.port}): not admitted"
+        )
+    for switch, figures in entry.switches.items():
+        if figures["malformed"]:
+            yield f"{name}: {switch} dropped {figures['malformed']:,} packets that are neither INA nor IPv4"
+    if entry.ignored_by_endpoints:
+        yield f"{name}: workers and servers ignored {entry.ignored_by_endpoints:,} packets of other trees"
 
 
 def shortened(reasons: Sequence[str]) -> Iterator[str]:
@@ -255,14 +227,19 @@ class Column:
     factor: float
     digits: int
 
-    def text(self, figures: Mapping[str, Any]) -> str:
+    def of(self, figures: TotalFigures | None) -> float | None:
+        """The column's figure; None where there is none."""
+        value: float | None = getattr(figures, self.key, None)
+        return value
+
+    def text(self, figures: TotalFigures | None) -> str:
         """The column's figure in the unit of the heading; a dash where there is none."""
-        value = figures.get(self.key)
+        value = self.of(figures)
         return "-" if value is None else f"{value * self.factor:.{self.digits}f}"
 
-    def difference(self, planned: Mapping[str, Any], measured: Mapping[str, Any]) -> str:
+    def difference(self, planned: TotalFigures | None, measured: TotalFigures | None) -> str:
         """The difference of the measured from the planned figure, relative to the planned one; "" without both."""
-        left, right = planned.get(self.key), measured.get(self.key)
+        left, right = self.of(planned), self.of(measured)
         return f"{(right - left) / left:+.1%}" if left and right is not None else ""
 
 
@@ -274,17 +251,17 @@ COLUMNS = (
 )
 
 
-def planners_report(record: Mapping[str, Any]) -> NamedTable:
+def planners_report(record: RunRecord) -> NamedTable:
     """The table of planners, whose names stay whole at any width."""
     return NamedTable(planners_table(record))
 
 
-def planners_table(record: Mapping[str, Any]) -> Table:
+def planners_table(record: RunRecord) -> Table:
     """Three rows per planner: planned, measured, and their difference; with several jobs, for each job and in total."""
-    fabric, several = record["fabric"], len(jobs_of(record)) > 1
+    fabric, several = record.fabric, len(jobs_of(record)) > 1
     table = Table(
-        title=f"{fabric['name']}: {fabric['switches']} switches{in_pipelines(fabric)}, {fabric['hosts']} hosts, "
-        f"{fabric['workers']} workers; switch {record['switch']}, {record['mode']}",
+        title=f"{fabric.name}: {fabric.switches} switches{in_pipelines(fabric)}, {fabric.hosts} hosts, "
+        f"{fabric.workers} workers; switch {record.switch}, {record.mode}",
         caption=f"per iteration; bits and bytes are those of whole frames{OF_JOBS if several else ''}",
         **NARROW,
     )
@@ -296,24 +273,23 @@ def planners_table(record: Mapping[str, Any]) -> Table:
         heading = column.heading.removeprefix("sending ") if several else column.heading  # for 80 columns
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
-    for name, entry in record["planners"].items():
-        for job, planned, measured in compared(entry, several=several):
-            first = job == next(iter(entry["planned"].get("jobs", ())), job)
-            words = (name, verdict(entry), exactness(entry)) if first or not several else ("", "", "")
+    for name, entry in record.planners.items():
+        for number, (job, planned, measured) in enumerate(compared(entry, several=several)):
+            words = ("", "", "") if number else (name, verdict(entry), exactness(entry))
             add_rows(table, words, (job,) if several else (), planned, measured)
         table.add_section()
     return table
 
 
-def in_pipelines(fabric: Mapping[str, Any]) -> str:
+def in_pipelines(fabric: FabricSummary) -> str:
     """How many pipelines switches have, in words; nothing where each is a single one."""
-    numbers = {len(switch["pipelines"]) for switch in fabric["description"]["switches"].values()}
+    numbers = {len(switch["pipelines"]) for switch in fabric.description["switches"].values()}
     most = max(numbers, default=1)
     return "" if most == 1 else f" ({'up to ' if len(numbers) > 1 else ''}{most} pipelines)"
 
 
 def add_rows(
-    table: Table, words: Sequence[str], job: Sequence[str], planned: Mapping[str, Any], measured: Mapping[str, Any]
+    table: Table, words: Sequence[str], job: Sequence[str], planned: TotalFigures, measured: TotalFigures | None
 ) -> None:
     """Add three rows; `words` are the planner's name, its verdict and whether its sums are exact."""
     name, verdict, exactness = words
@@ -323,44 +299,37 @@ def add_rows(
     table.add_row("", *none, "", *(column.difference(planned, measured) for column in COLUMNS), "")
 
 
-def jobs_of(record: Mapping[str, Any]) -> set[str]:
+def jobs_of(record: RunRecord) -> set[str]:
     """The numbers of a run's jobs, as its planned figures have them."""
-    return {job for entry in record["planners"].values() for job in entry["planned"].get("jobs", ())}
+    return {job for entry in record.planners.values() for job in entry.planned.jobs}
 
 
-def compared(entry: Mapping[str, Any], *, several: bool) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, Any]]]:
+def compared(entry: PlannerRecord, *, several: bool) -> Iterator[tuple[str, TotalFigures, TotalFigures | None]]:
     """A planner's planned figures with the measured ones: for every job and in total, or once for its only job."""
-    planned, measured = entry["planned"], entry.get("measured") or {}
+    planned, measured = entry.planned, entry.measured
     if not several:
         yield "", planned, measured
         return
-    for job, figures in planned["jobs"].items():
-        yield job, figures, measured.get("jobs", {}).get(job, {})
-    yield TOTAL, planned["total"], measured.get("total", {})
+    for job, figures in planned.jobs.items():
+        yield job, figures, None if measured is None else measured.jobs.get(job)
+    yield TOTAL, planned.total, None if measured is None else measured.total
 
 
-def fabric_scale(record: Mapping[str, Any]) -> float:
-    """The scale at which the fabric was emulated: emulated rates divided by described ones."""
-    scale: float = record["fabric"]["scale"]
-    return scale
-
-
-def scale_line(record: Mapping[str, Any]) -> str:
+def scale_line(record: RunRecord) -> str:
     """A line with the measured rates converted to the rates of the described fabric."""
-    scale = fabric_scale(record)
-    rates = {name: (entry.get("measured") or {}).get("sending_rate_bps") for name, entry in record["planners"].items()}
+    scale = record.fabric.scale
+    rates = {name: entry.measured.sending_rate_bps for name, entry in record.planners.items() if entry.measured}
     of = " (of several jobs: the slowest's)" if len(jobs_of(record)) > 1 else ""
-    found = ", ".join(f"{name} {rate / scale / 1e9:.4g} Gbit/s" for name, rate in rates.items() if rate is not None)
+    found = ", ".join(f"{name} {rate / scale / 1e9:.4g} Gbit/s" for name, rate in rates.items())
     return f"emulated at {scale:g} of the described rates; at those, the measured sending rates{of} are {found}"
 
 
-def exactness(entry: Mapping[str, Any]) -> str:
+def exactness(entry: PlannerRecord) -> str:
     """Whether a planner's sums were exact, in colour; nothing where that was not checked."""
-    exact = (entry.get("measured") or {}).get("exact")
-    return {True: "[green]sums exact[/]", False: "[bold red]sums not exact[/]", None: ""}[exact]
+    return {True: "[green]sums exact[/]", False: "[bold red]sums not exact[/]", None: ""}[entry.exact]
 
 
-def verdict(entry: Mapping[str, Any]) -> str:
+def verdict(entry: PlannerRecord) -> str:
     """A planner's verdict, in colour."""
-    word = entry.get("verdict", "-")
+    word = entry.verdict or "-"
     return f"[{VERDICT_STYLES.get(word, 'bold yellow')}]{word}[/]"

@@ -1,53 +1,400 @@
-"""The folder of one run: everything needed to repeat and to judge it.
+"""The record of a run, which is the content of `run.json`: everything needed to repeat and to judge the run.
 
-`run.json` is written before the run starts, with the verdict INCOMPLETE, and completed after it. So a run that dies
-leaves the record of what it was about to do. Even on a full disk the file is completed, because the folder reserves
-some room for that.
+A record is made by `begin_record` before the run, grows with the results of each planner, and is read by `read_record`
+only. Parts that a run does not have are left out of the file.
 """
 
 from __future__ import annotations
 
-import csv
-import gzip
-import io
 import json
-import os
 import platform
 import re
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import psutil
+from pydantic import BaseModel, ConfigDict, ValidationError
 
-from inakit.topo.errors import OutputError, writing
-from inakit.topo.kit import this_kit
+from inakit.experiments.inspect.capture import Counts
+from inakit.experiments.run.chip_costs import ChipCost
+from inakit.planner.core.problem import Job, Problem
+from inakit.topo.errors import InputError
+from inakit.topo.files.fabric_records import document_of
+from inakit.topo.kit import Kit, this_kit
 from inakit.topo.kit_source import Source
-from inakit.topo.live.signals import interrupts_held
+from inakit.traffic.measure.fidelity import TurnedAway
+from inakit.traffic.measure.measured import Replayed
 from inakit.traffic.measure.verdict import Verdict
 
-RECORD_VERSION = 1
+RECORD_VERSION = 2
 LIBRARIES = ("numpy", "pulp", "highspy", "networkx", "scapy", "pyroute2", "psutil")
-UNFINISHED = (Verdict.FAILED, Verdict.INTERRUPTED)
-"""Verdicts of runs that an error or a signal ended. That is what is reported, even if the record cannot be written."""
-RESERVE = ".reserve"
-RESERVE_BYTES = 64 << 10
-"""How many bytes are reserved on the disk for what is measured, besides twice the size of the record before the run."""
-GZIP_LEVEL = 3
-"""Half the time of level 6, for files that are a sixth larger."""
 OF_THE_OCCASION = ("command", "source", "versions", "machine", "started", "finished")
 """The parts of `run.json` that say when, where and how a run was started; so does `setup_s` of each planner."""
 PROGRAMS = {"clang": "--version", "simple_switch": "--version", "tcpreplay": "--version"}
 VERSION = re.compile(r"(?<![\w.])v?\d+\.\d+")
 VERSION_S = 10
 """How long a program may take to say its version, in seconds."""
+
+Number = int | float
+
+
+class Part(BaseModel):
+    """A part of the record. It has no other keys than its fields, and those that are not set are not written."""
+
+    model_config = ConfigDict(extra="forbid", validate_assignment=True)
+
+    def as_json(self) -> dict[str, Any]:
+        """The part as it stands in `run.json`."""
+        return self.model_dump(exclude_unset=True)
+
+
+class TotalFigures(Part):
+    """Figures of one iteration of all jobs together, which have no common time; rates are in bit/s.
+
+    The sending rate is that of all workers together. `aggregation_ratio`: bytes that workers send for each byte that
+    reaches a PS; None where none does.
+    """
+
+    sending_rate_bps: Number
+    ps_ingress_bytes: Number
+    communication_time_s: Number | None
+    aggregation_ratio: Number | None
+
+
+class JobFigures(TotalFigures):
+    """Figures of one iteration of a job; the sending rate is that of each of its workers."""
+
+    communication_time_s: Number
+
+
+class RunFigures(JobFigures):
+    """Figures of one iteration of every job; the sending rate and the time are those of the slowest job.
+
+    `jobs` has the figures of each job, `total` those of all together. `aggregated_bytes`: what workers send less what
+    PSs receive; `overhead_bytes`: gradients summed over all links that they pass (both from GOAT).
+    """
+
+    aggregated_bytes: Number
+    overhead_bytes: Number | None
+    jobs: dict[str, JobFigures]
+    total: TotalFigures
+
+
+class PlannedFigures(RunFigures):
+    """Figures as the evaluator predicts them. `switches`: gradient packets that each receives for each one it sends."""
+
+    switches: dict[str, Number] = {}
+
+
+class MeasuredFigures(RunFigures):
+    """Measured figures, which are means over iterations. `exact`: whether all sums were; None if that is not known.
+
+    `overhead_bytes` is None if jobs differ in their number of iterations, because switches do not count by job.
+    """
+
+    retransmissions: int
+    exact: bool | None
+
+
+class BandwidthOfJob(Part):
+    """A job's bandwidths as nccl-tests define them, in bit/s."""
+
+    algorithm_bandwidth_bps: Number
+    bus_bandwidth_bps: Number
+
+
+class Bandwidth(Part):
+    """Bandwidths of every job that was run, and bytes of the whole run by tier of links, and in the core."""
+
+    jobs: dict[str, BandwidthOfJob]
+    tier_bytes: dict[str, int]
+    core_bytes: int
+
+
+class Moment(Part):
+    """An event in a run: its nodes, and its time and duration in seconds, None where these are not known."""
+
+    text: str
+    nodes: list[str]
+    at_s: float | None
+    lasting_s: float | None
+
+
+class InterferenceRecord(Part):
+    """What an interference did: in words, as events, as counts of packets, and as `details` that its kind has."""
+
+    kind: str
+    said: list[str]
+    moments: list[Moment] = []
+    counts: dict[str, int] = {}
+    details: dict[str, Any] = {}
+
+
+class UsedByPart(Part):
+    """How many processors a part of the kit had in each interval, and its memory."""
+
+    processors: list[float]
+    memory_bytes: list[int]
+
+
+class Processors(Part):
+    """What parts used in intervals from `starts_s` to `ends_s`, on a machine with so many `processors`."""
+
+    processors: int
+    starts_s: list[float]
+    ends_s: list[float]
+    parts: dict[str, UsedByPart]
+
+
+class LinkUse(Part):
+    """The utilisation of a link, and the packets in the queue before it."""
+
+    link: str
+    utilisation_mean: float
+    utilisation_peak: float
+    queue_mean_packets: float
+    queue_peak_packets: int
+
+
+class LinksOverTime(Part):
+    """The most loaded links, and those with the deepest queues, of series with intervals of `interval_s`."""
+
+    interval_s: float
+    most_loaded: list[LinkUse]
+    deepest_queues: list[LinkUse]
+
+
+class Fragments(Part):
+    """Where fragments spent their time: one of `every` was followed. `seconds` has the figures of each part."""
+
+    every: int
+    followed: int
+    incomplete: int
+    seconds: dict[str, dict[str, float]]
+
+
+class Training(Part):
+    """What training through the network came to. `loss_off_floats`: the most that rounding has changed any loss."""
+
+    epochs: list[dict[str, Number]]
+    loss: list[float]
+    accuracy: list[float]
+    as_one_process: bool
+    loss_off_floats: float
+
+
+class PlanRecord(Part):
+    """What is known of a planner before its run. `chips`: what the chips of switches cost its plan."""
+
+    planned: PlannedFigures
+    chips: ChipCost | None = None
+
+
+class Results(Part):
+    """The results of a planner's run.
+
+    - `setup_s`: how long the network took to set up
+    - `collisions`: gradient packets that found their slot taken, or took it
+    - `switches`: events of each switch by name, and gradient packets received for each one sent
+    - `turned_away`: packets that were not admitted; `ignored_by_endpoints`: packets of other trees
+    - `captures`: packet counts of every pcap file
+    - `interferences`: what was done to the run on purpose
+    - `replayed`: the pcaps of a replay; `processors`: of a run in real time; `training`: of `inakit train`
+    """
+
+    setup_s: float | None = None
+    collisions: int = 0
+    measured: MeasuredFigures | None = None
+    bandwidth: Bandwidth | None = None
+    verdict: str | None = None
+    reasons: list[str] = []
+    switches: dict[str, dict[str, Number | None]] = {}
+    turned_away: list[TurnedAway] = []
+    ignored_by_endpoints: int = 0
+    captures: dict[str, Counts] = {}
+    interferences: list[InterferenceRecord] = []
+    replayed: list[Replayed] = []
+    processors: Processors | None = None
+    links_over_time: LinksOverTime | None = None
+    fragments: Fragments | None = None
+    training: Training | None = None
+
+    @property
+    def exact(self) -> bool | None:
+        """Whether all sums were exact; None if that is not known."""
+        return None if self.measured is None else self.measured.exact
+
+    def repeatable(self) -> dict[str, Any]:
+        """The results but for the time that the set-up took."""
+        return {name: part for name, part in self.as_json().items() if name != "setup_s"}
+
+
+class PlannerRecord(Results, PlanRecord):
+    """A planner's entry: what it planned and, once it ran, its results."""
+
+    def take(self, results: Results) -> None:
+        """Add results."""
+        for name in results.model_fields_set:
+            setattr(self, name, getattr(results, name))
+
+
+class FabricSummary(Part):
+    """The fabric: its size, the scale of its rates to the described ones, and its description as in a fabric file."""
+
+    name: str
+    switches: int
+    hosts: int
+    workers: int
+    scale: float
+    description: dict[str, Any]
+
+
+class Configuration(Part):
+    """What was asked for. `runs`: for a figure of a paper, the place of each run in it.
+
+    `faults`: the content of the faults file. `code`: the file or package, and the SHA-256, of planners of one's own.
+    """
+
+    planners: list[str] = []
+    policies: list[str] = []
+    headroom: str | None = None
+    program: str | None = None
+    jobs: list[Job] = []
+    faults: dict[str, Any] | None = None
+    code: dict[str, dict[str, str]] = {}
+    training: dict[str, Any] | None = None
+    runs: dict[str, dict[str, Any]] = {}
+
+
+class SourceCommit(Part):
+    """The kit's commit, and whether tracked files differ from it; None for what cannot be known."""
+
+    commit: str | None = None
+    changed: bool | None = None
+
+
+class MachineState(Part):
+    """The machine of a run: its processors, memory, load before the run, and operating system."""
+
+    processors: int | None
+    memory_bytes: int
+    load_before: float
+    system: str
+
+
+class RunRecord(Part):
+    """The content of `run.json`."""
+
+    version: int
+    verdict: str
+    reasons: list[str]
+    switch: str
+    mode: str
+    seed: int
+    fabric: FabricSummary
+    planners: dict[str, PlannerRecord]
+    configuration: Configuration
+    command: list[str]
+    source: SourceCommit
+    versions: dict[str, str | None]
+    machine: MachineState
+    started: str
+    finished: str | None
+
+    @property
+    def kit(self) -> Kit:
+        """The kit that made the record."""
+        return Kit(self.versions["inakit"] or "", Source(self.source.commit, self.source.changed))
+
+    def finish(self, verdict: str, reasons: Iterable[str] = ()) -> None:
+        """Close the record with its verdict."""
+        self.verdict, self.reasons, self.finished = verdict, list(reasons), now()
+
+    def repeatable(self) -> dict[str, Any]:
+        """The record without what differs from occasion to occasion.
+
+        What is left of a run in virtual time is the same again, on every machine that makes the same plans.
+        """
+        kept = {name: part for name, part in self.as_json().items() if name not in OF_THE_OCCASION}
+        return kept | {"planners": {name: each.repeatable() for name, each in self.planners.items()}}
+
+
+def begin_record(
+    problem: Problem,
+    *,
+    scale: float,
+    world: str,
+    mode: str,
+    seed: int,
+    configuration: Configuration,
+    planners: Mapping[str, PlanRecord],
+) -> RunRecord:
+    """The record of a run before it begins, with what is known of the occasion and of every planner."""
+    fabric = problem.fabric
+    return RunRecord(
+        version=RECORD_VERSION,
+        verdict=Verdict.INCOMPLETE,
+        reasons=[],
+        switch=world,
+        mode=mode,
+        seed=seed,
+        fabric=FabricSummary(
+            name=fabric.name,
+            switches=len(fabric.switches),
+            hosts=len(fabric.hosts),
+            workers=len({host for job in problem.jobs for host in job.workers}),
+            scale=scale,
+            description=document_of(fabric),
+        ),
+        planners={name: PlannerRecord(**planned.as_json()) for name, planned in planners.items()},
+        configuration=configuration,
+        command=sys.argv,
+        source=SourceCommit(**this_kit().source._asdict()),
+        versions=versions(),
+        machine=machine(),
+        started=now(),
+        finished=None,
+    )
+
+
+def read_record(file: Path) -> RunRecord:
+    """The record in a file. Raises `InputError` for one that is broken, of another version, or not of a run."""
+    try:
+        content = json.loads(file.read_text())
+    except ValueError as error:
+        raise cut_short(file) from error
+    if not isinstance(content, dict) or "version" not in content:
+        raise InputError(f"{file} is not the record of a run: it has no version")
+    if content["version"] != RECORD_VERSION:
+        kit = (content.get("versions") or {}).get("inakit", "which made it")
+        raise InputError(
+            f"{file} has version {content['version']}, this inakit reads {RECORD_VERSION}: run again, or make the "
+            f"report with the inakit that made the run ({kit})"
+        )
+    try:
+        return RunRecord.model_validate_json(file.read_text())
+    except ValidationError as error:
+        mistake = error.errors()[0]
+        where = ".".join(map(str, mistake["loc"]))
+        raise InputError(
+            f"{file} is not as this inakit writes it ({where}: {mistake['msg']}): "
+            "make the report with the inakit that made the run"
+        ) from error
+
+
+def cut_short(file: Path) -> InputError:
+    """The error for a file that ends in the middle."""
+    return InputError(f"{file} is cut short or no longer what a run wrote: run again, or copy the whole folder")
+
+
+def now() -> str:
+    """The time now (UTC), in seconds."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def versions() -> dict[str, str | None]:
@@ -76,197 +423,11 @@ def program_version(program: str, flag: str) -> str | None:
     return next(filter(VERSION.search, (answer.stdout + "\n" + answer.stderr).splitlines()), None)
 
 
-def machine() -> dict[str, Any]:
-    """The machine of a run: its processors, memory, load before the run, and operating system."""
-    return {
-        "processors": psutil.cpu_count(),
-        "memory_bytes": psutil.virtual_memory().total,
-        "load_before": psutil.getloadavg()[0],
-        "system": platform.platform(),
-    }
-
-
-@dataclass
-class RunRecord:
-    """The contents of `run.json`; `planners` grows while the run goes on."""
-
-    fabric: dict[str, Any]
-    switch: str
-    mode: str
-    seed: int
-    configuration: dict[str, Any]
-    verdict: str = Verdict.INCOMPLETE
-    reasons: list[str] = field(default_factory=list)
-    planners: dict[str, Any] = field(default_factory=dict)
-    source: Source = field(default_factory=lambda: this_kit().source)
-    versions: dict[str, str | None] = field(default_factory=versions)
-    machine: dict[str, Any] = field(default_factory=machine)
-    started: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
-    finished: str | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        """The contents of `run.json`."""
-        return {
-            "version": RECORD_VERSION,
-            "verdict": self.verdict,
-            "reasons": self.reasons,
-            "switch": self.switch,
-            "mode": self.mode,
-            "seed": self.seed,
-            "fabric": self.fabric,
-            "planners": self.planners,
-            "configuration": self.configuration,
-            "command": sys.argv,
-            "source": self.source._asdict(),
-            "versions": self.versions,
-            "machine": self.machine,
-            "started": self.started,
-            "finished": self.finished,
-        }
-
-    def finish(self, verdict: str, reasons: Iterable[str] = ()) -> None:
-        """Close the record with its verdict."""
-        self.verdict, self.reasons = verdict, list(reasons)
-        self.finished = datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def repeatable(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The contents of a `run.json` without what differs from occasion to occasion.
-
-    What is left of a run in virtual time is the same again, on every machine that makes the same plans.
-    """
-    kept = {key: part for key, part in record.items() if key not in OF_THE_OCCASION}
-    planners = {name: {k: v for k, v in entry.items() if k != "setup_s"} for name, entry in record["planners"].items()}
-    return kept | {"planners": planners}
-
-
-class RunFolder:
-    """The folder `results/<time>-<name>/`, which is new for each run; `results/latest` points to the newest."""
-
-    def __init__(self, results: Path, name: str) -> None:
-        """Make the folder. Raises `OutputError` where it cannot be written."""
-        with writing(results):
-            self.path = make_new_folder(results, f"{stamp()}-{name}")
-            point_latest(results / "latest", self.path)
-
-    def write_record(self, record: RunRecord) -> None:
-        """Write `run.json`."""
-        self.write_json("run.json", record.as_json())
-
-    def write_json(self, name: str, content: Mapping[str, Any]) -> None:
-        """Write `name` whole or not at all: a reader never sees half a file. Raises `OutputError`."""
-        target = self.path / name
-        draft = target.with_suffix(".part")
-        try:
-            with writing(target):
-                target.parent.mkdir(parents=True, exist_ok=True)
-                draft.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n")
-                draft.replace(target)
-        except OutputError:
-            with suppress(OSError):
-                draft.unlink(missing_ok=True)
-            raise
-
-    def write_rows(self, name: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-        """Write a series as CSV, compressed if `name` ends with `.gz`. Raises `OutputError`."""
-        target = self.path / name
-        with writing(target):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with open_text(target) as file:
-                writer = csv.writer(file)
-                writer.writerow(header)
-                writer.writerows(rows)
-
-    @contextmanager
-    def completing(self, record: RunRecord) -> Iterator[None]:
-        """Complete `run.json` however the block ends: with the verdict, and with what was measured until then.
-
-        An error that leaves the block gets a note that names the folder.
-        """
-        self.hold_room(record)
-        try:
-            yield
-        except BaseException as error:
-            record.finish(*ending(error))
-            error.add_note(f"{measured_so_far(record)}: {self.path}")
-            raise
-        finally:
-            with interrupts_held():
-                (self.path / RESERVE).unlink(missing_ok=True)
-                with suppress(OutputError) if record.verdict in UNFINISHED else nullcontext():
-                    self.write_record(record)
-
-    def hold_room(self, record: RunRecord) -> None:
-        """Reserve room on the disk for the completed record. Raises `OutputError` where there is none."""
-        size = RESERVE_BYTES + 2 * len(json.dumps(record.as_json(), indent=2))
-        with writing(self.path), (self.path / RESERVE).open("wb") as file:
-            file.write(bytes(size))
-
-
-@contextmanager
-def open_text(target: Path) -> Iterator[IO[str]]:
-    """A file to write text to, compressed if its name ends with `.gz`: the same text gives the same bytes."""
-    if target.suffix != ".gz":
-        with target.open("w", newline="") as file:
-            yield file
-        return
-    with (
-        target.open("wb") as raw,
-        gzip.GzipFile("", "wb", GZIP_LEVEL, raw, mtime=0) as packed,
-        io.TextIOWrapper(packed, newline="") as text,
-    ):
-        yield text
-
-
-def ending(error: BaseException) -> tuple[str, list[str]]:
-    """The verdict of a run that `error` ended, and the reasons."""
-    if isinstance(error, KeyboardInterrupt | SystemExit):
-        return Verdict.INTERRUPTED, ["a signal ended the run: its figures are those of what it had measured by then"]
-    return Verdict.FAILED, [f"{type(error).__name__}: {error}"]
-
-
-def measured_so_far(record: RunRecord) -> str:
-    """What the record of a run that did not end well contains, in words."""
-    measured = [name for name, entry in record.planners.items() if "measured" in entry]
-    return f"kept what was measured ({', '.join(measured)})" if measured else "kept what was planned"
-
-
-def check_results(results: Path) -> None:
-    """Raise `OutputError` unless a run folder can be made in `results`. The attempt leaves nothing behind."""
-    with writing(results):
-        made = [folder for folder in (results, *results.parents) if not folder.exists()]
-        try:
-            results.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=results) as file:
-                file.write(bytes(RESERVE_BYTES))
-        finally:
-            for folder in made:
-                with suppress(OSError):
-                    folder.rmdir()
-
-
-def stamp() -> str:
-    """The time now (UTC), as the names of run folders begin: `YYYYmmdd-HHMMSS`."""
-    return datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-
-
-def make_new_folder(results: Path, name: str) -> Path:
-    """Make a folder that did not exist, and return it; runs of the same second are numbered."""
-    results.mkdir(parents=True, exist_ok=True)
-    number = 1
-    while True:
-        path = results / (name if number == 1 else f"{name}-{number}")
-        try:
-            path.mkdir()
-        except FileExistsError:
-            number += 1
-        else:
-            return path
-
-
-def point_latest(link: Path, target: Path) -> None:
-    """Point the symbolic link at `target`, beside it, in one step, so that it always points somewhere."""
-    draft = link.with_name(f".latest-{os.getpid()}")
-    draft.unlink(missing_ok=True)
-    draft.symlink_to(target.name)
-    draft.replace(link)
+def machine() -> MachineState:
+    """This machine now."""
+    return MachineState(
+        processors=psutil.cpu_count(),
+        memory_bytes=psutil.virtual_memory().total,
+        load_before=psutil.getloadavg()[0],
+        system=platform.platform(),
+    )

@@ -199,5 +199,5 @@ def carry_out(run: Run, network: LiveNetwork, progress: Report, pace: Pace | Non
     with network.capturing(run.captures, run.folder) as captured, network.observing(run.observation) as noted:
         outcome = watch(network, run.prepared, sending, interferences.excuses(), pace)
     found = None if noted is None else observed(noted, run.problem, run.plan, outcome.monitor.after.at_s)
-    done = tuple(each.as_json(outcome.monitor) for each in interferences.own)
+    done = tuple(each.as_record(outcome.monitor) for each in interferences.own)
     return replace(outcome, captured=captured, interferences=done, observed=found)

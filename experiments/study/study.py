@@ -64,7 +64,7 @@ def emulation_of(setting: Setting) -> Emulation:
 
 def planned_row(prepared: Prepared) -> dict[str, Any]:
     plan, prediction = prepared.plan, prepared.prediction
-    figures = planned_figures(prediction) | {"network_throughput_bps": prediction.network_throughput_bps}
+    figures = planned_figures(prediction).as_json() | {"network_throughput_bps": prediction.network_throughput_bps}
     row: dict[str, Any] = {name: figures[name.removeprefix("planned_")] for name in PLANNED}
     return row | {"solved": str(plan.outcome.status), "gap": plan.outcome.gap}
 
@@ -73,13 +73,14 @@ def measured_row(emulation: Emulation, setting: Setting, prepared: Prepared) -> 
     """The measured figures and the verdict. A run that is ended early has no figures, and the cause in words."""
     try:
         run = Run(prepared, interferences=emulation.interferences)
-        entry = measure(emulation, name_of(setting.planner), run, find_world(setting.world), QUIET).as_json()
+        entry = measure(emulation, name_of(setting.planner), run, find_world(setting.world), QUIET).results
     except TooSlowError as slow:
         entry = ended_early(slow, emulation)
-    figures = entry["measured"] | {"collisions": entry.get("collisions")}
+    measured = entry.measured
+    figures = {} if measured is None else measured.as_json() | {"collisions": entry.collisions}
     row = {name: figures.get(name.removeprefix("measured_")) for name in MEASURED}
-    reasons = "; ".join(entry["reasons"])
-    return row | {"exact": figures.get("exact"), "verdict": str(entry["verdict"]), "reasons": reasons}
+    reasons = "; ".join(entry.reasons)
+    return row | {"exact": figures.get("exact"), "verdict": str(entry.verdict), "reasons": reasons}
 
 
 FOLDER, KEPT = "studies", "kept"

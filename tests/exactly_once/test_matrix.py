@@ -27,7 +27,7 @@ from inakit.experiments.bench.exactness import (
     matrix_table,
     shared_out,
 )
-from inakit.experiments.run.faults import Event, Moment
+from inakit.experiments.run.faults import Event, When
 from inakit.experiments.run.faults_file import FaultPlan
 from inakit.experiments.run.planning import plan_to_run
 from inakit.experiments.run.run import Run, run_plan
@@ -77,7 +77,7 @@ def test_a_wrong_number_of_workers_is_named(policy: str, tmp_path: Path) -> None
 
 @pytest.mark.compiler
 def test_a_run_that_is_over_too_early_shows_nothing() -> None:
-    late = FaultPlan(events=(Event(Moment(1000.0), "restart", ("s1",)),))
+    late = FaultPlan(events=(Event(When(1000.0), "restart", ("s1",)),))
     problem, plan = case("goat", 1, fragments=8, slots=8, rate_bps=2e6)
     outcome = run_plan(Run(Prepared(problem, plan), interferences=late.interferences), VirtualWorld())
     assert outcome.measured.exact

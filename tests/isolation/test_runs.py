@@ -42,13 +42,14 @@ def test_attacked_jobs_end_exact_and_the_hosts_are_named(switch: str, policy: st
     said = StringIO()
     record = run(emulation, Console(file=said, width=200), {"by hand": Prepared(problem, plan)})
     entry = record.planners["by hand"]
-    assert entry["measured"]["exact"]
+    assert entry.measured is not None
+    assert entry.measured.exact
     assert not_of_a_busy_machine(record.reasons) == []
-    away = {found["sender"]: found for found in entry["turned_away"] if found["by_host"]}
+    away = {found.sender: found for found in entry.turned_away if found.by_host}
     assert set(away) == set(HOSTILE)
-    assert min(found["packets"] for found in away.values()) > 30
+    assert min(found.packets for found in away.values()) > 30
     for host, job in HOSTILE.items():
-        packets, port = away[host]["packets"], away[host]["port"]
+        packets, port = away[host].packets, away[host].port
         line = f"turned away {packets:,} packets that came from {host} (port {port}): not admitted"
         assert line in said.getvalue()
         assert f"{host} attacks job {job} at 1 Mbit/s" in said.getvalue()

@@ -252,7 +252,7 @@ def reproduce(
     """Run a figure or a claim of a paper: table, CSV and plot."""
     from inakit.experiments.papers.common.figure import Request
     from inakit.experiments.papers.figures import figures, find_figure, run_simulated
-    from inakit.experiments.run.record import check_results
+    from inakit.experiments.run.run_folder import check_results
 
     if paper is None or (figure is None and not simulated):
         for names, found in figures(paper):

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, astuple, dataclass, field, fields, replace
+from dataclasses import astuple, dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -26,19 +27,19 @@ from inakit.experiments.report.write import report_beside
 from inakit.experiments.run.console import NamedTable, bar
 from inakit.experiments.run.dilation import as_described, slowed_options, slowed_problem
 from inakit.experiments.run.interference import Interference
-from inakit.experiments.run.outcome import Outcome, planned_figures
+from inakit.experiments.run.outcome import Outcome, planned_figures, write_planned_links
 from inakit.experiments.run.printed_report import VERDICT_STYLES, shortened
-from inakit.experiments.run.record import RunFolder, RunRecord, check_results
+from inakit.experiments.run.record import Configuration, PlanRecord, RunRecord, begin_record
 from inakit.experiments.run.run import Run, run_plan
+from inakit.experiments.run.run_folder import RunFolder, check_results
 from inakit.experiments.worlds.registry import find_world, is_virtual, print_choice
 from inakit.experiments.worlds.world import World, in_real_time
-from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.files import save_jobs, save_plan
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
 from inakit.planner.prepared import Prepared
 from inakit.planner.trees.headroom import with_room_for_results
-from inakit.topo.files.fabric_records import document_of
+from inakit.topo.errors import writing
 from inakit.topo.files.fabrics import save_fabric
 from inakit.traffic.closed_loop import Progress, ReliableOptions
 from inakit.traffic.measure.verdict import VALID, Verdict, worst_of
@@ -60,6 +61,11 @@ class EmulatedRun:
     interferences: tuple[Interference, ...] = ()
     queue_packets: int | None = None
     emulate: Callable[[EmulatedRun, World, RunFolder, Progress], Outcome] | None = None
+
+    @cached_property
+    def prepared(self) -> Prepared:
+        """The plan with its prediction and its entries."""
+        return Prepared(self.problem, self.plan)
 
 
 @dataclass(frozen=True)
@@ -109,6 +115,8 @@ def run_emulated(
     folder = RunFolder(request.results, figure)
     record = new_record(runs, world, scale)
     folder.write_record(record)
+    for run in (slower := {run.name: slowed(run, scale) for run in runs}).values():
+        keep_plan(run, folder)
     outcomes: list[Outcome] = []
     with folder.completing(record), bar(console, f"{figure} on {world.name}") as progress:
         for number, run in enumerate(runs):
@@ -116,8 +124,8 @@ def run_emulated(
             def part_of_all(share: float, number: int = number) -> None:
                 progress((number + share) / len(runs))
 
-            outcomes.append(outcome := outcome_of(run, scale, world, folder, part_of_all))
-            record.planners[run.name] |= outcome.as_json()
+            outcomes.append(outcome := measured_by(slower[run.name], scale, world, folder, part_of_all))
+            record.planners[run.name].take(outcome.results)
             folder.write_record(record)
             note(run, outcome)
             line = f"{number + 1} of {len(runs)}: {run.name}: {words_of(outcome)}"
@@ -126,12 +134,9 @@ def run_emulated(
     return EmulatedRuns(folder, runs, tuple(outcomes), record.verdict, tuple(record.reasons))
 
 
-def outcome_of(run: EmulatedRun, scale: float, world: World, folder: RunFolder, progress: Progress) -> Outcome:
-    """Run it slowed down and keep that; its outcome at the rates that were asked for. Raises `InakitError`."""
-    as_run = slowed(run, scale)
-    outcome = (run.emulate or measure)(as_run, world, folder, progress)
-    save_fabric(as_run.problem.fabric, folder.path / run.name / "fabric.yml")
-    save_jobs(as_run.problem.jobs, folder.path / run.name / "jobs.yml")
+def measured_by(run: EmulatedRun, scale: float, world: World, folder: RunFolder, progress: Progress) -> Outcome:
+    """Carry out a run that is slowed down, and keep its series; its outcome at the rates that were asked for."""
+    outcome = (run.emulate or measure)(run, world, folder, progress)
     outcome.write(folder, run.name)
     return replace(outcome, measured=as_described(outcome.measured, scale))
 
@@ -175,35 +180,37 @@ def slowed(run: EmulatedRun, scale: float) -> EmulatedRun:
 
 def measure(run: EmulatedRun, world: World, folder: RunFolder, progress: Progress) -> Outcome:
     """Emulate one run. Raises `RunError` when a switch dies or the traffic stalls."""
-    own = folder.path / run.name
-    own.mkdir()
-    save_plan(run.plan, own / "plan.json")
     asked = Run(
-        Prepared(run.problem, run.plan),
+        run.prepared,
         options=run.options or ReliableOptions(),
-        folder=own,
+        folder=folder.path / run.name,
         queue_packets=run.queue_packets,
         interferences=run.interferences,
     )
     return run_plan(asked, world, stage=lambda _: nullcontext(progress))
 
 
+def keep_plan(run: EmulatedRun, folder: RunFolder) -> None:
+    """Write what a run is given, and what its plan puts on links, at the rates of the run. Raises `OutputError`."""
+    own = folder.path / run.name
+    with writing(own):
+        own.mkdir()
+    save_plan(run.plan, own / "plan.json")
+    save_fabric(run.problem.fabric, own / "fabric.yml")
+    save_jobs(run.problem.jobs, own / "jobs.yml")
+    write_planned_links(folder, run.name, run.prepared)
+
+
 def new_record(runs: Sequence[EmulatedRun], world: World, scale: float) -> RunRecord:
     """The record before anything runs; its fabric is the first run's, its scale the one to which all are slowed."""
-    fabric = runs[0].problem.fabric
-    return RunRecord(
-        fabric={
-            "name": fabric.name,
-            "switches": len(fabric.switches),
-            "hosts": len(fabric.hosts),
-            "scale": scale,
-            "description": document_of(fabric),
-        },
-        switch=world.name,
+    return begin_record(
+        runs[0].problem,
+        scale=scale,
+        world=world.name,
         mode="reliable",
         seed=0,
-        configuration={run.name: {**run.setting, "jobs": [asdict(job) for job in run.problem.jobs]} for run in runs},
-        planners={run.name: {"planned": planned_figures(evaluate(run.problem, run.plan))} for run in runs},
+        configuration=Configuration(runs={run.name: dict(run.setting) for run in runs}),
+        planners={run.name: PlanRecord(planned=planned_figures(run.prepared.prediction)) for run in runs},
     )
 
 
@@ -304,7 +311,7 @@ def unit_of(rows: Sequence[RateRow]) -> tuple[str, float]:
 
 
 def row_of(network: str, run: EmulatedRun, outcome: Outcome) -> RateRow:
-    planned_bps = evaluate(run.problem, run.plan).sending_rate_bps
+    planned_bps = run.prepared.prediction.sending_rate_bps
     measured = outcome.measured
     return RateRow(network, run.name, planned_bps, measured.sending_rate_bps, bool(measured.exact), outcome.verdict)
 

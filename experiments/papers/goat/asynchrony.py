@@ -281,18 +281,19 @@ def point(setting: AsynchronyRun, outcome: Outcome) -> AsynchronyPoint:
     The in-network aggregation amount is the size of all workers' models less the PS ingress.
     """
     problem, figures = testbed(), measured_figures(outcome.measured, outcome.monitor)
+    assert figures.overhead_bytes is not None
     busy = sum(events[Event.COLLISION] + events[Event.EVICTED] for _, events in switch_events(outcome.monitor))
     models = len(problem.jobs[0].workers) * FRAGMENTS * FRAGMENT.wire_bytes
     return AsynchronyPoint(
         **asdict(setting),
-        overhead_bytes=figures["overhead_bytes"],
-        transfers=figures["overhead_bytes"] / (FRAGMENTS * FRAGMENT.wire_bytes),
-        aggregated_bytes=models - figures["ps_ingress_bytes"],
-        ps_ingress_bytes=figures["ps_ingress_bytes"],
-        communication_time_s=figures["communication_time_s"],
+        overhead_bytes=figures.overhead_bytes,
+        transfers=figures.overhead_bytes / (FRAGMENTS * FRAGMENT.wire_bytes),
+        aggregated_bytes=models - figures.ps_ingress_bytes,
+        ps_ingress_bytes=figures.ps_ingress_bytes,
+        communication_time_s=figures.communication_time_s,
         collisions=busy,
-        retransmissions=figures["retransmissions"],
-        exact=bool(figures["exact"]),
+        retransmissions=figures.retransmissions,
+        exact=bool(figures.exact),
         verdict=outcome.verdict,
     )
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from inakit.experiments.papers.common.figure import own_planners
 from inakit.experiments.run.interference import Interference, Scene
+from inakit.experiments.run.record import InterferenceRecord
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
 from inakit.planner.methods.goat.goat import GoatOptions
@@ -120,8 +120,9 @@ class Paces(Interference):
         own = -(-self.window * streams.count // total)
         return replace(layout, streams=replace(streams, in_flight=np.minimum(own, limits))), ports
 
-    def as_json(self, monitor: Monitor) -> dict[str, Any]:
+    def as_record(self, monitor: Monitor) -> InterferenceRecord:
         """The share of its planned rate of each worker."""
         _ = monitor
         said = f"workers send at {min(self.shares.values()):.0%} to {max(self.shares.values()):.0%} of planned rates"
-        return {"kind": "paces", "said": [said], "rate_shares": dict(self.shares), "window": self.window}
+        details = {"rate_shares": dict(self.shares), "window": self.window}
+        return InterferenceRecord(kind="paces", said=[said], details=details)

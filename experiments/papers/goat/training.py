@@ -147,10 +147,10 @@ def epoch(run: EmulatedRun, outcome: Outcome) -> Epoch:
     (own,) = (each.shares for each in run.interferences if isinstance(each, Paces))
     paces = {worker: rate * own[worker] for (_, worker), rate in planned_rates(run.plan).items()}
     return Epoch(
-        communication_time_s=figures["communication_time_s"],
-        ps_ingress_mb=figures["ps_ingress_bytes"] / FRAGMENT.wire_bytes * FRAGMENT_BYTES * SCALE / MIB,
+        communication_time_s=figures.communication_time_s,
+        ps_ingress_mb=figures.ps_ingress_bytes / FRAGMENT.wire_bytes * FRAGMENT_BYTES * SCALE / MIB,
         rate_error=max(abs(rate / paces[worker] - 1) for worker, rate in iteration.sending_rate_bps.items()),
-        retransmissions=figures["retransmissions"],
+        retransmissions=figures.retransmissions,
         verdict=outcome.verdict,
     )
 

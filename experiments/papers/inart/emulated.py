@@ -60,7 +60,7 @@ from inakit.experiments.report.method_styles import categories
 from inakit.experiments.run.dilation import slowed_problem
 from inakit.experiments.run.faults_file import FaultPlan
 from inakit.experiments.run.outcome import measured_figures, planned_figures
-from inakit.experiments.run.record import RunRecord
+from inakit.experiments.run.record import PlannerRecord, RunRecord
 from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
@@ -95,10 +95,10 @@ def emulate_plan(name: str, problem: Problem, plan: Plan, trial: Trial, switch: 
     planned = planned_figures(evaluate(problem, plan))
     measured = measured_figures(outcome.measured, outcome.monitor)
     return {
-        **{FORESEEN + quantity: planned[quantity] for quantity in QUANTITIES},
-        **{quantity: measured[quantity] for quantity in QUANTITIES},
+        **{FORESEEN + quantity: getattr(planned, quantity) for quantity in QUANTITIES},
+        **{quantity: getattr(measured, quantity) for quantity in QUANTITIES},
         "iteration_s": iteration_s(outcome.measured.iterations),
-        "exact": int(bool(measured["exact"])),
+        "exact": int(bool(measured.exact)),
         "verdict": outcome.verdict,
         "folder": done.folder.path.name,
     }
@@ -262,19 +262,25 @@ def replanned(console: Console, request: Request) -> str:
     alone = Emulation(problem, (PLANNER,), request.switch, results=request.results)
     beside = replace(alone, faults=FaultPlan(document, background=(flow,)), replan=True)
     records = [run_emulation(emulation, console) for emulation in (alone, beside)]
-    old, new = (entry["measured"]["sending_rate_bps"] / 1e6 for entry in records[-1].planners.values())
-    planned = records[-1].planners[f"{PLANNER}-replanned"]["planned"]["sending_rate_bps"] / 1e6
+    old, new = (measured_bps(entry) / 1e6 for entry in records[-1].planners.values())
+    planned = records[-1].planners[f"{PLANNER}-replanned"].planned.sending_rate_bps / 1e6
     present(console, request.results / "inart-replan", [Picture([phases_panel(records)])])
     console.print(f"beside the traffic old routes carry {old:.2f} Mbit/s, new ones {new:.2f} of {planned:.2f} planned")
     verdict = VALID if is_near(new, planned) and new > old else Verdict.DIFFERS
     return worst_of([*(record.verdict for record in records), verdict])
 
 
+def measured_bps(entry: PlannerRecord) -> float:
+    """The measured sending rate of a run that was not ended early."""
+    assert entry.measured is not None
+    return entry.measured.sending_rate_bps
+
+
 def phases_panel(records: Sequence[RunRecord]) -> Panel:
     alone, beside, again = (entry for record in records for entry in record.planners.values())
     phases = {"alone": alone, "beside traffic, old routes": beside, "beside traffic, new routes": again}
-    rates = {name: [exact(entry["measured"]["sending_rate_bps"] / 1e6)] for name, entry in phases.items()}
-    planned = {name: [entry["planned"]["sending_rate_bps"] / 1e6] for name, entry in phases.items()}
+    rates = {name: [exact(measured_bps(entry) / 1e6)] for name, entry in phases.items()}
+    planned = {name: [entry.planned.sending_rate_bps / 1e6] for name, entry in phases.items()}
     return Panel(BARS, [PLANNER], rates, "", "sending rate (Mbit/s)", planned=planned, styles=categories(phases))
 
 

@@ -32,9 +32,8 @@ from inakit.experiments.run.circuit_schedule import Course, CourseOutcome, run_c
 from inakit.experiments.run.console import NARROW
 from inakit.experiments.run.outcome import Outcome
 from inakit.experiments.run.printed_report import VERDICT_STYLES
-from inakit.experiments.run.record import RunFolder
+from inakit.experiments.run.run_folder import RunFolder
 from inakit.experiments.worlds.world import World
-from inakit.planner.core.files import save_plan
 from inakit.planner.methods.p4inc_aoi.online import FirstCome, Policy, Simulation, TimeWindow
 from inakit.planner.methods.p4inc_aoi.optical_network import scaled
 from inakit.planner.methods.p4inc_aoi.optical_system import DataCenter, PlacedJob, Scheduling, Unit
@@ -294,10 +293,7 @@ class Testbed:
 
     def run(self, course: Course, asked: EmulatedRun, world: World, folder: RunFolder, progress: Progress) -> Outcome:
         """Carry out the schedule of one run, and keep what was measured in `ran`."""
-        own = folder.path / asked.name
-        own.mkdir()
-        save_plan(course.plan, own / "plan.json")
-        self.ran[asked.name] = run_course(course, world, own, progress, asked.queue_packets)
+        self.ran[asked.name] = run_course(course, world, folder.path / asked.name, progress, asked.queue_packets)
         return self.ran[asked.name].outcome
 
     def row(self, scenario: str) -> ScenarioRow:

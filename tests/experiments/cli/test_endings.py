@@ -16,8 +16,10 @@ from pathlib import Path
 
 import pytest
 from command import AS_NOBODY, ENTRY, Answer, inakit
+from made_up_record import figures, made_up_record, planner
 
-from inakit.experiments.run.record import RESERVE, RunFolder, RunRecord, check_results
+from inakit.experiments.run.record import MeasuredFigures, RunRecord
+from inakit.experiments.run.run_folder import RESERVE, RunFolder, check_results
 from inakit.planner.solvers import interruptible
 from inakit.topo.errors import OutputError, writing
 from inakit.topo.live.signals import interrupts_held, raise_if_lost, signals_unwind
@@ -26,9 +28,7 @@ SAID = "inakit: interrupted; every process and interface of the run has been rem
 
 
 def record() -> RunRecord:
-    fabric = {"name": "small", "switches": 1, "hosts": 3, "workers": 2, "scale": 1}
-    planners = {"aro": {"planned": {}, "measured": {"exact": True}}, "atp": {"planned": {}}}
-    return RunRecord(fabric, "fast", "reliable", 7, {"planners": ["aro", "atp"]}, planners=planners, versions={})
+    return made_up_record({"aro": planner(verdict="VALID"), "atp": planner()})
 
 
 def ended(body: str, *arguments: str, tmp_path: Path) -> Answer:
@@ -231,7 +231,7 @@ def test_a_run_that_fails_keeps_what_was_measured_and_says_where(tmp_path: Path)
         raise OSError(errno.ENOSPC, "")
     read = json.loads((folder.path / "run.json").read_text())
     assert read["verdict"] == "FAILED"
-    assert read["planners"]["aro"]["measured"] == {"exact": True}
+    assert read["planners"]["aro"]["measured"]["exact"]
     assert error.value.__notes__ == [f"kept what was measured (aro): {folder.path}"]
     assert not (folder.path / RESERVE).exists()
 
@@ -300,10 +300,10 @@ def test_the_record_of_a_run_is_completed_on_a_full_disk(disk: Path) -> None:
     folder.write_record(made)
     with pytest.raises(OutputError), folder.completing(made):
         fill(disk)
-        made.planners["atp"]["measured"] = {"exact": True}
+        made.planners["atp"].measured = MeasuredFigures(**figures(), retransmissions=1, exact=True)
         folder.write_rows("links.csv", ("second", "bytes"), [(1, 2)] * 1000)
     read = json.loads((folder.path / "run.json").read_text())
-    assert (read["verdict"], read["planners"]["atp"]["measured"]) == ("FAILED", {"exact": True})
+    assert (read["verdict"], read["planners"]["atp"]["measured"]["retransmissions"]) == ("FAILED", 1)
 
 
 @pytest.mark.root

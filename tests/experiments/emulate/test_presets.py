@@ -7,6 +7,7 @@ from dataclasses import replace
 from io import StringIO
 
 import pytest
+from made_up_record import FIGURES, made_up_record, planner
 from rich.console import Console
 
 from inakit.experiments.emulate.presets import PRESETS, comparison, find_preset
@@ -69,11 +70,9 @@ def test_room_for_results_is_made_where_links_carry_both(planner: str) -> None:
 def test_the_comparison_fits_a_terminal_and_has_the_rates_of_the_paper() -> None:
     """A run at a scale of 0.5 is compared with the paper at a scale of 1."""
     figures = {"sending_rate_bps": 6.154e6, "communication_time_s": 2.694}
-    entry = {"planned": figures, "measured": figures, "setup_s": 3.71, "verdict": "OVERLOADED"}
+    entry = planner(FIGURES | figures, setup_s=3.71, verdict="OVERLOADED")
     preset = PRESETS["inart"]
-    records = {
-        model: {"fabric": {"scale": 0.5}, "planners": dict.fromkeys(preset.planners, entry)} for model in preset.models
-    }
+    records = {model: made_up_record(dict.fromkeys(preset.planners, entry), scale=0.5) for model in preset.models}
     console = Console(width=80, record=True, file=StringIO())
     console.print(comparison(preset, records))
     text = console.export_text()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from inakit.experiments.run.faults import Event, Moment
+from inakit.experiments.run.faults import Event, When
 from inakit.experiments.run.faults_file import __doc__ as manual
 from inakit.experiments.run.faults_file import check_mode, load_faults
 from inakit.planner.core.problem import FragmentFormat, Job, Problem
@@ -36,11 +36,11 @@ def test_the_example_of_the_manual_is_read(tmp_path: Path) -> None:
     assert faults.links["leaf1", "spine1"] == LinkFaults(0.01, 0.1, 0)
     assert faults.links["spine1", "leaf1"] == LinkFaults(0.01, 0, 0)
     assert faults.events == (
-        Event(Moment(2.0), "down", ("leaf1", "spine1"), 0.5),
-        Event(Moment(3.0), "restart", ("spine1",), 1.0),
-        Event(Moment(None, 1), "pause", ("h3",), 5.0),
-        Event(Moment(None, 2), "restart", ("h1",)),
-        Event(Moment(9.0), "kill", ("h4",)),
+        Event(When(2.0), "down", ("leaf1", "spine1"), 0.5),
+        Event(When(3.0), "restart", ("spine1",), 1.0),
+        Event(When(None, 1), "pause", ("h3",), 5.0),
+        Event(When(None, 2), "restart", ("h1",)),
+        Event(When(9.0), "kill", ("h4",)),
     )
     assert faults.stragglers == Stragglers(spread=0.2, mean=1.0, seed=1)
     assert faults.background == (Flow("h3", "h7", 5e6, 1000),)

@@ -78,7 +78,7 @@ def test_links_switches_and_workers_that_fail_for_a_time(switch: str, tmp_path: 
     assert [line.rpartition(" at ")[0] for line in happened[:-1]] == [
         "down w0-l1 for 0.2 s", "restart l1 for 0.1 s", "pause w2 for 0.3 s",
     ]  # fmt: skip
-    assert entry["failures"]["not_reached"] == ["kill w1"]
+    assert entry["failures"]["details"]["not_reached"] == ["kill w1"]
     assert "lossy links" not in entry
     assert entry["measured"]["retransmissions"] > 0
 
@@ -88,7 +88,7 @@ def test_stragglers_and_other_traffic(tmp_path: Path) -> None:
     entry = faulty_run(
         tmp_path, faults, "--switch", "fast", "--capacity", "4M", "--gradient-bytes", "256000", "--iterations", "1"
     )
-    shares = entry["slow workers"]["rate_shares"]
+    shares = entry["slow workers"]["details"]["rate_shares"]
     assert len(set(shares.values())) > 1
     slowest = min(shares.values()) * entry["planned"]["sending_rate_bps"]
     assert entry["measured"]["sending_rate_bps"] < 1.2 * slowest

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from command import inakit
@@ -22,7 +21,7 @@ def lines(chip: str) -> list[str]:
     problem = problem_of(chip)
     cost = chip_cost(Prepared(problem, METHODS["aro"].plan(problem)), "aro")
     assert cost is not None
-    return list(chip_lines("aro", json.loads(json.dumps(cost.as_json()))))
+    return list(chip_lines("aro", cost))
 
 
 def test_a_chip_that_costs() -> None:

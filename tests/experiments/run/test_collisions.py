@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from made_up_record import planner
 
 from inakit.experiments.emulate.emulate import Emulation
 from inakit.experiments.run.console import unseen
@@ -63,6 +64,6 @@ def test_a_run_that_collisions_slow_down_is_not_ended_for_its_pace(policy: str, 
 
 
 def test_the_report_says_how_often_fragments_met() -> None:
-    record = {"planners": {"aro+atp": {"collisions": 1234}, "aro+goat": {"collisions": 0}, "ended early": {}}}
-    (line,) = collision_lines(record)
+    assert not [*collision_lines("aro+goat", planner(collisions=0)), *collision_lines("ended early", planner())]
+    (line,) = collision_lines("aro+atp", planner(collisions=1234))
     assert line.startswith("aro+atp: 1,234 packets found their slot taken")

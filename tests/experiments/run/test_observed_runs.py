@@ -12,7 +12,7 @@ import pytest
 from command import Answer, inakit
 
 from inakit.experiments.bench.exactness import case
-from inakit.experiments.run.faults import Event, Moment
+from inakit.experiments.run.faults import Event, When
 from inakit.experiments.run.faults_file import FaultPlan
 from inakit.experiments.run.observation import (
     MOST_HOPS,
@@ -100,7 +100,7 @@ def observed(
 
 
 def pause(worker: str, lasting_s: float) -> FaultPlan:
-    return FaultPlan(events=(Event(Moment(0.0), "pause", (worker,), lasting_s=lasting_s),))
+    return FaultPlan(events=(Event(When(0.0), "pause", (worker,), lasting_s=lasting_s),))
 
 
 def in_us(found: Observed) -> dict[str, list[float]]:
@@ -190,9 +190,9 @@ def test_observing_a_run_changes_nothing_else_of_it() -> None:
     plan = METHODS["atp"].plan(problem)
     with_series, without = (ran(problem, plan, noted) for noted in (observation(Prepared(problem, plan)), None))
     extra = {"links_over_time", "fragments"}
-    assert with_series.as_json().keys() - without.as_json().keys() == extra
+    assert with_series.results.as_json().keys() - without.results.as_json().keys() == extra
     texts = [
-        json.dumps({key: value for key, value in each.as_json().items() if key not in extra | {"setup_s"}})
+        json.dumps({key: value for key, value in each.results.repeatable().items() if key not in extra})
         for each in (with_series, without)
     ]
     assert texts[0] == texts[1]

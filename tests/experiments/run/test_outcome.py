@@ -56,8 +56,8 @@ def test_wrong_sums_are_the_first_reason_with_job_and_iteration() -> None:
     wrong = replace(measured.iterations[1], exact=False, wrong=(WRONG_SUM,))
     outcome = outcome_of(replace(measured, iterations=(measured.iterations[0], wrong, measured.iterations[2])))
     assert outcome.verdict == Verdict.WRONG
-    assert outcome.as_json()["verdict"] == Verdict.WRONG
-    assert outcome.as_json()["reasons"][0] == f"job 2, iteration 0: {WRONG_SUM}"
+    assert outcome.results.verdict == Verdict.WRONG
+    assert outcome.results.reasons[0] == f"job 2, iteration 0: {WRONG_SUM}"
 
 
 def test_in_a_replay_a_wrong_sum_is_no_loss() -> None:
@@ -81,7 +81,7 @@ def test_a_run_by_its_plan_has_pairs_of_all_jobs_and_totals_in_its_record() -> N
     found = outcome_of(as_planned(*three_jobs()))
     assert [pair.name for pair in found.pairs] == ["1", "2", "3", "total"]
     assert not [reason for reason in found.reasons if reason.startswith(("job", "the PSs of"))]
-    figures = found.as_json()["measured"]
+    figures = found.results.as_json()["measured"]
     assert list(figures["jobs"]) == ["1", "2", "3"]
     assert figures["total"]["ps_ingress_bytes"] == figures["ps_ingress_bytes"] == 3 * 391 * FRAGMENT.wire_bytes
 
@@ -89,6 +89,6 @@ def test_a_run_by_its_plan_has_pairs_of_all_jobs_and_totals_in_its_record() -> N
 def test_bytes_on_links_are_unknown_where_jobs_have_other_numbers_of_iterations() -> None:
     """Switches count the gradients of all jobs together, so that the counts of one iteration are unknown."""
     measured = as_planned(*three_jobs())
-    assert outcome_of(measured).as_json()["measured"]["overhead_bytes"] is not None
+    assert outcome_of(measured).results.as_json()["measured"]["overhead_bytes"] is not None
     again = replace(measured, iterations=(*measured.iterations, replace(measured.iterations[0], number=1)))
-    assert outcome_of(again).as_json()["measured"]["overhead_bytes"] is None
+    assert outcome_of(again).results.as_json()["measured"]["overhead_bytes"] is None

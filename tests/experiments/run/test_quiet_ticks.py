@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from inakit.experiments.bench.exactness import CONDITIONS, case
-from inakit.experiments.run.faults import Event, Moment
+from inakit.experiments.run.faults import Event, When
 from inakit.experiments.run.faults_file import FaultPlan
 from inakit.experiments.run.run import Run, run_plan
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
@@ -133,7 +133,7 @@ def lossy(policy: str = "shadow-copy", fragments: int = 24) -> Run:
 
 def eventful(kind: str, node: str, lasting_s: float | None = None) -> Run:
     """The same with an event soon after the start."""
-    return slow(faults=FaultPlan(events=(Event(Moment(0.05), kind, (node,), lasting_s),)))
+    return slow(faults=FaultPlan(events=(Event(When(0.05), kind, (node,), lasting_s),)))
 
 
 def planned(planner: str, drop: float = 0.0, options: ReliableOptions | None = None) -> Run:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from io import StringIO
-from typing import Any
 
 import pytest
+from made_up_record import made_up_record, planner
 from rich.console import Console, RenderableType
 from rich.table import Table
 
@@ -15,7 +16,9 @@ from inakit.experiments.papers.common import emulated_runs
 from inakit.experiments.run.console import NamedTable
 from inakit.experiments.run.planning import plan_to_run, print_comparison
 from inakit.experiments.run.printed_report import planners_report, replay_lines
+from inakit.experiments.run.record import RunRecord
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
+from inakit.traffic.measure.measured import Replayed
 
 NAMES = (
     "aro",
@@ -35,13 +38,6 @@ OF_README = {
     "communication_time_s": 0.2792,
     "aggregation_ratio": 15.0,
 }
-ENTRY = {
-    "planned": FIGURES,
-    "measured": FIGURES | {"exact": False},
-    "setup_s": 3.7,
-    "verdict": "OVERLOADED",
-    "reasons": [],
-}
 
 
 def printed(what: RenderableType) -> str:
@@ -51,13 +47,10 @@ def printed(what: RenderableType) -> str:
     return console.file.getvalue()
 
 
-def record(jobs: int, names: Sequence[str] = NAMES, figures: Mapping[str, float] = FIGURES) -> dict[str, Any]:
-    """The part of a `run.json` that the report reads, for a run with this number of jobs."""
-    numbers = [str(number + 1) for number in range(jobs)]
-    of_jobs = {"jobs": dict.fromkeys(numbers, figures), "total": {**figures, "communication_time_s": None}}
-    entry = ENTRY | {"planned": {**figures, **of_jobs}, "measured": {**figures, "exact": True, **of_jobs}}
-    fabric = {"name": "small", "switches": 1, "hosts": 3, "workers": 2, "scale": 1, "description": {"switches": {}}}
-    return {"fabric": fabric, "switch": "fast", "mode": "reliable", "planners": dict.fromkeys(names, entry)}
+def record(jobs: int, names: Sequence[str] = NAMES, of_all: Mapping[str, float] = FIGURES) -> RunRecord:
+    """A run with this number of jobs."""
+    entry = planner(of_all, jobs, setup_s=3.7, verdict="OVERLOADED")
+    return made_up_record(dict.fromkeys(names, entry), names)
 
 
 @pytest.mark.parametrize(
@@ -71,29 +64,26 @@ def record(jobs: int, names: Sequence[str] = NAMES, figures: Mapping[str, float]
 def test_the_report_says_how_many_pipelines_switches_have(pipelines: list[list[list[int]]], words: str) -> None:
     made = record(1, ("aro",))
     switches = {f"s{number}": {"pipelines": groups} for number, groups in enumerate(pipelines)}
-    made["fabric"] |= {"switches": len(switches), "description": {"switches": switches}}
+    made.fabric.switches, made.fabric.description = len(switches), {"switches": switches}
     assert words in printed(planners_report(made))
 
 
 def test_a_replay_says_what_tcpreplay_is_told() -> None:
     told = [
-        {"job": 1, "worker": f"h{n}", "frames": 10, "rate_fps": rate, "command": f"tcpreplay --pps={rate} h{n}.pcap"}
-        for n, rate in ((1, 200.0), (2, 150.04))
+        Replayed(1, f"h{n}", 10, rate, f"tcpreplay --pps={rate} h{n}.pcap") for n, rate in ((1, 200.0), (2, 150.04))
     ]
-    made = record(1, ("aro", "atp"))
-    made["planners"]["aro"] = ENTRY | {"replayed": told}
-    assert list(replay_lines(made)) == [
+    assert list(replay_lines("aro", planner(replayed=told))) == [
         "aro: 2 pcaps, 20 frames in an iteration, at 150.0 to 200.0 frames/s each: "
         "`tcpreplay --pps=200.0 h1.pcap` in h1"
     ]
-    made["planners"]["aro"] = ENTRY | {"replayed": [each | {"command": None, "rate_fps": 9.0} for each in told]}
-    assert list(replay_lines(made)) == [
+    untold = [replace(each, command=None, rate_fps=9.0) for each in told]
+    assert list(replay_lines("aro", planner(replayed=untold))) == [
         "aro: 2 pcaps, 20 frames in an iteration, at 9.0 frames/s each: by no program, in virtual time"
     ]
 
 
 def preset_table() -> RenderableType:
-    return comparison(PRESETS["inart"], {"LSTM": {"fabric": {"scale": 1.0}, "planners": dict.fromkeys(NAMES, ENTRY)}})
+    return comparison(PRESETS["inart"], {"LSTM": record(1)})
 
 
 def emulated_table() -> RenderableType:
@@ -108,12 +98,12 @@ TABLES: dict[str, Callable[[], RenderableType]] = {
 }
 
 
-@pytest.mark.parametrize("name", TABLES)
-def test_names_are_whole_at_80_columns(name: str) -> None:
-    text = printed(TABLES[name]())
+@pytest.mark.parametrize("table", TABLES)
+def test_names_are_whole_at_80_columns(table: str) -> None:
+    text = printed(TABLES[table]())
     whole = "".join(line.rstrip("\n") for line in text.splitlines(keepends=True))
-    for planner in NAMES:
-        assert planner in whole
+    for name in NAMES:
+        assert name in whole
     assert "…" not in text
     assert max(map(len, text.splitlines())) <= 80
 
@@ -169,8 +159,7 @@ def test_every_job_has_its_rows_and_the_totals_are_last() -> None:
 
 def test_a_planner_that_was_not_measured_has_its_planned_rows() -> None:
     made = record(3, ("aro",), OF_README)
-    entry = made["planners"]["aro"]
-    made["planners"] = {"aro": {"planned": entry["planned"]}}
+    made.planners["aro"] = planner(OF_README, 3)
     lines = [line.split() for line in printed(planners_report(made)).splitlines() if "measured" in line]
     assert len(lines) == 4
     assert all(line[-4:] == ["-"] * 4 for line in lines)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from inakit.experiments.run.interference import Interference, Scene
+from inakit.experiments.run.record import InterferenceRecord
 from inakit.planner.prepared import Prepared
 from inakit.switch.entries import Entries
 from inakit.traffic.measure.fidelity import Excuses
@@ -21,5 +20,5 @@ class OtherEntries(Interference):
     def excuses(self, scene: Scene) -> Excuses:  # noqa: ARG002
         return Excuses()
 
-    def as_json(self, monitor: Monitor) -> dict[str, Any]:  # noqa: ARG002
-        return {"kind": "other entries", "said": []}
+    def as_record(self, monitor: Monitor) -> InterferenceRecord:  # noqa: ARG002
+        return InterferenceRecord(kind="other entries", said=[])

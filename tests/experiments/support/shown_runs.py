@@ -12,7 +12,7 @@ from rich.console import Console
 from inakit.experiments.emulate.emulate import Emulation, make_plans, new_record, run, runs_of
 from inakit.experiments.report.write import write_report
 from inakit.experiments.run.faults_file import load_faults
-from inakit.experiments.run.record import RunFolder
+from inakit.experiments.run.run_folder import RunFolder
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from inakit.experiments.worlds.registry import find_world
 from inakit.planner.core.problem import Problem

@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 from command import inakit, nothing_left
+from made_up_record import planner
 from rich.console import Console
 
-from inakit.experiments.run.record import RunFolder
+from inakit.experiments.run.record import Training
+from inakit.experiments.run.run_folder import RunFolder
 from inakit.experiments.training import Curve, draw_training, epochs_of, training_table, write_curves
 from inakit.traffic.measure.measured import Iteration, Measured
 from inakit.traffic.training.training_task import Recipe, TrainingTask
@@ -45,12 +47,13 @@ def test_the_times_of_epochs() -> None:
 
 
 def test_the_table_has_a_row_per_epoch_and_what_was_found() -> None:
-    entry = {"verdict": "VALID", "measured": {"exact": True}, "training": {"as_one_process": False}}
+    found = Training(epochs=[], loss=[], accuracy=[], as_one_process=False, loss_off_floats=0.0)
+    entry = planner(verdict="VALID", training=found)
     console = Console(width=150, record=True, file=Path("/dev/null").open("w"))  # noqa: SIM115
     console.print(training_table(TASK, [curve("one process"), curve("aro", 1.5)], {"aro": entry}))
     text = console.export_text()
-    for found in ("144-10", "5.8 kB", "8.00", "75%", "2.0000", "90.0%", "VALID", "sums exact"):
-        assert found in text
+    for words in ("144-10", "5.8 kB", "8.00", "75%", "2.0000", "90.0%", "VALID", "sums exact"):
+        assert words in text
     assert text.count("sums exact") == 1
 
 
@@ -93,11 +96,11 @@ def test_training_through_switches_is_training_in_one_process(tmp_path: Path) ->
         "--compute-s", "0.03", "--capacity", "20M",
     )  # fmt: skip
     assert run["verdict"] in ("VALID", "OVERLOADED")
-    for planner in run["planners"].values():
-        assert planner["measured"]["exact"]
-        assert planner["training"]["as_one_process"]
-        assert 0 < planner["training"]["loss_off_floats"] < 1e-6
-        assert planner["training"]["accuracy"][0] < 0.2 < planner["training"]["accuracy"][-1]
+    for entry in run["planners"].values():
+        assert entry["measured"]["exact"]
+        assert entry["training"]["as_one_process"]
+        assert 0 < entry["training"]["loss_off_floats"] < 1e-6
+        assert entry["training"]["accuracy"][0] < 0.2 < entry["training"]["accuracy"][-1]
     first, second = (entry["training"]["epochs"][-1]["ended_s"] for entry in run["planners"].values())
     assert first < second
     files = {str(path.relative_to(tmp_path / "latest")) for path in (tmp_path / "latest").rglob("*")}
@@ -113,9 +116,9 @@ def test_training_bears_loss_under_any_slot_policy(tmp_path: Path) -> None:
         "--capacity", "20M", "--epochs", "1", "--batch", "128", "--faults", "faults.yml",
     )  # fmt: skip
     assert list(run["planners"]) == ["aro+p4inc-aoi", "aro+atp"]
-    for planner in run["planners"].values():
-        assert planner["training"]["as_one_process"]
-        assert planner["interferences"][0]["counts"]["lost_on_arrival"] > 0
+    for entry in run["planners"].values():
+        assert entry["training"]["as_one_process"]
+        assert entry["interferences"][0]["counts"]["lost_on_arrival"] > 0
 
 
 @pytest.mark.root

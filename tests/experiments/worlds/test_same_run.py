@@ -14,11 +14,12 @@ from typing import Any
 
 import pytest
 from command import ENTRY, inakit
+from made_up_record import made_up_record, planner
 from recorded_network import RecordedWorld
 
 from inakit.experiments.bench.exactness import case
 from inakit.experiments.run.faults import LossyLinks
-from inakit.experiments.run.record import OF_THE_OCCASION, repeatable
+from inakit.experiments.run.record import OF_THE_OCCASION, read_record
 from inakit.experiments.run.run import Run, run_plan
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from inakit.experiments.worlds.virtual import VirtualWorld
@@ -50,7 +51,7 @@ COMMAND = (
 
 def record(folder: Path) -> str:
     """The text of the `run.json` of the newest run, without what differs from occasion to occasion."""
-    return json.dumps(repeatable(json.loads((folder / "results" / "latest" / "run.json").read_text())))
+    return json.dumps(read_record(folder / "results" / "latest" / "run.json").repeatable())
 
 
 @pytest.fixture(scope="module")
@@ -97,10 +98,8 @@ def test_what_is_left_out_is_there_otherwise(first: str) -> None:
     kept = json.loads(first)
     assert not kept.keys() & set(OF_THE_OCCASION)
     assert {"verdict", "fabric", "planners", "configuration", "seed"} <= kept.keys()
-    entry = {"planned": {}, "setup_s": 0.3, "verdict": "VALID"}
-    assert repeatable({"planners": {"aro": entry}, "started": "now"}) == {
-        "planners": {"aro": {"planned": {}, "verdict": "VALID"}}
-    }
+    made = made_up_record({"aro": planner(verdict="VALID", setup_s=0.3)})
+    assert made.repeatable()["planners"] == made_up_record({"aro": planner(verdict="VALID")}).repeatable()["planners"]
 
 
 def compensated(values: Iterable[Any], start: Any = 0) -> Any:
@@ -122,7 +121,7 @@ SUM = builtins.sum
 def figures(run: Run) -> str:
     """All planned and measured figures of a run, as text."""
     planned = {job: each.as_json() for job, each in planned_by_job(evaluate(run.problem, run.plan)).items()}
-    return json.dumps([planned, run_plan(run, VirtualWorld()).as_json() | {"setup_s": 0}])
+    return json.dumps([planned, run_plan(run, VirtualWorld()).results.repeatable()])
 
 
 def test_figures_do_not_depend_on_how_python_sums_floats(monkeypatch: pytest.MonkeyPatch) -> None:

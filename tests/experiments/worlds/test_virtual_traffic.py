@@ -160,7 +160,7 @@ def test_a_background_flow_has_its_rate_and_every_packet_is_accounted_for(capaci
     assert_within(rate_bps, flow.rate_bps, 0.02, "background", "bit/s")
     after = outcome.monitor.after.interfaces
     assert after[f"{IDLE}-0"].sent_packets == after[f"{SINK}-0"].received_packets == len(found) > 30
-    assert outcome.interferences[0]["counts"]["dropped_by_queues"] == 0
+    assert outcome.interferences[0].counts["dropped_by_queues"] == 0
 
 
 def test_a_host_whose_link_is_full_sends_what_fits() -> None:
@@ -191,7 +191,7 @@ def test_the_same_attack_is_the_same_again() -> None:
     run = planned()
     attack = Attack(IDLE, 1, possible_attacks(run.problem, IDLE, 1), 5e6)
     attacked = replace(run, interferences=(OtherTraffic(hostile=(attack,)),))
-    first, second = (ran(attacked).as_json() | {"setup_s": None} for _ in range(2))
+    first, second = (ran(attacked).results.repeatable() for _ in range(2))
     assert first == second
     assert first["measured"]["exact"]
     assert {away["sender"] for away in first["turned_away"]} == {IDLE}

@@ -11,7 +11,7 @@ from command import inakit
 from driven_network import driven_network
 from tolerance import assert_within
 
-from inakit.experiments.run.faults import Event, Moment
+from inakit.experiments.run.faults import Event, When
 from inakit.experiments.run.faults_file import FaultPlan
 from inakit.experiments.run.outcome import Outcome
 from inakit.experiments.run.run import Run, run_plan
@@ -53,20 +53,20 @@ def test_rates_and_times_are_those_of_the_plan(topo: str, planner: str) -> None:
 
 def test_a_run_is_the_same_again() -> None:
     """All but the seconds of this machine that setting up took."""
-    first, second = (ran(planned("aro-figure1", "atp")).as_json() | {"setup_s": None} for _ in range(2))
+    first, second = (ran(planned("aro-figure1", "atp")).results.repeatable() for _ in range(2))
     assert first == second
 
 
 def test_losses_and_a_link_that_fails_cost_time_and_no_sum() -> None:
     run = planned("aro-figure1", "aro")
     lossy = {direction: LinkFaults(drop=0.02) for direction in run.problem.fabric.capacities_bps}
-    down = Event(Moment(0.02), "down", ("w0", run.problem.fabric.tor_of("w0")), lasting_s=0.05)
+    down = Event(When(0.02), "down", ("w0", run.problem.fabric.tor_of("w0")), lasting_s=0.05)
     outcome = ran(replace(run, interferences=FaultPlan(links=lossy, events=(down,)).interferences))
     assert outcome.measured.exact
     assert outcome.measured.retransmissions > 0
     lost, failed = outcome.interferences
-    assert lost["counts"]["lost_on_arrival"] > 0
-    assert failed["not_reached"] == []
+    assert lost.counts["lost_on_arrival"] > 0
+    assert failed.details["not_reached"] == []
 
 
 def test_the_main_command_runs_at_the_described_rates_without_a_probe(tmp_path: Path) -> None:

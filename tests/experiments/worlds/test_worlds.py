@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 
 from inakit.experiments.bench.exactness import Cell, attempt, case, chosen_worlds
-from inakit.experiments.run.faults import Event, Failures, Moment, OtherTraffic
+from inakit.experiments.run.faults import Event, Failures, OtherTraffic, When
 from inakit.experiments.run.run import Run, run_plan
 from inakit.experiments.worlds.registry import WORLDS, find_world
 from inakit.experiments.worlds.virtual import LiveVirtualNetwork, VirtualWorld
@@ -90,10 +90,10 @@ def test_every_packet_is_accounted_for_in_this_process() -> None:
 
 def test_a_link_that_is_down_for_a_time_costs_packets_and_no_sum() -> None:
     problem, plan = small()
-    down = Event(Moment(0.05), "down", ("w1", "s1"), 0.1)
+    down = Event(When(0.05), "down", ("w1", "s1"), 0.1)
     outcome = run_plan(Run(Prepared(problem, plan), interferences=(Failures((down,)),)), find_world("virtual"))
     assert outcome.measured.exact
-    assert outcome.interferences[0]["said"] == ["down w1-s1 for 0.1 s at 0.05 s"]
+    assert outcome.interferences[0].said == ["down w1-s1 for 0.1 s at 0.05 s"]
     assert outcome.measured.retransmissions > 10
 
 

@@ -35,6 +35,6 @@ def test_links_of_hosts_and_of_the_core_are_counted_apart() -> None:
     assert_within(tiers[2], 2 * 2 * chunks, 0.05, "bytes on links of the core", "B")
     assert core_bytes(tiers) == tiers[2]
     assert core_bytes({1: 5}) == 0
-    rates = outcome.as_json()["bandwidth"]["jobs"]["1"]
+    rates = outcome.results.as_json()["bandwidth"]["jobs"]["1"]
     seconds = outcome.measured.communication_time_s
     assert rates["bus_bandwidth_bps"] == pytest.approx(8 * 64 * 256 / seconds * 6 / 4)

@@ -1,0 +1,238 @@
+"""The folder of one run: written while the run goes on, and read again for reports.
+
+`run.json` is written before the run starts, with the verdict INCOMPLETE, and completed after it. So a run that dies
+leaves the record of what it was about to do. Even on a full disk the file is completed, because the folder reserves
+some room for that.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import IO, Any
+
+from inakit.experiments.run.record import RunRecord, cut_short, read_record
+from inakit.planner.core.files import load_jobs, load_plan
+from inakit.planner.core.plan import Plan
+from inakit.planner.core.problem import Problem
+from inakit.topo.errors import InputError, OutputError, writing
+from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.files.fabric_records import FabricRecord, fabric_of
+from inakit.topo.files.fabrics import YAML, load_fabric
+from inakit.topo.files.reader import ParsedFile, validate
+from inakit.topo.live.signals import interrupts_held
+from inakit.traffic.measure.verdict import Verdict
+from inakit.traffic.wire.packet_format import FRAGMENT
+
+RECORD = "run.json"
+UNFINISHED = (Verdict.FAILED, Verdict.INTERRUPTED)
+"""Verdicts of runs that an error or a signal ended. That is what is reported, even if the record cannot be written."""
+RESERVE = ".reserve"
+RESERVE_BYTES = 64 << 10
+"""How many bytes are reserved on the disk for what is measured, besides twice the size of the record before the run."""
+GZIP_LEVEL = 3
+"""Half the time of level 6, for files that are a sixth larger."""
+
+
+class RunFolder:
+    """The folder `results/<time>-<name>/`, which is new for each run; `results/latest` points to the newest."""
+
+    def __init__(self, results: Path, name: str) -> None:
+        """Make the folder. Raises `OutputError` where it cannot be written."""
+        with writing(results):
+            self.path = make_new_folder(results, f"{stamp()}-{name}")
+            point_latest(results / "latest", self.path)
+
+    def write_record(self, record: RunRecord) -> None:
+        """Write `run.json`."""
+        self.write_json(RECORD, record.as_json())
+
+    def write_json(self, name: str, content: Mapping[str, Any]) -> None:
+        """Write `name` whole or not at all: a reader never sees half a file. Raises `OutputError`."""
+        target = self.path / name
+        draft = target.with_suffix(".part")
+        try:
+            with writing(target):
+                target.parent.mkdir(parents=True, exist_ok=True)
+                draft.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n")
+                draft.replace(target)
+        except OutputError:
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
+            raise
+
+    def write_rows(self, name: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        """Write a series as CSV, compressed if `name` ends with `.gz`. Raises `OutputError`."""
+        target = self.path / name
+        with writing(target):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with open_text(target) as file:
+                writer = csv.writer(file)
+                writer.writerow(header)
+                writer.writerows(rows)
+
+    @contextmanager
+    def completing(self, record: RunRecord) -> Iterator[None]:
+        """Complete `run.json` however the block ends: with the verdict, and with what was measured until then.
+
+        An error that leaves the block gets a note that names the folder.
+        """
+        self.hold_room(record)
+        try:
+            yield
+        except BaseException as error:
+            record.finish(*ending(error))
+            error.add_note(f"{measured_so_far(record)}: {self.path}")
+            raise
+        finally:
+            with interrupts_held():
+                (self.path / RESERVE).unlink(missing_ok=True)
+                with suppress(OutputError) if record.verdict in UNFINISHED else nullcontext():
+                    self.write_record(record)
+
+    def hold_room(self, record: RunRecord) -> None:
+        """Reserve room on the disk for the completed record. Raises `OutputError` where there is none."""
+        size = RESERVE_BYTES + 2 * len(json.dumps(record.as_json(), indent=2))
+        with writing(self.path), (self.path / RESERVE).open("wb") as file:
+            file.write(bytes(size))
+
+
+@contextmanager
+def open_text(target: Path) -> Iterator[IO[str]]:
+    """A file to write text to, compressed if its name ends with `.gz`: the same text gives the same bytes."""
+    if target.suffix != ".gz":
+        with target.open("w", newline="") as file:
+            yield file
+        return
+    with (
+        target.open("wb") as raw,
+        gzip.GzipFile("", "wb", GZIP_LEVEL, raw, mtime=0) as packed,
+        io.TextIOWrapper(packed, newline="") as text,
+    ):
+        yield text
+
+
+def ending(error: BaseException) -> tuple[str, list[str]]:
+    """The verdict of a run that `error` ended, and the reasons."""
+    if isinstance(error, KeyboardInterrupt | SystemExit):
+        return Verdict.INTERRUPTED, ["a signal ended the run: its figures are those of what it had measured by then"]
+    return Verdict.FAILED, [f"{type(error).__name__}: {error}"]
+
+
+def measured_so_far(record: RunRecord) -> str:
+    """What the record of a run that did not end well contains, in words."""
+    measured = [name for name, entry in record.planners.items() if entry.measured is not None]
+    return f"kept what was measured ({', '.join(measured)})" if measured else "kept what was planned"
+
+
+def check_results(results: Path) -> None:
+    """Raise `OutputError` unless a run folder can be made in `results`. The attempt leaves nothing behind."""
+    with writing(results):
+        made = [folder for folder in (results, *results.parents) if not folder.exists()]
+        try:
+            results.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=results) as file:
+                file.write(bytes(RESERVE_BYTES))
+        finally:
+            for folder in made:
+                with suppress(OSError):
+                    folder.rmdir()
+
+
+def stamp() -> str:
+    """The time now (UTC), as the names of run folders begin: `YYYYmmdd-HHMMSS`."""
+    return datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+
+
+def make_new_folder(results: Path, name: str) -> Path:
+    """Make a folder that did not exist, and return it; runs of the same second are numbered."""
+    results.mkdir(parents=True, exist_ok=True)
+    number = 1
+    while True:
+        path = results / (name if number == 1 else f"{name}-{number}")
+        try:
+            path.mkdir()
+        except FileExistsError:
+            number += 1
+        else:
+            return path
+
+
+def point_latest(link: Path, target: Path) -> None:
+    """Point the symbolic link at `target`, beside it, in one step, so that it always points somewhere."""
+    draft = link.with_name(f".latest-{os.getpid()}")
+    draft.unlink(missing_ok=True)
+    draft.symlink_to(target.name)
+    draft.replace(link)
+
+
+# -- Reading.
+
+Table = Mapping[str, Sequence[str]]
+"""The columns of a CSV file, by their headings."""
+
+
+@dataclass(frozen=True)
+class ReadFolder:
+    """The folder of a run, with its record."""
+
+    path: Path
+    record: RunRecord
+
+    @cached_property
+    def described(self) -> Fabric:
+        """The fabric that the record describes."""
+        return fabric_of(validate(ParsedFile(self.path / RECORD, YAML, self.record.fabric.description), FabricRecord))
+
+    def problem(self, planner: str) -> Problem:
+        """The fabric and the jobs of a planner; each run of a figure has its own. Raises `InputError`."""
+        if not self.record.configuration.runs:
+            return Problem(self.described, tuple(self.record.configuration.jobs), FRAGMENT)
+        own = self.path / planner
+        return Problem(load_fabric(own / "fabric.yml"), load_jobs(own / "jobs.yml"), FRAGMENT)
+
+    def plan(self, planner: str) -> Plan | None:
+        """The plan of a planner; None where it is not kept. Raises `InputError`."""
+        path = self.path / planner / "plan.json"
+        return load_plan(path) if path.is_file() else None
+
+    def table(self, planner: str, name: str) -> Table:
+        """A CSV file of a planner, also one that is compressed; no columns where there is none. Raises `InputError`."""
+        path = self.path / planner / name
+        if not path.is_file():
+            return {}
+        try:
+            with gzip.open(path, "rt", newline="") if path.suffix == ".gz" else path.open(newline="") as file:
+                header, *rows = csv.reader(file)
+        except (EOFError, OSError, ValueError, csv.Error) as error:
+            raise cut_short(path) from error
+        if any(len(row) != len(header) for row in rows):
+            raise cut_short(path)
+        return dict(zip(header, zip(*rows, strict=True), strict=True)) if rows else {}
+
+
+def open_folder(path: Path) -> ReadFolder:
+    """The folder of a run, or its `run.json`. Raises `InputError` for what is not one, is broken, or is too old."""
+    folder = path.parent if path.name == RECORD else path
+    file = folder / RECORD
+    if not folder.is_dir():
+        raise InputError(f"{path}: there is no such folder; `ls results` shows the runs, results/latest is the newest")
+    if not file.is_file():
+        raise InputError(
+            f"{folder} is not the folder of a run, because it has no {RECORD}: name one such as results/latest, "
+            "or a study's file"
+        )
+    record = read_record(file)
+    if not record.planners:
+        raise InputError(f"{file} is not the record of a run of planners: it names none")
+    return ReadFolder(folder, record)
