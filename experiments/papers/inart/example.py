@@ -18,7 +18,7 @@ from inakit.experiments.report.method_styles import categories
 from inakit.planner.core.loads import sending_rate_bps
 from inakit.planner.core.plan import Plan, SolverOptions
 from inakit.planner.core.problem import Job, Problem
-from inakit.planner.methods.inart.relaxation import build, relax, split_model, split_routes, with_shares
+from inakit.planner.methods.inart.relaxation import LpInart, relax, split_model, split_routes, with_shares
 from inakit.planner.registry import METHODS
 from inakit.planner.trees.summed_once import Way, split_equally, tree_of
 from inakit.topo.fabric.generators import fat_tree, inart_testbed
@@ -105,7 +105,7 @@ def relaxation_time(console: Console, request: Request) -> str:
     took: dict[str, list[float]] = {}
     for name, capacities in {"equal": (LINK_BPS, LINK_BPS), "drawn": (LOW_BPS, HIGH_BPS)}.items():
         problem = large_problem(*capacities)
-        model = build(problem.fabric, split_equally(problem)).model
+        model = LpInart(problem.fabric, split_equally(problem)).model
         started = time.monotonic()
         bound = relax(problem.fabric, split_equally(problem), SolverOptions()).bound_bps
         relaxed = time.monotonic()

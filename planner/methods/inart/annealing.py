@@ -10,7 +10,6 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from math import exp, floor, inf
 
@@ -105,8 +104,8 @@ class Choices:
         for worker in task.job.workers:
             group = entrance(self.fabric, worker)
             if group not in flows:
-                options = tuple(self.option(number, task, way, sites) for way in ways(self.fabric, task, worker))
                 by_site: dict[int | None, list[Option]] = {}
+                options = tuple(self.option(number, task, way, sites) for way in ways(self.fabric, task, worker))
                 for option in options:
                     by_site.setdefault(option.site, []).append(option)
                 flows[group] = Flow(number, options, by_site)
@@ -123,26 +122,7 @@ class Choices:
         return Option(way, None if way.inp is None else sites[way.inp], self.loaded(way.path))
 
     def loaded(self, path: Path) -> Loaded:
-        """The numbers of the links of a path."""
         return tuple(self.number[link] for link in pairwise(path))
-
-    @cached_property
-    def turning(self) -> list[int]:
-        """The sites that have several paths to the PS."""
-        return [number for number, site in enumerate(self.sites) if len(site.onward) > 1]
-
-    def chosen(self, routing: Routing) -> list[Option]:
-        """By flow, the option that a routing takes."""
-        taken = (way for ways in routing.ways for way in ways)
-        return [
-            next(option for option in flow.options if option.way == way)
-            for way, flow in zip(taken, self.flows, strict=True)
-        ]
-
-    def onward(self, site: Site, routing: Routing) -> Onward:
-        """The path that a routing takes from a site; the first one if the routing does not use the site."""
-        nodes = routing.onward[site.task].get(site.inp)
-        return next((path for path in site.onward if path.nodes == nodes), site.onward[0])
 
 
 class Search:
@@ -153,8 +133,16 @@ class Search:
         self.limits = [inf] * len(choices.capacities_bps)
         self.loads = [0.0] * len(self.limits)
         self.counts = [0] * len(choices.sites)
-        self.onward = [choices.onward(site, routing) for site in choices.sites]
-        self.chosen = choices.chosen(routing)
+        nodes = [routing.onward[site.task].get(site.inp) for site in choices.sites]
+        self.onward = [  # where the routing does not use a site, its first path
+            next((path for path in site.onward if path.nodes == taken), site.onward[0])
+            for site, taken in zip(choices.sites, nodes, strict=True)
+        ]
+        taken = (way for ways in routing.ways for way in ways)
+        self.chosen = [
+            next(option for option in flow.options if option.way == way)
+            for way, flow in zip(taken, choices.flows, strict=True)
+        ]
         for option, flow in zip(self.chosen, choices.flows, strict=True):
             self.place(option, choices.weights[flow.task], 1)
         self.aim(target_bps)
@@ -206,7 +194,8 @@ class Search:
         Returns the last routing without excess, None if there was none. It ends early once the target reaches the
         bound.
         """
-        flows, sites = len(self.choices.flows), self.choices.turning
+        flows = len(self.choices.flows)
+        sites = [number for number, site in enumerate(self.choices.sites) if len(site.onward) > 1]
         temperature, cooling = HOT, (COLD / HOT) ** (1 / moves)
         kept = None
         for _ in range(moves):
@@ -223,10 +212,18 @@ class Search:
         return kept
 
     def move(self, number: int, temperature: float, draw: random.Random) -> None:
-        """Try another way for a flow."""
+        """Try another way for a flow, drawn among all, or among those with the site of another flow of the task.
+
+        The latter favours sums of many flows, which are what is wanted.
+        """
         flow = self.choices.flows[number]
         weight = self.choices.weights[flow.task]
-        old, new = self.chosen[number], self.draw_option(flow, draw)
+        options: Sequence[Option] = flow.options
+        if draw.random() < FOLLOWS:
+            workers = len(self.choices.tasks[flow.task].job.workers)
+            other = self.chosen[self.choices.first[flow.task] + int(draw.random() * workers)]
+            options = flow.by_site.get(other.site, options)
+        old, new = self.chosen[number], options[int(draw.random() * len(options))]
         if new is old:
             return
         added = self.place(old, weight, -1) + self.place(new, weight, 1)
@@ -236,18 +233,6 @@ class Search:
         else:
             self.place(new, weight, -1)
             self.place(old, weight, 1)
-
-    def draw_option(self, flow: Flow, draw: random.Random) -> Option:
-        """An option of the flow, drawn among all, or among those with the site of another flow of the task.
-
-        The latter favours sums of many flows, which are what is wanted.
-        """
-        options: Sequence[Option] = flow.options
-        if draw.random() < FOLLOWS:
-            workers = len(self.choices.tasks[flow.task].job.workers)
-            other = self.chosen[self.choices.first[flow.task] + int(draw.random() * workers)]
-            options = flow.by_site.get(other.site, options)
-        return options[int(draw.random() * len(options))]
 
     def turn(self, number: int, temperature: float, draw: random.Random) -> None:
         """Try another path for the sum of a site."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import ceil, floor, inf
@@ -64,18 +64,6 @@ class TaskFlows:
 
 
 @dataclass(frozen=True)
-class Relaxation:
-    """The model, its variables by task, and the sending rate f, all in units of `unit_bps`."""
-
-    fabric: Fabric
-    tasks: Sequence[SplitTask]
-    unit_bps: float
-    model: pulp.LpProblem
-    f: Any
-    flows: list[TaskFlows]
-
-
-@dataclass(frozen=True)
 class TaskFractions:
     """A task's y and q of the solution, to draw from, and its share x of the sending rate."""
 
@@ -101,12 +89,147 @@ class Relaxed:
     tasks: list[TaskFractions]
 
 
+class Relaxation:
+    """A model of rates in units of `unit_bps`: its variables by task, and the constraints that LP- and L-InArt share.
+
+    `groups` are the groups of each task's workers, and how many are in each. Without `routed` links have no variables.
+    """
+
+    def __init__(self, model: pulp.LpProblem, fabric: Fabric, tasks: Sequence[SplitTask], *, routed: bool) -> None:
+        self.model, self.fabric, self.tasks = model, fabric, tasks
+        self.unit_bps = max(fabric.capacities_bps.values())
+        self.groups = [Counter(entrances(fabric, task)) for task in tasks]
+        self.flows = [self.variables(number, routed) for number in range(len(tasks))]
+
+    def variables(self, number: int, routed: bool) -> TaskFlows:
+        """The variables of a task; those on links only if it is `routed`. Workers' own links carry all: none there."""
+        model, fabric, task, groups = self.model, self.fabric, self.tasks[number], self.groups[number]
+        flow = TaskFlows(model.add_variable(f"rate_{number}", 0))
+        links = [link for link in task.unfolded.links(task.job.workers) if link[0] not in fabric.host_names]
+        inps = [*groups, *((v, fabric.ingress_pipeline(v, u)) for u, v in links if v in fabric.switch_by_name)]
+        for inp in dict.fromkeys(inp for inp in inps if fabric.switch_by_name[inp[0]].ina):
+            name = f"{number}_{inp[0]}_{inp[1]}"
+            upstream = links_to(fabric, inp, links)
+            flow.z[inp] = model.add_variable(f"z_{name}", 0)
+            if routed:
+                flow.to[inp] = {(u, v): model.add_variable(f"q_{name}_{u}_{v}", 0) for u, v in upstream}
+            for group in groups:
+                if group == inp or any(group[0] == link[0] for link in upstream):
+                    flow.y[group][inp] = model.add_variable(f"y_{name}_{group[0]}_{group[1]}", 0)
+        if routed:
+            flow.to[None] = {(u, v): model.add_variable(f"q_{number}_{u}_{v}", 0) for u, v in links}
+        for group in groups:
+            flow.y[group][None] = model.add_variable(f"y_{number}_{group[0]}_{group[1]}", 0)
+        return flow
+
+    def constrain(self, number: int, children: Children | None = None) -> None:
+        """Each gradient of a task is summed at most once, and comes to the INP that sums it, or to the PS."""
+        model, flow, groups = self.model, self.flows[number], self.groups[number]
+        for group, parts in flow.y.items():
+            model += pulp.lpSum(parts.values()) == flow.rate, f"one_place_{number}_{group[0]}_{group[1]}"
+        for inp, z in flow.z.items():
+            name = f"{number}_{inp[0]}_{inp[1]}"
+            model += z <= flow.rate, f"sum_{name}"
+            senders = {group: parts[inp] for group, parts in flow.y.items() if inp in parts}
+            for group, y in senders.items():
+                model += y <= z, f"sums_{name}_{group[0]}_{group[1]}"
+            count = pulp.lpSum(groups[group] * y for group, y in senders.items())
+            most = children(self.tasks[number], inp) if children else most_children(self.fabric, inp[0])
+            model += count <= most * z, f"children_{name}"
+        for place, links in flow.to.items():  # what comes to a node, or starts there, leaves it
+            into, out = defaultdict(list), defaultdict(list)
+            for (u, v), variable in links.items():
+                out[u].append(variable)
+                into[v].append(variable)
+            for group, parts in flow.y.items():
+                if place in parts and group != place:
+                    into[group[0]].append(groups[group] * parts[place])
+            for inp, z in flow.z.items() if place is None else ():
+                into[inp[0]].append(z)
+            for node, leaving in out.items():
+                name = f"goes_on_{number}_{'_'.join(map(str, place or ()))}_{node}"
+                model += pulp.lpSum(into[node]) == pulp.lpSum(leaving), name
+
+    def link_loads(self) -> dict[DirectedLink, Any]:
+        """The load of each link. A worker's own link carries all that the worker sends, whatever is chosen."""
+        terms: dict[DirectedLink, list[Any]] = defaultdict(list)
+        for task, flow in zip(self.tasks, self.flows, strict=True):
+            for worker in task.job.workers:
+                terms[worker, self.fabric.tor_of(worker)].append(flow.rate)
+            for links in flow.to.values():
+                for link, variable in links.items():
+                    terms[link].append(variable)
+        return {link: pulp.lpSum(found) for link, found in terms.items()}
+
+    def limit_summing(self) -> None:
+        """What is summed fits the aggregation rate of each switch, and what the chip of each pipeline recirculates."""
+        loads: dict[Resource, list[Any]] = defaultdict(list)
+        for groups, flow in zip(self.groups, self.flows, strict=True):
+            for group, parts in flow.y.items():
+                for inp, y in parts.items():
+                    if inp is not None:
+                        loads[inp[0]].append(groups[group] * y)
+                        loads[inp].append(groups[group] * y)
+        for resource, load in loads.items():
+            limit = resource_bps(self.fabric, resource)
+            if limit < inf:
+                name = resource if isinstance(resource, str) else "_".join(map(str, resource))
+                self.model += pulp.lpSum(load) <= limit / self.unit_bps, f"switch_capacity_{name}"
+
+
+def links_to(fabric: Fabric, inp: Inp, links: Sequence[DirectedLink]) -> list[DirectedLink]:
+    """The links by which flows come to the INP: those that enter it, and all before them."""
+    found = [(u, v) for u, v in links if v == inp[0] and fabric.ingress_pipeline(v, u) == inp[1]]
+    behind = list(dict.fromkeys(u for u, _ in found))
+    for node in behind:  # grows while it is walked
+        before = [link for link in links if link[1] == node]
+        found += before
+        behind += [u for u in dict.fromkeys(u for u, _ in before) if u not in behind]
+    return found
+
+
+class LpInart(Relaxation):
+    """Eq. (5) for tasks with their shares, each constraint multiplied by the rates; `f` is the sending rate.
+
+    `children` says how many flows an INP sums, where something is known beside its bitmaps.
+    """
+
+    def __init__(self, fabric: Fabric, tasks: Sequence[SplitTask], children: Children | None = None) -> None:
+        model = pulp.LpProblem("lp_inart", pulp.LpMaximize)
+        self.f = model.add_variable("f", lowBound=0)
+        super().__init__(model, fabric, tasks, routed=True)
+        model += self.f, "sending_rate"
+        for number in range(len(tasks)):
+            self.constrain(number, children)
+        for link, load in self.link_loads().items():
+            model += load <= fabric.capacities_bps[link] / self.unit_bps, f"link_capacity_{'_'.join(link)}"
+        self.limit_summing()
+        for number, (task, flow) in enumerate(zip(tasks, self.flows, strict=True)):
+            model += flow.rate == task.share * self.f, f"share_{number}"
+
+    def extract(self) -> Relaxed:
+        """The values of the solved model. A task's share is the part that its rate has of f."""
+
+        def values(variables: Mapping[Key, Any]) -> dict[Key, float]:  # without those below 0 by rounding
+            return {key: max(0.0, variable.varValue) for key, variable in variables.items()}
+
+        f = self.f.varValue
+        fractions = [
+            TaskFractions(
+                flow.rate.varValue / f,
+                {group: values(parts) for group, parts in flow.y.items()},
+                {place: values(links) for place, links in flow.to.items()},
+            )
+            for flow in self.flows
+        ]
+        return Relaxed(f * self.unit_bps, fractions)
+
+
 def relax(fabric: Fabric, tasks: Sequence[SplitTask], options: SolverOptions) -> Relaxed:
     """Solve LP-InArt with the tasks' shares."""
-    relaxation = build(fabric, tasks)
-    split_as_given(relaxation)
+    relaxation = LpInart(fabric, tasks)
     solve(relaxation.model, options)
-    return extract(relaxation)
+    return relaxation.extract()
 
 
 def relax_whole(
@@ -128,221 +251,39 @@ def relax_whole(
             upper = middle
         else:
             relaxed, lower = found, middle
-    return replace(relaxed, bound_bps=highest_rate_bps(fabric, tasks, upper))
+    if alike(tasks):  # whole flows fill some capacity at the highest rate
+        limits = {resource_bps(fabric, switch.name) for switch in fabric.switches} | set(fabric.capacities_bps.values())
+        limits |= {switch.pipeline_summing_bps for switch in fabric.switches}
+        rates = [limit / tasks[0].share for limit in limits if 0 < limit < inf]
+        upper = max(rate / max(1, ceil(rate / upper - 1e-9)) for rate in rates)
+    return replace(relaxed, bound_bps=upper)
 
 
 def relax_at(fabric: Fabric, tasks: Sequence[SplitTask], rate_bps: float, options: SolverOptions) -> Relaxed | None:
     """The tightened relaxation at a given rate; None if it has no solution."""
 
+    def whole_flows(capacity_bps: float, share: float) -> int:
+        return floor(capacity_bps / (share * rate_bps) + 1e-9)
+
     def children(task: SplitTask, inp: Inp) -> int:
         most = most_children(fabric, inp[0])
         limit = min(resource_bps(fabric, inp[0]), resource_bps(fabric, inp))
-        return most if limit == inf else min(most, whole_flows(limit, task.share * rate_bps))
+        return most if limit == inf else min(most, whole_flows(limit, task.share))
 
-    relaxation = build(fabric, tasks, children)
-    split_as_given(relaxation)
-    model, f = relaxation.model, relaxation.f
-    f.lowBound = f.upBound = rate_bps / relaxation.unit_bps
+    relaxation = LpInart(fabric, tasks, children)
+    model, f, unit = relaxation.model, relaxation.f, relaxation.unit_bps
+    f.lowBound = f.upBound = rate_bps / unit
     if alike(tasks):
-        flow = tasks[0].share * rate_bps
-        for link, load in link_loads(fabric, tasks, relaxation.flows).items():
-            most = whole_flows(fabric.capacities_bps[link], flow) * flow / relaxation.unit_bps
+        share = tasks[0].share
+        for link, load in relaxation.link_loads().items():
+            most = whole_flows(fabric.capacities_bps[link], share) * (share * rate_bps) / unit
             model += load <= most, f"whole_flows_{'_'.join(link)}"
-    return extract(relaxation) if run(model, options).status == OPTIMAL else None
-
-
-def highest_rate_bps(fabric: Fabric, tasks: Sequence[SplitTask], upper_bps: float) -> float:
-    """The highest rate up to `upper_bps` at which whole flows fill some capacity; `upper_bps` where shares differ."""
-    if not alike(tasks):
-        return upper_bps
-    limits = {resource_bps(fabric, switch.name) for switch in fabric.switches} | set(fabric.capacities_bps.values())
-    limits |= {switch.pipeline_summing_bps for switch in fabric.switches}
-    rates = [limit / tasks[0].share for limit in limits if 0 < limit < inf]
-    return max(rate / max(1, ceil(rate / upper_bps - 1e-9)) for rate in rates)
-
-
-def whole_flows(capacity_bps: float, flow_bps: float) -> int:
-    """How many flows of this rate fit a capacity."""
-    return floor(capacity_bps / flow_bps + 1e-9)
+    return relaxation.extract() if run(model, options).status == OPTIMAL else None
 
 
 def alike(tasks: Sequence[SplitTask]) -> bool:
     """Whether all tasks have the same share."""
     return len({task.share for task in tasks}) == 1
-
-
-def build(fabric: Fabric, tasks: Sequence[SplitTask], children: Children | None = None) -> Relaxation:
-    """Eq. (5) for these tasks, each constraint multiplied by the rates.
-
-    How the tasks' rates depend on f is left to the caller.
-    """
-    model = pulp.LpProblem("lp_inart", pulp.LpMaximize)
-    unit = max(fabric.capacities_bps.values())
-
-    # Variables
-    f = model.add_variable("f", lowBound=0)
-    flows = [task_flows(model, fabric, number, task) for number, task in enumerate(tasks)]
-
-    # Objective
-    model += f, "sending_rate"
-
-    # Constraints
-    for number, (task, flow) in enumerate(zip(tasks, flows, strict=True)):
-        constrain_task(model, fabric, task, flow, number, children)
-    for link, load in link_loads(fabric, tasks, flows).items():
-        model += load <= fabric.capacities_bps[link] / unit, f"link_capacity_{'_'.join(link)}"
-    limit_summing(model, fabric, tasks, flows, unit)
-    return Relaxation(fabric, tasks, unit, model, f, flows)
-
-
-def split_as_given(relaxation: Relaxation) -> None:
-    """Add that every task has its given share of f."""
-    model = relaxation.model
-    for number, (task, flow) in enumerate(zip(relaxation.tasks, relaxation.flows, strict=True)):
-        model += flow.rate == task.share * relaxation.f, f"share_{number}"
-
-
-def task_flows(model: pulp.LpProblem, fabric: Fabric, number: int, task: SplitTask, routed: bool = True) -> TaskFlows:
-    """The variables of a task; those on links only if it is `routed`. Workers' own links carry all and have none."""
-    flow = TaskFlows(model.add_variable(f"rate_{number}", 0))
-    groups = groups_of(fabric, task)
-    links = [link for link in task.unfolded.links(task.job.workers) if link[0] not in fabric.host_names]
-    for inp in inps_of(fabric, groups, links):
-        name = f"{number}_{inp[0]}_{inp[1]}"
-        upstream = links_to(fabric, inp, links)
-        senders = [group for group in groups if group == inp or any(group[0] == link[0] for link in upstream)]
-        flow.z[inp] = model.add_variable(f"z_{name}", 0)
-        if routed:
-            flow.to[inp] = {(u, v): model.add_variable(f"q_{name}_{u}_{v}", 0) for u, v in upstream}
-        for group in senders:
-            flow.y[group][inp] = model.add_variable(f"y_{name}_{group[0]}_{group[1]}", 0)
-    if routed:
-        flow.to[None] = {(u, v): model.add_variable(f"q_{number}_{u}_{v}", 0) for u, v in links}
-    for group in groups:
-        flow.y[group][None] = model.add_variable(f"y_{number}_{group[0]}_{group[1]}", 0)
-    return flow
-
-
-def groups_of(fabric: Fabric, task: SplitTask) -> Counter[Group]:
-    """The groups of a task's workers, and how many are in each."""
-    return Counter(entrance(fabric, worker) for worker in task.job.workers)
-
-
-def inps_of(fabric: Fabric, groups: Iterable[Group], links: Iterable[DirectedLink]) -> list[Inp]:
-    """The INPs of INA switches that the task's flows can enter."""
-    entered = [*groups, *((v, fabric.ingress_pipeline(v, u)) for u, v in links if v in fabric.switch_by_name)]
-    return [inp for inp in dict.fromkeys(entered) if fabric.switch_by_name[inp[0]].ina]
-
-
-def links_to(fabric: Fabric, inp: Inp, links: Sequence[DirectedLink]) -> list[DirectedLink]:
-    """The links by which flows come to the INP: those that enter it, and all before them."""
-    found = [(u, v) for u, v in links if v == inp[0] and fabric.ingress_pipeline(v, u) == inp[1]]
-    behind = list(dict.fromkeys(u for u, _ in found))
-    for node in behind:  # grows while it is walked
-        before = [link for link in links if link[1] == node]
-        found += before
-        behind += [u for u in dict.fromkeys(u for u, _ in before) if u not in behind]
-    return found
-
-
-def constrain_task(
-    model: pulp.LpProblem,
-    fabric: Fabric,
-    task: SplitTask,
-    flow: TaskFlows,
-    number: int,
-    children: Children | None = None,
-) -> None:
-    """Each gradient is summed at most once, and comes to the INP that sums it, or to the PS."""
-    groups = groups_of(fabric, task)
-    for group, parts in flow.y.items():
-        model += pulp.lpSum(parts.values()) == flow.rate, f"one_place_{number}_{group[0]}_{group[1]}"
-    for inp, z in flow.z.items():
-        model += z <= flow.rate, f"sum_{number}_{inp[0]}_{inp[1]}"
-        senders = {group: parts[inp] for group, parts in flow.y.items() if inp in parts}
-        for group, y in senders.items():
-            model += y <= z, f"sums_{number}_{inp[0]}_{inp[1]}_{group[0]}_{group[1]}"
-        count = pulp.lpSum(groups[group] * y for group, y in senders.items())
-        most = children(task, inp) if children else most_children(fabric, inp[0])
-        model += count <= most * z, f"children_{number}_{inp[0]}_{inp[1]}"
-    for place, links in flow.to.items():
-        supply = defaultdict(list)
-        for group, parts in flow.y.items():
-            if place in parts and group != place:
-                supply[group[0]].append(groups[group] * parts[place])
-        if place is None:
-            for inp, z in flow.z.items():
-                supply[inp[0]].append(z)
-        conserve(model, links, supply, f"{number}_{'_'.join(map(str, place or ()))}")
-
-
-def conserve(
-    model: pulp.LpProblem, links: Mapping[DirectedLink, Any], supply: Mapping[str, list[Any]], name: str
-) -> None:
-    """What comes to a node, or starts there, leaves it."""
-    into, out = defaultdict(list), defaultdict(list)
-    for (u, v), variable in links.items():
-        out[u].append(variable)
-        into[v].append(variable)
-    for node, leaving in out.items():
-        model += pulp.lpSum([*into[node], *supply.get(node, ())]) == pulp.lpSum(leaving), f"goes_on_{name}_{node}"
-
-
-def link_loads(fabric: Fabric, tasks: Sequence[SplitTask], flows: Sequence[TaskFlows]) -> dict[DirectedLink, Any]:
-    """The load of each link. A worker's own link carries all that the worker sends, whatever is chosen."""
-    terms: dict[DirectedLink, list[Any]] = defaultdict(list)
-    for task, flow in zip(tasks, flows, strict=True):
-        for worker in task.job.workers:
-            terms[worker, fabric.tor_of(worker)].append(flow.rate)
-        for links in flow.to.values():
-            for link, variable in links.items():
-                terms[link].append(variable)
-    return {link: pulp.lpSum(found) for link, found in terms.items()}
-
-
-def limit_summing(
-    model: pulp.LpProblem, fabric: Fabric, tasks: Sequence[SplitTask], flows: Sequence[TaskFlows], unit_bps: float
-) -> None:
-    """What is summed fits the aggregation rate of each switch, and what the chip of each pipeline recirculates."""
-    for resource, load in summing_loads(fabric, tasks, flows).items():
-        limit = resource_bps(fabric, resource)
-        if limit < inf:
-            name = resource if isinstance(resource, str) else "_".join(map(str, resource))
-            model += load <= limit / unit_bps, f"switch_capacity_{name}"
-
-
-def summing_loads(
-    fabric: Fabric, tasks: Sequence[SplitTask], flows: Sequence[TaskFlows]
-) -> dict[Resource, pulp.LpAffineExpression]:
-    """By switch and by pipeline, the rate of what it sums."""
-    terms: dict[Resource, list[Any]] = defaultdict(list)
-    for task, flow in zip(tasks, flows, strict=True):
-        groups = groups_of(fabric, task)
-        for group, parts in flow.y.items():
-            for inp, y in parts.items():
-                if inp is not None:
-                    terms[inp[0]].append(groups[group] * y)
-                    terms[inp].append(groups[group] * y)
-    return {resource: pulp.lpSum(found) for resource, found in terms.items()}
-
-
-def extract(relaxation: Relaxation) -> Relaxed:
-    """The values of the solved model. A task's share is the part that its rate has of f."""
-    f = relaxation.f.varValue
-    fractions = [
-        TaskFractions(
-            flow.rate.varValue / f,
-            {group: values(parts) for group, parts in flow.y.items()},
-            {place: values(links) for place, links in flow.to.items()},
-        )
-        for flow in relaxation.flows
-    ]
-    return Relaxed(f * relaxation.unit_bps, fractions)
-
-
-def values(variables: Mapping[Key, Any]) -> dict[Key, float]:
-    """The values of solved variables; those below 0 by rounding become 0."""
-    return {key: max(0.0, variable.varValue) for key, variable in variables.items()}
 
 
 # -- R-InArt's randomised rounding (Algorithm 2): from LP-InArt's fractions to one aggregation point and one path
@@ -376,41 +317,43 @@ def round_off(
 
 def round_apart(fabric: Fabric, task: SplitTask, part: TaskFractions, draw: random.Random) -> tuple[Ways, Onward]:
     """For each flow of a task where it is summed, with the probabilities y, and then its path, with q (Algorithm 2)."""
-    groups = entrances(fabric, task)
-    places = [draw.choices(list(part.y[group]), list(part.y[group].values()))[0] for group in groups]
-    return routed(task, part, groups, places, draw)
+    odds = [part.y[group] for group in entrances(fabric, task)]
+    return routed(fabric, task, part, [draw.choices(list(y), list(y.values()))[0] for y in odds], draw)
 
 
 def round_together(fabric: Fabric, task: SplitTask, part: TaskFractions, draw: random.Random) -> tuple[Ways, Onward]:
     """The same with one lot for all flows of a task, so that flows with the same fractions go to the same place.
 
-    Then about as many INPs have a sum as z says; with a lot for each flow nearly all INPs have one.
+    Then about as many INPs have a sum as z says; with a lot for each flow nearly all INPs have one. The lot falls on a
+    place when a flow's fractions are laid side by side, in an order that all flows share.
     """
     order = list(dict.fromkeys(place for y in part.y.values() for place in y))
     draw.shuffle(order)
     lot = draw.random()
-    groups = entrances(fabric, task)
-    return routed(task, part, groups, [place_at(lot, order, part.y[group]) for group in groups], draw)
-
-
-def place_at(lot: float, order: Sequence[Inp | None], y: Mapping[Inp | None, float]) -> Inp | None:
-    """The place on which the lot falls when the fractions are laid side by side in this order."""
-    left = lot * sum(y.values())
-    chosen = None
-    for place in order:
-        if y.get(place, 0.0) > 0:
-            chosen = place
-            left -= y[place]
-            if left < 0:
-                break
-    return chosen
+    places = []
+    for y in (part.y[group] for group in entrances(fabric, task)):
+        left, chosen = lot * sum(y.values()), None
+        for place in order:
+            if y.get(place, 0.0) > 0:
+                chosen = place
+                left -= y[place]
+                if left < 0:
+                    break
+        places.append(chosen)
+    return routed(fabric, task, part, places, draw)
 
 
 def routed(
-    task: SplitTask, part: TaskFractions, groups: Sequence[Group], places: Sequence[Inp | None], draw: random.Random
+    fabric: Fabric, task: SplitTask, part: TaskFractions, places: Sequence[Inp | None], draw: random.Random
 ) -> tuple[Ways, Onward]:
-    """Paths for flows from their groups to the places that sum them, and from there to the PS."""
-    ways = tuple(way_to(place, group, task, part, draw) for place, group in zip(places, groups, strict=True))
+    """Drawn paths for the workers' flows to the places that sum them, and from there to the PS."""
+
+    def way_to(place: Inp | None, group: Group) -> Way:
+        if place == group:
+            return Way(place, (group[0],))
+        return Way(place, walk(part.leaving[place], group[0], place[0] if place else task.server, draw))
+
+    ways = tuple(way_to(place, group) for place, group in zip(places, entrances(fabric, task), strict=True))
     summing = dict.fromkeys(filter(None, places))
     return ways, {inp: walk(part.leaving[None], inp[0], task.server, draw) for inp in summing}
 
@@ -418,13 +361,6 @@ def routed(
 def entrances(fabric: Fabric, task: SplitTask) -> list[Group]:
     """The group of each worker of the task."""
     return [entrance(fabric, worker) for worker in task.job.workers]
-
-
-def way_to(place: Inp | None, group: Group, task: SplitTask, part: TaskFractions, draw: random.Random) -> Way:
-    """A drawn way from a group's ToR to a place that sums, or to the PS."""
-    if place == group:
-        return Way(place, (group[0],))
-    return Way(place, walk(part.leaving[place], group[0], place[0] if place else task.server, draw))
 
 
 def walk(leaving: Mapping[str, Mapping[str, float]], start: str, end: str, draw: random.Random) -> Path:
@@ -452,31 +388,23 @@ ROUNDING = 1e-6
 LEAST_SHARE = 1e-4
 """A task with a smaller share is left out."""
 
-Rates = Sequence[Any]
-"""A variable for each task: the rate at which every worker sends to its PS."""
-
 
 def split_model(fabric: Fabric, tasks: Sequence[SplitTask], options: SolverOptions) -> tuple[list[SplitTask], float]:
     """The tasks with the shares of L-InArt, without those that get nothing; and the bound of f in bit/s.
 
     Of all optimal splits it is the most even, whose largest share is the least: small flows fill capacities best.
     """
-    unit = max(fabric.capacities_bps.values())
     model = pulp.LpProblem("l_inart", pulp.LpMaximize)
-    flows = [task_flows(model, fabric, number, task, routed=False) for number, task in enumerate(tasks)]
-    for number, (task, flow) in enumerate(zip(tasks, flows, strict=True)):
-        constrain_task(model, fabric, task, flow, number)
-        access = fabric.tor_of(task.server), task.server
-        model += arriving(fabric, task, flow) <= fabric.capacities_bps[access] / unit, f"server_capacity_{number}"
-    limit_summing(model, fabric, tasks, flows, unit)
-    shares, f = best_rates(model, fabric, tasks, [flow.rate for flow in flows], unit, options, SLACK)
+    relaxation = Relaxation(model, fabric, tasks, routed=False)
+    unit = relaxation.unit_bps
+    for number, (task, flow) in enumerate(zip(tasks, relaxation.flows, strict=True)):
+        relaxation.constrain(number)
+        unsummed = [relaxation.groups[number][group] * parts[None] for group, parts in flow.y.items()]
+        access = fabric.capacities_bps[fabric.tor_of(task.server), task.server]
+        model += pulp.lpSum([*flow.z.values(), *unsummed]) <= access / unit, f"server_capacity_{number}"
+    relaxation.limit_summing()
+    shares, f = best_rates(model, fabric, tasks, [flow.rate for flow in relaxation.flows], options, SLACK)
     return with_shares(tasks, shares), f * unit
-
-
-def arriving(fabric: Fabric, task: SplitTask, flow: TaskFlows) -> Any:
-    """The rate at which the PS receives: sums, and flows that nobody sums."""
-    groups = groups_of(fabric, task)
-    return pulp.lpSum([*flow.z.values(), *(groups[group] * parts[None] for group, parts in flow.y.items())])
 
 
 def split_routes(
@@ -488,36 +416,35 @@ def split_routes(
     rates = [model.add_variable(f"rate_{number}", 0) for number, _ in enumerate(tasks)]
     loads: dict[Resource, list[Any]] = defaultdict(list)
     for rate, tree in zip(rates, trees, strict=True):
-        for link, count in flow_counts([tree]).items():
-            loads[link].append(count * rate)
-        for switch, count in aggregated_flows([tree]).items():
-            loads[switch].append(count * rate)
-        for inp, count in summed_flows([tree]).items():
-            loads[inp].append(count * rate)
+        for counts in (flow_counts([tree]), aggregated_flows([tree]), summed_flows([tree])):
+            for resource, count in counts.items():
+                loads[resource].append(count * rate)
     for number, (resource, load) in enumerate(loads.items()):
         limit = resource_bps(fabric, resource)
         if limit < inf:
             model += pulp.lpSum(load) <= limit / unit, f"capacity_{number}"
-    return best_rates(model, fabric, tasks, rates, unit, options, ROUNDING)[0]
+    return best_rates(model, fabric, tasks, rates, options, ROUNDING)[0]
 
 
 def best_rates(
     model: pulp.LpProblem,
     fabric: Fabric,
     tasks: Sequence[SplitTask],
-    rates: Rates,
-    unit: float,
+    rates: Sequence[Any],
     options: SolverOptions,
     slack: float,
 ) -> tuple[list[float], float]:
-    """The most even shares whose f is the highest but for `slack`; and the highest f, in units of `unit`."""
+    """The most even shares whose f is the highest but for `slack`; and the highest f.
+
+    `rates` has a variable for each task: the rate at which every worker sends to its PS. Rates are in units of the
+    highest capacity.
+    """
+    b = fabric.capacities_bps
     f = model.add_variable("f", 0)
     model += f, "sending_rate"
     for job, found in by_job(tasks, rates).items():
         model += pulp.lpSum(found) == f, f"shares_{job}"
-    for task in tasks:
-        for worker in task.job.workers:
-            f.upBound = min(f.upBound or 1.0, fabric.capacities_bps[worker, fabric.tor_of(worker)] / unit)
+    f.upBound = min(b[worker, fabric.tor_of(worker)] for task in tasks for worker in task.job.workers) / max(b.values())
     solve(model, options)
     best = f.varValue
     f.lowBound = f.upBound = best * (1 - slack)
@@ -529,7 +456,7 @@ def best_rates(
     return [rate.varValue / f.varValue for rate in rates], best
 
 
-def by_job(tasks: Sequence[SplitTask], rates: Rates) -> Mapping[int, list[Any]]:
+def by_job(tasks: Sequence[SplitTask], rates: Sequence[Any]) -> Mapping[int, list[Any]]:
     """The rates of the tasks, by the number of their job."""
     found: dict[int, list[Any]] = defaultdict(list)
     for task, rate in zip(tasks, rates, strict=True):

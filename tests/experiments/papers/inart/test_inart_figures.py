@@ -27,7 +27,7 @@ from inakit.experiments.papers.inart.setting import (
     measure,
 )
 from inakit.planner.core.plan import SolverOptions
-from inakit.planner.methods.inart.relaxation import build, split_model
+from inakit.planner.methods.inart.relaxation import LpInart, split_model
 from inakit.planner.trees.summed_once import split_equally
 from inakit.topo.errors import InputError
 from inakit.traffic.measure.verdict import Verdict
@@ -80,7 +80,7 @@ def test_the_lp_of_the_largest_network_is_small() -> None:
     """The LP has flows of worker groups on edges. A variable per worker and path would make hundreds of thousands."""
     problem = inart_lp.large_problem(10e6, 30e6)
     assert len(problem.fabric.switches) == 45
-    assert build(problem.fabric, split_equally(problem)).model.numVariables() < 10_000
+    assert LpInart(problem.fabric, split_equally(problem)).model.numVariables() < 10_000
 
 
 def made_up(trial: Trial) -> Result:
