@@ -6,9 +6,9 @@ problem returns a `Design`: ATRO chooses the fabric, PARING the hosts that work,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, Generic, TypeVar, get_args, get_type_hints
+from typing import Any, ClassVar, Generic, TypeVar, get_args, get_type_hints
 
 from inakit.planner.core.check import check
 from inakit.planner.core.fair_rates import in_closed_loop
@@ -40,6 +40,8 @@ class Options:
     gap: float = 0.0
     window: int = DEFAULT_WINDOW
     headroom: str = AFTERWARDS
+    LEAST: ClassVar[Mapping[str, int]] = {}
+    """The least values of a method's own options."""
 
     def __post_init__(self) -> None:
         if not self.time_limit_s > 0:
@@ -50,6 +52,10 @@ class Options:
             raise InputError(f"window {self.window}: at least 1 fragment is expected")
         if self.headroom not in HEADROOM:
             raise unknown_name("headroom", self.headroom, HEADROOM)
+        for name, least in self.LEAST.items():
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise InputError(f"{name} {value:g}: at least {least} is expected")
 
     @property
     def with_results(self) -> bool:

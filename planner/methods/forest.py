@@ -8,18 +8,19 @@ smaller window. With few slots, rates beyond window x fragment / round-trip time
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import chain
 from math import inf
 from time import monotonic
+from typing import ClassVar
 
 from inakit.planner.core.fair_rates import in_closed_loop
 from inakit.planner.core.method import AFTERWARDS, Options
 from inakit.planner.core.plan import FEASIBLE, OPTIMAL, Plan, PlannedTree, SolverOutcome
 from inakit.planner.core.problem import Problem
 from inakit.planner.core.slots import assign_slots, is_link
-from inakit.planner.methods.aro.leaf_spine import LeafSpine, leaf_spine
+from inakit.planner.methods.aro.leaf_spine import leaf_spine
 from inakit.planner.methods.aro.one_task import best_routing
 from inakit.planner.methods.aro.reduced_network import Network, network, result_parents
 from inakit.planner.methods.aro.several_routing import Question, Router, cut_up, deal
@@ -30,6 +31,8 @@ from inakit.planner.methods.tree_packing import (
     Column,
     Forest,
     Ground,
+    Shape,
+    add_worth,
     pack,
     rate_bound,
     relax,
@@ -37,7 +40,8 @@ from inakit.planner.methods.tree_packing import (
     task_rates,
 )
 from inakit.planner.solvers import LinearProgram, Term
-from inakit.topo.errors import InputError, SolverError
+from inakit.planner.trees.from_paths import numbered
+from inakit.topo.errors import SolverError
 from inakit.topo.fabric.fabric import DirectedLink
 
 # -- Column generation: the best forest of any number of trees, and what no forest exceeds.
@@ -61,14 +65,6 @@ ANY_RATE = (0.0,)
 
 
 @dataclass(frozen=True)
-class Shape:
-    """A tree of a task as flows on the links of the reduced network, and as results where these count."""
-
-    task: int
-    flows: Counter[DirectedLink]
-
-
-@dataclass(frozen=True)
 class Prices:
     """The master's optimum.
 
@@ -81,14 +77,6 @@ class Prices:
     tasks: tuple[float, ...]
     of_links: float
     rates: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class Generated:
-    """All shapes found so far, and a worth that no forest exceeds."""
-
-    shapes: tuple[Shape, ...]
-    bound: float
 
 
 def shape_of(net: Network, column: Column) -> Shape:
@@ -116,12 +104,15 @@ def trees_of(ground: Ground, net: Network, shape: Shape) -> Iterator[Column]:
         yield ground.column(shape.task, list(worker_paths(alone, graph.task, pieces)), results)
 
 
-def generate(ground: Ground, net: Network, start: Generated, deadline: float, gap: float = 0.0) -> Generated:
-    """Add shapes to those of `start` until none is missing, the gap is small enough, or the time is over.
+def generate(
+    ground: Ground, net: Network, start: Sequence[Column], bound: float, deadline: float, gap: float
+) -> tuple[list[Column], float]:
+    """The trees of the best packing, and a worth that no forest exceeds, `bound` to begin with.
 
-    `start` has a shape for every task.
+    Shapes are added to those of `start`, which has a tree for every task, until none is missing, the gap is small
+    enough, or the time is over.
     """
-    shapes, bound = list(start.shapes), start.bound
+    shapes = [shape_of(net, column) for column in start]
     while monotonic() < deadline:
         prices = master(ground, net, shapes)
         if bound <= prices.value * (1 + max(gap, TIGHT)):
@@ -136,19 +127,14 @@ def generate(ground: Ground, net: Network, start: Generated, deadline: float, ga
         bound = min(bound, prices.value + (factor - 1) * prices.of_links)
         if factor <= 1 + TIGHT:
             break
-    return Generated(tuple(shapes), bound)
-
-
-def used(ground: Ground, net: Network, generated: Generated) -> list[Shape]:
-    """The shapes of the best packing of all that were generated."""
-    rates = master(ground, net, generated.shapes).rates
-    return [shape for shape, rate in zip(generated.shapes, rates, strict=True) if rate > TIGHT]
+    rates = master(ground, net, shapes).rates
+    used = [shape for shape, rate in zip(shapes, rates, strict=True) if rate > TIGHT]
+    return [tree for shape in used for tree in trees_of(ground, net, shape)], bound
 
 
 def master(ground: Ground, net: Network, shapes: Sequence[Shape]) -> Prices:
     """Pack the trees, without regard to limits of aggregators. Raises `SolverError` where there are no best rates."""
     program = LinearProgram()
-    unit = ground.unit
     r = [program.variable(0, inf) for _ in shapes]
     loads: dict[DirectedLink, list[Term]] = defaultdict(list)
     for shape, rate in zip(shapes, r, strict=True):
@@ -156,20 +142,16 @@ def master(ground: Ground, net: Network, shapes: Sequence[Shape]) -> Prices:
             loads[link].append((n, rate))
     capacities = {link: net.width(link) * ground.capacity_bps(link) for link in loads}
     for link, terms in loads.items():
-        program.at_most(terms, capacities[link] / unit)
-    rates = [program.variable(0, inf) for _ in ground.tasks]
-    for task, rate in enumerate(rates):
-        own: list[Term] = [(-1, r[k]) for k, shape in enumerate(shapes) if shape.task == task]
-        program.at_most([(1, rate), *own], 0)
-    ground.worth.add_objective(program, rates, unit)
+        program.at_most(terms, capacities[link] / ground.unit)
+    add_worth(program, ground, shapes, r)
     solution = program.solve()
     if solution.status != OPTIMAL:
         raise SolverError(f"{len(shapes)} trees have no best rates: the solver says {solution.status}")
     duals = [max(0.0, dual) for dual in solution.duals]
     links = dict(zip(loads, duals, strict=False))
     of_links = sum(dual * capacities[link] for link, dual in links.items())
-    sigma = tuple(duals[len(loads) : len(loads) + len(rates)])
-    return Prices(solution.objective * unit, links, sigma, of_links, tuple(solution.values[k] for k in r))
+    sigma = tuple(duals[len(loads) : len(loads) + len(ground.tasks)])
+    return Prices(solution.objective * ground.unit, links, sigma, of_links, tuple(solution.values[k] for k in r))
 
 
 def price(net: Network, task: int, prices: Prices, deadline: float) -> tuple[Shape | None, float]:
@@ -264,24 +246,26 @@ class BestForest:
         """The same with this forest, if it is worth more."""
         return replace(self, forest=forest) if forest.value > self.forest.value * (1 + TIGHT) else self
 
-    def outcome(self, started: float) -> SolverOutcome:
-        """How well the forest is proven, for a search that began at `started` on the monotonic clock."""
-        proven = self.gap <= 2 * TIGHT
-        return SolverOutcome(
-            OPTIMAL if proven else FEASIBLE, monotonic() - started, 0.0 if proven else self.gap, "highs"
-        )
-
 
 def best_forest(problem: Problem, most: float, options: Options) -> BestForest:
     """The best forest with at most `most` trees for each task. Raises `SolverError` where not even one is found."""
     deadline = monotonic() + options.time_limit_s
     ground = Ground(problem.fabric, tasks_of(problem), options.with_results)
-    columns = aro_trees(ground, problem, options)
     closed = [leaf_spine(ground.fabric, task) for task in ground.tasks]
+    if len(ground.tasks) == 1:
+        columns = [ground.column(0, best_routing(ground.fabric, ground.tasks[0], options.for_solver).paths)]
+    else:  # ARO's tree of each task
+        plan = several(problem, replace(options, time_limit_s=options.time_limit_s / 2))
+        keys = [task.key for task in ground.tasks]
+        columns = [ground.column_of(keys.index((each.job, each.tree.root)), each.tree) for each in plan.trees]
     counted = rate_bound(closed[0]) if len(closed) == 1 and closed[0] is not None else inf
     best = BestForest(ground, pack(ground, columns), counted)
     if most > 1 and None not in closed:
-        spread_out = spread_trees(ground, closed, most)
+        spread_out = [
+            ground.column(task, tree.paths)
+            for task, shape in enumerate(closed)
+            for tree in (spread(shape, int(min(most, MOST_TREES))) if shape is not None else ())
+        ]
         best = best.with_better(pack(ground, spread_out)) if spread_out else best
         columns += spread_out
     if best.gap <= max(options.gap, TIGHT):
@@ -307,33 +291,12 @@ def searched(
     ground, few = best.ground, most < inf
     enough = max(options.gap, NEAR if few else 0.0)
     stop = monotonic() + (deadline - monotonic()) / 2 if few else deadline
-    start = Generated(tuple(shape_of(net, column) for column in columns), best.bound)
-    generated = generate(ground, net, start, stop, enough)
-    trees = [tree for shape in used(ground, net, generated) for tree in trees_of(ground, net, shape)]
+    trees, bound = generate(ground, net, columns, best.bound, stop, enough)
     every = pack(ground, [*columns, *trees])
-    best = replace(best, bound=generated.bound)
+    best = replace(best, bound=bound)
     if every.fits(most):
         return best.with_better(every)
     return best.with_better(rounded(best.forest, every, ground, most, deadline))
-
-
-def aro_trees(ground: Ground, problem: Problem, options: Options) -> list[Column]:
-    """The best single tree of each task."""
-    if len(ground.tasks) == 1:
-        return [ground.column(0, best_routing(ground.fabric, ground.tasks[0], options.for_solver).paths)]
-    plan = several(problem, replace(options, time_limit_s=options.time_limit_s / 2))
-    keys = [task.key for task in ground.tasks]
-    return [ground.column_of(keys.index((planned.job, planned.tree.root)), planned.tree) for planned in plan.trees]
-
-
-def spread_trees(ground: Ground, closed: Sequence[LeafSpine | None], most: float) -> list[Column]:
-    """A few trees for each task on a leaf-spine, in closed form."""
-    few = int(min(most, MOST_TREES))
-    return [
-        ground.column(task, tree.paths)
-        for task, shape in enumerate(closed)
-        for tree in (spread(shape, few) if shape is not None else ())
-    ]
 
 
 # -- The planners.
@@ -347,11 +310,7 @@ class ForestOptions(Options):
     """
 
     trees: int = 2
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.trees < 0:
-            raise InputError(f"trees {self.trees}: at least 1 is expected, or 0 for any number")
+    LEAST: ClassVar[Mapping[str, int]] = {"trees": 0}
 
 
 def plan(problem: Problem, options: ForestOptions) -> Plan:
@@ -373,28 +332,24 @@ def plan_any(problem: Problem, options: Options) -> Plan:
 
 
 def packed(problem: Problem, options: ForestOptions) -> Plan:
-    """The plan of the best forest for gradients alone, or for gradients and results."""
+    """The plan of the best forest for gradients alone, or for gradients and results.
+
+    Each tree has its part of its job's rate as share. Trees in one pipeline divide its slots.
+    """
     started = monotonic()
     best = best_forest(problem, options.trees or inf, options)
-    return plan_of(best.ground, best.forest, best.outcome(started), options.window)
-
-
-def plan_of(ground: Ground, forest: Forest, outcome: SolverOutcome, window: int) -> Plan:
-    """The plan of a forest: each of its trees has its part of its job's rate as share.
-
-    A job's trees are numbered in the forest's order; those in one pipeline divide its slots.
-    """
-    jobs = [ground.tasks[column.task].job.number for column in forest.columns]
-    totals: Counter[int] = Counter()
-    numbers: Counter[int] = Counter()
+    forest, tasks = best.forest, best.ground.tasks
+    jobs = [tasks[column.task].job.number for column in forest.columns]
+    totals: defaultdict[int, float] = defaultdict(float)
     for job, rate in zip(jobs, forest.rates_bps, strict=True):
-        totals[job] += rate  # type: ignore[assignment]
-    trees = []
-    for job, column in zip(jobs, forest.columns, strict=True):
-        numbers[job] += 1
-        trees.append(replace(column.tree, number=numbers[job]))
+        totals[job] += rate
+    trees = numbered((job, column.tree) for job, column in zip(jobs, forest.columns, strict=True))
+    placed = assign_slots(problem.fabric, trees, options.window)
     planned = tuple(
         PlannedTree(job, rate / totals[job], rate, tree)
-        for job, rate, tree in zip(jobs, forest.rates_bps, assign_slots(ground.fabric, trees, window), strict=True)
+        for job, rate, tree in zip(jobs, forest.rates_bps, placed, strict=True)
     )
-    return Plan("forest", ground.fabric.name, planned, outcome)
+    proven = best.gap <= 2 * TIGHT
+    seconds, gap = monotonic() - started, 0.0 if proven else best.gap
+    outcome = SolverOutcome(OPTIMAL if proven else FEASIBLE, seconds, gap, "highs")
+    return Plan("forest", problem.fabric.name, planned, outcome)

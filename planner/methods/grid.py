@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -23,9 +23,8 @@ import pulp
 from inakit.planner.core.method import Options
 from inakit.planner.core.plan import AggregationTree, Plan, SolverOptions
 from inakit.planner.core.problem import Problem
-from inakit.planner.core.slots import Inp
 from inakit.planner.solvers import solve
-from inakit.planner.trees.from_paths import plan_at_equal_rate
+from inakit.planner.trees.from_paths import plan_of_trees
 from inakit.planner.trees.summed_once import SplitTask, Way, split_equally, tree_of, ways
 from inakit.topo.fabric.fabric import DirectedLink, Fabric, Path
 
@@ -56,27 +55,34 @@ def plan_capped(problem: Problem, options: GridOptions) -> Plan:
 
 def routed(problem: Problem, options: GridOptions, method: str, choose: Choose) -> Plan:
     """The plan with one tree for each task, whose aggregators `choose` picks, at the best equal rate of all flows."""
-    tasks = split_equally(problem)
     trees = [
-        (
-            task.job.number,
-            task.share,
-            grid_tree(problem.fabric, task, task.job.servers.index(task.server) + 1, options, choose),
-        )
-        for task in tasks
+        (task.job.number, task.share, grid_tree(problem.fabric, task, options, choose))
+        for task in split_equally(problem)
     ]
-    return plan_at_equal_rate(method, problem, trees, options.window)
+    return plan_of_trees(method, problem, trees, options.window)
 
 
-def grid_tree(fabric: Fabric, task: SplitTask, number: int, options: GridOptions, choose: Choose) -> AggregationTree:
-    """The task's tree: each worker by the least loaded way to the aggregator that is chosen for it."""
+def grid_tree(fabric: Fabric, task: SplitTask, options: GridOptions, choose: Choose) -> AggregationTree:
+    """The task's tree: each worker by the least loaded way to the aggregator that is chosen for it, and each sum on.
+
+    A way is as loaded as its busiest link has flows.
+    """
+    loads: Counter[DirectedLink] = Counter()
+
+    def take(paths: Iterable[Path]) -> Path:
+        path = min(paths, key=lambda path: max((loads[link] for link in pairwise(path)), default=0))
+        loads.update(pairwise(path))
+        return path
+
     candidates = {worker: by_switch(fabric, task, worker) for worker in task.job.workers}
     draw = random.Random(f"{options.seed} {task.job.number} {task.server}")
     switches = choose(candidates, options, draw)
-    loads: Counter[DirectedLink] = Counter()
-    chosen = [least_loaded(loads, worker, possible[switches[worker]]) for worker, possible in candidates.items()]
-    onward = {way.inp: onward_path(task, way.inp, loads) for way in chosen if way.inp}
-    return tree_of(fabric, task, number, chosen, onward)
+    chosen = []
+    for worker, possible in candidates.items():
+        ways_of = {(worker, *way.path): way for way in possible[switches[worker]]}
+        chosen.append(ways_of[take(ways_of)])
+    onward = {way.inp: take(list(task.unfolded.paths(way.inp[0]))) for way in chosen if way.inp}
+    return tree_of(fabric, task, 1, chosen, onward)
 
 
 def by_switch(fabric: Fabric, task: SplitTask, worker: str) -> dict[str, list[Way]]:
@@ -136,18 +142,3 @@ def assign(candidates: Mapping[str, Sequence[str]], options: GridOptions) -> dic
         model += entering <= (options.links_processed if name else 1), f"processes_{name}"
     solve(model, SolverOptions(options.solver, options.time_limit_s, seed=options.seed))
     return {key: max(variable.varValue, 0.0) for key, variable in f.items()}
-
-
-def least_loaded(loads: Counter[DirectedLink], worker: str, possible: Sequence[Way]) -> Way:
-    """The way whose busiest link has the fewest flows. Its flow is added to `loads`."""
-    way = min(possible, key=lambda way: max((loads[link] for link in pairwise((worker, *way.path))), default=0))
-    loads.update(pairwise((worker, *way.path)))
-    return way
-
-
-def onward_path(task: SplitTask, inp: Inp, loads: Counter[DirectedLink]) -> Path:
-    """The least loaded way of an INP's sum to the PS, by the same measure. Its flow is added to `loads`."""
-    paths = list(task.unfolded.paths(inp[0]))
-    path = min(paths, key=lambda path: max(loads[link] for link in pairwise(path)))
-    loads.update(pairwise(path))
-    return path

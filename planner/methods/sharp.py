@@ -19,7 +19,7 @@ from dataclasses import replace
 from inakit.planner.core.method import Options
 from inakit.planner.core.plan import ROOT_LABEL, AggregationTree, Plan
 from inakit.planner.core.problem import Job, Problem
-from inakit.planner.trees.from_paths import plan_at_equal_rate, tree_from_paths
+from inakit.planner.trees.from_paths import plan_of_trees, tree_from_paths
 from inakit.planner.trees.under_policy import rooted_in_network
 from inakit.planner.trees.unfolding import static_path, static_paths, unfold
 from inakit.topo.fabric.fabric import Fabric, Path
@@ -32,7 +32,7 @@ def plan(problem: Problem, options: Options) -> Plan:
     """One tree for each job, in the fabric's static tree, all flows at the best equal rate."""
     root = static_root(problem, options.seed)
     trees = [(job.number, 1.0, job_tree(problem.fabric, job, root, options.seed)) for job in problem.jobs]
-    return plan_at_equal_rate("sharp", problem, trees, options.window)
+    return plan_of_trees("sharp", problem, trees, options.window)
 
 
 def static_root(problem: Problem, seed: int) -> str | None:

@@ -10,11 +10,12 @@ option `workloads`).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import pairwise
 from math import inf
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ from inakit.planner.core.method import Options
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.solvers import divided, min_plus
-from inakit.planner.trees.from_paths import plan_at_equal_rate, tree_from_paths
+from inakit.planner.trees.from_paths import plan_of_trees, tree_from_paths
 from inakit.planner.trees.unfolding import static_paths, turns, unfold
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.fabric import Fabric, Path
@@ -301,13 +302,7 @@ class SoarOptions(Options):
 
     switches: int = 4
     workloads: int | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.switches < 0:
-            raise InputError(f"switches {self.switches}: at least 0 that aggregate are expected")
-        if self.workloads is not None and self.workloads < 1:
-            raise InputError(f"workloads {self.workloads}: a switch serves at least 1, or any number without it")
+    LEAST: ClassVar[Mapping[str, int]] = {"switches": 0, "workloads": 1}
 
 
 @dataclass(frozen=True)
@@ -330,7 +325,7 @@ def plan(problem: Problem, options: SoarOptions) -> Plan:
         serving.update(chosen.aggregating)
         tree = tree_from_paths(problem.fabric, job.servers.index(server) + 1, chosen.paths, chosen.aggregating)
         trees.append((job.number, 1 / len(job.servers), tree))
-    return plan_at_equal_rate("soar", problem, trees, options.window)
+    return plan_of_trees("soar", problem, trees, options.window)
 
 
 def choose(fabric: Fabric, job: Job, server: str, options: SoarOptions, turn: int, full: Collection[str]) -> Choice:

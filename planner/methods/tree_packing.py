@@ -33,6 +33,17 @@ NEGLIGIBLE = 1e-7
 
 
 @dataclass(frozen=True)
+class Shape:
+    """A tree of a task, which is a position among the ground's tasks, as flows on links of a reduced network.
+
+    Where results count, they are flows too.
+    """
+
+    task: int
+    flows: Counter[DirectedLink]
+
+
+@dataclass(frozen=True)
 class Column:
     """A tree of a task, which is a position among the ground's tasks, and its flows on every resource."""
 
@@ -119,7 +130,7 @@ def distinct_loads(ground: Ground, columns: Sequence[Column]) -> Iterable[tuple[
     return dict.fromkeys(map(tuple, loads.values()))
 
 
-def add_worth(program: LinearProgram, ground: Ground, columns: Sequence[Column], r: Sequence[int]) -> None:
+def add_worth(program: LinearProgram, ground: Ground, columns: Sequence[Column | Shape], r: Sequence[int]) -> None:
     """Add the objective to the program, where a task's rate is at most the sum of its trees'."""
     rates = [program.variable(0, inf) for _ in ground.tasks]
     for task, rate in enumerate(rates):

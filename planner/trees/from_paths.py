@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import count
 from typing import NamedTuple
 
-from inakit.planner.core.loads import equal_rate_bps, sending_rate_bps
+from inakit.planner.core.loads import sending_rate_bps
 from inakit.planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Branch, Plan, PlannedTree, SolverOutcome
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.core.slots import DEFAULT_WINDOW, Inp, assign_slots, most_children
@@ -201,18 +201,34 @@ def pieces(
     yield last, None, path[start:]
 
 
-def plan_at_equal_rate(
+def plan_of_trees(
     method: str,
     problem: Problem,
     trees: Sequence[tuple[int, float, AggregationTree]],
     window: int = DEFAULT_WINDOW,
     outcome: SolverOutcome = HEURISTIC,
+    *,
+    by_share: bool = False,
 ) -> Plan:
     """The plan of trees, each given with its job's number and its share of the job's gradient.
 
-    All flows have the highest rate that they can have together.
+    All flows have the highest rate that they can have together; with `by_share`, those of a tree its share of one rate.
     """
-    placed = assign_slots(problem.fabric, [tree for _, _, tree in trees], window)
-    rate = equal_rate_bps(problem.fabric, placed)
-    planned = tuple(PlannedTree(job, share, rate, tree) for (job, share, _), tree in zip(trees, placed, strict=True))
-    return Plan(method, problem.fabric.name, planned, outcome)
+    placed = assign_slots(problem.fabric, numbered((job, tree) for job, _, tree in trees), window)
+    parts = [share if by_share else 1.0 for _, share, _ in trees]
+    rate = sending_rate_bps(problem.fabric, zip(placed, parts, strict=True))
+    planned = (
+        PlannedTree(job, share, part * rate, tree)
+        for (job, share, _), part, tree in zip(trees, parts, placed, strict=True)
+    )
+    return Plan(method, problem.fabric.name, tuple(planned), outcome)
+
+
+def numbered(trees: Iterable[tuple[int, AggregationTree]]) -> list[AggregationTree]:
+    """The trees, each given with its job's number, numbered within their jobs from 1."""
+    numbers: Counter[int] = Counter()
+    found = []
+    for job, tree in trees:
+        numbers[job] += 1
+        found.append(replace(tree, number=numbers[job]))
+    return found

@@ -17,7 +17,7 @@ from inakit.planner.core.method import Options
 from inakit.planner.core.plan import MOST_BITS, ROOT_LABEL, AggregationTree, Aggregator, Branch, Plan
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.core.slots import Inp
-from inakit.planner.trees.from_paths import plan_at_equal_rate
+from inakit.planner.trees.from_paths import plan_of_trees
 from inakit.planner.trees.unfolding import unreachable
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.fabric import Fabric, Path
@@ -145,7 +145,7 @@ def plan_of(method: str, problem: Problem, options: OverlayOptions, grow: Callab
             overlay = Overlay(problem.fabric, server, options)
             grow(job, overlay)
             trees.append((job.number, 1 / len(job.servers), tree_of(overlay, number, job.workers)))
-    return plan_at_equal_rate(method, problem, trees, options.window)
+    return plan_of_trees(method, problem, trees, options.window)
 
 
 def single_task(method: str, problem: Problem) -> Job:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import floor
+from typing import ClassVar
 
 import pulp
 
@@ -137,11 +138,10 @@ class LiteralOptions(Options):
     levels: int = 100
     alpha: float = 0.6
     two_way: bool = False
+    LEAST: ClassVar[Mapping[str, int]] = {"levels": 1}
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.levels < 1:
-            raise InputError(f"levels {self.levels}: at least 1 is expected")
         if not 0 < self.alpha <= 1:
             raise InputError(f"alpha {self.alpha:g}: it is a share of aggregators, above 0 and at most 1")
 

@@ -12,10 +12,10 @@ import random
 import time
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -23,13 +23,13 @@ from inakit.planner.core.fragment_ranges import split
 from inakit.planner.core.loads import sending_rate_bps
 from inakit.planner.core.method import Options
 from inakit.planner.core.models import find_model
-from inakit.planner.core.plan import AggregationTree, Aggregator, Plan, PlannedTree, SolverOutcome
+from inakit.planner.core.plan import AggregationTree, Plan, PlannedTree, SolverOutcome
 from inakit.planner.core.problem import Problem
 from inakit.planner.core.slots import Inp, most_children
 from inakit.planner.methods.goat.gina import OBJECTIVES, Gina, KrgsOptions, Schedule, schedule
-from inakit.planner.trees.from_paths import sums_of
+from inakit.planner.trees.from_paths import numbered, sums_of
 from inakit.planner.trees.summed_once import SplitTask, Way, entrance, split_equally, tree_of, ways
-from inakit.topo.errors import InputError, unknown_name
+from inakit.topo.errors import unknown_name
 from inakit.topo.fabric.fabric import Fabric, Path
 from inakit.topo.fabric.up_down import is_up_down, up_down_paths
 
@@ -74,11 +74,10 @@ class GoatOptions(Options):
     roundings: int = 10
     objective: str = "traffic"
 
+    LEAST: ClassVar[Mapping[str, int]] = {"sub_models": 1, "roundings": 1}
+
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("sub_models", "roundings"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} = {getattr(self, name)}: at least 1 is expected")
         if self.objective not in OBJECTIVES:
             raise unknown_name("objective", self.objective, OBJECTIVES)
 
@@ -101,16 +100,21 @@ def plan(problem: Problem, options: GoatOptions) -> Plan:
         gina, reached = instance(problem.fabric, own, taken)
         found, _ = schedule(gina, KrgsOptions(options.seed, options.roundings, options.objective, options.for_solver))
         parts += own
-        trees += [
-            with_memory(sub_tree(problem.fabric, part, reached, found, g, options.seed), part.fragments, taken)
-            for g, part in enumerate(own)
-        ]
-    return Plan("goat", problem.fabric.name, planned_trees(problem.fabric, parts, trees), outcome(started))
-
-
-def outcome(started: float) -> SolverOutcome:
-    """The outcome of a heuristic that began at this time of the monotonic clock."""
-    return SolverOutcome("heuristic", time.monotonic() - started)
+        for g, part in enumerate(own):
+            tree = sub_tree(problem.fabric, part, reached, found, g, options.seed)
+            owned = []  # by each aggregator: a slot for every fragment
+            for aggregator in tree.aggregators:
+                inp = aggregator.switch, aggregator.pipeline
+                owned.append(replace(aggregator, first_slot=taken[inp], slots=part.fragments))
+                taken[inp] += part.fragments
+            trees.append(replace(tree, aggregators=tuple(owned)))
+    rate = sending_rate_bps(problem.fabric, ((tree, part.share) for part, tree in zip(parts, trees, strict=True)))
+    jobs = [part.task.job.number for part in parts]
+    planned = tuple(
+        PlannedTree(job, part.share, part.share * rate, tree)
+        for job, part, tree in zip(jobs, parts, numbered(zip(jobs, trees, strict=True)), strict=True)
+    )
+    return Plan("goat", problem.fabric.name, planned, SolverOutcome("heuristic", time.monotonic() - started))
 
 
 def sub_models(problem: Problem, task: SplitTask, most: int) -> list[Part]:
@@ -136,7 +140,10 @@ def instance(fabric: Fabric, parts: Sequence[Part], taken: Counter[Inp]) -> tupl
     switches = list(dict.fromkeys(switch for found in known.values() for switch in found))
     reached = {worker: {s: known[inp].get(s, []) for s in switches} for worker, inp in entrances.items()}
     segments = {switch: sums_of(len(task.job.workers), most_children(fabric, switch)) for switch in switches}
-    room = [least_room(fabric, switch, taken) / segments[switch] for switch in switches]
+    room = []
+    for switch in (fabric.switch_by_name[name] for name in switches):
+        fullest = max(taken[switch.name, pipeline] for pipeline in range(len(switch.pipelines)))
+        room.append((switch.slots_per_pipeline - fullest) / segments[switch.name])
     distance = [
         [*(len(ways[0].path) if ways else inf for ways in found.values()), hops(task, worker)]
         for worker, found in reached.items()
@@ -166,12 +173,6 @@ def detours_to(fabric: Fabric, task: SplitTask, worker: str, switch: str) -> Ite
     for path in up_down_paths(fabric, worker, switch) if onward else []:
         if all(is_up_down(fabric, path + rest[1:]) for rest in onward):
             yield Way((switch, fabric.ingress_pipeline(switch, path[-2])), path[1:])
-
-
-def least_room(fabric: Fabric, switch: str, taken: Counter[Inp]) -> int:
-    """The free slots of the switch's fullest pipeline."""
-    known = fabric.switch_by_name[switch]
-    return known.slots_per_pipeline - max(taken[switch, pipeline] for pipeline in range(len(known.pipelines)))
 
 
 def hops(task: SplitTask, node: str) -> int:
@@ -205,25 +206,3 @@ def sub_tree(
             assert way.inp is not None
             onward[way.inp] = onward_path(task, switch, random.Random(f"{seed} {g} {switch}"))
     return replace(tree_of(fabric, task, 0, chosen, onward), policy="goat")
-
-
-def with_memory(tree: AggregationTree, fragments: int, taken: Counter[Inp]) -> AggregationTree:
-    """The tree, whose aggregators each own a slot for every fragment. `taken` counts them by pipeline."""
-    owned: list[Aggregator] = []
-    for aggregator in tree.aggregators:
-        inp = aggregator.switch, aggregator.pipeline
-        owned.append(replace(aggregator, first_slot=taken[inp], slots=fragments))
-        taken[inp] += fragments
-    return replace(tree, aggregators=tuple(owned))
-
-
-def planned_trees(fabric: Fabric, parts: Sequence[Part], trees: Sequence[AggregationTree]) -> tuple[PlannedTree, ...]:
-    """The tree of each sub-model, in which every worker sends its share of the rate that all loads allow."""
-    rate = sending_rate_bps(fabric, ((tree, part.share) for part, tree in zip(parts, trees, strict=True)))
-    numbers: Counter[int] = Counter()
-    made = []
-    for part, tree in zip(parts, trees, strict=True):
-        numbers[part.task.job.number] += 1
-        number = numbers[part.task.job.number]
-        made.append(PlannedTree(part.task.job.number, part.share, part.share * rate, replace(tree, number=number)))
-    return tuple(made)

@@ -9,20 +9,18 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import count
+from typing import ClassVar
 
 from inakit.planner.core.loads import sending_rate_bps
 from inakit.planner.core.method import Options
-from inakit.planner.core.plan import AggregationTree, Plan, PlannedTree, SolverOutcome
+from inakit.planner.core.plan import FEASIBLE, OPTIMAL, AggregationTree, Plan, SolverOutcome
 from inakit.planner.core.problem import Problem
-from inakit.planner.core.slots import assign_slots
 from inakit.planner.methods.inart.annealing import Choices, Search
 from inakit.planner.methods.inart.relaxation import (
     BISECTIONS,
     Relaxed,
-    Routing,
     relax_whole,
     round_apart,
     round_off,
@@ -32,8 +30,8 @@ from inakit.planner.methods.inart.relaxation import (
     with_shares,
 )
 from inakit.planner.solvers import PROVEN_GAP
+from inakit.planner.trees.from_paths import plan_of_trees
 from inakit.planner.trees.summed_once import SplitTask, split_equally, tree_of
-from inakit.topo.errors import InputError
 from inakit.topo.fabric.fabric import Fabric
 
 MOVES_PER_FLOW = 5000
@@ -51,32 +49,24 @@ class InartOptions(Options):
     rounds: int = 3
     moves: int = 1_000_000
     bisections: int = BISECTIONS
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("roundings", "rounds", "moves"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} = {getattr(self, name)}: at least 1 is expected")
-        if self.bisections < 0:
-            raise InputError(f"bisections = {self.bisections}: at least 0 is expected")
+    LEAST: ClassVar[Mapping[str, int]] = {"roundings": 1, "rounds": 1, "moves": 1, "bisections": 0}
 
 
-@dataclass(frozen=True)
-class Routed:
-    """Tasks, a tree for each, and the sending rate that these trees allow."""
-
-    tasks: list[SplitTask]
-    trees: tuple[AggregationTree, ...]
-    rate_bps: float
+Routed = list[tuple[SplitTask, AggregationTree]]
+"""Tasks, each with its tree."""
 
 
 def plan(problem: Problem, options: InartOptions) -> Plan:
     """L-InArt, then R-InArt with its shares, then the shares once more for the routes that were found."""
-    started = time.monotonic()
-    tasks, bound = split_model(problem.fabric, split_equally(problem), options.for_solver)
-    relaxed = relax_whole(problem.fabric, tasks, options.for_solver, options.bisections)
-    routed = split_again(problem.fabric, route(problem.fabric, tasks, relaxed, options), options)
-    return finished("inart", problem, routed, bound, started)
+    started, fabric = time.monotonic(), problem.fabric
+    tasks, bound = split_model(fabric, split_equally(problem), options.for_solver)
+    relaxed = relax_whole(fabric, tasks, options.for_solver, options.bisections)
+    routed = route(fabric, tasks, relaxed, options)
+    trees = {(task.job.number, task.server): tree for task, tree in routed}
+    split = with_shares(tasks, split_routes(fabric, tasks, list(trees.values()), options.for_solver))
+    again = [(task, trees[task.job.number, task.server]) for task in split]
+    best = max(again, routed, key=lambda choice: rate_bps(fabric, choice))
+    return finished("inart", problem, best, bound, started, options)
 
 
 def plan_equal(problem: Problem, options: InartOptions) -> Plan:
@@ -89,15 +79,22 @@ def plan_routes(problem: Problem, tasks: list[SplitTask], options: InartOptions,
     started = time.monotonic()
     relaxed = relax_whole(problem.fabric, tasks, options.for_solver, options.bisections)
     routed = route(problem.fabric, tasks, relaxed, options)
-    return finished(method, problem, routed, relaxed.bound_bps, started)
+    return finished(method, problem, routed, relaxed.bound_bps, started, options)
 
 
-def finished(method: str, problem: Problem, routed: Routed, bound_bps: float, started: float) -> Plan:
+def finished(
+    method: str, problem: Problem, routed: Routed, bound_bps: float, started: float, options: InartOptions
+) -> Plan:
     """The plan of these trees, with its gap to `bound_bps` and the time since `started`."""
-    gap = max(0.0, bound_bps / routed.rate_bps - 1)
-    status = "optimal" if gap < PROVEN_GAP else "feasible"
-    outcome = SolverOutcome(status, time.monotonic() - started, gap)
-    return Plan(method, problem.fabric.name, planned_trees(routed), outcome)
+    gap = max(0.0, bound_bps / rate_bps(problem.fabric, routed) - 1)
+    outcome = SolverOutcome(OPTIMAL if gap < PROVEN_GAP else FEASIBLE, time.monotonic() - started, gap)
+    trees = [(task.job.number, task.share, tree) for task, tree in routed]
+    return plan_of_trees(method, problem, trees, options.window, outcome, by_share=True)
+
+
+def rate_bps(fabric: Fabric, routed: Routed) -> float:
+    """The highest sending rate, of which every tree has its task's share."""
+    return sending_rate_bps(fabric, ((tree, task.share) for task, tree in routed))
 
 
 def route(fabric: Fabric, tasks: list[SplitTask], relaxed: Relaxed, options: InartOptions) -> Routed:
@@ -111,36 +108,5 @@ def route(fabric: Fabric, tasks: list[SplitTask], relaxed: Relaxed, options: Ina
         search = Search(choices, best, relaxed.bound_bps)
         search.aim(search.rate_bps)
         best = search.anneal(draw, min(options.moves, MOVES_PER_FLOW * len(choices.flows)), relaxed.bound_bps) or best
-    trees = assign_slots(fabric, list(trees_of(fabric, tasks, best)), options.window)
-    return Routed(tasks, trees, rate_of(fabric, tasks, trees))
-
-
-def split_again(fabric: Fabric, routed: Routed, options: InartOptions) -> Routed:
-    """The same trees with the shares that suit them best; a PS that gets nothing is left out."""
-    shares = split_routes(fabric, routed.tasks, routed.trees, options.for_solver)
-    tasks = with_shares(routed.tasks, shares)
-    servers = {(task.job.number, task.server) for task in tasks}
-    pairs = zip(routed.tasks, routed.trees, strict=True)
-    trees = [tree for task, tree in pairs if (task.job.number, task.server) in servers]
-    again = Routed(tasks, tuple(trees), rate_of(fabric, tasks, trees))
-    return max(again, routed, key=lambda choice: choice.rate_bps)
-
-
-def rate_of(fabric: Fabric, tasks: Sequence[SplitTask], trees: Sequence[AggregationTree]) -> float:
-    """The highest sending rate of trees whose tasks have these shares of it."""
-    return sending_rate_bps(fabric, zip(trees, (task.share for task in tasks), strict=True))
-
-
-def trees_of(fabric: Fabric, tasks: Sequence[SplitTask], routing: Routing) -> Iterator[AggregationTree]:
-    """The tree of each task, numbered within its job. Trees have no slots yet."""
-    numbers = {task.job.number: count(1) for task in tasks}
-    for task, ways, onward in zip(tasks, routing.ways, routing.onward, strict=True):
-        yield tree_of(fabric, task, next(numbers[task.job.number]), ways, onward)
-
-
-def planned_trees(routed: Routed) -> tuple[PlannedTree, ...]:
-    """The tree of each task, in which every worker sends the task's share of the rate."""
-    return tuple(
-        PlannedTree(task.job.number, task.share, task.share * routed.rate_bps, tree)
-        for task, tree in zip(routed.tasks, routed.trees, strict=True)
-    )
+    parts = zip(tasks, best.ways, best.onward, strict=True)
+    return [(task, tree_of(fabric, task, 1, ways, onward)) for task, ways, onward in parts]

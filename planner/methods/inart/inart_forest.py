@@ -10,22 +10,23 @@ from __future__ import annotations
 
 import random
 import time
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import count
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import ceil, inf
+from typing import ClassVar
 
 from inakit.planner.core.fragment_ranges import split
 from inakit.planner.core.method import Options
-from inakit.planner.core.plan import FEASIBLE, OPTIMAL, AggregationTree, Plan, PlannedTree, SolverOutcome
+from inakit.planner.core.plan import FEASIBLE, OPTIMAL, Plan, PlannedTree, SolverOutcome
 from inakit.planner.core.problem import Problem
 from inakit.planner.core.slots import Resource, assign_slots
-from inakit.planner.methods.inart.relaxation import Relaxed, relax, round_together, split_model
+from inakit.planner.methods.inart.relaxation import relax, round_together, split_model
 from inakit.planner.methods.tree_packing import NEGLIGIBLE, Column, Ground, distinct_loads
 from inakit.planner.solvers import PROVEN_GAP, LinearProgram
+from inakit.planner.trees.from_paths import numbered
 from inakit.planner.trees.summed_once import SplitTask, split_equally, tree_of
-from inakit.topo.errors import InputError, SolverError
+from inakit.topo.errors import SolverError
 
 DROPPED = 0.05
 """The part of the trees that is given up at once while there are too many."""
@@ -37,20 +38,11 @@ class InartForestOptions(Options):
 
     trees: int = 8
     roundings: int = 100
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("trees", "roundings"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} = {getattr(self, name)}: at least 1 is expected")
+    LEAST: ClassVar[Mapping[str, int]] = {"trees": 1, "roundings": 1}
 
 
-@dataclass(frozen=True)
-class Packing:
-    """Trees, and the part of the sending rate that each has. The parts of a job sum to 1."""
-
-    columns: tuple[Column, ...]
-    parts: tuple[float, ...]
+Parts = list[tuple[Column, float]]
+"""Trees, and the part of the sending rate that each has. The parts of a job sum to 1."""
 
 
 def plan(problem: Problem, options: InartForestOptions) -> Plan:
@@ -60,36 +52,28 @@ def plan(problem: Problem, options: InartForestOptions) -> Plan:
 
 
 def plan_trees(problem: Problem, tasks: Sequence[SplitTask], options: InartForestOptions, method: str) -> Plan:
-    """Several trees for a split that is given."""
-    started = time.monotonic()
-    ground = Ground(problem.fabric, ())
-    relaxed = relax(problem.fabric, tasks, options.for_solver)
-    packing = limited(ground, tasks, pack(ground, tasks, drawn(ground, tasks, relaxed, options)), options.trees)
-    planned = tuple(planned_trees(problem, ground, tasks, packing, options.window))
+    """Several trees for a split that is given. While there are too many, the smallest are given up."""
+    started, fabric = time.monotonic(), problem.fabric
+    ground = Ground(fabric, (), results=True)
+    relaxed = relax(fabric, tasks, options.for_solver)
+    draw = random.Random(options.seed)
+    columns = [
+        ground.column_of(number, tree_of(fabric, task, 1, *round_together(fabric, task, part, draw)))
+        for number, (task, part) in enumerate(zip(tasks, relaxed.tasks, strict=True))
+        for _ in range(options.roundings)
+    ]
+    packed = pack(ground, tasks, columns)
+    while (excess := len(packed) - options.trees * len(tasks)) > 0:
+        given_up = min(excess, ceil(DROPPED * len(packed)))
+        packed = pack(ground, tasks, largest(packed, len(packed) - given_up))
+    planned = planned_trees(problem, ground, tasks, packed, options.window)
     rate_bps = sum(each.rate_bps for each in planned if each.job == planned[0].job)
     gap = max(0.0, relaxed.bound_bps / rate_bps - 1)
-    status = OPTIMAL if gap < PROVEN_GAP else FEASIBLE
-    return Plan(method, problem.fabric.name, planned, SolverOutcome(status, time.monotonic() - started, gap))
+    outcome = SolverOutcome(OPTIMAL if gap < PROVEN_GAP else FEASIBLE, time.monotonic() - started, gap)
+    return Plan(method, fabric.name, planned, outcome)
 
 
-def drawn(ground: Ground, tasks: Sequence[SplitTask], relaxed: Relaxed, options: InartForestOptions) -> list[Column]:
-    """The trees of `options.roundings` roundings of every task."""
-    draw = random.Random(options.seed)
-    columns = []
-    for number, (task, part) in enumerate(zip(tasks, relaxed.tasks, strict=True)):
-        roundings = (round_together(ground.fabric, task, part, draw) for _ in range(options.roundings))
-        columns += [column(ground, number, tree_of(ground.fabric, task, 1, ways, onward)) for ways, onward in roundings]
-    return columns
-
-
-def column(ground: Ground, task: int, tree: AggregationTree) -> Column:
-    """A tree of a task with its flows: gradients, and results, one on each link of the way back."""
-    gradients = ground.column_of(task, tree)
-    results = Counter[Resource]((parent, node) for node, parent in tree.result_parents.items())
-    return replace(gradients, flows=Counter(gradients.flows) + results)
-
-
-def pack(ground: Ground, tasks: Sequence[SplitTask], columns: Sequence[Column]) -> Packing:
+def pack(ground: Ground, tasks: Sequence[SplitTask], columns: Sequence[Column]) -> Parts:
     """The best rates of these trees, where every task has its share of one sending rate f.
 
     Raises `SolverError` where there are none.
@@ -106,57 +90,37 @@ def pack(ground: Ground, tasks: Sequence[SplitTask], columns: Sequence[Column]) 
     solution = program.solve()
     if not solution.found:
         raise SolverError(f"{len(columns)} trees have no best rates: the solver says {solution.status}")
-    parts = [solution.values[k] / solution.objective for k in r]
-    kept = [k for k, part in enumerate(parts) if part > NEGLIGIBLE]
-    return Packing(tuple(columns[k] for k in kept), tuple(parts[k] for k in kept))
+    parts = [(column, solution.values[k] / solution.objective) for column, k in zip(columns, r, strict=True)]
+    return [(column, part) for column, part in parts if part > NEGLIGIBLE]
 
 
-def limited(ground: Ground, tasks: Sequence[SplitTask], packing: Packing, most: int) -> Packing:
-    """A packing of at most `most` trees for each task, in the mean: again and again without the smallest."""
-    while (excess := len(packing.columns) - most * len(tasks)) > 0:
-        given_up = min(excess, ceil(DROPPED * len(packing.columns)))
-        packing = pack(ground, tasks, largest(packing, len(packing.columns) - given_up))
-    return packing
-
-
-def largest(packing: Packing, number: int) -> list[Column]:
+def largest(packed: Parts, number: int) -> list[Column]:
     """So many trees with the largest parts, among them the largest of each task."""
-    order = sorted(range(len(packing.columns)), key=lambda k: -packing.parts[k])
-    first = {packing.columns[k].task: k for k in reversed(order)}
+    order = sorted(range(len(packed)), key=lambda k: -packed[k][1])
+    first = {packed[k][0].task: k for k in reversed(order)}
     kept = [*first.values(), *(k for k in order if k not in first.values())][:number]
-    return [packing.columns[k] for k in sorted(kept)]
+    return [packed[k][0] for k in sorted(kept)]
 
 
 def planned_trees(
-    problem: Problem, ground: Ground, tasks: Sequence[SplitTask], packing: Packing, window: int
-) -> Iterator[PlannedTree]:
-    """Every tree that gets a fragment. Shares are whole fragments, and the rate is what these allow."""
-    shares = whole_fragments(problem, tasks, packing)
-    carrying = [(column, share) for column, share in zip(packing.columns, shares, strict=True) if share]
-    jobs = [tasks[column.task].job.number for column, _ in carrying]
-    numbers = {job: count(1) for job in jobs}
-    numbered = [
-        replace(column.tree, number=next(numbers[job])) for job, (column, _) in zip(jobs, carrying, strict=True)
-    ]
-    rate_bps = highest_rate_bps(ground, carrying)
-    for job, tree, (_, share) in zip(jobs, assign_slots(problem.fabric, numbered, window), carrying, strict=True):
-        yield PlannedTree(job, share, share * rate_bps, tree)
-
-
-def whole_fragments(problem: Problem, tasks: Sequence[SplitTask], packing: Packing) -> list[float]:
-    """The trees' parts, rounded to whole fragments of their job's gradient."""
+    problem: Problem, ground: Ground, tasks: Sequence[SplitTask], packed: Parts, window: int
+) -> tuple[PlannedTree, ...]:
+    """Every tree that gets a fragment. Shares are whole fragments, and the rate is the highest at which these fit."""
     shares: list[float] = []
     for job in problem.jobs:  # whose trees follow one another
-        parts = [x for x, column in zip(packing.parts, packing.columns, strict=True) if tasks[column.task].job is job]
         total = problem.fragment.count(job.gradient_bytes)
+        parts = [part for column, part in packed if tasks[column.task].job is job]
         shares += [len(fragments) / total for fragments in split(total, parts)]
-    return shares
-
-
-def highest_rate_bps(ground: Ground, carrying: Sequence[tuple[Column, float]]) -> float:
-    """The sending rate at which trees with these shares of it fit the network."""
+    carrying = [(column, share) for (column, _), share in zip(packed, shares, strict=True) if share]
     loads: dict[Resource, float] = defaultdict(float)
     for column, share in carrying:
         for resource, flows in column.flows.items():
             loads[resource] += share * flows
-    return min(ground.capacity_bps(resource) / load for resource, load in loads.items())
+    rate_bps = min(ground.capacity_bps(resource) / load for resource, load in loads.items())
+    jobs = [tasks[column.task].job.number for column, _ in carrying]
+    trees = numbered((job, column.tree) for job, (column, _) in zip(jobs, carrying, strict=True))
+    placed = assign_slots(problem.fabric, trees, window)
+    return tuple(
+        PlannedTree(job, share, share * rate_bps, tree)
+        for job, (_, share), tree in zip(jobs, carrying, placed, strict=True)
+    )

@@ -105,7 +105,7 @@ def test_a_switch_for_more_workers_than_a_slot_has_bits() -> None:
 
 
 def test_options_that_make_no_sense() -> None:
-    with pytest.raises(InputError, match="sub_models = 0"):
+    with pytest.raises(InputError, match="sub_models 0"):
         GoatOptions(sub_models=0)
     with pytest.raises(InputError, match="unknown objective"):
         GoatOptions(objective="time")
