@@ -27,14 +27,14 @@ from inakit.experiments.report.method_styles import categories
 from inakit.planner.core.plan import SolverOptions, SolverOutcome
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.methods.inarouting import (
-    Network,
     NextHops,
+    SharedFabric,
     build,
     extract,
     judged,
-    network_of,
     relax_and_round,
     rerouted,
+    shared_fabric,
     total_rates,
 )
 from inakit.planner.solvers import solve
@@ -104,14 +104,14 @@ class Solved:
 def run(console: Console, request: Request) -> str:
     """Print and draw all totals; VALID if none is below the published heuristic's and the heuristic is fast."""
     options = SolverOptions(time_limit_s=QUICK_LIMIT_S if request.quick else LIMIT_S)
-    found = {name: solved(network_of(instance(name)), options) for name in INSTANCES}
+    found = {name: solved(shared_fabric(instance(name)), options) for name in INSTANCES}
     said = [statement for name, ways in found.items() for statement in claims(name, ways)]
     parts: list[Part] = [*(table(name, ways) for name, ways in found.items()), said, Picture([panel(found)])]
     present(console, request.results / "inarouting-instances", parts)
     return VALID if all(statement.holds for statement in said) else Verdict.UNPROVEN
 
 
-def solved(network: Network, options: SolverOptions) -> dict[str, Solved]:
+def solved(network: SharedFabric, options: SolverOptions) -> dict[str, Solved]:
     """An instance by the three ways."""
     started = time.process_time()
     rounded, _ = relax_and_round(network, options)
@@ -134,7 +134,7 @@ def proven_of(outcome: SolverOutcome) -> str:
     return f"{outcome.status}, gap {outcome.gap:.1%}" if outcome.gap else outcome.status
 
 
-def totalled(network: Network, hops: Sequence[NextHops], seconds: float, proven: str) -> Solved:
+def totalled(network: SharedFabric, hops: Sequence[NextHops], seconds: float, proven: str) -> Solved:
     """Routes with their totals."""
     fair, shared = total_rates(network, hops)
     return Solved(fair / 1e9, shared / 1e9, seconds, proven)

@@ -48,7 +48,7 @@ Usage = Mapping[Resource, float]
 
 
 @dataclass(frozen=True)
-class Network:
+class SharedFabric:
     """A fabric and the tasks that share it."""
 
     fabric: Fabric
@@ -71,9 +71,9 @@ class Network:
         return node in self.fabric.ina_names
 
 
-def network_of(problem: Problem) -> Network:
+def shared_fabric(problem: Problem) -> SharedFabric:
     """The problem's fabric and tasks. Raises `InputError` for a worker that cannot reach a PS."""
-    return Network(problem.fabric, tuple(split_equally(problem)))
+    return SharedFabric(problem.fabric, tuple(split_equally(problem)))
 
 
 def path_from(task: SplitTask, hops: NextHops, node: str) -> Path:
@@ -84,12 +84,12 @@ def path_from(task: SplitTask, hops: NextHops, node: str) -> Path:
     return tuple(path)
 
 
-def worker_paths(network: Network, task: SplitTask, hops: NextHops) -> list[Path]:
+def worker_paths(network: SharedFabric, task: SplitTask, hops: NextHops) -> list[Path]:
     """The path of every worker of the task, hosts included."""
     return [(worker, *path_from(task, hops, network.fabric.tor_of(worker))) for worker in task.job.workers]
 
 
-def usage(network: Network, task: SplitTask, hops: NextHops) -> Counter[Resource]:
+def usage(network: SharedFabric, task: SplitTask, hops: NextHops) -> Counter[Resource]:
     """What a task uses: its flows on every link, and 1 for every switch where it is summed."""
     flows = network.entering(task)
     found: Counter[Resource] = Counter({(worker, network.fabric.tor_of(worker)): 1 for worker in task.job.workers})
@@ -143,13 +143,13 @@ def water_filled(usages: Sequence[Usage], capacities: Mapping[Resource, float]) 
 # task, and their sum the total. It takes milliseconds where the integer program's proof takes seconds to minutes.
 
 
-def total_bound_bps(network: Network) -> float:
+def total_bound_bps(network: SharedFabric) -> float:
     """A total of fair rates, in bit/s, that no routes of the tasks exceed."""
     usages = [certain_usage(network, task) for task in network.tasks]
     return sum(equal_shares(usages, network.capacities_bps))
 
 
-def certain_usage(network: Network, task: SplitTask) -> Usage:
+def certain_usage(network: SharedFabric, task: SplitTask) -> Usage:
     """The least that a task uses of each resource, counted as `usage` does, for every choice of routes."""
     found: Counter[Resource] = Counter({(worker, network.fabric.tor_of(worker)): 1 for worker in task.job.workers})
     flows, last = network.entering(task), network.fabric.tor_of(task.server)
@@ -195,136 +195,102 @@ class Model:
 
     program: pulp.LpProblem
     x: dict[Key, Any]
-    y: dict[Key, Any]
     a: dict[Key, Any]
     rate: list[Any]
     unit_bps: float
 
 
-def build(network: Network, *, relaxed: bool = False, at_least_bps: float = 0.0) -> Model:
+def build(network: SharedFabric, *, relaxed: bool = False, at_least_bps: float = 0.0) -> Model:
     """The program of a network. `at_least_bps` is a total rate that is known to be possible."""
-    builder = Builder(network, relaxed)
-    for place, task in enumerate(network.tasks):
-        builder.add_routes(place, task)
-    builder.add_fair_shares()
-    total = pulp.lpSum(builder.rate)
-    builder.program += total, "total_rate"
-    builder.program += total >= at_least_bps / builder.unit_bps * (1 - ROUNDING), "known_total"
-    return Model(builder.program, builder.x, builder.y, builder.a, builder.rate, builder.unit_bps)
+    model = Model(
+        pulp.LpProblem("inarouting", pulp.LpMaximize), {}, {}, [], max(network.fabric.capacities_bps.values())
+    )
+    program, unit = model.program, model.unit_bps
+    users: dict[Resource, list[tuple[int, Any, Any, int]]] = defaultdict(list)
+    for place in range(len(network.tasks)):
+        add_routes(network, model, place, users, pulp.LpContinuous if relaxed else pulp.LpInteger)
+    for number, (resource, using) in enumerate(users.items()):  # no task has more than the fair share of its flows
+        most = sum(limit for _, _, _, limit in using)
+        capacity = network.capacities_bps[resource] / unit
+        if capacity == inf or (most == 1 and capacity >= 1):
+            continue
+        count = pulp.lpSum(flows for _, _, flows, _ in using)
+        lost = (count - 1) * (1 / most)
+        if not relaxed:  # 1 - 1 / n of a count n from 1 to `most`; 0 where it is 0
+            u = [program.add_variable(f"u_{number}_{n}", 0, 1, pulp.LpInteger) for n in range(1, most + 1)]
+            program += pulp.lpSum(u) == count, f"count_{number}"
+            for n in range(1, most):
+                program += u[n] <= u[n - 1], f"order_{number}_{n}"
+            lost = pulp.lpSum(u[n - 1] * (1 / (n * (n - 1))) for n in range(2, most + 1))
+        for place, uses, _, _ in using:
+            rate = model.rate[place]
+            fair = capacity * (1 - lost) + rate.upBound * (1 - uses)
+            program += rate <= fair, f"fair_{number}_{place}"
+    total = pulp.lpSum(model.rate)
+    program += total, "total_rate"
+    program += total >= at_least_bps / unit * (1 - ROUNDING), "known_total"
+    return model
 
 
-class Builder:
-    """Adds the variables and constraints of tasks to a program, and remembers who uses which resource."""
+def add_routes(
+    network: SharedFabric,
+    model: Model,
+    place: int,
+    users: dict[Resource, list[tuple[int, Any, Any, int]]],
+    kind: str,
+) -> None:
+    """Add the tree of one task: out flow, in flow and aggregation of every switch that it may pass.
 
-    def __init__(self, network: Network, relaxed: bool) -> None:
-        self.network, self.relaxed = network, relaxed
-        self.unit_bps = max(network.fabric.capacities_bps.values())
-        self.program = pulp.LpProblem("inarouting", pulp.LpMaximize)
-        self.x: dict[Key, Any] = {}
-        self.y: dict[Key, Any] = {}
-        self.a: dict[Key, Any] = {}
-        self.rate: list[Any] = []
-        self.users: dict[Resource, list[tuple[int, Any, Any, int]]] = defaultdict(list)
-        """By resource: the task, whether it uses it, how many flows it has there, and the most that it can have."""
+    `users` gets by resource the task, whether it uses it, how many flows it has there, and the most that it can have:
+    1 behind a switch that sums, else all its workers. `kind` is that of variables of 0 or 1.
+    """
+    task, program, b = network.tasks[place], model.program, network.capacities_bps
+    entering = network.entering(task)
+    links = list(task.unfolded.links(entering))
+    access = [(worker, network.fabric.tor_of(worker)) for worker in task.job.workers]
+    inner = {head for _, head in links}
+    most = {
+        link: 1 if network.sums(link[0]) else len(access) if link[0] in inner else entering[link[0]] for link in links
+    }
 
-    def binary(self, name: str) -> Any:
-        """A variable of 0 or 1, or between them in the relaxation."""
-        return self.program.add_variable(name, 0, 1, pulp.LpContinuous if self.relaxed else pulp.LpInteger)
+    # Variables
+    model.rate.append(program.add_variable(f"lambda_{place}", 0, min(b[link] for link in access) / model.unit_bps))
+    x = {link: program.add_variable(f"x_{place}_{number}", 0, 1, kind) for number, link in enumerate(links)}
+    model.x.update({(place, link): used for link, used in x.items()})
+    flows = {}
+    for number, link in enumerate(links):
+        flows[link] = x[link]  # where there can only be one
+        if most[link] > 1:
+            flows[link] = program.add_variable(f"f_{place}_{number}", 0, most[link])
+            program += flows[link] <= most[link] * x[link], f"flows_{place}_{number}"
+            program += flows[link] >= x[link], f"flow_{place}_{number}"
 
-    def add_routes(self, place: int, task: SplitTask) -> None:
-        """Add the tree of one task: out flow, in flow and aggregation of every switch that it may pass."""
-        entering = self.network.entering(task)
-        links = list(task.unfolded.links(entering))
-        most = self.most_flows(task, links)
-        self.rate.append(self.program.add_variable(f"lambda_{place}", 0, self.access_rate(task)))
-        for number, link in enumerate(links):
-            self.x[place, link] = self.binary(f"x_{place}_{number}")
-        flows = {link: self.flow_variable(place, link, number, most[link]) for number, link in enumerate(links)}
-        for number, node in enumerate(dict.fromkeys(tail for tail, _ in links)):
-            self.add_switch(place, node, number, entering[node], links, flows, most)
-        for worker in task.job.workers:
-            self.users[worker, self.network.fabric.tor_of(worker)].append((place, 1, 1, 1))
-        for link in links:
-            self.users[link].append((place, self.x[place, link], flows[link], most[link]))
-
-    def access_rate(self, task: SplitTask) -> float:
-        """The rate that the narrowest link of a worker allows."""
-        fabric = self.network.fabric
-        return min(fabric.capacities_bps[w, fabric.tor_of(w)] for w in task.job.workers) / self.unit_bps
-
-    def most_flows(self, task: SplitTask, links: list[DirectedLink]) -> dict[DirectedLink, int]:
-        """The most flows that a task can have on a link: 1 behind a switch that sums, else all its workers."""
-        entering = self.network.entering(task)
-        inner = {head for _, head in links}
-        return {
-            link: 1 if self.network.sums(link[0]) else len(task.job.workers) if link[0] in inner else entering[link[0]]
-            for link in links
-        }
-
-    def flow_variable(self, place: int, link: DirectedLink, number: int, most: int) -> Any:
-        """The flows of a task on a link: x itself where there can only be one."""
-        if most == 1:
-            return self.x[place, link]
-        flow = self.program.add_variable(f"f_{place}_{number}", 0, most)
-        self.program += flow <= most * self.x[place, link], f"flows_{place}_{number}"
-        self.program += flow >= self.x[place, link], f"flow_{place}_{number}"
-        return flow
-
-    def add_switch(
-        self,
-        place: int,
-        node: str,
-        number: int,
-        workers: int,
-        links: list[DirectedLink],
-        flows: dict[DirectedLink, Any],
-        most: dict[DirectedLink, int],
-    ) -> None:
-        """Add one switch of a task, below which `workers` of its workers hang directly."""
-        name = f"{place}_{number}"
+    # Constraints
+    for number, node in enumerate(dict.fromkeys(tail for tail, _ in links)):
+        name, workers = f"{place}_{number}", entering[node]
         into = [link for link in links if link[1] == node]
         out = [link for link in links if link[0] == node]
         entered = pulp.lpSum(flows[link] for link in into) + workers
-        self.y[place, node] = y = 1 if workers else self.binary(f"y_{name}")
-        self.program += pulp.lpSum(self.x[place, link] for link in out) == y, f"out_flow_{name}"
+        y = 1 if workers else program.add_variable(f"y_{name}", 0, 1, kind)
+        program += pulp.lpSum(x[link] for link in out) == y, f"out_flow_{name}"
         for position, link in enumerate(into):
-            self.program += self.x[place, link] <= y, f"in_flow_{name}_{position}"
-        self.program += pulp.lpSum(self.x[place, link] for link in into) + workers >= y, f"active_{name}"
-        if not self.network.sums(node):
-            self.program += pulp.lpSum(flows[link] for link in out) == entered, f"passes_on_{name}"
-        elif self.network.capacities_bps[node] < inf:
-            self.a[place, node] = a = self.binary(f"a_{name}")
+            program += x[link] <= y, f"in_flow_{name}_{position}"
+        program += pulp.lpSum(x[link] for link in into) + workers >= y, f"active_{name}"
+        if not network.sums(node):
+            program += pulp.lpSum(flows[link] for link in out) == entered, f"passes_on_{name}"
+        elif b[node] < inf:
+            model.a[place, node] = a = program.add_variable(f"a_{name}", 0, 1, kind)
             limit = workers + sum(most[link] for link in into)
-            self.program += entered >= 2 * a, f"aggregation_needs_two_{name}"
-            self.program += entered <= 1 + limit * a, f"aggregation_of_two_{name}"
-            self.users[node].append((place, a, a, 1))
-
-    def add_fair_shares(self) -> None:
-        """Add, for every resource, that no task has more than the fair share of each of its flows there."""
-        for number, (resource, users) in enumerate(self.users.items()):
-            most = sum(limit for _, _, _, limit in users)
-            capacity = self.network.capacities_bps[resource] / self.unit_bps
-            if capacity == inf or (most == 1 and capacity >= 1):
-                continue
-            count = pulp.lpSum(flows for _, _, flows, _ in users)
-            lost = (count - 1) * (1 / most) if self.relaxed else self.lost_share(number, count, most)
-            for place, uses, _, _ in users:
-                limit = self.rate[place].upBound
-                self.program += (
-                    self.rate[place] <= capacity * (1 - lost) + limit * (1 - uses),
-                    f"fair_{number}_{place}",
-                )
-
-    def lost_share(self, number: int, count: Any, most: int) -> Any:
-        """1 - 1 / n of a count n that is at least 1 and at most `most`; 0 where it is 0."""
-        u = [self.program.add_variable(f"u_{number}_{n}", 0, 1, pulp.LpInteger) for n in range(1, most + 1)]
-        self.program += pulp.lpSum(u) == count, f"count_{number}"
-        for n in range(1, most):
-            self.program += u[n] <= u[n - 1], f"order_{number}_{n}"
-        return pulp.lpSum(u[n - 1] * (1 / (n * (n - 1))) for n in range(2, most + 1))
+            program += entered >= 2 * a, f"aggregation_needs_two_{name}"
+            program += entered <= 1 + limit * a, f"aggregation_of_two_{name}"
+            users[node].append((place, a, a, 1))
+    for link in access:
+        users[link].append((place, 1, 1, 1))
+    for link in links:
+        users[link].append((place, x[link], flows[link], most[link]))
 
 
-def extract(network: Network, model: Model) -> list[NextHops]:
+def extract(network: SharedFabric, model: Model) -> list[NextHops]:
     """The next hops of every task in a solution of the integer program."""
     hops: list[NextHops] = [{} for _ in network.tasks]
     for (place, (tail, head)), x in model.x.items():
@@ -340,44 +306,31 @@ def extract(network: Network, model: Model) -> list[NextHops]:
 # lowest score is highest. Here flows that meet stay together, so that routes are trees; in the published code they
 # may part again.
 
-Scores = Mapping[Resource, float]
 
-
-def relax_and_round(network: Network, options: SolverOptions) -> tuple[list[NextHops], SolverOutcome]:
+def relax_and_round(network: SharedFabric, options: SolverOptions) -> tuple[list[NextHops], SolverOutcome]:
     """The routes of the rounded relaxation, and the relaxation's outcome."""
     model = build(network, relaxed=True)
     outcome = solve(model.program, options)
-    return round_by_scores(network, model), outcome
-
-
-def round_by_scores(network: Network, model: Model) -> list[NextHops]:
-    """A tree for every task, one after another, by the scores of the relaxation's solution."""
     taken: Counter[Resource] = Counter()
     chosen: list[NextHops] = [{} for _ in network.tasks]
-    order = sorted(range(len(network.tasks)), key=lambda place: -(model.rate[place].varValue or 0))
-    for place in order:
-        task = network.tasks[place]
-        chosen[place] = widest_tree(network, task, scores_of(network, model, place, taken))
-        taken.update(set(usage(network, task, chosen[place])))
-    return chosen
+    for place in sorted(range(len(network.tasks)), key=lambda place: -(model.rate[place].varValue or 0)):
+        scores: dict[Resource, float] = {}  # of the links that the task may use and of the switches that may sum it
+        for variables in (model.x, model.a):
+            for (owner, resource), variable in variables.items():
+                part = variable.varValue or 0.0
+                if owner == place and (part > 0 or variables is model.x):
+                    scores[resource] = network.capacities_bps[resource] * part / 2 ** taken[resource]
+        chosen[place] = widest_tree(network, network.tasks[place], scores)
+        taken.update(set(usage(network, network.tasks[place], chosen[place])))
+    return chosen, outcome
 
 
-def scores_of(network: Network, model: Model, place: int, taken: Counter[Resource]) -> dict[Resource, float]:
-    """The scores of the links that a task may use and of the switches that may sum it."""
-    found: dict[Resource, float] = {}
-    for variables in (model.x, model.a):
-        for (owner, resource), variable in variables.items():
-            part = variable.varValue or 0.0
-            if owner == place and (part > 0 or variables is model.x):
-                found[resource] = network.capacities_bps[resource] * part / 2 ** taken[resource]
-    return found
-
-
-def widest_tree(network: Network, task: SplitTask, scores: Scores) -> NextHops:
+def widest_tree(network: SharedFabric, task: SplitTask, scores: Mapping[Resource, float]) -> NextHops:
     """Next hops whose way to the PS has the highest least score, for all switches that the task may pass."""
     width: dict[str, float] = {task.server: inf}
     best: NextHops = {}
-    for node in nearest_first(network, task):
+    usable = {tail for tail, _ in task.unfolded.links(network.entering(task))}
+    for node in (node for node in task.unfolded.next_hops if node in usable):  # each behind its next hops
         options = {
             peer: min(scores.get((node, peer), 0.0), scores.get(peer, inf), width[peer])
             for peer in task.unfolded.next_hops[node]
@@ -385,13 +338,6 @@ def widest_tree(network: Network, task: SplitTask, scores: Scores) -> NextHops:
         best[node] = max(options, key=lambda peer: options[peer])
         width[node] = options[best[node]]
     return best
-
-
-def nearest_first(network: Network, task: SplitTask) -> list[str]:
-    """The switches that the task may pass, each behind its next hops."""
-    links = task.unfolded.links(network.entering(task))
-    usable = {tail for tail, _ in links}
-    return [node for node in task.unfolded.next_hops if node in usable]
 
 
 # -- Re-routing, beyond the paper: one rack's flow of one task takes another path as long as all together gain.
@@ -408,28 +354,19 @@ PRECISION = 9
 """Digits of a total rate, in units of the largest capacity, that count."""
 
 
-@dataclass(frozen=True)
 class Judge:
-    """Says what routes are worth. Usages are rows of numbers, one for each resource that has a finite capacity."""
+    """Says what routes are worth, in units of the largest link's capacity. No total rate exceeds `bound`.
 
-    network: Network
+    Usages are rows of numbers, one for each resource that has a finite capacity, at the resource's place.
+    """
 
-    @cached_property
-    def places(self) -> dict[Resource, int]:
-        """The place of each resource in a row."""
-        capacities = self.network.capacities_bps
-        return {r: place for place, r in enumerate(r for r in capacities if np.isfinite(capacities[r]))}
-
-    @cached_property
-    def capacities(self) -> NDArray[np.float64]:
-        """Their capacities in units of the largest link's."""
-        found = np.array([self.network.capacities_bps[r] for r in self.places])
-        return found / max(self.network.fabric.capacities_bps.values())
-
-    @cached_property
-    def bound(self) -> float:
-        """What no total rate exceeds, in units of the largest link's capacity."""
-        return round(total_bound_bps(self.network) / max(self.network.fabric.capacities_bps.values()), PRECISION)
+    def __init__(self, network: SharedFabric) -> None:
+        self.network = network
+        finite = {r: capacity for r, capacity in network.capacities_bps.items() if np.isfinite(capacity)}
+        unit = max(network.fabric.capacities_bps.values())
+        self.places = {r: place for place, r in enumerate(finite)}
+        self.capacities = np.array(list(finite.values())) / unit
+        self.bound = round(total_bound_bps(network) / unit, PRECISION)
 
     def row(self, task: SplitTask, hops: NextHops) -> NDArray[np.float64]:
         """What a task uses of every resource, of the shape (resources,)."""
@@ -451,7 +388,7 @@ class Judge:
         return round(float(rates.sum()), PRECISION), -round(float((total**2 / self.capacities).sum()), PRECISION)
 
 
-def rerouted(network: Network, hops: Sequence[NextHops], seed: int, restarts: int = RESTARTS) -> list[NextHops]:
+def rerouted(network: SharedFabric, hops: Sequence[NextHops], seed: int, restarts: int = RESTARTS) -> list[NextHops]:
     """The routes after re-routing, the best of all restarts: by the total fair rate, then by the max-min one."""
     draw, judge = random.Random(seed), Judge(network)
     best = climb(judge, list(hops))
@@ -466,7 +403,7 @@ def rerouted(network: Network, hops: Sequence[NextHops], seed: int, restarts: in
     return best
 
 
-def total_rates(network: Network, hops: Sequence[NextHops]) -> tuple[float, float]:
+def total_rates(network: SharedFabric, hops: Sequence[NextHops]) -> tuple[float, float]:
     """The total of the fair rates and that of the max-min rates, in whole bit/s."""
     usages = [usage(network, task, own) for task, own in zip(network.tasks, hops, strict=True)]
     capacities = network.capacities_bps
@@ -490,7 +427,7 @@ def climb(judge: Judge, hops: list[NextHops]) -> list[NextHops]:
     return hops
 
 
-def neighbours(network: Network, task: SplitTask, hops: NextHops) -> Iterator[NextHops]:
+def neighbours(network: SharedFabric, task: SplitTask, hops: NextHops) -> Iterator[NextHops]:
     """The routes in which one rack takes another path."""
     for tor in network.entering(task):
         known = path_from(task, hops, tor)
@@ -505,7 +442,7 @@ def neighbours(network: Network, task: SplitTask, hops: NextHops) -> Iterator[Ne
 def plan(problem: Problem, options: Options) -> Plan:
     """INARouting-Relax, rounded and re-routed, with its gap. Raises `InputError` for a PS that a worker misses."""
     started = time.monotonic()
-    network = network_of(problem)
+    network = shared_fabric(problem)
     hops = heuristic_routes(network, options.for_solver)
     outcome = judged(network, hops, time.monotonic() - started)
     return plan_of(problem, network, hops, "inarouting", outcome, options)
@@ -516,25 +453,24 @@ def plan_optimum(problem: Problem, options: Options) -> Plan:
 
     Raises `SolverError` if the solver finds no routes in its time.
     """
-    network = network_of(problem)
+    network = shared_fabric(problem)
     hops, outcome = optimal_routes(network, options.for_solver)
     return plan_of(problem, network, hops, "inarouting-opt", outcome, options)
 
 
-def judged(network: Network, hops: Sequence[NextHops], seconds: float) -> SolverOutcome:
+def judged(network: SharedFabric, hops: Sequence[NextHops], seconds: float) -> SolverOutcome:
     """What is proven of routes: their total of fair rates beside what no routes exceed."""
     gap = total_bound_bps(network) / total_rates(network, hops)[0] - 1
     proven = gap < PROVEN_GAP
     return SolverOutcome(OPTIMAL if proven else FEASIBLE, seconds, 0.0 if proven else gap)
 
 
-def heuristic_routes(network: Network, options: SolverOptions) -> list[NextHops]:
+def heuristic_routes(network: SharedFabric, options: SolverOptions) -> list[NextHops]:
     """The rounded relaxation, re-routed."""
-    rounded, _ = relax_and_round(network, options)
-    return rerouted(network, rounded, options.seed)
+    return rerouted(network, relax_and_round(network, options)[0], options.seed)
 
 
-def optimal_routes(network: Network, options: SolverOptions) -> tuple[list[NextHops], SolverOutcome]:
+def optimal_routes(network: SharedFabric, options: SolverOptions) -> tuple[list[NextHops], SolverOutcome]:
     """The best routes of the integer program, and how good they are proven to be."""
     known = heuristic_routes(network, options)
     model = build(network, at_least_bps=total_rates(network, known)[0])
@@ -543,22 +479,26 @@ def optimal_routes(network: Network, options: SolverOptions) -> tuple[list[NextH
 
 
 def plan_of(
-    problem: Problem, network: Network, hops: Sequence[NextHops], method: str, outcome: SolverOutcome, options: Options
+    problem: Problem,
+    network: SharedFabric,
+    hops: Sequence[NextHops],
+    method: str,
+    outcome: SolverOutcome,
+    options: Options,
 ) -> Plan:
     """The plan of every task's next hops, with max-min fair rates."""
     ina = problem.fabric.ina_names
-    paths = [worker_paths(network, task, own) for task, own in zip(network.tasks, hops, strict=True)]
+    paths: dict[int, list[Path]] = {job.number: [] for job in problem.jobs}
     usages = []
-    for own in paths:
-        tree = tree_from_paths(problem.fabric, 1, own, ina)
+    for task, own in zip(network.tasks, hops, strict=True):
+        taken = worker_paths(network, task, own)
+        paths[task.job.number] += taken
+        tree = tree_from_paths(problem.fabric, 1, taken, ina)
         used: Counter[Resource] = Counter(flow_counts([tree]))
         used.update(aggregated_flows([tree]))
         usages.append(used)
     rates = water_filled(usages, network.capacities_bps)
     by_task = {(task.job.number, task.server): rate for task, rate in zip(network.tasks, rates, strict=True)}
-    by_job: dict[int, list[Path]] = {job.number: [] for job in problem.jobs}
-    for task, own in zip(network.tasks, paths, strict=True):
-        by_job[task.job.number] += own
     return plan_from_paths(
-        problem, by_job, ina, rates_bps=by_task, method=method, outcome=outcome, window=options.window
+        problem, paths, ina, rates_bps=by_task, method=method, outcome=outcome, window=options.window
     )

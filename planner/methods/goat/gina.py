@@ -78,8 +78,7 @@ def traffic(gina: Gina) -> Costs:
 
 def unsaved(gina: Gina) -> Costs:
     """The costs of Eq. (4): what aggregation saves, as its negative."""
-    saved = np.broadcast_to(-gina.onward, gina.distance.shape)
-    return Costs(np.where(np.isfinite(gina.distance), saved, np.inf), gina.onward)
+    return Costs(np.where(np.isfinite(gina.distance), -gina.onward, np.inf), gina.onward)
 
 
 OBJECTIVES: dict[str, Callable[[Gina], Costs]] = {"traffic": traffic, "saved": unsaved}
@@ -109,37 +108,24 @@ def value(gina: Gina, schedule: Schedule, costs: Costs | None = None) -> float:
     return float(gina.sizes @ (sent + schedule.x @ costs.forward))
 
 
-def used_memory(gina: Gina, x: NDArray[Any]) -> FloatArray:
-    """What each node's sub-models take."""
-    used: FloatArray = gina.sizes @ x
-    return used
-
-
 def fits(gina: Gina, x: NDArray[Any]) -> bool:
     """Whether no node's sub-models take more than its memory."""
-    return bool((used_memory(gina, x) <= gina.memory * (1 + 1e-9)).all())
+    return bool((gina.sizes @ x <= gina.memory * (1 + 1e-9)).all())
 
 
 # -- GINA's model, Eqs. (1) and (4), exact and relaxed: programs whose variables say where sub-models are summed.
 
 
-@dataclass(frozen=True)
-class GinaModel:
-    """The program, and its variables."""
-
-    program: pulp.LpProblem
-    x: dict[tuple[int, int], Any]
-    y: dict[tuple[int, int, int], Any]
-
-
-def build(gina: Gina, costs: Costs, *, relaxed: bool) -> GinaModel:
-    """The program of Eq. (1) or (4), by its costs. Ways that are no better than the one to the PS are left out."""
+def solved(
+    gina: Gina, costs: Costs, options: SolverOptions, *, relaxed: bool
+) -> tuple[Fractions, float, SolverOutcome]:
+    """The solution of Eq. (1) or (4), by its costs, with its value. Ways no better than that to the PS are left out."""
     program = pulp.LpProblem("gina", pulp.LpMinimize)
 
     # Sets
     G, W, alpha = range(len(gina.sizes)), range(len(gina.workers)), gina.server  # noqa: N806
     S = range(alpha)  # noqa: N806
-    ways = list(useful_ways(gina, costs))
+    ways = [(w, s) for w in W for s in (*S, alpha) if s == alpha or costs.send[w, s] < costs.send[w, alpha]]
 
     # Variables. Where x is whole, some whole y is best, so y may be continuous.
     category = pulp.LpContinuous if relaxed else pulp.LpBinary
@@ -161,16 +147,13 @@ def build(gina: Gina, costs: Costs, *, relaxed: bool) -> GinaModel:
         program += used <= x[g, s], f"where_it_is_summed_{w}_{g}_{s}"
     for s in S:
         program += pulp.lpSum(b[g] * x[g, s] for g in G) <= float(gina.memory[s]), f"memory_{s}"
-    return GinaModel(program, x, y)
 
-
-def useful_ways(gina: Gina, costs: Costs) -> Iterator[tuple[int, int]]:
-    """The pairs (group, node) of which the node is cheaper for the group than the PS, and each group with the PS."""
-    for w in range(len(gina.workers)):
-        for s in range(gina.server):
-            if costs.send[w, s] < costs.send[w, gina.server]:
-                yield w, s
-        yield w, gina.server
+    outcome = solve(program, options)
+    found = Fractions(np.zeros((len(G), alpha + 1)), np.zeros((len(W), len(G), alpha + 1)))
+    for variables, values in ((x, found.x), (y, found.y)):
+        for place, variable in variables.items():
+            values[place] = min(max(variable.varValue, 0.0), 1.0)
+    return found, float(pulp.value(program.objective)), outcome
 
 
 def relax(gina: Gina, costs: Costs, options: SolverOptions) -> tuple[Fractions, float]:
@@ -180,30 +163,14 @@ def relax(gina: Gina, costs: Costs, options: SolverOptions) -> tuple[Fractions, 
     or (4).
     """
     sizes, place, counts = np.unique(gina.sizes, return_inverse=True, return_counts=True)
-    joined = replace(gina, sizes=sizes * counts)
-    model = build(joined, costs, relaxed=True)
-    solve(model.program, options)
-    found = extract(joined, model)
-    return Fractions(found.x[place], found.y[:, place]), float(pulp.value(model.program.objective))
+    found, least, _ = solved(replace(gina, sizes=sizes * counts), costs, options, relaxed=True)
+    return Fractions(found.x[place], found.y[:, place]), least
 
 
 def optimum(gina: Gina, costs: Costs, options: SolverOptions) -> tuple[Schedule, SolverOutcome]:
     """The exact solution, for small cases."""
-    model = build(gina, costs, relaxed=False)
-    outcome = solve(model.program, options)
-    found = extract(gina, model)
+    found, _, outcome = solved(gina, costs, options, relaxed=False)
     return Schedule(found.x > 0.5, found.y.argmax(axis=2)[gina.group_of]), outcome
-
-
-def extract(gina: Gina, model: GinaModel) -> Fractions:
-    """The values of x and y, within 0 and 1."""
-    x = np.zeros((len(gina.sizes), len(gina.memory)))
-    y = np.zeros((len(gina.workers), *x.shape))
-    for key, variable in model.x.items():
-        x[key] = variable.varValue
-    for way, variable in model.y.items():
-        y[way] = variable.varValue
-    return Fractions(x.clip(0, 1), y.clip(0, 1))
 
 
 # -- What KRGS's rounding leaves to do: no switch may hold more than its memory, and no worker should pass a cheaper
@@ -225,8 +192,11 @@ Change = tuple[tuple[int, int], ...]
 def repair(gina: Gina, schedule: Schedule, costs: Costs) -> Schedule:
     """A schedule within all memory, which no change of `Search.changes` makes cheaper."""
     search = Search(gina, costs, schedule.x)
-    search.empty_the_too_full()
-    search.improve()
+    for s in range(gina.server):
+        search.turn(search.made_room(s, ()))
+    for _ in range(PASSES):  # every change that pays is made as it is met
+        if not [search.turn(change) for change in search.changes() if search.pays(change)]:
+            break
     return search.schedule()
 
 
@@ -239,7 +209,7 @@ class Search:
         self.x = x.copy()
         self.x[:, gina.server] = True  # the PS costs nothing and is always there
         self.cost = [self.cost_of(g, self.x[g]) for g in range(len(x))]
-        self.room = gina.memory - used_memory(gina, self.x)
+        self.room = gina.memory - gina.sizes @ self.x
         self.least_gain = LEAST_GAIN * max(map(abs, self.cost))
 
     def cost_of(self, g: int, row: BoolArray) -> float:
@@ -249,11 +219,6 @@ class Search:
             sent = self.gina.workers @ self.costs.send[:, row].min(axis=1)
             self.known[key] = float(sent + self.costs.forward[row].sum())
         return float(self.gina.sizes[g]) * self.known[key]
-
-    def empty_the_too_full(self) -> None:
-        """Take sums from every switch that holds more than its memory."""
-        for s in range(self.gina.server):
-            self.turn(self.made_room(s, ()))
 
     def made_room(self, s: int, change: Change) -> Change:
         """The change, and with it the sums that switch s then has to give up: the least loss a byte first."""
@@ -267,13 +232,6 @@ class Search:
     def loss(self, g: int, s: int) -> float:
         """How much more a byte of sub-model g costs without its sum at switch s."""
         return float(-self.gain(((g, s),)) / self.gina.sizes[g])
-
-    def improve(self) -> None:
-        """Make every change that pays, as it is met, until none does."""
-        for _ in range(PASSES):
-            found = [self.turn(change) for change in self.changes() if self.pays(change)]
-            if not found:
-                return
 
     def changes(self) -> Iterator[Change]:
         """All changes: a sum less; one more, with room made for it; one at another switch; two that change places."""

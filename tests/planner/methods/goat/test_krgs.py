@@ -8,7 +8,6 @@ from math import exp, inf, log, sqrt
 from statistics import fmean
 
 import numpy as np
-import pulp
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,7 +21,6 @@ from inakit.planner.methods.goat.gina import (
     Fractions,
     Gina,
     KrgsOptions,
-    build,
     fits,
     knapsacks,
     optimum,
@@ -30,11 +28,11 @@ from inakit.planner.methods.goat.gina import (
     repair,
     round_off,
     schedule,
+    solved,
     traffic,
-    used_memory,
     value,
 )
-from inakit.planner.solvers import PROVEN_GAP, solve
+from inakit.planner.solvers import PROVEN_GAP
 from inakit.topo.errors import InputError
 
 SOLVER = SolverOptions()
@@ -123,8 +121,8 @@ def test_theorem_6_against_the_relaxation(seed: int) -> None:
     fractions, _ = relax(gina, traffic(gina), SOLVER)
     chance, memory, count = chances(gina, fractions), gina.memory[: gina.server], gina.server
     assert (chance <= 2 * fractions.x[:, :count] + 1e-6).all()
-    assert (gina.sizes @ chance <= 2 * used_memory(gina, fractions.x)[:count] + 1e-6).all()
-    assert (used_memory(gina, fractions.x)[:count] <= memory + 1e-6).all()
+    assert (gina.sizes @ chance <= 2 * (gina.sizes @ fractions.x)[:count] + 1e-6).all()
+    assert ((gina.sizes @ fractions.x)[:count] <= memory + 1e-6).all()
     nu = 2 * memory.min() / gina.sizes.max()
     least = (log(count) + sqrt(log(count) ** 2 + 8 * nu * log(count))) / (2 * nu)
     for rho in (0.1, 0.5, 1, least, log(count) / nu + 2):
@@ -204,10 +202,9 @@ def test_equal_sub_models_are_one_in_the_relaxation(objective: str) -> None:
     """It has the value of the relaxation that tells them apart, and is a solution of that."""
     gina = replace(drawn(5), sizes=np.array([4.0, 4, 4, 2, 2]))
     costs = OBJECTIVES[objective](gina)
-    apart = build(gina, costs, relaxed=True)
-    solve(apart.program, SOLVER)
+    _, apart, _ = solved(gina, costs, SOLVER, relaxed=True)
     fractions, bound = relax(gina, costs, SOLVER)
-    assert bound == pytest.approx(pulp.value(apart.program.objective), rel=1e-6)
+    assert bound == pytest.approx(apart, rel=1e-6)
     assert fits(gina, fractions.x - 1e-6)
     assert fractions.y.sum(axis=2) == pytest.approx(1)
     assert (fractions.y <= fractions.x[None] + 1e-6).all()

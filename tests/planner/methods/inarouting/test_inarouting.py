@@ -15,13 +15,13 @@ from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.plan import FEASIBLE, OPTIMAL, SolverOptions
 from inakit.planner.core.problem import Problem
 from inakit.planner.methods.inarouting import (
-    Network,
     NextHops,
+    SharedFabric,
     equal_shares,
     heuristic_routes,
-    network_of,
     optimal_routes,
     relax_and_round,
+    shared_fabric,
     total_bound_bps,
     total_rates,
     usage,
@@ -33,32 +33,32 @@ from inakit.topo.fabric.variations import with_aggregators, with_capacities, wit
 
 
 @cache
-def published(name: str) -> Network:
-    return network_of(instance(name))
+def published(name: str) -> SharedFabric:
+    return shared_fabric(instance(name))
 
 
-def small(seed: int, ina: float = 1.0) -> Network:
+def small(seed: int, ina: float = 1.0) -> SharedFabric:
     """Two jobs on a leaf-spine whose links have random capacities."""
     fabric = with_aggregators(with_capacities(leaf_spine(3, 2, 3), 10e6, 30e6, seed), rate_bps=25e6)
     hosts = random.Random(seed).sample([host.name for host in fabric.hosts], 8)
     jobs = (job(hosts[1:4], hosts[0]), job(hosts[5:8], hosts[4], number=2))
-    return network_of(Problem(with_ina(fabric, share=ina, seed=seed), jobs, FRAGMENT))
+    return shared_fabric(Problem(with_ina(fabric, share=ina, seed=seed), jobs, FRAGMENT))
 
 
-def all_routes(network: Network) -> Iterator[list[NextHops]]:
+def all_routes(network: SharedFabric) -> Iterator[list[NextHops]]:
     """Every choice of next hops of every task."""
     for ways in product(*(all_next_hops(network, place) for place in range(len(network.tasks)))):
         yield list(ways)
 
 
-def all_next_hops(network: Network, place: int) -> list[NextHops]:
+def all_next_hops(network: SharedFabric, place: int) -> list[NextHops]:
     task = network.tasks[place]
     nodes = list(dict.fromkeys(tail for tail, _ in task.unfolded.links(network.entering(task))))
     choices = product(*(task.unfolded.next_hops[node] for node in nodes))
     return [dict(zip(nodes, choice, strict=True)) for choice in choices]
 
 
-def gbps(network: Network, hops: list[NextHops]) -> tuple[float, float]:
+def gbps(network: SharedFabric, hops: list[NextHops]) -> tuple[float, float]:
     fair, shared = total_rates(network, hops)
     return fair / 1e9, shared / 1e9
 
@@ -96,7 +96,7 @@ def test_no_routes_exceed_the_bound_that_counts_what_all_routes_share(seed: int,
 
 
 def test_without_a_choice_of_routes_the_bound_is_their_total() -> None:
-    network = network_of(first_is_server(with_aggregators(leaf_spine(3, 1, 3), rate_bps=15e6)))
+    network = shared_fabric(first_is_server(with_aggregators(leaf_spine(3, 1, 3), rate_bps=15e6)))
     (routes,) = all_routes(network)
     assert total_bound_bps(network) == pytest.approx(total_rates(network, routes)[0])
 
@@ -124,7 +124,7 @@ def test_fair_shares_leave_what_max_min_gives_to_others() -> None:
 
 
 def test_a_switch_that_cannot_sum_passes_all_flows_on() -> None:
-    network = network_of(first_is_server(with_ina(leaf_spine(2, 1, 4), ("spine1",))))
+    network = shared_fabric(first_is_server(with_ina(leaf_spine(2, 1, 4), ("spine1",))))
     (task,) = network.tasks
     used = usage(network, task, {"leaf2": "spine1", "spine1": "leaf1", "leaf1": "h1"})
     assert used["leaf2", "spine1"] == 4
