@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from inakit.experiments.labs.course import forward_lab, sum_lab
-from inakit.experiments.labs.course.graded_switch import SwitchLab
-from inakit.experiments.labs.course.loss_lab import LossLab
-from inakit.experiments.labs.course.measure_lab import MeasureLab
-from inakit.experiments.labs.course.plan_lab import PlanLab
-from inakit.experiments.labs.course.pool_lab import PoolLab
-from inakit.experiments.labs.course.tree_lab import TreeLab
-from inakit.experiments.labs.grading.grade import Lab
+from inakit.experiments.labs.course import (
+    forward_lab,
+    loss_lab,
+    measure_lab,
+    plan_lab,
+    pool_lab,
+    sum_lab,
+    tree_lab,
+)
+from inakit.experiments.labs.grading.lab import Lab
 from inakit.topo.errors import InputError, unknown_name, writing
 
-IN_ORDER: tuple[Lab, ...] = (
-    SwitchLab("1-forward", "A router: the tools", "3 to 5", "forward", forward_lab.ITEMS),
-    SwitchLab("2-sum", "One switch sums", "4 to 6", "sum", sum_lab.ITEMS),
-    PoolLab(),
-    LossLab(),
-    TreeLab(),
-    PlanLab(),
-    MeasureLab(),
-)
-LABS = {lab.name: lab for lab in IN_ORDER}
+LABS: dict[str, Lab] = {
+    module.LAB.name: module.LAB
+    for module in (forward_lab, sum_lab, pool_lab, loss_lab, tree_lab, plan_lab, measure_lab)
+}
 COURSE = Path(__file__).parents[2] / "labs"
 """The folder of the labs, in the kit's repository and in its package."""
 TEACHER = COURSE / "teacher"
@@ -61,16 +57,18 @@ def teacher_folder(name: str) -> Path:
     return folder
 
 
-LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.pyc", ".pytest_cache")
-
-
 def export_labs(folder: Path, names: Sequence[str]) -> list[Path]:
     """Copy the folders of labs (all, unless some are named) into a folder; the new folders, one for each lab.
 
-    A lab that is there already is refused, and a copy that fails leaves nothing.
+    A lab that is there already is refused, so that students' work stays; a copy that fails leaves nothing.
     """
-    targets = {folder / name: lab_folder(name) for name in chosen(names)}
-    refuse_present(folder, targets)
+    chosen = list(dict.fromkeys(lab_named(name).name for name in names)) or list(LABS)
+    targets = {folder / name: lab_folder(name) for name in chosen}
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file: choose a folder")
+    for target in targets:
+        if target.exists():
+            raise InputError(f"{target} is there already: move it away, or choose another folder")
     above = next(each for each in (folder, *folder.absolute().parents) if each.exists())
     with writing(folder), TemporaryDirectory(prefix=".labs-", dir=above) as stage:
         for target, source in targets.items():
@@ -81,21 +79,8 @@ def export_labs(folder: Path, names: Sequence[str]) -> list[Path]:
     return list(targets)
 
 
-def chosen(names: Sequence[str]) -> list[str]:
-    """The labs of these names, each once; all labs for no names."""
-    return list(dict.fromkeys(lab_named(name).name for name in names)) or list(LABS)
-
-
-def refuse_present(folder: Path, targets: Iterable[Path]) -> None:
-    """Raise `InputError` where `folder` is a file, or has one of these labs: students' work is not written over."""
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file: choose a folder")
-    for target in targets:
-        if target.exists():
-            raise InputError(f"{target} is there already: move it away, or choose another folder")
-
-
 def left_out(folder: str, names: list[str]) -> set[str]:
-    """What is no part of a lab: caches, and what p4c has made of a program."""
+    """The files that are no part of a lab: caches, and what p4c has made of a program."""
     compiled = {f"{name.removesuffix('.p4')}.json" for name in names if name.endswith(".p4")}
-    return LEFT_OUT(folder, names) | (compiled & set(names))
+    caches = shutil.ignore_patterns("__pycache__", "*.pyc", ".pytest_cache")(folder, names)
+    return caches | (compiled & set(names))

@@ -9,19 +9,17 @@ import numpy as np
 import pytest
 from automata import Automaton
 from events import FAULTS, NETWORK_FAULTS
-from exploration import Exploration
 from explore import main
 from late_packets import entries_of, with_entry, words_of
 from live_network import LiveNetwork
-from moves import happen, successors
+from moves import NetworkSpace, happen
 from mutation import Mutation, mutant, swapped, without
 from nodes import SwitchNode
 from small_networks import SETTINGS, fitted
-from state_space import Space
 from story import story
 from tiers import long_unless
-from visited import Seen
 
+from inakit.experiments.state_explorer import Seen, StateExplorer
 from inakit.planner.install.program import INA_HW
 from inakit.switch.program.program import Program
 from inakit.switch.program.read import read_program
@@ -59,8 +57,8 @@ def program() -> Program:
 
 def explored(program: Program, name: str, faults: int, kinds: tuple[str, ...] = NETWORK_FAULTS) -> str:
     """What the exploration found wrong, in words; an empty text if nothing."""
-    space = Space(program, SETTINGS[name](), kinds)
-    found = Exploration(space).run(faults)
+    space = NetworkSpace(program, SETTINGS[name](), kinds)
+    found = StateExplorer(space).run(faults)
     return f"{found.what}:\n{story(space, found.events)}" if found else ""
 
 
@@ -100,8 +98,8 @@ CHIP_SETTINGS = [name for name in SETTINGS if name != "esa"]
 
 @pytest.mark.parametrize("name", [long_unless(name == "shared slot", name) for name in CHIP_SETTINGS])
 def test_every_sum_is_right_and_comes_with_the_program_for_chips(name: str) -> None:
-    space = Space(read_program(INA_HW.path), fitted(SETTINGS[name](), INA_HW))
-    assert Exploration(space).run(1) is None
+    space = NetworkSpace(read_program(INA_HW.path), fitted(SETTINGS[name](), INA_HW))
+    assert StateExplorer(space).run(1) is None
 
 
 WRONG, STUCK, IN_VAIN = "a wrong sum", "no progress", "patience lost though nothing was"
@@ -170,8 +168,8 @@ def test_the_command_prints_a_table_and_what_is_wrong(
 
 def test_what_is_found_takes_no_more_than_it_needs(tmp_path: Path) -> None:
     """The shortest story of a partial sum without its flag: loss, timeout, flush, and the PS takes it as whole."""
-    space = Space(mutant(MUTANTS["a partial sum is not told"][0], tmp_path), SETTINGS["one slot"]())
-    found = Exploration(space).run(2)
+    space = NetworkSpace(mutant(MUTANTS["a partial sum is not told"][0], tmp_path), SETTINGS["one slot"]())
+    found = StateExplorer(space).run(2)
     assert found
     assert sum(event.act in FAULTS for event in found.events) == 1
     lines = story(space, found.events).splitlines()
@@ -185,15 +183,15 @@ def test_what_is_found_takes_no_more_than_it_needs(tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_tables_do_what_a_live_network_does(program: Program, name: str, seed: int) -> None:
     """In random runs with many faults, nodes that are never put back into a state send what the tables say."""
-    space, choice = Space(program, SETTINGS[name](), LIVE_KINDS, ordered=False), random.Random(seed)
+    space, choice = NetworkSpace(program, SETTINGS[name](), LIVE_KINDS, ordered=False), random.Random(seed)
     live, states = LiveNetwork(program, space), space.first()
     assert live.contents_in(states) == live.contents
     for faults in (True, False):
         for _ in range(300):
-            possible = list(successors(space, states, faults=faults and choice.random() < 0.1))
+            possible = list(space.successors(states, faults=faults and choice.random() < 0.1))
             if not possible:
                 break
-            event = choice.choice(possible).event
+            event = space.events[choice.choice(possible).events[0]]
             live.happen(event, states)
             happen(space, event, states)
             assert live.contents_in(states) == live.contents, event
@@ -223,9 +221,9 @@ def test_all_orders_show_no_more_than_those_that_are_tried(program: Program, nam
 
 def steps_seen(program: Program, name: str, kinds: tuple[str, ...], *, ordered: bool) -> set[tuple[str, bytes, bytes]]:
     """The node, state and packet of every such step that an exploration with up to one fault takes."""
-    space = Space(program, SETTINGS[name](), kinds, ordered=ordered)
+    space = NetworkSpace(program, SETTINGS[name](), kinds, ordered=ordered)
     space.check = lambda: None  # type: ignore[method-assign]  # the check would add steps of its own
-    assert not Exploration(space).run(1)
+    assert not StateExplorer(space).run(1)
     from_above = {channel for place in space.places if place.from_above for channel in place.channels}
     return {
         (node.name, state_of_slot(node, state, channel), space.channels[channel].packets[packet])

@@ -22,9 +22,8 @@ from inakit.experiments.calibrate.trials import Trial
 from inakit.experiments.cli.app import app
 from inakit.experiments.cli.calibration import Command, run_curve
 from inakit.experiments.labs.course import leaderboard as board
-from inakit.experiments.labs.grading.classes import ClassRequest, grade_class
-from inakit.experiments.labs.grading.grade import Request
-from inakit.experiments.labs.grading.items import Grade, Graded
+from inakit.experiments.labs.grading.grade import ClassRequest, Request, grade_class
+from inakit.experiments.labs.grading.lab import Grade, Graded
 from inakit.experiments.labs.registry import COURSE, LABS
 from inakit.experiments.papers.common.figure import Figure
 from inakit.experiments.papers.common.figure import Request as FigureRequest
@@ -219,8 +218,8 @@ def class_of(folder: Path, monkeypatch: pytest.MonkeyPatch, raised: BaseExceptio
     """The grading of four students, of whom the third's ends so; and its table."""
     for student in ("ann", "bob", "cid", "dan"):
         (folder / "handed" / student).mkdir(parents=True)
-    monkeypatch.setattr("inakit.experiments.labs.grading.classes.ProcessPoolExecutor", Pool)
-    monkeypatch.setattr("inakit.experiments.labs.grading.classes.grade", Ended(graded, raised))
+    monkeypatch.setattr("inakit.experiments.labs.grading.grade.ProcessPoolExecutor", Pool)
+    monkeypatch.setattr("inakit.experiments.labs.grading.grade.grade", Ended(graded, raised))
     table = folder / "grades.csv"
     lab = LABS["2-sum"]
     return grade_class(ClassRequest(lab, COURSE / lab.name, folder / "handed", "0", False, table, None, 1)), table
@@ -253,7 +252,7 @@ def test_the_planners_that_were_measured_are_ranked(
 ) -> None:
     for student in ("ann", "bob", "cid"):
         (tmp_path / student).mkdir()
-    monkeypatch.setattr("inakit.experiments.labs.course.plan_rules.for_the_board", lambda _: [])
+    monkeypatch.setattr("inakit.experiments.labs.course.plan_networks.for_the_board", lambda _: [])
     monkeypatch.setattr(board, "entry_of", Ended(lambda student, *_: board.Entry(student, (0.5,)), ending()))
     shown: list[board.Entry] = []
     with pytest.raises(ending):

@@ -13,7 +13,7 @@ from inakit.topo.files.quantities import parse_duration, parse_rate
 
 if TYPE_CHECKING:
     from inakit.experiments.labs.grading.grade import Request
-    from inakit.experiments.labs.grading.items import Grade
+    from inakit.experiments.labs.grading.lab import Grade
 
 
 def list_labs() -> None:
@@ -46,8 +46,8 @@ def grade_class(
     jobs: Annotated[int, typer.Option(min=0, help="how many at a time; 0: one for each processor")] = 0,
 ) -> None:
     """Grade a whole class, several at a time, into one table."""
-    from inakit.experiments.labs.grading.classes import ClassRequest
-    from inakit.experiments.labs.grading.classes import grade_class as graded_class
+    from inakit.experiments.labs.grading.grade import ClassRequest
+    from inakit.experiments.labs.grading.grade import grade_class as graded_class
     from inakit.experiments.labs.registry import find_lab
 
     for line in graded_class(ClassRequest(find_lab(lab), lab, folder, seed, per_student, table, reports, jobs)):
@@ -62,7 +62,7 @@ def throughput(
     delay: Annotated[str, typer.Option(help="of each link in each direction, such as 25us")] = "25us",
 ) -> None:
     """Measure the throughput of a program over the size of its pool, in virtual time (lab 3)."""
-    from inakit.experiments.labs.course.lab_star import Star, curve_lines
+    from inakit.experiments.labs.course.pool_throughput import Star, curve_lines
 
     star = Star(workers, parse_rate(rate), parse_duration(delay))
     for line in curve_lines(program, star, slots or (1, 2, 4, 8, 16, 32, 64)):
@@ -194,7 +194,8 @@ def p4c(
 
     Exit code 1: the program has errors, which are shown with their lines.
     """
-    from inakit.experiments.labs.grading.submission import compile_p4, needed_compiler, read_submission
+    from inakit.experiments.labs.grading.p4c import compile_p4, needed_compiler
+    from inakit.experiments.labs.grading.submission import read_submission
 
     folder = read_submission(source if source.suffix != ".p4" or not source.exists() else source.parent)
     compiler = needed_compiler()

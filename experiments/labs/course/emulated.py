@@ -10,8 +10,8 @@ import socket
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -19,13 +19,14 @@ from typing import Any
 
 import numpy as np
 
-from inakit.experiments.labs.course.packets import GRADIENT, TYPE_AGG, Agg, agg_in, explain_sum, summed
-from inakit.experiments.labs.course.student_worker import Event, Job, Step, StudentWorker
-from inakit.experiments.labs.course.sum_lab import entries_of
+from inakit.experiments.labs.course.aggregation import WORKERS, job_entries, total
+from inakit.experiments.labs.course.loss_network import judge_results
+from inakit.experiments.labs.course.loss_nodes import Event, Fragments, StudentWorker
 from inakit.experiments.labs.course.tree_lab import FILE, StudentEntries
 from inakit.experiments.labs.course.tree_network import drawn_plan, drawn_rounds, interleaved, judge_arrived
-from inakit.experiments.labs.grading.grade import Request, random_of
-from inakit.experiments.labs.grading.items import Finding, Grade, Graded, Item, WrongError
+from inakit.experiments.labs.grading.grade import Request
+from inakit.experiments.labs.grading.lab import Finding, Grade, Graded, Item, WrongError
+from inakit.experiments.labs.grading.packets import GRADIENT, TYPE_AGG, Agg, agg_in, explain_sum
 from inakit.experiments.labs.grading.submission import Submission, compiled_program, read_submission
 from inakit.experiments.labs.sandbox.process import EndedError
 from inakit.experiments.labs.sandbox.switch_runner import with_whole_names
@@ -126,7 +127,6 @@ def running(
         yield frames
 
 
-WORKERS = 4
 LOST = 0.1
 """The share of packets that lab 4's hosts lose, each way."""
 TIMEOUT_S = 0.05
@@ -149,7 +149,7 @@ def run_sums(run: Emulation, stem: str, slots: int, *, versions: bool) -> str:
     """Labs 2 and 3: four workers, several rounds of several slots, one packet after the other; what was done."""
     ports = list(range(1, WORKERS + 1))
     rounds, chosen = 4, run.random.sample(range(slots), 8)
-    with running(star(WORKERS), run.program(stem), stem, {"s1": entries_of(ports)}, run.target) as frames:
+    with running(star(WORKERS), run.program(stem), stem, {"s1": job_entries(ports)}, run.target) as frames:
         for number in range(rounds):
             for slot in chosen:
                 gradients = [
@@ -167,13 +167,13 @@ def drawn(random: Random) -> tuple[int, ...]:
 
 def run_round(frames: HostFrames, gradients: list[Agg]) -> None:
     """Let workers send; raises `WrongError` unless the last packet, and no other, brings all of them the sum."""
-    last, total = gradients[-1], summed([each.values for each in gradients])
+    last = gradients[-1]
     what = f"slot {last.slot}, round {last.round}"
     for each in gradients:
         arrived = frames.exchange(f"h{each.worker + 1}", each.packed(), len(gradients) if each is last else 0)
         if each is not last and arrived:
             raise WrongError(f"{what}: a packet comes to {arrived[0][0]} before all have sent")
-    expected = sorted((f"h{worker + 1}", last.result(total).packed()) for worker in range(len(gradients)))
+    expected = sorted((f"h{worker + 1}", last.result(total(gradients)).packed()) for worker in range(len(gradients)))
     if sorted(arrived) == expected:
         return
     missing = sorted({host for host, _ in expected} - {host for host, _ in arrived})
@@ -188,14 +188,14 @@ def run_round(frames: HostFrames, gradients: list[Agg]) -> None:
 def run_lossy(run: Emulation) -> str:
     """Lab 4: three workers of the student, whose hosts lose packets both ways; what was done."""
     fragments = tuple(tuple(drawn(run.random) for _ in range(40)) for _ in range(3))
-    job, text = Job(4, fragments), run.submission.text("worker.py")
+    job, text = Fragments(4, fragments), run.submission.text("worker.py")
     ports = list(range(1, job.workers + 1))
     with ExitStack() as stack:
         workers = [StudentWorker(job, number, text) for number in range(job.workers)]
         for worker in workers:
             stack.callback(worker.close)
         frames = stack.enter_context(
-            running(star(job.workers), run.program("loss"), "loss", {"s1": entries_of(ports)}, run.target)
+            running(star(job.workers), run.program("loss"), "loss", {"s1": job_entries(ports)}, run.target)
         )
         timeouts = LossyRun(job, workers, frames, run.random).go()
     return f"{job.workers} workers, {job.count} sums each, {LOST:.0%} of packets lost, {timeouts} rounds of timeouts"
@@ -204,7 +204,7 @@ def run_lossy(run: Emulation) -> str:
 class LossyRun:
     """Workers at hosts that lose packets."""
 
-    def __init__(self, job: Job, workers: list[StudentWorker], frames: HostFrames, random: Random) -> None:
+    def __init__(self, job: Fragments, workers: list[StudentWorker], frames: HostFrames, random: Random) -> None:
         self.job, self.workers, self.frames, self.random = job, workers, frames, random
         self.done = [0] * job.workers
 
@@ -235,10 +235,8 @@ class LossyRun:
 
     def of(self, worker: int, event: Event) -> None:
         """Let an event happen to a worker, and send what it sends, unless that is lost."""
-        step: Step = self.workers[worker].run(event)
-        for fragment, values in step.results.items():
-            if fragment >= self.job.count or values != self.job.sum_of(fragment):
-                raise WrongError(f"worker {worker} has a wrong sum of fragment {fragment}")
+        step = self.workers[worker].run(event)
+        judge_results(self.job, worker, step)
         self.done[worker] = len(step.results)
         for _, packet in step.sent:
             if self.random.random() >= LOST:
@@ -249,19 +247,13 @@ def run_tree(run: Emulation) -> str:
     """Lab 5: all jobs of a drawn plan on its fabric, with the student's entries; what was done."""
     plan = drawn_plan(run.random)
     student = StudentEntries(run.submission.text(FILE))
-    try:
-        entries = {name: student.of(plan, name) for name in plan.switches}
-    finally:
-        student.close()
-    sent: dict[tuple[int, int, int], int] = {}
+    with closing(student.process):
+        entries = {name: student(plan, name) for name in plan.switches}
     rounds = drawn_rounds(plan, run.random, tuple(plan.trees))
     with running(plan.fabric, run.program("tree"), "tree", entries, run.target) as frames:
-        for each, gradient in interleaved(rounds, run.random):
-            key = (each.job, each.slot, each.number)
-            sent[key] = sent.get(key, 0) + 1
-            workers, complete = plan.trees[each.job].workers, sent[key] == len(each.gradients)
-            host = workers[gradient.worker]
-            arrived = frames.exchange(host, gradient.packed(), len(workers) if complete else 0)
+        for each, gradient, complete in interleaved(rounds, run.random):
+            workers = plan.trees[each.job].workers
+            arrived = frames.exchange(workers[gradient.worker], gradient.packed(), len(workers) if complete else 0)
             judge_arrived(workers, each, arrived, complete=complete)
     return f"{len(plan.switches)} switches, {len(plan.trees)} jobs, {len(rounds)} sums"
 
@@ -288,22 +280,17 @@ def check_emulation(lab: str, target: str) -> None:
 
 def with_emulation(request: Request, graded: Grade, target: str) -> Grade:
     """A grade with one more item, of no points: the run in Mininet, whose switches are of a target."""
-    title = f"in Mininet, on {target}"
-    finding: Finding | None = None
+    title, finding = f"in Mininet, on {target}", None
     try:
-        random = random_of(request.seed, request.lab.name, "emulated")
-        done = RUNS[request.lab.name](
-            Emulation(read_submission(request.submission, expected=request.lab.files), random, target)
-        )
+        submission = read_submission(request.submission, expected=request.lab.files)
+        done = RUNS[request.lab.name](Emulation(submission, request.random("emulated"), target))
         title = f"{title}: {done}"
     except MachineError:
         raise
     except WrongError as wrong:
-        finding = Finding(wrong.cause, expected=tuple(map(str, wrong.expected)))
+        finding = wrong.finding
     except (InakitError, EndedError) as error:
         finding = Finding(str(error))
-    item = Item("emulated", title, 0, "", lambda _: None)
+    emulated = Graded(Item("emulated", title, 0, "", lambda _: None), 0, finding)
     note = "switches in Mininet are not in a sandbox: emulate only programs that you trust"
-    return Grade(
-        graded.lab, graded.seed, (*graded.graded, Graded(item, 0, finding)), graded.problem, (*graded.notes, note)
-    )
+    return replace(graded, graded=(*graded.graded, emulated), notes=(*graded.notes, note))

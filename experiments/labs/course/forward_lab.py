@@ -1,4 +1,4 @@
-"""Lab 1: a router for IPv4. What is graded, and how it is tested.
+"""Lab 1: a router for IPv4.
 
 Each item looks at one part of what leaves: its port, its Ethernet addresses, its time to live, its checksum.
 """
@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from inakit.experiments.labs.course.graded_switch import Bench
-from inakit.experiments.labs.course.packets import ETHERNET, IPV4, RECEIVER, SENDER, checksum, ipv4
-from inakit.experiments.labs.grading.items import Item, Packets
+from inakit.experiments.labs.grading.bench import Bench
+from inakit.experiments.labs.grading.lab import Item, Lab
+from inakit.experiments.labs.grading.packets import ETHERNET, IPV4, RECEIVER, SENDER, checksum, ipv4
 from inakit.switch.entries import Lpm, SwitchEntries, TableEntry
+from inakit.switch.interpret.interpreted_switch import Packets
 
-TABLE, FORWARD, COUNTER = "ipv4_lpm", "forward", "sent"
+COUNTER = "sent"
 HEAD = ETHERNET.size + IPV4.size
 TTL_AT, CHECKSUM_AT = ETHERNET.size + 8, ETHERNET.size + 10
 
@@ -28,10 +29,16 @@ class Route:
 
     @property
     def entry(self) -> TableEntry:
-        return TableEntry(TABLE, (Lpm(self.value, self.prefix),), FORWARD, (self.mac, self.port))
+        """The entry of the route."""
+        return TableEntry("ipv4_lpm", (Lpm(self.value, self.prefix),), "forward", (self.mac, self.port))
 
     def address(self, random_bits: int) -> int:
+        """An address of the prefix."""
         return self.value | random_bits & (1 << 32 - self.prefix) - 1
+
+    def fits(self, address: int) -> bool:
+        """Whether an address is in the prefix."""
+        return address >> 32 - self.prefix == self.value >> 32 - self.prefix
 
 
 def routes_of(bench: Bench, prefixes: tuple[int, ...] = (8, 16, 24, 32)) -> list[Route]:
@@ -60,28 +67,26 @@ def with_checksum(packet: bytes) -> bytes:
 
 
 def routed(packet: bytes, route: Route) -> Packets:
+    """What leaves for a packet by a route."""
     addresses = route.mac.to_bytes(6, "big") + RECEIVER
     head = packet[12:TTL_AT] + bytes([packet[TTL_AT] - 1]) + packet[TTL_AT + 1 :]
     return [(route.port, with_checksum(addresses + head))]
 
 
-def through(bench: Bench, route: Route, ttl: int = 64) -> tuple[bytes, Packets]:
-    """A packet by a route, and what leaves for it: one packet, else `WrongError`."""
+def through(bench: Bench, route: Route, ttl: int = 64) -> tuple[bytes, int, bytes]:
+    """Send a packet by a route: the packet, and the port and bytes of the one that leaves; `WrongError` for others."""
     packet = packet_to(bench, route.address(bench.random.getrandbits(32)), ttl)
     got = bench.send(route.port + 64, packet)
     if len(got) != 1:
         cause = f"{len(got) or 'no'} packets leave where one has to, for an address that a route has"
         raise bench.wrong(cause, routed(packet, route), "port" if got else "drop")
-    return packet, got
-
-
-# -- the items
+    return packet, *got[0]
 
 
 def check_parse(bench: Bench) -> None:
     """IPv4 leaves with all that it carries; what is no IPv4, or has options, is dropped."""
     (route,) = routes_of(bench, (12,))
-    packet, ((_, left),) = through(bench, route)
+    packet, _, left = through(bench, route)
     kept = (slice(12, TTL_AT), slice(TTL_AT + 1, CHECKSUM_AT), slice(CHECKSUM_AT + 2, None))
     if any(left[part] != packet[part] for part in kept):
         raise bench.wrong("a packet leaves with other contents than it came with", routed(packet, route), "ipv4.dst")
@@ -96,7 +101,8 @@ def check_lpm(bench: Bench) -> None:
     routes = routes_of(bench)
     for number, route in enumerate(routes):
         longer = routes[number + 1 :]
-        address = next(a for a in drawn_addresses(bench, route) if not any(fits(other, a) for other in longer))
+        drawn = [route.address(bench.random.getrandbits(32)) for _ in range(64)]
+        address = next(each for each in drawn if not any(other.fits(each) for other in longer))
         packet = packet_to(bench, address)
         ports = [port for port, _ in bench.send(64, packet)]
         if ports != [route.port]:
@@ -107,20 +113,10 @@ def check_lpm(bench: Bench) -> None:
     bench.same(bench.send(64, nowhere), [], "a packet that no prefix fits is not dropped")
 
 
-def drawn_addresses(bench: Bench, route: Route) -> list[int]:
-    """Addresses of a route's prefix."""
-    return [route.address(bench.random.getrandbits(32)) for _ in range(64)]
-
-
-def fits(route: Route, address: int) -> bool:
-    """Whether an address is in a route's prefix."""
-    return address >> 32 - route.prefix == route.value >> 32 - route.prefix
-
-
 def check_addresses(bench: Bench) -> None:
     """The receiver is the entry's, and the sender the router, that is who received."""
     for route in routes_of(bench):
-        packet, ((_, left),) = through(bench, route)
+        packet, _, left = through(bench, route)
         wanted = {"receiver (dst)": (slice(0, 6), route.mac.to_bytes(6, "big"), "ethernet.dst")}
         wanted["sender (src)"] = (slice(6, 12), RECEIVER, "ethernet.src")
         for name, (part, value, field) in wanted.items():
@@ -135,7 +131,7 @@ def check_ttl(bench: Bench) -> None:
     """The time to live is one less."""
     (route,) = routes_of(bench, (16,))
     for ttl in (255, 128, bench.random.randrange(3, 100)):
-        packet, ((_, left),) = through(bench, route, ttl)
+        packet, _, left = through(bench, route, ttl)
         if left[TTL_AT] != ttl - 1:
             cause = f"the time to live is {left[TTL_AT]} where {ttl - 1} is expected, of a packet that came with {ttl}"
             raise bench.wrong(cause, routed(packet, route), "ipv4.ttl")
@@ -153,14 +149,13 @@ def check_expired(bench: Bench) -> None:
 def check_checksum(bench: Bench) -> None:
     """The checksum of what leaves is right."""
     for route in routes_of(bench):
-        packet, ((_, left),) = through(bench, route)
+        packet, _, left = through(bench, route)
         if checksum(left[ETHERNET.size : HEAD]):
-            said = left[CHECKSUM_AT : CHECKSUM_AT + 2].hex()
-            same = (
-                " (as it came)" if left[CHECKSUM_AT : CHECKSUM_AT + 2] == packet[CHECKSUM_AT : CHECKSUM_AT + 2] else ""
+            has, came, right = (
+                each[CHECKSUM_AT : CHECKSUM_AT + 2].hex() for each in (left, packet, with_checksum(left))
             )
-            right = with_checksum(left)[CHECKSUM_AT : CHECKSUM_AT + 2].hex()
-            cause = f"the checksum of what leaves is {said}{same}, and {right} would be right"
+            same = " (as it came)" if has == came else ""
+            cause = f"the checksum of what leaves is {has}{same}, and {right} would be right"
             raise bench.wrong(cause, routed(packet, route), "ipv4.checksum")
 
 
@@ -170,7 +165,7 @@ def check_counts(bench: Bench) -> None:
     left: dict[int, list[int]] = {}
     for _ in range(3):
         for route in routes:
-            packet, ((port, _),) = through(bench, route)
+            packet, port, _ = through(bench, route)
             left.setdefault(port, []).append(len(packet))
     judge_counts(bench, left, {})
     nowhere, expired = packet_to(bench, bench.random.getrandbits(31)), packet_to(bench, routes[0].value, ttl=1)
@@ -182,7 +177,7 @@ def check_counts(bench: Bench) -> None:
 
 
 def judge_counts(bench: Bench, left: dict[int, list[int]], astray: dict[int, list[int]]) -> None:
-    """Raise `WrongError` unless the counter has what left by each port; what left `astray` it may have.
+    """Raise `WrongError` unless the counter has what left by each port, with or without what left `astray`.
 
     Both have the sizes of packets by port.
     """
@@ -192,19 +187,25 @@ def judge_counts(bench: Bench, left: dict[int, list[int]], astray: dict[int, lis
         for (unit, (least, beside)), count in zip(units.items(), counted, strict=True):
             if not least <= count <= least + beside:
                 cause = f"counter '{COUNTER}' has {count} {unit} for port {port}, by which {least} have left"
-                raise bench.wrong(cause, in_counter(port, len(sizes), sum(sizes)), got=in_counter(port, *counted))
+                expected, got = (
+                    f"{COUNTER}[{port}]: {packets} packets, {octets} bytes"
+                    for packets, octets in ((len(sizes), sum(sizes)), counted)
+                )
+                raise bench.wrong(cause, expected, got=got)
 
 
-def in_counter(port: int, packets: int, octets: int) -> str:
-    return f"{COUNTER}[{port}]: {packets} packets, {octets} bytes"
-
-
-ITEMS = (
-    Item("parse", "IPv4 and nothing else", 10, "Step 1", check_parse),
-    Item("lpm", "the longest prefix", 25, "Step 2", check_lpm),
-    Item("addresses", "Ethernet addresses", 15, "Step 3", check_addresses),
-    Item("ttl", "time to live", 10, "Step 4", check_ttl),
-    Item("expired", "expired packets", 10, "Step 5", check_expired),
-    Item("checksum", "the checksum", 15, "Step 6", check_checksum),
-    Item("counts", "counting", 15, "Step 7", check_counts),
+LAB = Lab(
+    name="1-forward",
+    title="A router: the tools",
+    hours="3 to 5",
+    files=("forward.p4",),
+    items=(
+        Item("parse", "IPv4 and nothing else", 10, "Step 1", check_parse),
+        Item("lpm", "the longest prefix", 25, "Step 2", check_lpm),
+        Item("addresses", "Ethernet addresses", 15, "Step 3", check_addresses),
+        Item("ttl", "time to live", 10, "Step 4", check_ttl),
+        Item("expired", "expired packets", 10, "Step 5", check_expired),
+        Item("checksum", "the checksum", 15, "Step 6", check_checksum),
+        Item("counts", "counting", 15, "Step 7", check_counts),
+    ),
 )

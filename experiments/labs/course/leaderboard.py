@@ -13,10 +13,11 @@ from statistics import fmean
 
 from rich.console import Console
 
-from inakit.experiments.labs.course import plan_rules
+from inakit.experiments.labs.course import plan_networks
 from inakit.experiments.labs.course.plan_lab import FILE, StudentPlanner
-from inakit.experiments.labs.course.plan_rules import bound_bps
-from inakit.experiments.labs.grading.items import WrongError
+from inakit.experiments.labs.course.plan_networks import bound_bps
+from inakit.experiments.labs.course.plan_rules import check_ends
+from inakit.experiments.labs.grading.lab import WrongError
 from inakit.experiments.labs.grading.submission import read_submission, submissions_in
 from inakit.experiments.labs.sandbox.process import EndedError
 from inakit.experiments.sweeps.run_trials import Row, measure_rows
@@ -47,7 +48,7 @@ def leaderboard(folder: Path, seed: str, console: Console, show: Callable[[list[
     Raises `InputError` as `submissions_in` does.
     """
     handed = submissions_in(folder)
-    problems = plan_rules.for_the_board(Random(f"{seed}/6-plan/leaderboard"))
+    problems = plan_networks.for_the_board(Random(f"{seed}/6-plan/leaderboard"))
     bounds = [bound_bps(problem) for problem in problems]
 
     def shown(rows: Sequence[Row[str, Entry]]) -> list[Entry]:
@@ -82,15 +83,15 @@ def entry_of(student: str, path: Path, problems: list[Problem], bounds: list[flo
 def part_of(planner: StudentPlanner, problem: Problem, bound: float) -> tuple[float, str]:
     """The rate of the worst served job as a part of the bound, or 0 and what is wrong."""
     try:
-        drawn = planner.plan(problem)
-        plan_rules.check_ends(drawn)
+        found = planner.plan(problem)
+        check_ends(found)
     except (WrongError, EndedError, InputError) as error:
         return 0.0, str(error)
     try:
-        check(problem, drawn.plan)
+        check(problem, found.plan)
     except PlanError as error:
-        return 0.0, drawn.in_words(str(error))
-    return min(planned.rate_bps for planned in drawn.plan.trees) / bound, ""
+        return 0.0, found.in_words(str(error))
+    return min(planned.rate_bps for planned in found.plan.trees) / bound, ""
 
 
 def ranked(entries: list[Entry]) -> Iterator[tuple[int, Entry]]:

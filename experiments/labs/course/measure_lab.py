@@ -15,7 +15,7 @@ import sysconfig
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isfinite
@@ -25,11 +25,12 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from inakit.experiments.labs.course.graded_switch import refuse_target
-from inakit.experiments.labs.grading.items import Finding, Item, WrongError
+from inakit.experiments.labs.grading.bench import Bench
+from inakit.experiments.labs.grading.lab import Item, Lab, WrongError
 from inakit.experiments.labs.grading.submission import Submission
 from inakit.experiments.labs.sandbox.confinement import MIB, Limits
-from inakit.experiments.labs.sandbox.process import ROOT, EndedError, Sandboxed, printable, python_paths
+from inakit.experiments.labs.sandbox.process import ROOT, Sandboxed, python_paths
+from inakit.experiments.labs.sandbox.untrusted import printable, shown
 from inakit.experiments.papers.common.estimates import estimate
 from inakit.experiments.study.study import measure_setting
 from inakit.experiments.study.summary import bootstrapped
@@ -81,7 +82,6 @@ FIGURES = (INA, RING, "difference")
 ENDS = ("mean_s", "low_s", "high_s")
 SUMMARY_COLUMNS = ("gradient_bytes", *(f"{figure}_{end}" for figure in FIGURES for end in ENDS))
 MOST_GRADIENT_BYTES, MOST_SEED = 1 << 20, 1 << 20
-RUNNER = "inakit.experiments.labs.sandbox.study_runner"
 
 
 class RunKey(NamedTuple):
@@ -139,27 +139,26 @@ class HandedIn:
         """The name that the fabric is drawn from."""
         student = self.answers.get("student")
         if not isinstance(student, str) or not student.strip():
-            raise WrongError(f"{ANSWERS}: 'student' is {said(student)}: the name with which your fabric was made")
+            raise WrongError(f"{ANSWERS}: 'student' is {shown(student)}: the name with which your fabric was made")
         return student.strip()
 
     @cached_property
-    def study(self) -> Any:
-        """What the sandbox that reads the study file says of it."""
-        text = self.text(STUDY)
-        with tempfile.TemporaryDirectory(prefix="inakit-study-") as folder:
-            write_own_fabric(self.student, Path(folder))
-            with Sandboxed(RUNNER, study_limits(), site=True) as process:
-                return process.ask([folder, text])
-
-    @property
     def runs(self) -> list[dict[str, Any]]:
         """The runs that the study file asks for: of each the keys that are not the default."""
-        match self.study:
-            case ["ok", list(runs)]:
-                return runs
-            case ["mistake", str(message)]:
-                raise WrongError(printable(message))
-        raise EndedError("its answer is none")
+        text, module = self.text(STUDY), "inakit.experiments.labs.sandbox.study_runner"
+        with tempfile.TemporaryDirectory(prefix="inakit-study-") as folder:
+            write_own_fabric(self.student, Path(folder))
+            with closing(Sandboxed(module, study_limits(), {"mistake": WrongError}, site=True)) as process:
+                found: list[dict[str, Any]] = process.ask("runs", folder, text)
+                return found
+
+    @property
+    def keys(self) -> list[RunKey]:
+        """Which runs the study file asks for."""
+        return [
+            RunKey(str(run.get("planner", INA)), int(run.get("gradient_bytes", 0)), int(run.get("seed", 0)))
+            for run in self.runs
+        ]
 
     @cached_property
     def results(self) -> dict[RunKey, float]:
@@ -168,7 +167,7 @@ class HandedIn:
         for line, row in rows_of(self.text(RESULTS), RESULTS, RESULT_COLUMNS):
             key = RunKey(row[0], whole(row[1], line, MOST_GRADIENT_BYTES), whole(row[2], line, MOST_SEED))
             if key.planner not in (INA, RING):
-                raise WrongError(f"{line}: planner {said(key.planner)}: {INA} or {RING} is expected")
+                raise WrongError(f"{line}: planner {shown(key.planner)}: {INA} or {RING} is expected")
             if key in found:
                 raise WrongError(f"{line}: the run {key} is there twice")
             found[key] = number(row[3], line)
@@ -204,7 +203,7 @@ def rows_of(text: str, name: str, columns: Sequence[str]) -> Iterator[tuple[str,
     reader = csv.reader(io.StringIO(text))
     heading = [each.strip() for each in next(reader, [])]
     if heading != list(columns):
-        raise WrongError(f"{name}: the first line is {said(','.join(heading))}: {','.join(columns)} is expected")
+        raise WrongError(f"{name}: the first line is {shown(','.join(heading))}: {','.join(columns)} is expected")
     for row in reader:
         line = f"{name}:{reader.line_num}"
         if len(row) != len(columns):
@@ -214,7 +213,7 @@ def rows_of(text: str, name: str, columns: Sequence[str]) -> Iterator[tuple[str,
 
 def whole(text: str, line: str, most: int) -> int:
     if not text.strip().isascii() or not text.strip().isdigit() or len(text) > 12 or int(text) > most:
-        raise WrongError(f"{line}: {said(text)}: a whole number from 0 to {most} is expected")
+        raise WrongError(f"{line}: {shown(text)}: a whole number from 0 to {most} is expected")
     return int(text)
 
 
@@ -224,13 +223,8 @@ def number(text: str, line: str) -> float:
     except ValueError:
         value = float("nan")
     if not isfinite(value):
-        raise WrongError(f"{line}: {said(text)}: a number is expected")
+        raise WrongError(f"{line}: {shown(text)}: a number is expected")
     return value
-
-
-def said(value: Any) -> str:
-    """A value, cut short."""
-    return printable(repr(value)[:80])
 
 
 ROUNDED = 2e-3
@@ -282,46 +276,41 @@ HEADINGS = ("Question", "Setup", "Results", "Limits", "Answer")
 LEAST_WORDS = 20
 
 
-@dataclass(frozen=True)
-class MeasureBench:
-    """What was handed in, and what an item draws from."""
-
-    handed: HandedIn
-    random: Random
-
-    @property
-    def keys(self) -> list[RunKey]:
-        """The runs of the study file."""
-        return [
-            RunKey(str(run.get("planner", INA)), int(run.get("gradient_bytes", 0)), int(run.get("seed", 0)))
-            for run in self.handed.runs
-        ]
+def handed_in(bench: Bench) -> HandedIn:
+    """The files of the submission."""
+    return HandedIn(bench.submission)
 
 
-# -- the items
+def begin(bench: Bench) -> None:
+    """Note whose fabric is graded; `InputError` for a submission without any of the files."""
+    if not set(FILES) & set(bench.submission.texts):
+        bench.submission.text(ANSWERS)
+    with suppress(WrongError, InputError):
+        bench.notes.append(f"graded on the fabric of student {shown(bench.once(handed_in).student)}")
 
 
-def check_own(bench: MeasureBench) -> None:
+def check_own(bench: Bench) -> None:
     """The study is of the student's own fabric, as the task has it."""
-    student, expected = bench.handed.student, bench.handed.submission.student
+    handed = bench.once(handed_in)
+    student, expected = handed.student, bench.submission.student
     if expected and student != expected:
-        raise WrongError(f"{ANSWERS} says that the student is {said(student)}, and {said(expected)} handed it in")
-    for run in bench.handed.runs:
+        raise WrongError(f"{ANSWERS} says that the student is {shown(student)}, and {shown(expected)} handed it in")
+    for run in handed.runs:
         stays = {key: value for key, value in run.items() if key not in VARIES}
         for key in sorted({*stays, *STAYS}):
             if stays.get(key) != STAYS.get(key):
-                there = said(stays[key]) if key in stays else "missing"
+                there = shown(stays[key]) if key in stays else "missing"
                 wanted = repr(STAYS[key]) if key in STAYS else "nothing, leave it out"
                 raise WrongError(f"{STUDY}: '{key}' is {there}; the task has {wanted}")
 
 
-def check_design(bench: MeasureBench) -> None:
+def check_design(bench: Bench) -> None:
     """Both methods in the same runs, enough seeds, sizes from short to long."""
-    keys = bench.keys
+    keys = bench.once(handed_in).keys
     if len(keys) > MOST_RUNS:
         raise WrongError(f"{STUDY} asks for {len(keys)} runs: at most {MOST_RUNS} are enough")
     if others := sorted({key.planner for key in keys} - {INA, RING}):
-        raise WrongError(f"{STUDY} has the planner {said(others[0])}: {INA} (with INA) and {RING} are compared")
+        raise WrongError(f"{STUDY} has the planner {shown(others[0])}: {INA} (with INA) and {RING} are compared")
     seeds: dict[int, dict[str, set[int]]] = defaultdict(lambda: {INA: set(), RING: set()})
     for key in keys:
         seeds[key.gradient_bytes][key.planner].add(key.seed)
@@ -349,23 +338,25 @@ def listed(numbers: set[int]) -> str:
     return f"{shown}, ..." if len(numbers) > 5 else shown or "none"
 
 
-def check_table(bench: MeasureBench) -> None:
-    asked, there = bench.keys, bench.handed.results
+def check_table(bench: Bench) -> None:
+    handed = bench.once(handed_in)
+    asked, there = handed.keys, handed.results
     if missing := [key for key in asked if key not in there]:
         raise WrongError(f"{RESULTS} lacks {len(missing)} of the runs of {STUDY}, such as {missing[0]}")
     if more := sorted(set(there) - set(asked)):
         raise WrongError(f"{STUDY} does not ask for {len(more)} of the runs in {RESULTS}, such as {more[0]}")
 
 
-def check_again(bench: MeasureBench) -> None:
+def check_again(bench: Bench) -> None:
     """Some runs, drawn, give the same when they are run again."""
-    results = bench.handed.results
+    handed = bench.once(handed_in)
+    results = handed.results
     with tempfile.TemporaryDirectory(prefix="inakit-study-") as folder:
-        fabric = write_own_fabric(bench.handed.student, Path(folder))
+        fabric = write_own_fabric(handed.student, Path(folder))
         for planner in (INA, RING):
             own = sorted(key for key in results if key.planner == planner and key.gradient_bytes >= 4)
             for key in sorted(bench.random.sample(own, min(SAMPLES, len(own)))):
-                run_again(key, results[key], {**STAYS, "fabric": str(fabric)}, bench.handed.student)
+                run_again(key, results[key], {**STAYS, "fabric": str(fabric)}, handed.student)
 
 
 def run_again(key: RunKey, given: float, stays: dict[str, Any], student: str) -> None:
@@ -374,13 +365,13 @@ def run_again(key: RunKey, given: float, stays: dict[str, Any], student: str) ->
     found = row["measured_communication_time_s"]
     if found is None or abs(given - found) > SAME * found:
         took = f"{found:.9g} s" if found is not None else "nothing"
-        again = f"run again on the fabric of student {said(student)} it gives {took}"
+        again = f"run again on the fabric of student {shown(student)} it gives {took}"
         raise WrongError(f"{RESULTS}: the run {key} has {given:.9g} s; {again}")
 
 
-def check_intervals(bench: MeasureBench) -> None:
+def check_intervals(bench: Bench) -> None:
     """The summary has a line for each size, with the means and intervals of the table."""
-    handed = bench.handed
+    handed = bench.once(handed_in)
     for size in handed.sizes:
         if size not in handed.summary:
             raise WrongError(f"{SUMMARY} has no line for {size} bytes")
@@ -394,12 +385,11 @@ def check_intervals(bench: MeasureBench) -> None:
                 raise WrongError(f"{SUMMARY}: {figure} at {size} bytes: {fault}")
 
 
-def check_crossover(bench: MeasureBench) -> None:
+def check_crossover(bench: Bench) -> None:
     """The crossover lies where the intervals of the difference change sides, and is known to a factor of 4."""
-    low, high = crossover_given(bench.handed.answers.get("crossover_bytes"))
-    signs = {
-        size: verdicts([b - a for a, b in pairs]) for size in bench.handed.sizes if (pairs := bench.handed.pairs(size))
-    }
+    handed = bench.once(handed_in)
+    low, high = crossover_given(handed.answers.get("crossover_bytes"))
+    signs = {size: verdicts([b - a for a, b in pairs]) for size in handed.sizes if (pairs := handed.pairs(size))}
     for end in (low, high):
         if end not in signs:
             raise WrongError(f"{ANSWERS}: crossover_bytes has {end}, a size that the table does not have")
@@ -434,29 +424,31 @@ def crossover_given(given: Any) -> tuple[int, int]:
         case [int(low), int(high)] if 0 < low < high:
             return low, high
     wanted = "two sizes: the largest at which INA is quicker, and the smallest at which the ring is"
-    raise WrongError(f"{ANSWERS}: 'crossover_bytes' is {said(given)}: {wanted}")
+    raise WrongError(f"{ANSWERS}: 'crossover_bytes' is {shown(given)}: {wanted}")
 
 
-def check_speedup(bench: MeasureBench) -> None:
+def check_speedup(bench: Bench) -> None:
     """The speedups at the shortest and the longest message follow from the table."""
-    given = bench.handed.answers.get("speedup")
+    handed = bench.once(handed_in)
+    given = handed.answers.get("speedup")
     if not isinstance(given, dict):
-        raise WrongError(f"{ANSWERS}: 'speedup' is {said(given)}: shortest and longest, each [mean, low, high]")
-    sizes = bench.handed.sizes
+        raise WrongError(f"{ANSWERS}: 'speedup' is {shown(given)}: shortest and longest, each [mean, low, high]")
+    sizes = handed.sizes
     for name, size in (("shortest", sizes[0]), ("longest", sizes[-1])):
-        ratios = [b / a for a, b in bench.handed.pairs(size)]
+        ratios = [b / a for a, b in handed.pairs(size)]
         match given.get(name):
             case [int() | float() as mean, int() | float() as low, int() | float() as high] if len(ratios) > 1:
                 fault = fault_of(Interval(float(mean), float(low), float(high)), ratios, 2.5 * ratios[0])
             case other:
-                fault = f"it is {said(other)}: [mean, low, high] of the ring's time over INA's is expected"
+                fault = f"it is {shown(other)}: [mean, low, high] of the ring's time over INA's is expected"
         if fault:
             raise WrongError(f"{ANSWERS}: speedup, {name} ({size} bytes): {fault}")
 
 
-def check_report(bench: MeasureBench) -> None:
+def check_report(bench: Bench) -> None:
     """The report has its parts, and the answer names two sizes between the shortest and the longest of the table."""
-    text = bench.handed.text(REPORT)
+    handed = bench.once(handed_in)
+    text = handed.text(REPORT)
     parts = {each[1].strip(): each[2] for each in re.finditer(r"^#+ (.*)\n((?:(?!#).*\n?)*)", text, re.M)}
     for heading in HEADINGS:
         if heading not in parts:
@@ -465,66 +457,27 @@ def check_report(bench: MeasureBench) -> None:
         if words < LEAST_WORDS:
             raise WrongError(f"{REPORT}: '{heading}' has {words} words: at least {LEAST_WORDS} are expected")
     answer = re.sub(r"(?<=\d)[, ](?=\d{3})", "", parts["Answer"])
-    sizes = bench.handed.sizes
+    sizes = handed.sizes
     named = {int(number) for number in re.findall(r"\b\d{1,7}\b", answer) if sizes[0] <= int(number) <= sizes[-1]}
     if len(named) < 2:
         raise WrongError(f"{REPORT}: the answer does not name the two sizes of the crossover, in bytes")
 
 
-ITEMS = (
-    Item("own", "a study of your own fabric", 10, "Step 1", check_own),
-    Item("design", "both methods, sizes, seeds", 15, "Step 2", check_design),
-    Item("table", "all runs in the table", 10, "Step 3", check_table),
-    Item("again", "runs that are run again give the same", 20, "Step 3", check_again),
-    Item("intervals", "means and 95 % intervals", 15, "Step 4", check_intervals),
-    Item("crossover", "where the ring becomes quicker", 15, "Step 5", check_crossover),
-    Item("speedup", "how much quicker INA is", 10, "Step 6", check_speedup),
-    Item("report", "the parts of the report", 5, "Step 7", check_report),
+LAB = Lab(
+    name="7-measure",
+    title="A study: does INA pay here?",
+    hours="5 to 8",
+    files=FILES,
+    items=(
+        Item("own", "a study of your own fabric", 10, "Step 1", check_own),
+        Item("design", "both methods, sizes, seeds", 15, "Step 2", check_design),
+        Item("table", "all runs in the table", 10, "Step 3", check_table),
+        Item("again", "runs that are run again give the same", 20, "Step 3", check_again),
+        Item("intervals", "means and 95 % intervals", 15, "Step 4", check_intervals),
+        Item("crossover", "where the ring becomes quicker", 15, "Step 5", check_crossover),
+        Item("speedup", "how much quicker INA is", 10, "Step 6", check_speedup),
+        Item("report", "the parts of the report", 5, "Step 7", check_report),
+    ),
+    sandbox_only="has no P4; leave the option out",
+    begin=begin,
 )
-
-
-# -- the submission
-
-
-class OpenedStudy:
-    """What was handed in."""
-
-    def __init__(self, handed: HandedIn) -> None:
-        self.handed = handed
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        try:
-            return (f"graded on the fabric of student {said(self.handed.student)}",)
-        except WrongError:
-            return ()
-
-    def bench(self, item: Item, random: Random) -> MeasureBench:
-        del item
-        return MeasureBench(self.handed, random)
-
-    def after(self, item: Item, *, passed: bool) -> None:
-        """Nothing: items are independent."""
-
-    def finding(self, wrong: WrongError) -> Finding:
-        """What is wrong, in a sentence."""
-        return Finding(wrong.cause)
-
-
-@dataclass(frozen=True)
-class MeasureLab:
-    """Lab 7."""
-
-    name: str = "7-measure"
-    title: str = "A study: does INA pay here?"
-    hours: str = "5 to 8"
-    files: tuple[str, ...] = FILES
-    items: tuple[Item, ...] = ITEMS
-
-    @contextmanager
-    def open(self, submission: Submission, target: str) -> Iterator[OpenedStudy]:
-        """Open a submission."""
-        refuse_target(self.name, target)
-        if not set(FILES) & set(submission.texts):
-            submission.text(ANSWERS)
-        yield OpenedStudy(HandedIn(submission))

@@ -1,85 +1,42 @@
 """Lab 3: a pool of slots in two versions: a program, and answers about its throughput in virtual time.
 
-As in lab 2, each item looks at one property of the program, and most compare it with itself: other slots, earlier
-rounds and gradients that come again must make no difference to what leaves for a gradient. `ModelPool` stands for a
-program that does not sum yet. Answers are held against the curve of the student's own program.
+Each item about the program looks at one property of it. `ModelPool` stands for a program that does not sum yet. Answers
+are held against the curve of the student's own program.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from random import Random
-from typing import Any, Literal
+from typing import Literal
 
 import yaml
 from pydantic import Field
 
-from inakit.experiments.labs.course.graded_switch import SANDBOX, Bench, ProgramPart
-from inakit.experiments.labs.course.lab_star import MOST_SLOTS, SIZE, Star, StarSwitch, throughput
-from inakit.experiments.labs.course.packets import GRADIENT, RESULT, VALUES, Agg, Values, agg_in, summed
-from inakit.experiments.labs.course.sum_lab import (
+from inakit.experiments.labs.course.aggregation import (
     WORKERS,
     Job,
     Left,
-    Named,
-    alone,
+    check_forgeries,
     drawn_round,
-    forged_result,
-    from_elsewhere,
-    judge_forgeries,
-    judge_same,
-    judge_sum,
-    of_another,
+    forgeries,
     total,
 )
-from inakit.experiments.labs.grading.items import Finding, Item, Packets, WrongError
-from inakit.experiments.labs.grading.submission import Submission
+from inakit.experiments.labs.course.pool_throughput import MOST_SLOTS, SIZE, Star, throughput
+from inakit.experiments.labs.grading.bench import Bench
+from inakit.experiments.labs.grading.graded_switch import SentSwitch
+from inakit.experiments.labs.grading.lab import Item, Lab, WrongError
+from inakit.experiments.labs.grading.packets import RESULT, VALUES, Agg, Values, agg_in, summed
 from inakit.experiments.labs.sandbox.sandboxed_switch import SandboxedSwitch, switch_limits
 from inakit.switch.entries import SwitchEntries
+from inakit.switch.interpret.interpreted_switch import Packets
 from inakit.topo.errors import InputError, RunError
 from inakit.topo.files.reader import FileKind, ParsedFile, PlainLoader, Record, validate
 
-Version = dict[int, Values]
-"""The gradients in a sum, by worker."""
-
-
-class ModelPool:
-    """A switch that sums gradients of workers in slots of two versions, and answers who asks again."""
-
-    def __init__(self) -> None:
-        self.fresh()
-
-    def fresh(self) -> None:
-        """Start anew."""
-        self.workers: dict[int, int] = {}
-        self.sums: dict[tuple[int, int], Version] = {}
-
-    def install(self, entries: SwitchEntries) -> None:
-        """Take the numbers of workers by their ports."""
-        self.workers = {int(str(entry.key[0])): entry.params[0] for entry in entries.tables}
-
-    def inject(self, port: int, packet: bytes) -> Packets:
-        """What leaves for a gradient that a worker may send."""
-        found = agg_in(packet)
-        if found is None or self.workers.get(port) != found.worker:
-            return []
-        seen = self.sums.setdefault((found.slot, found.version), {})
-        again = found.worker in seen
-        seen.setdefault(found.worker, found.values)
-        if len(seen) < len(self.workers):
-            return []
-        if not again:
-            self.sums.pop((found.slot, 1 - found.version), None)
-        result = found.result(summed(list(seen.values()))).packed()
-        return [(at, result) for at in ([port] if again else self.workers)]
-
-
-SLOTS = 64
-ROUNDS = 5
+SLOTS, ROUNDS = 64, 5
 Place = tuple[int, int]
 """A slot, and one of its rounds."""
 
@@ -107,29 +64,25 @@ def interleaved(bench: Bench, rounds: dict[Place, list[Agg]]) -> list[Agg]:
         sent[place] += 1
 
 
-def usual_of(bench: Bench, gradients: list[Agg], ports: list[int]) -> list[Left]:
-    """What leaves for the gradients of one round in a switch that does nothing else, as if in their own version."""
-    left = alone(bench, [replace(each, version=0) for each in gradients], ports)
-    version = gradients[0].version
-    return [[(port, replace(packet, version=version)) for port, packet in packets] for packets in left]
+def changed(left: Sequence[Left], change: Callable[[Agg], Agg]) -> list[Left]:
+    """Packets that have left, changed."""
+    return [[(port, change(packet)) for port, packet in packets] for packets in left]
 
 
-# -- the items
+def without_repeats(job: Job, order: Sequence[Agg]) -> list[Left]:
+    """What leaves for these gradients when none comes again; `WrongError` if nothing is summed at all."""
+    job.alone([each for each in order if each.round == 0])
+    job.begin()
+    return [job.send(gradient) for gradient in order]
+
+
+# -- the program
 
 
 def check_admission(bench: Bench) -> None:
     """What no worker may send neither leaves nor counts."""
-    forgeries = {
-        "a gradient from a port without a worker": from_elsewhere,
-        "a gradient with another number than that of its port's worker": of_another,
-        f"a gradient for slot {SLOTS}, where {SLOTS - 1} is the last,": lambda job, each: (
-            replace(each, slot=SLOTS),
-            job.ports[each.worker],
-        ),
-        "a gradient of version 2": lambda job, each: (replace(each, version=2), job.ports[each.worker]),
-        "a result that a worker sends": forged_result,
-    }
-    judge_forgeries(bench, forgeries, slot=0)
+    more = {"a gradient of version 2": lambda job, each: (replace(each, version=2), job.port_of(each))}
+    check_forgeries(bench, forgeries(SLOTS, SLOTS, more), slot=0)
 
 
 def check_sum(bench: Bench) -> None:
@@ -145,7 +98,7 @@ def check_sum(bench: Bench) -> None:
         expected = job.expected(gradient, total(gradients))
         if not left:
             raise bench.wrong("no result leaves, though all workers have sent", expected, "drop")
-        judge_sum(job, left[0][1].values, gradients)
+        job.judge_sum(left[0][1].values, gradients)
         if left[0][1].kind != RESULT:
             raise bench.wrong(f"what leaves has kind {left[0][1].kind}, not {RESULT}", expected, "agg.kind")
         got = [(port, packet.packed()) for port, packet in left]
@@ -153,133 +106,105 @@ def check_sum(bench: Bench) -> None:
 
 
 def check_pool(bench: Bench) -> None:
-    """All slots are used at the same time, each at its own pace: a slot sends what it sends when it is alone."""
-    ports, rounds = bench.drawn_ports(WORKERS), drawn_rounds(bench, range(SLOTS), 2)
+    """All slots are used at the same time, each at its own pace: a slot sends what slot 0 sends when it is alone."""
+    job, rounds = Job(bench), drawn_rounds(bench, range(SLOTS), 2)
     order = interleaved(bench, rounds)
     tried = [0, 1, SLOTS // 2 - 1, SLOTS // 2, SLOTS - 2, SLOTS - 1, *bench.random.sample(range(SLOTS), 4)]
-    usual = {slot: in_slot_0(bench, [each for each in order if each.slot == slot], ports) for slot in tried}
-    job = Job(bench, ports)
+    usual = {}
+    for slot in tried:
+        in_slot_0 = without_repeats(job, [replace(each, slot=0) for each in order if each.slot == slot])
+        usual[slot] = changed(in_slot_0, partial(replace, slot=slot))
+    job.begin()
     for gradient in order:
         left, slot, number = job.send(gradient), gradient.slot, gradient.round
         if slot in usual:
+            likely = sorted({(slot + by) % SLOTS for by in (1, -1, SLOTS // 2)})
             others = {
-                f"slot {n}'s gradient of the same worker": rounds[n, number][gradient.worker].values for n in near(slot)
+                f"slot {n}'s gradient of the same worker": rounds[n, number][gradient.worker].values for n in likely
             }
             what = f"all {SLOTS} slots are in use, and in slot {slot}"
-            judge_same(job, left, usual[slot].pop(0), rounds[slot, number], what, others)
-
-
-def in_slot_0(bench: Bench, gradients: list[Agg], ports: list[int]) -> list[Left]:
-    """What would leave for the gradients of a slot if it did what slot 0 does alone."""
-    slot = gradients[0].slot
-    left = without(bench, [replace(each, slot=0) for each in gradients], ports)
-    return [[(port, replace(packet, slot=slot)) for port, packet in packets] for packets in left]
-
-
-def near(slot: int) -> list[int]:
-    """The slots that a mistake is likely to mix up with a slot."""
-    return sorted({(slot + by) % SLOTS for by in (1, -1, SLOTS // 2)})
+            job.judge_same(left, usual[slot].pop(0), rounds[slot, number], what, others)
 
 
 def check_versions(bench: Bench) -> None:
     """Round after round of a slot: each sends what the slot sends when it is used for the first time."""
-    ports, slot = bench.drawn_ports(WORKERS), bench.random.randrange(SLOTS - 1)
+    job, slot = Job(bench), bench.random.randrange(SLOTS - 1)
     rounds = drawn_rounds(bench, (slot,), ROUNDS)
     order = interleaved(bench, rounds)
-    usual = {place: usual_of(bench, of_place(order, place), ports) for place in rounds}
-    job, sums = Job(bench, ports), {number: total(rounds[slot, number]) for number in range(ROUNDS)}
+    usual = {}
+    for number in range(ROUNDS):
+        alone = [replace(each, version=0) for each in order if each.round == number]
+        usual[number] = changed(job.alone(alone), partial(replace, version=number % 2))
+    sums = {number: total(rounds[slot, number]) for number in range(ROUNDS)}
+    job.begin()
     for gradient in order:
         number = gradient.round
-        others: Named = {f"the sum of round {n}": sums[n] for n in range(number)}
+        others = {f"the sum of round {n}": sums[n] for n in range(number)}
         what = f"in round {number} of slot {slot} (version {gradient.version})"
-        judge_same(job, job.send(gradient), usual[slot, number].pop(0), rounds[slot, number], what, others)
-
-
-def of_place(order: Sequence[Agg], place: Place) -> list[Agg]:
-    """The gradients of a slot's round, in their order."""
-    return [each for each in order if (each.slot, each.round) == place]
+        job.judge_same(job.send(gradient), usual[number].pop(0), rounds[slot, number], what, others)
 
 
 def check_again(bench: Bench) -> None:
     """A gradient that comes again before the sum is complete makes no difference."""
     for again in range(WORKERS - 1):
-        ports = bench.drawn_ports(WORKERS)
+        job = Job(bench)
         rounds = drawn_rounds(bench, (bench.random.randrange(SLOTS - 1),), 2)
         order = [gradient for gradients in rounds.values() for gradient in gradients]
-        usual = without(bench, order, ports)
-        job = Job(bench, ports)
+        usual = without_repeats(job, order)
+        job.begin()
         for gradient, left in zip(order, usual, strict=True):
             what = f"worker {again} sent its gradient of round {gradient.round} twice, before all had sent"
-            judge_same(job, job.send(gradient), left, rounds[gradient.slot, gradient.round], what, {})
+            job.judge_same(job.send(gradient), left, rounds[gradient.slot, gradient.round], what, {})
             if gradient.worker == again and left == [] and job.send(gradient):
                 raise bench.wrong(f"{what}: a packet leaves for the second")
-
-
-def without(bench: Bench, order: Sequence[Agg], ports: list[int]) -> list[Left]:
-    """What leaves for these gradients when none comes again; `WrongError` if nothing is summed at all."""
-    alone(bench, [each for each in order if each.round == 0], ports)
-    job = Job(bench, ports)
-    return [job.send(gradient) for gradient in order]
 
 
 def check_shadow(bench: Bench) -> None:
     """Who asks again for a sum that is complete gets it, alone, also when others have gone on to the next round."""
     for on in range(WORKERS):
-        ports, slot = bench.drawn_ports(WORKERS), bench.random.randrange(SLOTS - 1)
+        job, slot = Job(bench), bench.random.randrange(SLOTS - 1)
         rounds = drawn_rounds(bench, (slot,), 3)
         order = [gradient for gradients in rounds.values() for gradient in gradients]
-        usual = without(bench, order, ports)
-        job, kept = Job(bench, ports), Kept.of(usual[WORKERS - 1], rounds[slot, 0])
+        usual = without_repeats(job, order)
+        kept = usual[WORKERS - 1][0][1].values if usual[WORKERS - 1] else (0,) * VALUES
+        job.begin()
         for number, (gradient, left) in enumerate(zip(order, usual, strict=True)):
             what = f"round {gradient.round} after a worker has asked for round 0 again"
-            judge_same(job, job.send(gradient), left, rounds[slot, gradient.round], what, {"the kept sum": kept.values})
+            job.judge_same(job.send(gradient), left, rounds[slot, gradient.round], what, {"the kept sum": kept})
             if number == WORKERS - 1 + on:
                 for asks in range(on, WORKERS):
-                    judge_answer(job, rounds[slot, 0][asks], kept, on, rounds[slot, 1][:on])
+                    judge_answer(job, rounds[slot, 0], asks, kept, rounds[slot, 1][:on])
 
 
-@dataclass(frozen=True)
-class Kept:
-    """The values that left when a sum was complete, and those of its elements that were right, or all if none was."""
+def judge_answer(job: Job, gradients: list[Agg], asks: int, kept: Values, later: list[Agg]) -> None:
+    """Raise `WrongError` unless a gradient that comes again is answered with the sum that was kept, and only there.
 
-    values: Values
-    elements: tuple[int, ...]
-
-    @classmethod
-    def of(cls, left: Left, gradients: list[Agg]) -> Kept:
-        """What left when the last of these gradients came; zeros if nothing did."""
-        values, wanted = left[0][1].values if left else (0,) * VALUES, total(gradients)
-        right = tuple(n for n in range(VALUES) if values[n] == wanted[n])
-        return cls(values, right or tuple(range(VALUES)))
-
-
-def judge_answer(job: Job, gradient: Agg, kept: Kept, on: int, later: list[Agg]) -> None:
-    """Raise `WrongError` unless a gradient that comes again is answered with the sum that was kept, and only there."""
+    Compared are the elements of the kept sum that were right, or all if none was: another item is about the sum.
+    """
+    gradient, on = gradients[asks], len(later)
     others = f"{on} other{' has' if on == 1 else 's have'} sent round 1"
-    asks = f"worker {gradient.worker} sends round 0 again, whose result it lacks, when {others}"
-    left, port = job.send(gradient), job.ports[gradient.worker]
-    expected = [(port, gradient.result(kept.values).packed())]
+    what = f"worker {asks} sends round 0 again, whose result it lacks, when {others}"
+    left, port = job.send(gradient), job.port_of(gradient)
+    expected = [(port, gradient.result(kept).packed())]
     if not left:
-        raise job.bench.wrong(f"{asks}: it gets no answer", expected, "drop")
+        raise job.bench.wrong(f"{what}: it gets no answer", expected, "drop")
     if [at for at, _ in left] != [port]:
-        raise job.bench.wrong(f"{asks}: the answer leaves by port {', '.join(str(at) for at, _ in left)}", expected)
+        raise job.bench.wrong(f"{what}: the answer leaves by port {', '.join(str(at) for at, _ in left)}", expected)
     packet = left[0][1]
-    if any(packet.values[n] != kept.values[n] for n in kept.elements):
-        mixed = {f"round 1 of worker {each.worker}": each.values for each in later}
-        cause = f"{asks}: the answer is not the sum that left before"
-        twice = {**mixed, "its gradient": gradient.values}
-        found = next((name for name, values in twice.items() if added(kept.values, values) == packet.values), "")
-        raise job.bench.wrong(f"{cause}{f', but {found} is added to it' if found else ''}", expected, "values.v0")
+    right = total(gradients)
+    compared = [n for n in range(VALUES) if kept[n] == right[n]] or range(VALUES)
+    if any(packet.values[n] != kept[n] for n in compared):
+        mixed = {f"round 1 of worker {each.worker}": each.values for each in later} | {"its gradient": gradient.values}
+        found = next((name for name, values in mixed.items() if summed([kept, values]) == packet.values), "")
+        why = f", but {found} is added to it" if found else ""
+        raise job.bench.wrong(f"{what}: the answer is not the sum that left before{why}", expected, "values.v0")
     if packet.kind != RESULT:
-        raise job.bench.wrong(f"{asks}: the answer has kind {packet.kind}, not {RESULT}", expected, "agg.kind")
+        raise job.bench.wrong(f"{what}: the answer has kind {packet.kind}, not {RESULT}", expected, "agg.kind")
     if packet != gradient.result(packet.values):
-        raise job.bench.wrong(f"{asks}: the answer is not of its slot and version", expected, "agg.slot")
+        raise job.bench.wrong(f"{what}: the answer is not of its slot and version", expected, "agg.slot")
 
 
-def added(one: Values, other: Values) -> Values:
-    """The sum of two."""
-    return total([Agg(GRADIENT, 0, 0, 0, one), Agg(GRADIENT, 0, 0, 0, other)])
-
+# -- the answers
 
 FILE = "answers.yml"
 KIND = FileKind("file of answers", max_bytes=1 << 14, tells_lines=True)
@@ -289,6 +214,8 @@ NEAR = 0.02
 """How far a measured figure may be from the grader's own, as a fraction."""
 FLAT = 0.999
 """The throughput from which it is called flat, as a fraction of that with all slots."""
+MEASURING_S = 30
+"""The processor time that a program has for all that is measured."""
 
 NUMBER = "a number greater than 0"
 SLOTS_EXPECTED = f"a whole number of slots from 1 to {MOST_SLOTS}"
@@ -355,66 +282,109 @@ def read_answers(text: str) -> Answers:
     return validate(ParsedFile(Path(FILE), KIND, document, tree), Answers)
 
 
+class ModelPool:
+    """A switch that sums gradients of workers in slots of two versions, and answers who asks again."""
+
+    def __init__(self) -> None:
+        self.fresh()
+
+    def fresh(self) -> None:
+        """Start anew."""
+        self.workers: dict[int, int] = {}
+        self.sums: dict[tuple[int, int], dict[int, Values]] = {}
+
+    def install(self, entries: SwitchEntries) -> None:
+        """Take the numbers of workers by their ports."""
+        self.workers = {int(str(entry.key[0])): entry.params[0] for entry in entries.tables}
+
+    def inject(self, port: int, packet: bytes) -> Packets:
+        """What leaves for a gradient that a worker may send."""
+        found = agg_in(packet)
+        if found is None or self.workers.get(port) != found.worker:
+            return []
+        seen = self.sums.setdefault((found.slot, found.version), {})
+        again = found.worker in seen
+        seen.setdefault(found.worker, found.values)
+        if len(seen) < len(self.workers):
+            return []
+        if not again:
+            self.sums.pop((found.slot, 1 - found.version), None)
+        result = found.result(summed(list(seen.values()))).packed()
+        return [(at, result) for at in ([port] if again else self.workers)]
+
+
 @dataclass(frozen=True)
 class Curve:
     """The throughput of a program over its pool, in bit/s; what is asked twice is measured once."""
 
-    measure: Callable[[Star, int], float]
+    switch: SentSwitch
     known: dict[tuple[Star, int], float] = field(default_factory=dict)
 
     def at(self, star: Star, slots: int) -> float:
-        """The throughput with so many slots."""
-        key = (star, slots)
-        if key not in self.known:
-            self.known[key] = self.measure(star, slots)
-        return self.known[key]
+        """The throughput with this many slots."""
+        if (star, slots) not in self.known:
+            try:
+                self.known[star, slots] = throughput(self.switch, star, slots)
+            except RunError as error:
+                raise WrongError(f"in virtual time ({star}) {error}") from None
+        return self.known[star, slots]
 
     def is_flat(self, star: Star, slots: int) -> bool:
         """Whether more slots would not help."""
         return self.at(star, slots) >= FLAT * self.at(star, MOST_SLOTS)
 
+    @classmethod
+    def of(cls, bench: Bench) -> Curve:
+        """The curve of the student's program, or of the course's own where that fails."""
+        if bench.loaded is None or PROGRAM in bench.failed:
+            return cls(ModelPool())
+        limits = replace(switch_limits(), cpu_s=MEASURING_S, wall_s=2.0 * MEASURING_S)
+        own = SandboxedSwitch(bench.program, "pool", limits)
+        bench.stack.callback(own.close)
+        return cls(own)
 
-# -- the items
+
+def about_answers(check: Callable[[Answers, Curve], None]) -> Callable[[Bench], None]:
+    """The check of an item that is about answers."""
+
+    def checked(bench: Bench) -> None:
+        curve = bench.once(Curve.of)
+        check(read_answers(bench.submission.text(FILE)), curve)
+
+    return checked
 
 
+@about_answers
 def check_measured(answers: Answers, curve: Curve) -> None:
     """Throughput with one slot, with all of them, and the number of slots from which it is flat."""
     measured = answers.measured
-    for name, slots, said in (
-        ("one_slot_mbps", 1, measured.one_slot_mbps),
-        ("all_slots_mbps", MOST_SLOTS, measured.all_slots_mbps),
-    ):
-        check_near(f"measured.{name}", said, curve.at(TASK, slots) / 1e6, "Mbit/s")
+    for name, slots in (("one_slot_mbps", 1), ("all_slots_mbps", MOST_SLOTS)):
+        check_near(f"measured.{name}", getattr(measured, name), curve.at(TASK, slots) / 1e6, "Mbit/s")
     flat_from("measured.flat_from_slots", measured.flat_from_slots, curve, TASK)
 
 
+@about_answers
 def check_explained(answers: Answers, curve: Curve) -> None:
     """The round trip is what a pool of one slot shows, and the bandwidth-delay product its product with the rate."""
-    round_trip_s = SIZE * 8 / curve.at(TASK, 1)
-    check_near("explained.round_trip_us", answers.explained.round_trip_us, round_trip_s * 1e6, "us")
+    explained, round_trip_s = answers.explained, SIZE * 8 / curve.at(TASK, 1)
     product = round_trip_s * TASK.rate_bps / 8
-    check_near(
-        "explained.bandwidth_delay_product_bytes", answers.explained.bandwidth_delay_product_bytes, product, "bytes"
-    )
+    check_near("explained.round_trip_us", explained.round_trip_us, round_trip_s * 1e6, "us")
+    name = "explained.bandwidth_delay_product_bytes"
+    check_near(name, explained.bandwidth_delay_product_bytes, product, "bytes")
 
 
+@about_answers
 def check_predicted(answers: Answers, curve: Curve) -> None:
     """The number of slots from which throughput is flat on networks that differ in one thing."""
     for name, star in OTHERS.items():
         flat_from(f"predicted.{name}", getattr(answers.predicted, name), curve, star)
 
 
-def check_near(name: str, said: float, right: float, unit: str) -> None:
-    """Raise `WrongError` unless a figure is about what the grader has measured."""
-    if not math.isclose(said, right, rel_tol=NEAR):
-        raise WrongError(
-            f"{FILE}: {name} is {said:.6g} {unit}, where {TASK} give something else: {hint_of(said, right)}"
-        )
-
-
-def hint_of(said: float, right: float) -> str:
-    """In what a figure is wrong, without the right one."""
-    factor = said / right
+def check_near(name: str, given: float, right: float, unit: str) -> None:
+    """Raise `WrongError` unless a figure is about what the grader has measured; a hint says in what it is wrong."""
+    if math.isclose(given, right, rel_tol=NEAR):
+        return
+    factor = given / right
     known = {
         8.0: "eight times as much, as of bits taken for bytes",
         1 / 8: "an eighth, as of bytes taken for bits",
@@ -426,7 +396,8 @@ def hint_of(said: float, right: float) -> str:
         2.0: "twice as much",
     }
     found = next((text for times, text in known.items() if math.isclose(factor, times, rel_tol=NEAR)), "")
-    return f"it is {found}" if found else f"it is too {'great' if factor > 1 else 'small'}"
+    hint = f"it is {found}" if found else f"it is too {'great' if factor > 1 else 'small'}"
+    raise WrongError(f"{FILE}: {name} is {given:.6g} {unit}, where {TASK} give something else: {hint}")
 
 
 def flat_from(name: str, slots: int, curve: Curve, star: Star) -> None:
@@ -442,101 +413,21 @@ def flat_from(name: str, slots: int, curve: Curve, star: Star) -> None:
         raise WrongError(f"{FILE}: {name} is {slots}, but {slots - 1} slots give the same {most:.1f} Mbit/s ({star})")
 
 
-PROGRAM = "pool"
-MEASURING_S = 30
-"""The processor time that a program has for all that is measured."""
-
-
-@dataclass(frozen=True)
-class AnswersBench:
-    """What an item about answers is given."""
-
-    answers: Answers
-    curve: Curve
-
-
-def of_answers(check: Any) -> Any:
-    def checked(bench: AnswersBench) -> None:
-        check(bench.answers, bench.curve)
-
-    return checked
-
-
-OF_PROGRAM = (
-    Item("admission", "who may send what", 10, "Step 1", check_admission),
-    Item("sum", "the sum of one slot", 10, "Step 1", check_sum),
-    Item("pool", "all slots at once", 10, "Step 2", check_pool),
-    Item("versions", "two versions, round after round", 15, "Step 3", check_versions),
-    Item("again", "a gradient comes again before the sum is complete", 10, "Step 4", check_again),
-    Item("shadow", "a gradient comes again when the sum is complete", 15, "Step 5", check_shadow),
+PROGRAM, ANSWERS = "program", "answers"
+LAB = Lab(
+    name="3-pool",
+    title="A pool of slots, and its throughput",
+    hours="6 to 8",
+    files=("pool.p4", FILE),
+    items=(
+        Item("admission", "who may send what", 10, "Step 1", check_admission, PROGRAM),
+        Item("sum", "the sum of one slot", 10, "Step 1", check_sum, PROGRAM),
+        Item("pool", "all slots at once", 10, "Step 2", check_pool, PROGRAM),
+        Item("versions", "two versions, round after round", 15, "Step 3", check_versions, PROGRAM),
+        Item("again", "a gradient comes again before the sum is complete", 10, "Step 4", check_again, PROGRAM),
+        Item("shadow", "a gradient comes again when the sum is complete", 15, "Step 5", check_shadow, PROGRAM),
+        Item("measured", "throughput over the pool's size", 10, "Step 6", check_measured, ANSWERS),
+        Item("explained", "round trip and bandwidth-delay product", 10, "Step 7", check_explained, ANSWERS),
+        Item("predicted", "other networks", 10, "Step 8", check_predicted, ANSWERS),
+    ),
 )
-OF_ANSWERS = (
-    Item("measured", "throughput over the pool's size", 10, "Step 6", of_answers(check_measured)),
-    Item("explained", "round trip and bandwidth-delay product", 10, "Step 7", of_answers(check_explained)),
-    Item("predicted", "other networks", 10, "Step 8", of_answers(check_predicted)),
-)
-NAMES_OF_ANSWERS = {item.name for item in OF_ANSWERS}
-
-
-class OpenedPool:
-    """A submission's program and answers. What is wrong with one of them is told at the items that need it."""
-
-    def __init__(self, submission: Submission, target: str, stack: ExitStack) -> None:
-        self.submission, self.stack, self.failed = submission, stack, False
-        self.program = ProgramPart(submission, PROGRAM, target, stack)
-        self.curve: Curve | None = None
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What was graded, and what of the sandbox is not enforced here."""
-        return self.program.notes
-
-    def bench(self, item: Item, random: Random) -> Bench | AnswersBench:
-        """The bench of an item; `InputError` if there is no program, or no answers, for it."""
-        if item.name in NAMES_OF_ANSWERS:
-            if self.curve is None:
-                self.curve = Curve(self.measuring())
-            return AnswersBench(read_answers(self.submission.text(FILE)), self.curve)
-        return self.program.needed.bench(item, random)
-
-    def measuring(self) -> Any:
-        """What measures throughput: with the student's program, or where that fails with the course's own."""
-        switch: StarSwitch = ModelPool()
-        if self.program.opened is not None and not self.failed:
-            limits = replace(switch_limits(), cpu_s=MEASURING_S, wall_s=2.0 * MEASURING_S)
-            own = SandboxedSwitch(self.program.text, PROGRAM, limits)
-            self.stack.callback(own.close)
-            switch = own
-
-        def measure(star: Star, slots: int) -> float:
-            try:
-                return throughput(switch, star, slots)
-            except RunError as error:
-                raise WrongError(f"in virtual time ({star}) {error}") from None
-
-        return measure
-
-    def after(self, item: Item, *, passed: bool) -> None:
-        """Hear whether an item has its points."""
-        self.failed |= not passed and item.name not in NAMES_OF_ANSWERS
-
-    def finding(self, wrong: WrongError) -> Finding:
-        """The packets that show what is wrong; for answers the sentence is all."""
-        return Finding(wrong.cause) if self.program.opened is None else self.program.opened.finding(wrong)
-
-
-@dataclass(frozen=True)
-class PoolLab:
-    """Lab 3."""
-
-    name: str = "3-pool"
-    title: str = "A pool of slots, and its throughput"
-    hours: str = "6 to 8"
-    files: tuple[str, ...] = (f"{PROGRAM}.p4", FILE)
-    items: tuple[Item, ...] = (*OF_PROGRAM, *OF_ANSWERS)
-
-    @contextmanager
-    def open(self, submission: Submission, target: str = SANDBOX) -> Iterator[OpenedPool]:
-        """Open a submission."""
-        with ExitStack() as stack:
-            yield OpenedPool(submission, target, stack)

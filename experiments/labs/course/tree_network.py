@@ -13,7 +13,10 @@ from functools import cached_property
 from random import Random
 from typing import Any, Protocol
 
-from inakit.experiments.labs.course.packets import (
+from inakit.experiments.labs.course.aggregation import total
+from inakit.experiments.labs.grading.bench import Exchange
+from inakit.experiments.labs.grading.lab import WrongError
+from inakit.experiments.labs.grading.packets import (
     GRADIENT,
     KINDS,
     RESULT,
@@ -24,9 +27,9 @@ from inakit.experiments.labs.course.packets import (
     explain_sum,
     summed,
 )
-from inakit.experiments.labs.grading.items import Exchange, Packets, WrongError
 from inakit.planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Branch
-from inakit.switch.entries import SwitchEntries
+from inakit.switch.entries import SwitchEntries, TableEntry
+from inakit.switch.interpret.interpreted_switch import Packets
 from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch
 
 PIPELINES, SLOTS = 2, 64
@@ -56,6 +59,11 @@ TABLES = {
 }
 
 
+def entry(table: str, key: tuple[int, ...], params: tuple[int, ...] = ()) -> TableEntry:
+    """An entry of a table of the task."""
+    return TableEntry(table, key, TABLES[table].action, params)
+
+
 CORE, SPINES, LEAVES, HOSTS = "core1", 2, 4, 4
 """A core, spines below it, leaves below these, and hosts at each leaf."""
 RATE_BPS = 100e6
@@ -63,7 +71,7 @@ HIGHEST_PORT = 63
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnPlan:
     """A fabric, and a tree for each job by its number."""
 
     fabric: Fabric
@@ -71,9 +79,11 @@ class Drawn:
 
     @cached_property
     def switches(self) -> tuple[str, ...]:
+        """The names of all switches."""
         return tuple(switch.name for switch in self.fabric.switches)
 
     def port(self, node: str, peer: str) -> int:
+        """The port of a node that leads to a peer."""
         return self.fabric.port_numbers[node, peer]
 
     def attachment(self, host: str) -> tuple[str, int]:
@@ -82,43 +92,36 @@ class Drawn:
         return leaf, self.port(leaf, host)
 
     def document(self) -> dict[str, Any]:
-        """The plan as students get it."""
-        return {
-            "version": 1,
-            "switches": {
-                switch.name: {
-                    "ports": {
-                        peer: port for (node, peer), port in self.fabric.port_numbers.items() if node == switch.name
-                    },
-                    "pipelines": [list(ports) for ports in switch.pipelines],
-                }
-                for switch in self.fabric.switches
-            },
-            "jobs": [{"job": job, **document_of(tree)} for job, tree in self.trees.items()],
-        }
-
-
-def document_of(tree: AggregationTree) -> dict[str, Any]:
-    """A tree as students get it: the part of the kit's own format that they need."""
-    return {
-        "root": tree.root,
-        "workers": {str(label): host for label, host in tree.workers.items()},
-        "aggregators": [
-            {
-                "label": each.label,
-                "switch": each.switch,
-                "pipeline": each.pipeline,
-                "children": list(each.children),
-                "first_slot": each.first_slot,
-                "slots": each.slots,
+        """The plan as students get it: of the kit's own format the part that they need."""
+        ports = self.fabric.port_numbers.items()
+        switches = {
+            switch.name: {
+                "ports": {peer: port for (node, peer), port in ports if node == switch.name},
+                "pipelines": [list(ports) for ports in switch.pipelines],
             }
-            for each in tree.aggregators
-        ],
-        "branches": [{"label": each.label, "parent": each.parent, "path": list(each.path)} for each in tree.branches],
-    }
+            for switch in self.fabric.switches
+        }
+        parts = ("label", "switch", "pipeline", "children", "first_slot", "slots")
+        jobs = [
+            {
+                "job": job,
+                "root": tree.root,
+                "workers": {str(label): host for label, host in tree.workers.items()},
+                "aggregators": [plain(each, parts) for each in tree.aggregators],
+                "branches": [plain(each, ("label", "parent", "path")) for each in tree.branches],
+            }
+            for job, tree in self.trees.items()
+        ]
+        return {"version": 1, "switches": switches, "jobs": jobs}
 
 
-# -- the fabric
+def plain(part: Aggregator | Branch, names: Sequence[str]) -> dict[str, Any]:
+    """Some attributes of a part of a tree as JSON."""
+    found = {name: getattr(part, name) for name in names}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
+
+
+# -- the fabric and the trees
 
 
 def drawn_fabric(random: Random) -> Fabric:
@@ -135,111 +138,104 @@ def drawn_fabric(random: Random) -> Fabric:
     for node, up in above.items():
         own = 0 if node.startswith("h") else left[node].pop()
         links.append(Link(node, up, own, left[up].pop(0), RATE_BPS, RATE_BPS))
-    switches = tuple(Switch(name, tier_of(name), halves(name, ports[name])) for name in names)
+
+    def pipelines(name: str) -> tuple[tuple[int, ...], ...]:
+        # Those ports of the core that are used are in one pipeline, so that it can be a root.
+        one, other = (ports[name][-1:], ports[name][:-1]) if name == CORE else (ports[name][0::2], ports[name][1::2])
+        return tuple(sorted(one)), tuple(sorted(other))
+
+    switches = tuple(Switch(name, tier_of(name), pipelines(name)) for name in names)
     hosts = tuple(Host(f"h{n + 1}") for n in range(LEAVES * HOSTS))
     return Fabric("drawn", hosts, switches, tuple(links))
 
 
 def tier_of(name: str) -> int:
-    """The level of a switch, from 1."""
-    return {"l": 1, "s": 2, "c": 3}[name[0]]
-
-
-def halves(name: str, ports: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-    """The ports of both pipelines. Those of the core that are used are in one, so that it can be a root."""
-    if name == CORE:
-        return (tuple(sorted(ports[-1:])), tuple(sorted(ports[:-1])))
-    return tuple(sorted(ports[0::2])), tuple(sorted(ports[1::2]))
-
-
-# -- the trees
+    """The level of a node: 0 for a host, 1 for a leaf."""
+    return {"h": 0, "l": 1, "s": 2, "c": 3}[name[0]]
 
 
 @dataclass
-class Builder:
-    """Builds trees on a fabric. `used` is how many slots of each (switch, pipeline) are taken."""
+class TreeBuilder:
+    """Builds a tree on a fabric. `used` is how many slots of each (switch, pipeline) other trees have taken.
+
+    `at` has the labels that come to each switch, with the node before it, and `paths` the way of each label so far.
+    """
 
     fabric: Fabric
     random: Random
-    used: dict[tuple[str, int], int] = field(default_factory=dict)
-
-    def tree(self, number: int, root: str, hosts: Sequence[str], slots: int) -> AggregationTree:
-        """The tree of these hosts to a root, which sums wherever two labels come to one pipeline of a switch."""
-        labels = self.random.sample(range(1, len(hosts) + 1), len(hosts))
-        work = Work(dict(zip(labels, hosts, strict=True)), root, slots)
-        for label, host in work.workers.items():
-            work.paths[label] = [host]
-            work.at.setdefault(self.above(host), []).append((label, host))
-        for tier in (1, 2, 3):
-            for switch in [name for name in work.at if tier_of(name) == tier]:
-                self.at_switch(work, switch)
-        return AggregationTree(number, root, work.workers, tuple(work.aggregators), tuple(work.branches))
-
-    def above(self, node: str) -> str:
-        """The switch above a node."""
-        own = 0 if node.startswith("h") else tier_of(node)
-        peers = [peer for each, peer in self.fabric.port_numbers if each == node]
-        return next(peer for peer in peers if not peer.startswith("h") and tier_of(peer) > own)
-
-    def at_switch(self, work: Work, switch: str) -> None:
-        """Sum what comes to a switch, pipeline by pipeline, and let it go on."""
-        arrived = work.at[switch]
-        for label, _ in arrived:
-            work.paths[label].append(switch)
-        going: list[int] = []
-        for pipeline in range(2):
-            here = [label for label, before in arrived if self.fabric.ingress_pipeline(switch, before) == pipeline]
-            if switch == work.root or len(here) > 1:
-                going += self.aggregated(work, switch, pipeline, here) if here else []
-            else:
-                going += here
-        if switch != work.root:
-            work.at.setdefault(self.above(switch), []).extend((label, switch) for label in going)
-
-    def aggregated(self, work: Work, switch: str, pipeline: int, labels: list[int]) -> list[int]:
-        """Sum labels in a pipeline of a switch; the label that goes on."""
-        label = ROOT_LABEL if switch == work.root else work.new_label()
-        first = self.used.get((switch, pipeline), self.random.randrange(4))
-        self.used[switch, pipeline] = first + work.slots
-        children = tuple(self.random.sample(labels, len(labels)))
-        work.aggregators.append(Aggregator(label, switch, pipeline, children, first, work.slots))
-        for child in children:
-            work.branches.append(Branch(child, label, tuple(work.paths[child])))
-        work.paths[label] = [switch]
-        return [label]
-
-
-@dataclass
-class Work:
-    """A tree that is being built: the labels that come to each switch, by the node before it, and their paths."""
-
-    workers: dict[int, str]
+    used: dict[tuple[str, int], int]
     root: str
     slots: int
+    workers: dict[int, str] = field(default_factory=dict)
     at: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
     paths: dict[int, list[str]] = field(default_factory=dict)
     aggregators: list[Aggregator] = field(default_factory=list)
     branches: list[Branch] = field(default_factory=list)
 
-    def new_label(self) -> int:
-        return len(self.workers) + 1 + len(self.aggregators)
+    def tree(self, hosts: Sequence[str]) -> AggregationTree:
+        """The tree of these hosts to the root, which sums wherever two labels come to one pipeline of a switch."""
+        labels = self.random.sample(range(1, len(hosts) + 1), len(hosts))
+        self.workers = dict(zip(labels, hosts, strict=True))
+        for label, host in self.workers.items():
+            self.paths[label] = [host]
+            self.at.setdefault(self.above(host), []).append((label, host))
+        for tier in (1, 2, 3):
+            for switch in [name for name in self.at if tier_of(name) == tier]:
+                self.at_switch(switch)
+        return AggregationTree(0, self.root, self.workers, tuple(self.aggregators), tuple(self.branches))
+
+    def above(self, node: str) -> str:
+        """The switch above a node."""
+        peers = (peer for each, peer in self.fabric.port_numbers if each == node)
+        return next(peer for peer in peers if tier_of(peer) > tier_of(node))
+
+    def at_switch(self, switch: str) -> None:
+        """Sum what comes to a switch, pipeline by pipeline, and let it go on."""
+        arrived = self.at[switch]
+        for label, _ in arrived:
+            self.paths[label].append(switch)
+        going: list[int] = []
+        for pipeline in range(2):
+            here = [label for label, before in arrived if self.fabric.ingress_pipeline(switch, before) == pipeline]
+            sums = bool(here) if switch == self.root else len(here) > 1
+            going += [self.aggregated(switch, pipeline, here)] if sums else here
+        if switch != self.root:
+            self.at.setdefault(self.above(switch), []).extend((label, switch) for label in going)
+
+    def aggregated(self, switch: str, pipeline: int, labels: list[int]) -> int:
+        """Sum labels in a pipeline of a switch; the label that goes on."""
+        label = ROOT_LABEL if switch == self.root else len(self.workers) + 1 + len(self.aggregators)
+        first = self.used.get((switch, pipeline), self.random.randrange(4))
+        self.used[switch, pipeline] = first + self.slots
+        children = tuple(self.random.sample(labels, len(labels)))
+        self.aggregators.append(Aggregator(label, switch, pipeline, children, first, self.slots))
+        for child in children:
+            self.branches.append(Branch(child, label, tuple(self.paths[child])))
+        self.paths[label] = [switch]
+        return label
 
 
-def drawn_plan(random: Random) -> Drawn:
+def drawn_plan(random: Random) -> DrawnPlan:
     """Three jobs: two of the whole fabric, whose root is the core, and one whose root is a leaf."""
     fabric = drawn_fabric(random)
-    builder = Builder(fabric, random)
+    used: dict[tuple[str, int], int] = {}
+
+    def tree(root: str, hosts: Sequence[str], slots: int) -> AggregationTree:
+        return TreeBuilder(fabric, random, used, root, slots).tree(hosts)
+
     all_hosts = [host.name for host in fabric.hosts]
     over_all = [*random.sample(all_hosts[: 2 * HOSTS], 5), *random.sample(all_hosts[2 * HOSTS :], 3)]
-    trees = {}
     numbers = random.sample(range(1, 200), 3)
-    trees[numbers[0]] = builder.tree(0, CORE, over_all, 2)
+    trees = {numbers[0]: tree(CORE, over_all, 2)}
     other = [*random.sample(all_hosts[:HOSTS], 2), *random.sample(all_hosts[2 * HOSTS :], 4)]
-    trees[numbers[1]] = builder.tree(0, CORE, other, 3)
+    trees[numbers[1]] = tree(CORE, other, 3)
     leaf = random.choice([switch for switch in fabric.switches if switch.name.startswith("leaf")])
     near = [host for host in all_hosts if fabric.port_numbers.get((leaf.name, host), -1) in leaf.pipelines[0]]
-    trees[numbers[2]] = builder.tree(0, leaf.name, near, 4)
-    return Drawn(fabric, dict(sorted(trees.items())))
+    trees[numbers[2]] = tree(leaf.name, near, 4)
+    return DrawnPlan(fabric, dict(sorted(trees.items())))
+
+
+# -- switches
 
 
 Found = tuple[int, ...] | None
@@ -280,6 +276,7 @@ class ModelTree:
         return found
 
     def missing(self, table: str, *key: int) -> str:
+        """In words, that a table has no entry for a key."""
         fields = ", ".join(f"{name} {value}" for name, value in zip(TABLES[table].key, key, strict=True))
         return f"table '{table}' of {self.name} has no entry for {fields}"
 
@@ -298,11 +295,11 @@ class ModelTree:
         if sum(gradients) != full:
             self.why = f"slot {cell[1]} of pipeline {pipeline} of {self.name} has bits {sum(gradients):#b} of {full:#b}"
             return []
-        total = replace(found, worker=label, values=summed(list(self.sums.pop(cell).values())))
-        return self.spread(replace(total, kind=RESULT)) if label == ROOT_LABEL else self.send_up(total)
+        complete = replace(found, worker=label, values=summed(list(self.sums.pop(cell).values())))
+        return self.spread(replace(complete, kind=RESULT)) if label == ROOT_LABEL else self.send_up(complete)
 
     def pass_on(self, found: Agg, not_summed: str) -> Packets:
-        """Send a gradient on that no aggregator here sums. `not_summed`: the entry for want of which it is not."""
+        """Send a gradient on that no aggregator here sums; `not_summed` says which entry is missing for that."""
         left = self.send_up(found)
         if self.why:
             self.why += f"; it is not summed there either: {not_summed}"
@@ -340,10 +337,10 @@ class Injected(Protocol):
 class TreeNetwork:
     """A plan's fabric. `switch_of` gives the switch of a name.
 
-    `exchanges` keeps what happened since `quiet`, and `noted` hears of all of it.
+    `exchanges` and `drops` keep what has happened since they were last emptied, and `noted` hears of all of it.
     """
 
-    drawn: Drawn
+    drawn: DrawnPlan
     switch_of: Callable[[str], Injected]
     exchanges: list[Exchange] = field(default_factory=list)
     drops: list[str] = field(default_factory=list)
@@ -351,10 +348,6 @@ class TreeNetwork:
 
     def __post_init__(self) -> None:
         self.far = {(node, port): peer for (node, peer), port in self.drawn.fabric.port_numbers.items()}
-
-    def quiet(self) -> None:
-        """Forget what has happened."""
-        self.exchanges, self.drops = [], []
 
     def send(self, host: str, packet: bytes) -> list[tuple[str, bytes]]:
         """What comes to hosts when a host sends a packet, and everything that it causes has happened."""
@@ -381,8 +374,12 @@ class TreeNetwork:
         raise self.wrong("packets go round in the network without end")
 
     def wrong(self, cause: str, expected: Sequence[str] = ()) -> WrongError:
-        """What to raise when the last packet shows that something is wrong."""
-        return WrongError(cause, tuple(self.exchanges), tuple(expected))
+        """The error to raise when the last packet shows that something is wrong: what happened hop by hop."""
+        if not self.exchanges:
+            return WrongError(cause)
+        hops, last = [f"{each.switch} {each.sent}" for each in self.exchanges[-8:]], self.exchanges[-1]
+        got = [f"{last.switch} port {port}: {described(packet)}" for port, packet in last.got]
+        return WrongError(cause, sent=hops, expected=expected or ["nothing"], got=got or ["nothing"])
 
 
 def short(packet: bytes) -> str:
@@ -405,16 +402,18 @@ class Round:
     number: int
     gradients: dict[int, Agg]
 
-    @property
-    def total(self) -> Values:
-        """The sum."""
-        return summed([each.values for each in self.gradients.values()])
+    def __str__(self) -> str:
+        return f"job {self.job}, slot {self.slot}, round {self.number}"
 
 
-def drawn_rounds(drawn: Drawn, random: Random, jobs: Sequence[int]) -> list[Round]:
+def drawn_rounds(drawn: DrawnPlan, random: Random, jobs: Sequence[int]) -> list[Round]:
     """Rounds of all slots of these jobs."""
+
+    def gradient(job: int, label: int, slot: int, number: int) -> Agg:
+        return Agg(GRADIENT, label, slot, number, tuple(random.getrandbits(32) for _ in range(8)), job)
+
     return [
-        Round(job, slot, number, {label: drawn_gradient(random, job, label, slot, number) for label in tree.workers})
+        Round(job, slot, number, {label: gradient(job, label, slot, number) for label in tree.workers})
         for job, tree in drawn.trees.items()
         if job in jobs
         for slot in range(tree.slots or 0)
@@ -422,17 +421,13 @@ def drawn_rounds(drawn: Drawn, random: Random, jobs: Sequence[int]) -> list[Roun
     ]
 
 
-def drawn_gradient(random: Random, job: int, label: int, slot: int, number: int) -> Agg:
-    """A gradient with drawn values."""
-    return Agg(GRADIENT, label, slot, number, tuple(random.getrandbits(32) for _ in range(8)), job)
-
-
-def interleaved(rounds: Sequence[Round], random: Random) -> Iterator[tuple[Round, Agg]]:
-    """All gradients in a drawn order, but a slot's rounds one after the other."""
-    waiting: dict[tuple[int, int], deque[tuple[Round, Agg]]] = {}
+def interleaved(rounds: Sequence[Round], random: Random) -> Iterator[tuple[Round, Agg, bool]]:
+    """All gradients in a drawn order, a slot's rounds one after the other; each with whether it completes its round."""
+    waiting: dict[tuple[int, int], deque[tuple[Round, Agg, bool]]] = {}
     for each in rounds:
         order = random.sample(list(each.gradients.values()), len(each.gradients))
-        waiting.setdefault((each.job, each.slot), deque()).extend((each, gradient) for gradient in order)
+        queue = waiting.setdefault((each.job, each.slot), deque())
+        queue.extend((each, gradient, number == len(order)) for number, gradient in enumerate(order, 1))
     while waiting:
         place = random.choice(list(waiting))
         yield waiting[place].popleft()
@@ -442,65 +437,51 @@ def interleaved(rounds: Sequence[Round], random: Random) -> Iterator[tuple[Round
 
 # -- what has to come
 
+MISSING = "no result"
+
 
 def run_jobs(network: TreeNetwork, random: Random, jobs: Sequence[int] = ()) -> None:
     """Run jobs of a plan (all, unless some are named) at once; raises `WrongError` unless all workers get all sums."""
     drawn = network.drawn
-    rounds = drawn_rounds(drawn, random, jobs or tuple(drawn.trees))
-    sent: dict[tuple[int, int, int], int] = {}
-    network.quiet()
-    for each, gradient in interleaved(rounds, random):
-        key = (each.job, each.slot, each.number)
-        sent[key] = sent.get(key, 0) + 1
-        host = drawn.trees[each.job].workers[gradient.worker]
-        arrived = network.send(host, gradient.packed())
-        judge(network, each, arrived, complete=sent[key] == len(each.gradients))
+    network.exchanges, network.drops = [], []
+    for each, gradient, complete in interleaved(drawn_rounds(drawn, random, jobs or tuple(drawn.trees)), random):
+        workers = drawn.trees[each.job].workers
+        arrived = network.send(workers[gradient.worker], gradient.packed())
+        try:
+            judge_arrived(workers, each, arrived, complete=complete)
+        except WrongError as wrong:
+            why = f". Dropped last: {network.drops[-1]}" if network.drops and wrong.cause.endswith(MISSING) else ""
+            raise network.wrong(wrong.cause + why, wrong.finding.expected) from None
         network.exchanges = []
-
-
-def judge(network: TreeNetwork, each: Round, arrived: list[tuple[str, bytes]], *, complete: bool) -> None:
-    """Raise `WrongError`, with what happened hop by hop, unless what came to hosts is right."""
-    workers = network.drawn.trees[each.job].workers
-    try:
-        judge_arrived(workers, each, arrived, complete=complete)
-    except WrongError as wrong:
-        expected = tuple(map(str, wrong.expected))
-        why = f". Dropped last: {network.drops[-1]}" if network.drops and wrong.cause.endswith(MISSING) else ""
-        raise network.wrong(wrong.cause + why, expected) from None
-
-
-MISSING = "no result"
 
 
 def judge_arrived(workers: Mapping[int, str], each: Round, arrived: list[tuple[str, bytes]], *, complete: bool) -> None:
     """Raise `WrongError` unless every worker of a job has its result just when the last one has sent."""
-    what, hosts = f"job {each.job}, slot {each.slot}, round {each.number}", set(workers.values())
+    hosts = set(workers.values())
     results = {host: agg_in(packet) for host, packet in arrived}
-    expected = (f"a result at {', '.join(sorted(hosts))}" if complete else "nothing at any host",)
-    if arrived and not complete:
-        raise WrongError(f"{what}: {short(arrived[0][1])} comes to {arrived[0][0]} before all have sent", (), expected)
     if not complete:
+        if arrived:
+            early = f"{short(arrived[0][1])} comes to {arrived[0][0]} before all have sent"
+            raise WrongError(f"{each}: {early}", expected=["nothing at any host"])
         return
     strangers, missing = sorted(set(results) - hosts), sorted(hosts - set(results))
+    cause = ""
     if strangers:
-        raise WrongError(f"{what}: its result comes to {strangers[0]}, which is no worker of it", (), expected)
-    if missing:
-        raise WrongError(f"{what}: all have sent, and {', '.join(missing)} get {MISSING}", (), expected)
-    if len(arrived) != len(workers):
-        raise WrongError(f"{what}: {len(arrived)} results come to {len(workers)} workers", (), expected)
-    for host, result in results.items():
-        judge_result(each, host, result)
-
-
-def judge_result(each: Round, host: str, result: Agg | None) -> None:
-    """Raise `WrongError` unless a worker's result is the sum, of its job, slot and round."""
-    what = f"job {each.job}, slot {each.slot}, round {each.number}"
-    wanted = Agg(RESULT, 0, each.slot, each.number, each.total, each.job)
-    if result is None or result.kind != RESULT:
-        raise WrongError(f"{what}: what comes to {host} is no result", (), (str(wanted),))
+        cause = f"its result comes to {strangers[0]}, which is no worker of it"
+    elif missing:
+        cause = f"all have sent, and {', '.join(missing)} get {MISSING}"
+    elif len(arrived) != len(workers):
+        cause = f"{len(arrived)} results come to {len(workers)} workers"
+    if cause:
+        raise WrongError(f"{each}: {cause}", expected=[f"a result at {', '.join(sorted(hosts))}"])
+    wanted = Agg(RESULT, 0, each.slot, each.number, total(each.gradients.values()), each.job)
     named = {f"label {label}'s gradient": gradient.values for label, gradient in each.gradients.items()}
-    why = explain_sum(result.values, named)
-    if why:
-        raise WrongError(f"{what}: {why}", (), (str(wanted),))
-    if result != wanted:
-        raise WrongError(f"{what}: what comes to {host} is not labelled as its result", (), (str(wanted),))
+    for host, result in results.items():
+        if result is None or result.kind != RESULT:
+            cause = f"what comes to {host} is no result"
+        else:
+            cause = explain_sum(result.values, named)
+            if not cause and result != wanted:
+                cause = f"what comes to {host} is not labelled as its result"
+        if cause:
+            raise WrongError(f"{each}: {cause}", expected=[str(wanted)])

@@ -6,35 +6,35 @@ import json
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
-from typing import Any
 
-from inakit.experiments.labs.grading.items import Finding, Grade, Graded
+from inakit.experiments.labs.grading.lab import Finding, Grade, Graded
+
+VERSION = 1
 
 
 def text_of(grade: Grade) -> str:
-    """The whole grade."""
+    """The whole grade as text."""
     return "\n".join(lines_of(grade)) + "\n"
 
 
 def lines_of(grade: Grade) -> Iterator[str]:
-    yield f"lab {grade.lab}, seed {grade.seed}: {number(grade.points)} of {grade.most} points"
+    """The whole grade, line by line."""
+    yield f"lab {grade.lab}, seed {grade.seed}: {grade.points:g} of {grade.most} points"
     yield from (f"note: {note}" for note in grade.notes)
+    yield ""
     if grade.problem:
-        yield ""
         yield f"nothing could be graded: {grade.problem}"
         return
-    yield ""
     width = max(len(graded.item.name) for graded in grade.graded)
     for graded in grade.graded:
-        item = graded.item
-        yield f"  {item.name:{width}}  {number(graded.points):>4} of {item.points:2}  {item.title}"
+        yield f"  {graded.item.name:{width}}  {graded.points:>4g} of {graded.item.points:2}  {graded.item.title}"
     for items, finding in told_once(grade):
         yield ""
         yield from finding_lines(items, finding)
 
 
 def told_once(grade: Grade) -> Iterator[tuple[list[Graded], Finding]]:
-    """Findings with their items: what several have in common is told once, without the task."""
+    """Findings with their items: a finding that several items share comes once, without the task."""
     causes: dict[Finding, list[Graded]] = {}
     for each in grade.graded:
         if each.finding is not None:
@@ -59,15 +59,13 @@ def finding_lines(graded: Sequence[Graded], finding: Finding) -> Iterator[str]:
             yield from (f"    {line}" for line in lines)
 
 
-def number(points: float) -> str:
-    """Points without a fraction of 0."""
-    return f"{points:g}"
-
-
-VERSION = 1
+def output(graded: Graded) -> str:
+    """The finding of an item; empty if it has all points."""
+    return "" if graded.finding is None else "\n".join(finding_lines([graded], graded.finding))
 
 
 def as_json(grade: Grade) -> str:
+    """The whole grade as JSON."""
     items = [
         {
             "name": each.item.name,
@@ -89,7 +87,7 @@ def as_gradescope(grade: Grade) -> str:
             "name": f"{each.item.name}: {each.item.title}",
             "score": each.points,
             "max_score": each.item.points,
-            "status": "passed" if passed(each) else "failed",
+            "status": "passed" if each.passed else "failed",
             "output": output(each),
         }
         for each in grade.graded
@@ -98,11 +96,11 @@ def as_gradescope(grade: Grade) -> str:
 
 
 def as_classroom(grade: Grade) -> str:
-    """What GitHub Classroom's autograding reporter takes as the result of a test runner."""
+    """The result of a test runner as GitHub Classroom's autograding reporter takes it."""
     tests = [
         {
             "name": each.item.name,
-            "status": "pass" if passed(each) else "fail",
+            "status": "pass" if each.passed else "fail",
             "score": each.points,
             "max_score": each.item.points,
             "message": output(each) or grade.problem,
@@ -114,34 +112,23 @@ def as_classroom(grade: Grade) -> str:
 
 
 def as_junit(grade: Grade) -> str:
-    """JUnit's XML: a test case for each item."""
-    failed = sum(not passed(each) for each in grade.graded)
+    """JUnit's XML: a test case for each item, without characters that XML does not have."""
+
+    def clean(text: str) -> str:
+        return "".join(each if each.isprintable() or each == "\n" else "?" for each in text)
+
+    failed = sum(not each.passed for each in grade.graded)
     suite = ET.Element("testsuite", name=grade.lab, tests=str(len(grade.graded)), failures=str(failed), errors="0")
     for each in grade.graded:
         case = ET.SubElement(suite, "testcase", classname=grade.lab, name=each.item.name)
-        if not passed(each):
+        if not each.passed:
             message = each.finding.cause if each.finding is not None else grade.problem
-            ET.SubElement(case, "failure", message=in_xml(message)).text = in_xml(output(each))
+            ET.SubElement(case, "failure", message=clean(message)).text = clean(output(each))
     ET.indent(suite)
     return ET.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def in_xml(text: str) -> str:
-    """A text without characters that XML does not have."""
-    return "".join(each if each.isprintable() or each == "\n" else "?" for each in text)
-
-
-def passed(graded: Graded) -> bool:
-    """Whether an item has all its points."""
-    return graded.points == graded.item.points
-
-
-def output(graded: Graded) -> str:
-    """What is said about an item; nothing, if it has all points."""
-    return "" if graded.finding is None else "\n".join(finding_lines([graded], graded.finding))
-
-
-def dumped(document: Any) -> str:
+def dumped(document: dict[str, object]) -> str:
     """JSON, with a line for each value."""
     return json.dumps(document, indent=2) + "\n"
 

@@ -1,96 +1,30 @@
-"""Grades a submission: every item of a lab, its points, and for what failed a finding with the task's lines."""
+"""Grades a submission, item by item, and a class: several submissions at a time, in one table."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager
+import csv
+import io
+import os
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from multiprocessing import get_context
 from pathlib import Path
 from random import Random
-from typing import Any, Protocol
 
-from inakit.experiments.labs.grading.items import Finding, Grade, Graded, Item, WrongError
-from inakit.experiments.labs.grading.submission import Submission, read_submission, refusal
+from inakit.experiments.labs.grading.bench import Bench
+from inakit.experiments.labs.grading.formats import FORMATS
+from inakit.experiments.labs.grading.graded_switch import SANDBOX
+from inakit.experiments.labs.grading.lab import Finding, Grade, Graded, Item, Lab, WrongError
+from inakit.experiments.labs.grading.submission import read_submission, submissions_in
 from inakit.experiments.labs.sandbox.process import EndedError
-from inakit.topo.errors import InakitError, MachineError
+from inakit.experiments.sweeps.trial import tried
+from inakit.topo.errors import InakitError, InputError, MachineError, RunError, UnsupportedError, writing
+from inakit.topo.live.signals import interrupts_held
 
 README = "README.md"
-
-
-def task_lines(lab: Path, step: str) -> tuple[str, ...]:
-    """The heading of a step and the lines below it, each with the number of its line; none if the README has none."""
-    path = lab / README
-    if not path.is_file():
-        return ()
-    lines = path.read_text().splitlines()
-    first = next((n for n, line in enumerate(lines) if is_heading(line, step)), None)
-    if first is None:
-        return ()
-    after = next((n for n in range(first + 1, len(lines)) if lines[n].startswith("#")), len(lines))
-    chosen = [(n, lines[n]) for n in range(first, after) if lines[n].strip()][:8]
-    return tuple(f"{README}:{n + 1}: {line}" for n, line in chosen)
-
-
-def is_heading(line: str, step: str) -> bool:
-    return line.startswith("#") and line.lstrip("# ").startswith((f"{step}:", f"{step} "))
-
-
 MOST_ENDS = 2
-"""After the submission has been ended so often, it is not tried again."""
-
-
-class Graders(Protocol):
-    """What opens a submission of one lab for grading."""
-
-    def bench(self, item: Item, random: Random) -> Any:
-        """What an item's check is given."""
-        ...
-
-    def finding(self, wrong: WrongError) -> Finding:
-        """What shows that something is wrong."""
-        ...
-
-    def after(self, item: Item, *, passed: bool) -> None:
-        """Hear whether an item has its points, before the next one is graded."""
-        ...
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What whoever reads the grade has to know: what is not enforced here, and what was graded."""
-        ...
-
-
-class Lab(Protocol):
-    """A lab: its folder's name, its items, and how a submission of it is opened."""
-
-    @property
-    def name(self) -> str:
-        """The name of its folder, such as 2-sum."""
-        ...
-
-    @property
-    def title(self) -> str:
-        """What it is about."""
-        ...
-
-    @property
-    def hours(self) -> str:
-        """The hours that it takes."""
-        ...
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        """The files that students hand in."""
-        ...
-
-    @property
-    def items(self) -> tuple[Item, ...]:
-        """What is graded."""
-        ...
-
-    def open(self, submission: Submission, target: str) -> AbstractContextManager[Graders]:
-        """Open a submission; `InputError` for one that cannot be graded."""
-        ...
+"""A submission that has been ended so often is not tried again."""
 
 
 @dataclass(frozen=True)
@@ -104,18 +38,23 @@ class Request:
     folder: Path
     submission: Path
     seed: str = "0"
-    target: str = "sandbox"
+    target: str = SANDBOX
     student: str = ""
+
+    def random(self, item: str) -> Random:
+        """What the tests of an item are drawn from: the same on every machine."""
+        return Random(f"{self.seed}/{self.lab.name}/{item}")
 
 
 def grade(request: Request) -> Grade:
     """The grade of a submission. A submission that cannot be graded has no points, and a problem in one sentence."""
     lab = request.lab
     try:
-        submission = read_submission(request.submission, request.student, lab.files)
-        with lab.open(submission, request.target) as opened:
-            graded = tuple(grade_items(request, opened))
-            return Grade(lab.name, request.seed, graded, notes=opened.notes)
+        bench = Bench(read_submission(request.submission, request.student, lab.files), request.target)
+        with bench.stack:
+            open_submission(lab, bench)
+            graded = tuple(grade_items(request, bench))
+            return Grade(lab.name, request.seed, graded, notes=tuple(bench.notes))
     except MachineError:
         raise
     except (InakitError, EndedError) as error:
@@ -123,7 +62,31 @@ def grade(request: Request) -> Grade:
         return Grade(lab.name, request.seed, none, problem=refusal(error))
 
 
-def grade_items(request: Request, opened: Graders) -> Iterator[Graded]:
+def refusal(error: Exception) -> str:
+    """In words, why a submission is not graded, or a program not loaded."""
+    return f"the program does not load: {error}" if isinstance(error, EndedError) else str(error)
+
+
+def open_submission(lab: Lab, bench: Bench) -> None:
+    """Load the lab's program. Raises an error where nothing can be graded."""
+    if lab.sandbox_only and bench.target != SANDBOX:
+        raise UnsupportedError(f"--target {bench.target}: {lab.name} {lab.sandbox_only}")
+    first, *others = lab.files
+    if first.endswith(".p4"):
+        try:
+            bench.load(first.removesuffix(".p4"))
+        except (InputError, UnsupportedError, EndedError) as error:
+            if not others:
+                raise
+            bench.refused = refusal(error)
+    elif not others:
+        bench.submission.text(first)
+    if lab.begin is not None:
+        lab.begin(bench)
+
+
+def grade_items(request: Request, bench: Bench) -> Iterator[Graded]:
+    """Grade all items, one after the other."""
     ended = 0
     for item in request.lab.items:
         finding: Finding | None = None
@@ -132,23 +95,108 @@ def grade_items(request: Request, opened: Graders) -> Iterator[Graded]:
             finding = Finding(f"not tried: the submission has been ended {ended} times before")
         else:
             try:
-                item.check(opened.bench(item, random_of(request.seed, request.lab.name, item.name)))
+                bench.begin(request.random(item.name))
+                item.check(bench)
             except WrongError as wrong:
-                finding, part = opened.finding(wrong), wrong.part
+                finding, part = wrong.finding, wrong.part
             except EndedError as why:
                 ended += 1
                 finding = Finding(f"the submission did not live through this: {why}")
+            except MachineError:
+                raise
             except InakitError as error:
                 finding = Finding(str(error))
-        opened.after(item, passed=finding is None)
-        task = task_lines(request.folder, item.step)
-        yield (
-            Graded(item, item.points)
-            if finding is None
-            else Graded(item, round(item.points * part, 1), replace(finding, task=task))
-        )
+        if finding is None:
+            yield Graded(item, item.points)
+            continue
+        bench.failed.add(item.part)
+        yield Graded(item, round(item.points * part, 1), replace(finding, task=task_lines(request.folder, item.step)))
 
 
-def random_of(seed: str, lab: str, item: str) -> Random:
-    """What the tests of an item are drawn from: the same on every machine."""
-    return Random(f"{seed}/{lab}/{item}")
+def task_lines(lab: Path, step: str) -> tuple[str, ...]:
+    """The heading of a step and the lines below it, each with the number of its line; none if the README has none."""
+    path = lab / README
+    lines = path.read_text().splitlines() if path.is_file() else []
+    starts = (f"{step}:", f"{step} ")
+    first = next((n for n, at in enumerate(lines) if at.startswith("#") and at.lstrip("# ").startswith(starts)), None)
+    if first is None:
+        return ()
+    after = next((n for n in range(first + 1, len(lines)) if lines[n].startswith("#")), len(lines))
+    chosen = [(n, lines[n]) for n in range(first, after) if lines[n].strip()][:8]
+    return tuple(f"{README}:{n + 1}: {line}" for n, line in chosen)
+
+
+# -- a class
+
+
+@dataclass(frozen=True)
+class ClassRequest:
+    """A class to be graded: `folder` holds the submissions, each by its student's name."""
+
+    lab: Lab
+    lab_folder: Path
+    folder: Path
+    seed: str
+    per_student: bool
+    table: Path
+    reports: Path | None
+    jobs: int
+
+    def request(self, student: str, submission: Path) -> Request:
+        """The grading of one student."""
+        seed = f"{self.seed}/{student}" if self.per_student else self.seed
+        return Request(self.lab, self.lab_folder, submission, seed, student=student if self.per_student else "")
+
+
+def grade_class(request: ClassRequest) -> Iterator[str]:
+    """Grade all submissions and write the table; a line for each student, in the order of their names.
+
+    However it ends, the table of those that were graded is written. Raises `RunError` in the end where grading itself
+    failed, which is no student's fault: they have no points in the table, and the reason.
+    """
+    submissions = submissions_in(request.folder)
+    grades: dict[str, Grade | str] = {}
+    # No copies of this process, whose threads would be missing in them: Python warns of that from 3.12 on.
+    with ProcessPoolExecutor(request.jobs or os.cpu_count() or 1, get_context("forkserver")) as pool:
+        asked = {student: pool.submit(grade, request.request(student, path)) for student, path in submissions.items()}
+        try:
+            for student, each in asked.items():
+                found, error = tried(each.result)
+                grades[student] = found or f"not graded: {error}"
+                if found is None:
+                    yield f"{student:24} {grades[student]}"
+                    continue
+                write_reports(request.reports, student, found)
+                problem = found.problem.splitlines()[0] if found.problem else ""
+                yield f"{student:24} {found.points:>5g} of {found.most}  {problem}".rstrip()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+            with interrupts_held(), writing(request.table):
+                request.table.write_text(table_of(request.lab.items, grades))
+    yield f"wrote {request.table}"
+    if failed := [student for student, found in grades.items() if isinstance(found, str)]:
+        raise RunError(f"{len(failed)} of {len(grades)} were not graded, the first '{failed[0]}': {grades[failed[0]]}")
+
+
+def write_reports(folder: Path | None, student: str, found: Grade) -> None:
+    """Write a student's report as text and as JSON."""
+    if folder is None:
+        return
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        for form, suffix in (("text", ".txt"), ("json", ".json")):
+            (folder / f"{student}{suffix}").write_text(FORMATS[form](found))
+
+
+def table_of(items: tuple[Item, ...], grades: Mapping[str, Grade | str]) -> str:
+    """The table as CSV: points of each item, their sum, and what could not be graded."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["student", *(item.name for item in items), "points", "problem"])
+    for student, found in grades.items():
+        if isinstance(found, str):
+            writer.writerow([student, *("" for _ in items), "", found])
+        else:
+            points = [f"{each.points:g}" for each in found.graded]
+            writer.writerow([student, *points, f"{found.points:g}", found.problem])
+    return text.getvalue()

@@ -9,8 +9,8 @@
         replace: {"bitmaps.write(meta.slot, 0);": ""}
 
 A mutant may have more: `also` replaces in other files, by name; `drop` deletes lines of files that match a pattern; and
-`then` is a program of the solution that is run after that, in a folder of the files, which it may change. What p4c
-makes of all is kept in one file, for machines without p4c.
+`then` is a program of the solution that runs after that, in a folder of the files, which it may change. One file keeps
+the compiled form of every program, for machines without p4c.
 """
 
 from __future__ import annotations
@@ -30,16 +30,20 @@ from typing import Any
 
 import yaml
 
-from inakit.experiments.labs.grading.grade import Lab, Request, grade
-from inakit.experiments.labs.grading.items import Grade
-from inakit.experiments.labs.grading.submission import compile_p4
+from inakit.experiments.labs.grading.grade import Request, grade
+from inakit.experiments.labs.grading.graded_switch import SANDBOX
+from inakit.experiments.labs.grading.lab import Grade, Lab
+from inakit.experiments.labs.grading.p4c import compile_p4
 from inakit.topo.errors import InputError
 
-ARCHIVE = "compiled.json.xz"
+ARCHIVE, MUTANTS, SOLUTIONS = "compiled.json.xz", "mutants.yml", "solutions"
+
+
+# -- compiled programs
 
 
 def key_of(text: str) -> str:
-    """What a program is kept by: the hash of its source."""
+    """The key of a program in the archive: the hash of its source."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -49,12 +53,6 @@ def read_archive(folder: Path) -> dict[str, str]:
     return dict(json.loads(lzma.decompress(path.read_bytes()))) if path.is_file() else {}
 
 
-def write_archive(folder: Path, programs: Mapping[str, str]) -> None:
-    """Keep programs; the same programs give the same bytes."""
-    text = json.dumps(dict(sorted(programs.items())))
-    (folder / ARCHIVE).write_bytes(lzma.compress(text.encode(), preset=9))
-
-
 def program_in(archive: Mapping[str, str], text: str, name: str) -> str:
     """The compiled form of a source; `InputError` if it was not compiled since it changed."""
     if key_of(text) not in archive:
@@ -62,8 +60,24 @@ def program_in(archive: Mapping[str, str], text: str, name: str) -> str:
     return archive[key_of(text)]
 
 
-MUTANTS = "mutants.yml"
-SOLUTIONS = "solutions"
+def compile_all(folder: Path) -> int:
+    """Compile what has changed, and keep it; how many programs there are. Needs p4c."""
+    main = next((folder / SOLUTIONS).glob("*.p4")).name
+    texts = {str(path.relative_to(folder)): path.read_text() for path in sorted((folder / SOLUTIONS).rglob("*.p4"))}
+    texts |= {mutant.name: mutant.text for mutant in read_mutants(folder) if mutant.file.endswith(".p4")}
+    known, programs = read_archive(folder), {}
+    for name, text in texts.items():
+        try:
+            programs[key_of(text)] = known.get(key_of(text)) or compile_p4({main: text}, main)
+        except InputError as error:
+            raise InputError(f"{name}: {error}") from None
+    # The same programs give the same bytes.
+    written = json.dumps(dict(sorted(programs.items()))).encode()
+    (folder / ARCHIVE).write_bytes(lzma.compress(written, preset=9))
+    return len(programs)
+
+
+# -- mutants
 
 
 @dataclass(frozen=True)
@@ -99,15 +113,16 @@ def mutant_of(folder: Path, file: str, described: dict[str, Any]) -> Mutant:
             if old not in text:
                 raise InputError(f"{folder / MUTANTS}: mutant '{described['name']}' replaces {old!r}, not in {name}")
             text = text.replace(old, new)
-        texts[name] = without_lines(text, dropped[name]) if name in dropped else text
+        if name in dropped:
+            text = "".join(line for line in text.splitlines(keepends=True) if not re.search(dropped[name], line))
+        texts[name] = text
     of, *others = texts
     also = {name: texts[name] for name in others}
     then = described.get("then", "")
     return Mutant(described["name"], of, texts[of], described["item"], described["says"], also, then)
 
 
-def without_lines(text: str, pattern: str) -> str:
-    return "".join(line for line in text.splitlines(keepends=True) if not re.search(pattern, line))
+# -- trials
 
 
 @dataclass(frozen=True)
@@ -121,6 +136,7 @@ class Trial:
 
     @property
     def lost(self) -> tuple[str, ...]:
+        """The items that do not have all their points."""
         return tuple(each.item.name for each in self.grade.graded if each.points < each.item.points)
 
     @property
@@ -135,78 +151,48 @@ class Trial:
         return self.lost == ((self.item,) if self.item else ()) and self.says in self.cause
 
 
-def p4_texts(folder: Path) -> dict[str, str]:
-    """All P4 of a lab's solutions and mutants, by names for messages."""
-    right = {str(path.relative_to(folder)): path.read_text() for path in sorted((folder / SOLUTIONS).rglob("*.p4"))}
-    return right | {mutant.name: mutant.text for mutant in read_mutants(folder) if mutant.file.endswith(".p4")}
-
-
-def compile_all(folder: Path) -> int:
-    """Compile what has changed, and keep it; how many programs there are. Needs p4c."""
-    main = next((folder / SOLUTIONS).glob("*.p4")).name
-    texts, known = p4_texts(folder), read_archive(folder)
-    programs = {key_of(text): known.get(key_of(text)) or compiled(name, text, main) for name, text in texts.items()}
-    write_archive(folder, programs)
-    return len(programs)
-
-
-def compiled(name: str, text: str, main: str) -> str:
-    """The compiled form of a program; `InputError` names the mutant that does not compile."""
-    try:
-        return compile_p4({main: text}, main)
-    except InputError as error:
-        raise InputError(f"{name}: {error}") from None
-
-
 def solution_folders(folder: Path) -> list[Path]:
-    """The solution, and those that were written independently of it: each a folder, or the folder of all itself."""
+    """The folder of the solution, and those below it of solutions that were written independently."""
     first = folder / SOLUTIONS
     return [first, *sorted(path for path in first.iterdir() if path.is_dir() and not path.name.startswith("_"))]
 
 
-def trials_of(lab: Lab, course: Path, folder: Path, seed: str = "0") -> Iterator[tuple[str, Callable[[], Trial]]]:
-    """The names of the right solutions and of the mutants in the teacher's folder of a lab, and what grades each.
+def texts_in(folder: Path) -> dict[str, str]:
+    """The texts of the files in a folder, by name."""
+    return {path.name: path.read_text() for path in sorted(folder.iterdir()) if path.is_file()}
 
-    A mutant is graded in the place of its file of the solution.
-    """
+
+def trials_of(lab: Lab, course: Path, folder: Path, seed: str = "0") -> Iterator[tuple[str, Callable[[], Trial]]]:
+    """The names of the right solutions and of the mutants in the teacher's folder of a lab, and what grades each."""
     archive = read_archive(folder)
+
+    def try_solution(name: str, texts: dict[str, str]) -> Trial:
+        return Trial(name, grade_texts(lab, course, texts, archive, seed))
+
     for each in solution_folders(folder):
         name = "solution" if each.name == SOLUTIONS else each.name
-        yield name, partial(try_solution, lab, course, name, texts_in(each), archive, seed)
+        yield name, partial(try_solution, name, texts_in(each))
     right = texts_in(folder / SOLUTIONS)
     for mutant in read_mutants(folder):
         yield mutant.name, partial(try_mutant, lab, course, mutant, right, archive, seed)
 
 
-def texts_in(folder: Path) -> dict[str, str]:
-    return {path.name: path.read_text() for path in sorted(folder.iterdir()) if path.is_file()}
-
-
-def try_solution(lab: Lab, course: Path, name: str, texts: dict[str, str], archive: dict[str, str], seed: str) -> Trial:
-    """Grade a right solution."""
-    return Trial(name, grade_texts(lab, course, texts, archive, seed))
-
-
 def try_mutant(
     lab: Lab, course: Path, mutant: Mutant, right: dict[str, str], archive: dict[str, str], seed: str
 ) -> Trial:
+    """Grade a mutant in the place of its file of the solution."""
     texts = right | {mutant.file: mutant.text} | dict(mutant.others)
     if mutant.then:
-        texts = made_anew(texts, mutant.then)
+        with tempfile.TemporaryDirectory(prefix="inakit-lab-") as scratch:
+            for name, text in texts.items():
+                Path(scratch, name).write_text(text)
+            subprocess.run([sys.executable, mutant.then], cwd=scratch, check=True)
+            texts = texts_in(Path(scratch))
     return Trial(mutant.name, grade_texts(lab, course, texts, archive, seed), mutant.item, mutant.says)
 
 
-def made_anew(texts: dict[str, str], program: str) -> dict[str, str]:
-    """The files that a program of the course's own makes of files."""
-    with tempfile.TemporaryDirectory(prefix="inakit-lab-") as scratch:
-        for name, text in texts.items():
-            Path(scratch, name).write_text(text)
-        subprocess.run([sys.executable, program], cwd=scratch, check=True)
-        return texts_in(Path(scratch))
-
-
 def grade_texts(
-    lab: Lab, course: Path, texts: dict[str, str], archive: dict[str, str], seed: str, target: str = "sandbox"
+    lab: Lab, course: Path, texts: dict[str, str], archive: dict[str, str], seed: str, target: str = SANDBOX
 ) -> Grade:
     """Grade files of these texts, P4 in its compiled form."""
     with tempfile.TemporaryDirectory(prefix="inakit-lab-") as scratch:

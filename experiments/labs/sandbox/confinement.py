@@ -15,7 +15,7 @@ import resource
 import stat
 import struct
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 MIB = 1 << 20
@@ -26,8 +26,8 @@ class Limits:
     """What a process may use.
 
     `cpu_s` is processor time, `wall_s` the time that one answer may take, `written_bytes` the size of each file that it
-    writes. It reads what is below the paths of `readable` and writes below those of `writable`. Where `programs`, it
-    may start `processes` others.
+    writes. It reads files below the paths of `readable` and writes below those of `writable`. With `programs` it may
+    start other processes.
     """
 
     cpu_s: int = 10
@@ -38,19 +38,11 @@ class Limits:
     readable: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
     programs: bool = False
-    processes: int = 0
-
-    def to_json(self) -> dict[str, Any]:
-        """The limits as JSON, for the process itself."""
-        return asdict(self)
 
 
 def limits_from(document: dict[str, Any]) -> Limits:
-    """The limits that `to_json` wrote."""
-    values: dict[str, Any] = {each.name: document[each.name] for each in fields(Limits)}
-    for name in ("readable", "writable"):
-        values[name] = tuple(values[name])
-    return Limits(**values)
+    """The limits of a JSON document that has all their fields."""
+    return Limits(**document)
 
 
 def set_limits(limits: Limits) -> None:

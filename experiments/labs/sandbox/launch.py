@@ -1,7 +1,8 @@
-"""The first code of a sandboxed process: it takes its limits on itself, says which hold, and becomes what it is for.
+"""The first code of a sandboxed process, and the frames by which it is asked: 4 bytes of length, and JSON.
 
-It is started with a JSON document as its only argument: the limits, and either the name of a module of the kit whose
-`main` it calls, or a command. What it prints goes where errors go; answers leave by a descriptor of their own.
+The process takes its limits on itself, says which of them hold, and answers questions by the calls of a module of the
+kit, or becomes a command. Its only argument is a JSON document. What it prints goes where errors go; answers leave by a
+descriptor of their own.
 """
 
 from __future__ import annotations
@@ -9,38 +10,76 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import struct
 import sys
 from typing import Any
 
-from inakit.experiments.labs.sandbox.confinement import Limits, give_up_files, limits_from, refuse_calls, set_limits
-from inakit.experiments.labs.sandbox.frames import send
+from inakit.experiments.labs.sandbox.confinement import give_up_files, limits_from, refuse_calls, set_limits
+
+LENGTH = struct.Struct("!I")
+MOST_BYTES = 4 << 20
+
+
+def packed(message: Any) -> bytes:
+    """The frame of a message."""
+    data = json.dumps(message, separators=(",", ":")).encode()
+    return LENGTH.pack(len(data)) + data
 
 
 def main() -> None:
-    """Confine this process, and run what its argument says."""
+    """Confine this process, and do what its argument says."""
     document = json.loads(sys.argv[1])
     answers = os.dup(1)
     os.dup2(2, 1)
     limits = limits_from(document["limits"])
     runner = importlib.import_module(document["module"]) if "module" in document else None
-    send(answers, confine(limits))
-    if runner is not None:
-        runner.main(0, answers)
-        return
-    os.close(answers)
-    command: list[str] = document["command"]
-    os.execv(command[0], command)
-
-
-def confine(limits: Limits) -> dict[str, Any]:
-    """Take the limits on this process; what holds them, by name, empty where nothing does."""
     set_limits(limits)
-    files = give_up_files(limits.readable, limits.writable)
-    filtered = refuse_calls(programs=limits.programs)
-    by_filter = "seccomp" if filtered else ""
-    return {
+    landlock = give_up_files(limits.readable, limits.writable)
+    by_filter = "seccomp" if refuse_calls(programs=limits.programs) else ""
+    enforced = {
         "time and memory": "resource limits",
-        "files": f"Landlock {files}" if files else "",
+        "files": f"Landlock {landlock}" if landlock else "",
         "network": by_filter,
         "processes and signals": by_filter,
     }
+    send(answers, enforced)
+    if runner is None:
+        os.close(answers)
+        os.execv(document["command"][0], document["command"])
+    answer_all(0, answers, runner.runner(*document["arguments"]))
+
+
+def answer_all(questions: int, answers: int, runner: Any) -> None:
+    """Answer questions until the other end is closed.
+
+    A question is the name of one of the runner's `calls` and its arguments. An answer is `["ok", value]`, or the kind
+    of an error and its message, which the runner's `explain` gives.
+    """
+    while (head := exactly(questions, LENGTH.size)) is not None:
+        question = exactly(questions, *LENGTH.unpack(head))
+        if question is None:
+            return
+        name, *arguments = json.loads(question)
+        try:
+            answer = ["ok", runner.calls[name](*arguments)]
+        except Exception as error:
+            answer = runner.explain(error)
+        send(answers, answer)
+
+
+def send(descriptor: int, message: Any) -> None:
+    """Write a frame."""
+    left = memoryview(packed(message))
+    while left:
+        left = left[os.write(descriptor, left) :]
+
+
+def exactly(descriptor: int, size: int) -> bytes | None:
+    """Read this many bytes; None if the other end is closed before."""
+    data = b""
+    while len(data) < size:
+        part = os.read(descriptor, size - len(data))
+        if not part:
+            return None
+        data += part
+    return data

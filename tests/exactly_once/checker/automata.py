@@ -19,9 +19,10 @@ from nodes import Node, Step
 from numpy.typing import NDArray
 from small_networks import Setting
 
+from inakit.experiments.state_explorer import BoolArray, Numbers
+
 Words = NDArray[np.uint64]
 """One word for each state of the network, (states,): a channel's content, or the number of a node's state."""
-Numbers = NDArray[np.int64]
 
 CAPACITY = 8
 """The most packets that a channel holds."""
@@ -140,11 +141,11 @@ class Automaton:
             found = self.table(channel)[states, packets]
         return found.astype(np.int64)
 
-    def useless(self, channel: int, states: Words, packets: Words) -> NDArray[np.bool_]:
+    def useless(self, channel: int, states: Words, packets: Words) -> BoolArray:
         """Whether each packet changes nothing, now and whenever it comes, (states,)."""
         outcome = self.outcome(channel, states, packets)
         forgets = np.array([self.node.forgets(packet) for packet in self.channels[channel].packets[1:]])
-        useless: NDArray[np.bool_] = (self.following[outcome] == states) & self.quiet[outcome]
+        useless: BoolArray = (self.following[outcome] == states) & self.quiet[outcome]
         useless &= forgets[packets - np.uint64(1)]
         return useless
 

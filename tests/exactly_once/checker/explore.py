@@ -12,11 +12,11 @@ import sys
 from collections.abc import Sequence
 
 from events import KINDS, NETWORK_FAULTS
-from exploration import Exploration, Layer
+from moves import NetworkSpace
 from small_networks import SETTINGS
-from state_space import Space
 from story import story
 
+from inakit.experiments.state_explorer import Layer, StateExplorer
 from inakit.switch.program.read import read_program
 from inakit.traffic.wire.packet_format import PROGRAM
 
@@ -49,8 +49,8 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def explored_badly(name: str, faults: int, kinds: Sequence[str]) -> bool:
     """Explore a setting, print what was visited, and return whether something is wrong."""
-    space = Space(read_program(PROGRAM), SETTINGS[name](), kinds)
-    exploration = Exploration(space)
+    space = NetworkSpace(read_program(PROGRAM), SETTINGS[name](), kinds)
+    exploration = StateExplorer(space)
     found = exploration.run(faults)
     for layer in exploration.layers:
         print(f"{name:<14}", *(f"{text:>12}" for text in row(layer)))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from endpoint_nodes import nodes_of
 from events import OF_LATE, Act, Event
 from nodes import TIMEOUT
-from state_space import Space, States
+from state_space import Space
 from story import carried
 
+from inakit.experiments.state_explorer import States
 from inakit.switch.program.program import Program
 
 ACTING = (Act.ARRIVE, Act.DUPLICATE, *OF_LATE)

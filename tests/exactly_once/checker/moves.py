@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 from automata import BYTE, Words
@@ -12,7 +11,9 @@ from events import FAULTS, OF_LATE, OF_NODE, Act, Event
 from late_packets import entries_of, with_entry, words_of
 from nodes import TIMEOUT
 from partial_order import below
-from state_space import BoolArray, Numbers, Space, States
+from state_space import Space
+
+from inakit.experiments.state_explorer import BoolArray, Numbers, States, Successors
 
 FIRST = np.uint64(0xFF)
 
@@ -20,27 +21,22 @@ Happening = Callable[[Space, int, States], BoolArray]
 """Changes states in place; returns where it made a node take a wrong sum for complete, (states,)."""
 
 
-class Successors(NamedTuple):
-    """The states that one event leads to, the columns that they come from, and what the `Happening` returned."""
+class NetworkSpace(Space):
+    """The state space of a setting, with what its events lead to, for `StateExplorer`."""
 
-    event: Event
-    states: States
-    parents: Numbers
-    wrong: BoolArray
-
-
-def successors(space: Space, states: States, *, faults: bool) -> Iterator[Successors]:
-    """For each event, the successors of those states in which it may happen and has to be tried."""
-    chosen_place, chosen_slot = space.chosen(states)
-    for event in space.events:
-        if event.act not in FAULTS or faults:
-            possible, place, slot = where_possible(space, event, states)
-            possible = possible & ((chosen_place < 0) | (chosen_place == place))
-            parents = np.flatnonzero(possible & ((chosen_slot < 0) | (chosen_slot == slot)))
-            if parents.size:
-                after = states[:, parents]
-                wrong = happen(space, event, after)
-                yield Successors(event, after, parents, wrong)
+    def successors(self, states: States, *, faults: bool) -> Iterator[Successors]:
+        """For each event, the successors of those states in which it may happen and has to be tried."""
+        chosen_place, chosen_slot = self.chosen(states)
+        for number, event in enumerate(self.events):
+            if event.act not in FAULTS or faults:
+                possible, place, slot = where_possible(self, event, states)
+                possible = possible & ((chosen_place < 0) | (chosen_place == place))
+                parents = np.flatnonzero(possible & ((chosen_slot < 0) | (chosen_slot == slot)))
+                if parents.size:
+                    after = states[:, parents]
+                    wrong = happen(self, event, after)
+                    events = np.full(len(parents), number, np.int16)
+                    yield Successors(events, after, parents, np.full(len(parents), event.act in FAULTS), wrong)
 
 
 def where_possible(space: Space, event: Event, states: States) -> tuple[BoolArray, Numbers | int, Numbers | int]:

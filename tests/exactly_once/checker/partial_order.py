@@ -24,10 +24,9 @@ from typing import NamedTuple
 
 import numpy as np
 from automata import Automaton, Channel, push
-from numpy.typing import NDArray
 from small_networks import Setting
 
-BoolArray = NDArray[np.bool_]
+from inakit.experiments.state_explorer import BoolArray, Numbers
 
 
 class Place(NamedTuple):
@@ -60,7 +59,7 @@ def below(places: Sequence[Place], switch: str) -> Place:
     return place
 
 
-def chosen_places(places: Sequence[Place], filled: BoolArray, dry: BoolArray) -> NDArray[np.int64]:
+def chosen_places(places: Sequence[Place], filled: BoolArray, dry: BoolArray) -> Numbers:
     """The place at which it is enough to go on in each state, (states,); -1 for none.
 
     `filled` and `dry`, (channels, states), say which channels have a packet, and which stay empty.

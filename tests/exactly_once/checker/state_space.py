@@ -15,17 +15,12 @@ from automata import BYTE, CLOCK, Automaton, Words, channels_of, push
 from endpoint_nodes import nodes_of
 from events import FAULTS, KINDS, NETWORK_FAULTS, OF_LATE, Act, Event
 from late_packets import ENTRIES, entries_of
-from numpy.typing import NDArray
 from partial_order import Upwards, check_endpoints, check_mute, check_places, check_timeouts, chosen_places, places_of
 from small_networks import Setting
 
+from inakit.experiments.state_explorer import BoolArray, Layer, Numbers, States
 from inakit.planner.core.plan import ROOT_LABEL
 from inakit.switch.program.program import Program
-
-BoolArray = NDArray[np.bool_]
-Numbers = NDArray[np.int64]
-States = NDArray[np.uint64]
-"""(words, states)"""
 
 PATIENCE = 6
 """Rounds of timeouts, with no fault in between, within which some worker must learn something."""
@@ -139,12 +134,15 @@ class Space:
         rounds: Words = states[self.rounds] >> BYTE * np.uint64(slot) & np.uint64(0xFF)
         return rounds
 
-    def stuck(self, states: States) -> BoolArray:
-        """In which states no worker has learned anything for `PATIENCE` rounds of timeouts, (states,)."""
+    def without_progress(self, states: States, layer: Layer) -> BoolArray:
+        """In which states no worker learns a sum any more or, without faults, in which one has timed out, (states,)."""
         stuck = np.zeros(states.shape[1], np.bool_)
         for slot in range(self.setting.slots):
-            late = self.rounds_of(states, slot) >= PATIENCE
-            stuck |= late & self.silent(states, slot) & self.someone_waits(states, slot)
+            rounds = self.rounds_of(states, slot)
+            layer.rounds = max(layer.rounds, int(rounds.max(initial=0)))
+            stuck |= (rounds >= PATIENCE) & self.silent(states, slot) & self.someone_waits(states, slot)
+        if not layer.faults and not self.setting.collides:
+            stuck |= states[self.rounds] > 0
         return stuck
 
     def over(self, states: States) -> BoolArray:

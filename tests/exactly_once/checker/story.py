@@ -9,8 +9,9 @@ from events import OF_LATE, OF_NODE, Act, Event
 from late_packets import entries_of
 from moves import FIRST, happen
 from nodes import TIMEOUT, SwitchNode
-from state_space import Space, States
+from state_space import Space
 
+from inakit.experiments.state_explorer import States
 from inakit.traffic.wire.packet_format import Flag, Kind
 
 

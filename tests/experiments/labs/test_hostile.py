@@ -16,12 +16,12 @@ import pytest
 import yaml
 from tiers import long_unless
 
-from inakit.experiments.labs.course import student_worker
+from inakit.experiments.labs.course import loss_nodes
 from inakit.experiments.labs.course import tree_lab as student_entries
 from inakit.experiments.labs.grading import grade as grading
-from inakit.experiments.labs.grading import submission as p4c
+from inakit.experiments.labs.grading import p4c
 from inakit.experiments.labs.grading.grade import Request, grade
-from inakit.experiments.labs.grading.items import Grade
+from inakit.experiments.labs.grading.lab import Grade
 from inakit.experiments.labs.grading.teacher import key_of
 from inakit.experiments.labs.registry import COURSE, LABS, TEACHER
 from inakit.experiments.labs.sandbox import sandboxed_switch
@@ -29,7 +29,7 @@ from inakit.experiments.labs.sandbox.confinement import MIB, landlock_version
 
 pytestmark = pytest.mark.skipif(not landlock_version(), reason="needs Landlock: nothing keeps files away without it")
 
-SMALL = replace(student_worker.worker_limits(), cpu_s=1, wall_s=2.0, memory_bytes=192 * MIB)
+SMALL = replace(loss_nodes.student_limits(), cpu_s=1, wall_s=2.0, memory_bytes=192 * MIB)
 CLASS = """
 class Worker:
     def __init__(self, *given):
@@ -93,7 +93,7 @@ def said(found: Grade) -> str:
 @pytest.mark.usefixtures("one_end")
 @pytest.mark.parametrize("name", by_tier(WORKERS))
 def test_python_of_a_student(name: str, victim: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(student_worker, "worker_limits", lambda: SMALL)
+    monkeypatch.setattr(loss_nodes, "student_limits", lambda: SMALL)
     told, text = WORKERS[name]["told"], WORKERS[name]["python"].replace("CLASS\n", CLASS)
     handed = tmp_path / "handed"
     handed.mkdir()
@@ -272,7 +272,7 @@ ENTRIES = {
 @pytest.mark.usefixtures("one_end")
 @pytest.mark.parametrize("name", by_tier(ENTRIES))
 def test_entries_of_a_student(name: str, victim: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(student_entries, "worker_limits", lambda: SMALL)
+    monkeypatch.setattr(student_entries, "student_limits", lambda: SMALL)
     text, told = ENTRIES[name]
     handed = tmp_path / "handed"
     handed.mkdir()

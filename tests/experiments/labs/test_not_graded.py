@@ -6,14 +6,13 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from inakit.experiments.labs.grading import submission as p4c
+from inakit.experiments.labs.grading import p4c
 from inakit.experiments.labs.grading.formats import text_of, told_once
 from inakit.experiments.labs.grading.grade import Request, grade
-from inakit.experiments.labs.grading.items import Grade
+from inakit.experiments.labs.grading.lab import Grade
 from inakit.experiments.labs.grading.submission import submissions_in
 from inakit.experiments.labs.grading.teacher import program_in, read_archive
 from inakit.experiments.labs.registry import COURSE, LABS, TEACHER
@@ -27,9 +26,8 @@ NOT_TRIED = "not tried"
 
 def graded(lab: str, path: Path, items: tuple[str, ...] = ()) -> Grade:
     """The grade of a submission, for some of the items."""
-    whole: Any = LABS[lab]
-    chosen = tuple(each for each in whole.items if not items or each.name in items)
-    return grade(Request(replace(whole, items=chosen), COURSE / lab, path))
+    chosen = tuple(each for each in LABS[lab].items if not items or each.name in items)
+    return grade(Request(replace(LABS[lab], items=chosen), COURSE / lab, path))
 
 
 def messages(found: Grade) -> list[str]:

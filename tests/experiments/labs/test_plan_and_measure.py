@@ -15,11 +15,11 @@ from tiers import long_unless
 
 from inakit.experiments.labs.course import leaderboard as board
 from inakit.experiments.labs.course import plan_lab as student_planner
-from inakit.experiments.labs.course import plan_rules
+from inakit.experiments.labs.course import plan_networks
 from inakit.experiments.labs.course.measure_lab import fault_of, intervals, own_fabric
-from inakit.experiments.labs.course.plan_rules import bound_bps, optimum_bps
+from inakit.experiments.labs.course.plan_networks import bound_bps, optimum_bps
 from inakit.experiments.labs.grading.grade import Request, grade
-from inakit.experiments.labs.grading.items import Grade
+from inakit.experiments.labs.grading.lab import Grade
 from inakit.experiments.labs.registry import COURSE, LABS, TEACHER
 from inakit.experiments.labs.sandbox.confinement import MIB, landlock_version
 
@@ -28,9 +28,8 @@ LANDLOCK = pytest.mark.skipif(not landlock_version(), reason="needs Landlock: no
 
 def graded(lab: str, folder: Path, items: tuple[str, ...] = (), student: str = "") -> Grade:
     """The grade of a folder, for some of the items."""
-    whole: Any = LABS[lab]
-    chosen = tuple(each for each in whole.items if not items or each.name in items)
-    return grade(Request(replace(whole, items=chosen), COURSE / lab, folder, student=student))
+    chosen = tuple(each for each in LABS[lab].items if not items or each.name in items)
+    return grade(Request(replace(LABS[lab], items=chosen), COURSE / lab, folder, student=student))
 
 
 def causes(found: Grade) -> str:
@@ -148,13 +147,13 @@ def test_points_grow_with_nearness(tmp_path: Path) -> None:
 
 
 def test_no_optimum_exceeds_the_bound() -> None:
-    for problem in plan_rules.for_slots(Random(3)):
+    for problem in plan_networks.for_slots(Random(3)):
         assert optimum_bps(problem) <= bound_bps(problem) * (1 + 1e-6)
 
 
 @pytest.mark.usefixtures("small")
 def test_the_leaderboard_ranks_by_what_trees_are_worth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan_rules, "for_the_board", lambda random: plan_rules.for_slots(random)[:1])
+    monkeypatch.setattr(plan_networks, "for_the_board", lambda random: plan_networks.for_slots(random)[:1])
     for student, text in {
         "ann": (TEACHER / "6-plan" / "solutions" / "planner.py").read_text(),
         "bob": (COURSE / "6-plan" / "planner.py").read_text(),

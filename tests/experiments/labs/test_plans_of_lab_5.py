@@ -8,10 +8,10 @@ from random import Random
 
 import pytest
 
-from inakit.experiments.labs.course.packets import GRADIENT, Agg
 from inakit.experiments.labs.course.tree_lab import course_entries
-from inakit.experiments.labs.course.tree_network import Drawn, ModelTree, TreeNetwork, drawn_plan, run_jobs
-from inakit.experiments.labs.grading.items import WrongError
+from inakit.experiments.labs.course.tree_network import DrawnPlan, ModelTree, TreeNetwork, drawn_plan, run_jobs
+from inakit.experiments.labs.grading.lab import WrongError
+from inakit.experiments.labs.grading.packets import GRADIENT, Agg
 from inakit.experiments.labs.registry import COURSE
 from inakit.planner.core.check import check
 from inakit.planner.core.plan import FEASIBLE, Plan, PlannedTree, SolverOutcome
@@ -30,7 +30,7 @@ def test_a_drawn_plan_breaks_no_rule(seed: int) -> None:
     check(Problem(drawn.fabric, jobs, FragmentFormat(8, 56)), plan)
 
 
-def spare(drawn: Drawn, job: int) -> str:
+def spare(drawn: DrawnPlan, job: int) -> str:
     """A host that is no worker of a job."""
     return next(host.name for host in drawn.fabric.hosts if host.name not in drawn.trees[job].workers.values())
 
@@ -53,7 +53,7 @@ def test_without_any_one_entry_some_worker_lacks_a_result() -> None:
                 run_jobs(TreeNetwork(drawn, switches.__getitem__), Random(1), tuple(jobs))
 
 
-def needed(drawn: Drawn, switch: str, port: int) -> bool:
+def needed(drawn: DrawnPlan, switch: str, port: int) -> bool:
     """Whether an aggregator's child comes in by a port."""
     return any(
         drawn.port(switch, branch.path[-2]) == port

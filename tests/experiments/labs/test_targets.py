@@ -8,20 +8,19 @@ from random import Random
 
 import pytest
 
-from inakit.experiments.labs.course import pool_lab as pool
-from inakit.experiments.labs.course import tree_lab as tree
-from inakit.experiments.labs.course.graded_switch import SANDBOX, Bench, GradedSwitch, open_switch
-from inakit.experiments.labs.course.loss_exploration import long_run
-from inakit.experiments.labs.course.loss_lab import entries_of
-from inakit.experiments.labs.course.student_worker import Job, ModelWorker, StudentSwitch
-from inakit.experiments.labs.course.tree_lab import course_entries
+from inakit.experiments.labs.course.aggregation import job_entries
+from inakit.experiments.labs.course.loss_network import LongRun
+from inakit.experiments.labs.course.loss_nodes import Fragments, ModelWorker, StudentSwitch
+from inakit.experiments.labs.course.tree_lab import ChosenSwitch, course_entries
 from inakit.experiments.labs.course.tree_network import TreeNetwork, drawn_plan, run_jobs
-from inakit.experiments.labs.grading.grade import random_of
-from inakit.experiments.labs.grading.items import Exchange, Packets
+from inakit.experiments.labs.grading.bench import Bench, Exchange
+from inakit.experiments.labs.grading.graded_switch import SANDBOX, GradedSwitch, open_switch
+from inakit.experiments.labs.grading.submission import Submission
 from inakit.experiments.labs.grading.teacher import program_in, read_archive
 from inakit.experiments.labs.registry import LABS, TEACHER
 from inakit.experiments.labs.sandbox.sandboxed_switch import SandboxedSwitch
 from inakit.switch.entries import SwitchEntries
+from inakit.switch.interpret.interpreted_switch import Packets
 
 
 @dataclass
@@ -46,8 +45,12 @@ class Session:
 class Recorded(Bench):
     """A bench that keeps all sessions."""
 
-    sessions: list[Session]
-    item: str
+    def __init__(self, lab: str) -> None:
+        text, name = program_of(lab)
+        super().__init__(Submission(TEACHER / lab, {f"{name}.json": text}))
+        self.load(name)
+        self.sessions: list[Session] = []
+        self.item = ""
 
     def start(self, entries: SwitchEntries) -> None:
         super().start(entries)
@@ -65,28 +68,27 @@ def program_of(lab: str) -> tuple[str, str]:
 
 def of_items(lab: str) -> list[Session]:
     """What the items of a lab about one switch send."""
-    text, name = program_of(lab)
-    items = {"3-pool": pool.OF_PROGRAM, "5-tree": tree.OF_PROGRAM}.get(lab, LABS[lab].items)
-    sessions: list[Session] = []
-    with open_switch(SANDBOX, text, name) as switch:
-        for item in items:
-            bench = Recorded(switch, random_of("0", lab, item.name))
-            bench.sessions, bench.item = sessions, item.name
-            item.check(bench)
-    return sessions
+    bench = Recorded(lab)
+    with bench.stack:
+        for item in LABS[lab].items:
+            if item.part in ("", "program") and item.name != "together":
+                bench.begin(Random(f"0/{lab}/{item.name}"))
+                bench.item = item.name
+                item.check(bench)
+    return bench.sessions
 
 
 def of_lossy_run() -> list[Session]:
     """What comes to the switch of lab 4 in a long run with faults."""
     random = Random("targets")
     fragments = tuple(tuple(tuple(random.getrandbits(32) for _ in range(8)) for _ in range(20)) for _ in range(3))
-    job, ports = Job(4, fragments), [3, 5, 4]
+    job, ports = Fragments(4, fragments), [3, 5, 4]
     with open_switch(SANDBOX, *program_of("4-loss")) as switch:
         assert isinstance(switch, SandboxedSwitch)
-        student = StudentSwitch(switch, entries_of(ports), ports)
-        run = long_run(job, student, [ModelWorker(job, n) for n in range(3)], random, share=0.15)
+        student = StudentSwitch(switch, ports)
+        run = LongRun(job, student, [ModelWorker(job, n) for n in range(3)], random, share=0.15).go()
         assert run.found is None
-        session = Session("long run", entries_of(ports))
+        session = Session("long run", job_entries(ports))
         switch.fresh()
         switch.install(session.entries)
         for worker, packet in run.arrivals:
@@ -103,7 +105,7 @@ def of_network() -> list[Session]:
         for name, session in sessions.items():
             switch.choose(name)
             switch.install(session.entries)
-        network = TreeNetwork(drawn, lambda name: tree.Chosen(switch, name))
+        network = TreeNetwork(drawn, lambda name: ChosenSwitch(switch, name))
         exchanged: list[Exchange] = []
         network.noted = exchanged.append
         run_jobs(network, Random("gradients"))

@@ -1,4 +1,4 @@
-"""A job of lab 3 in virtual time: workers around one switch, and its throughput over the size of the pool of slots.
+"""Lab 3's throughput over the size of the pool of slots: a job in virtual time, with workers around one switch.
 
 The engine is the one of `inakit.topo.virtual`; the switch is asked packet by packet, and takes no time of its own.
 """
@@ -6,18 +6,17 @@ The engine is the one of `inakit.topo.virtual`; the switch is asked packet by pa
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
-from inakit.experiments.labs.course.packets import GRADIENT, RESULT, VALUES, Agg, Values, agg_in, summed
-from inakit.experiments.labs.course.sum_lab import entries_of
-from inakit.experiments.labs.grading.items import Packets
+from inakit.experiments.labs.course.aggregation import job_entries
+from inakit.experiments.labs.grading.graded_switch import SentSwitch
+from inakit.experiments.labs.grading.packets import GRADIENT, RESULT, VALUES, Agg, Values, agg_in, summed
 from inakit.experiments.labs.grading.submission import read_submission
-from inakit.experiments.labs.sandbox.sandboxed_switch import SandboxedSwitch, switch_limits
-from inakit.switch.entries import SwitchEntries
+from inakit.experiments.labs.sandbox.sandboxed_switch import SandboxedSwitch
 from inakit.topo.errors import InputError, RunError
 from inakit.topo.virtual.engine import PS_PER_S, Engine
 
@@ -27,22 +26,6 @@ SIZE = len(Agg(GRADIENT, 0, 0, 0, (0,) * 8).packed())
 MOST_SLOTS = 64
 MOST_WORKERS = 8
 ROUNDS = 4
-
-
-class StarSwitch(Protocol):
-    """A switch that is asked packet by packet."""
-
-    def fresh(self) -> None:
-        """Start anew, without entries."""
-        ...
-
-    def install(self, entries: SwitchEntries) -> None:
-        """Add entries."""
-        ...
-
-    def inject(self, port: int, packet: bytes) -> Packets:
-        """What leaves for a packet."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -63,7 +46,7 @@ class Star:
         return f"{self.workers} workers, {self.rate_bps / 1e6:g} Mbit/s, {self.delay_s * 1e6:g} us"
 
 
-def throughput(switch: StarSwitch, star: Star, slots: int) -> float:
+def throughput(switch: SentSwitch, star: Star, slots: int) -> float:
     """The rate in bit/s at which each worker sends with a pool of so many slots.
 
     It is that of a job of `ROUNDS` rounds from the end of the first on. Raises `RunError` if the job does not end, or a
@@ -72,17 +55,15 @@ def throughput(switch: StarSwitch, star: Star, slots: int) -> float:
     if not 1 <= slots <= MOST_SLOTS:
         raise InputError(f"{slots} slots: expected 1 to {MOST_SLOTS}")
     run = StarRun(switch, star, slots)
-    try:
+    with closing(run.engine):
         ends = run.go()
-    finally:
-        run.engine.close()
     return (ROUNDS - 1) * slots * SIZE * 8 * PS_PER_S / (ends[-1] - ends[0])
 
 
 class StarRun:
     """One run. Nodes are the workers and, for each worker, its port of the switch."""
 
-    def __init__(self, switch: StarSwitch, star: Star, slots: int) -> None:
+    def __init__(self, switch: SentSwitch, star: Star, slots: int) -> None:
         self.switch, self.star, self.slots = switch, star, slots
         self.engine = Engine(2 * star.workers, [1] * 2 * star.workers, FRAME)
         for worker in range(star.workers):
@@ -91,7 +72,7 @@ class StarRun:
                 delay_ps = round(star.delay_s * PS_PER_S)
                 self.engine.connect(link, end, peer, rate_bps=star.rate_bps, delay_ps=delay_ps, limit=0)
         switch.fresh()
-        switch.install(entries_of(list(range(1, star.workers + 1))))
+        switch.install(job_entries(list(range(1, star.workers + 1))))
         self.rounds = [[0] * slots for _ in range(star.workers)]
         self.ended = [[0] * star.workers for _ in range(ROUNDS)]
 
@@ -113,6 +94,7 @@ class StarRun:
         return [max(each) for each in self.ended]
 
     def send(self, link: int, packet: bytes) -> None:
+        """Put a packet on a link."""
         frames = np.zeros(1, FRAME)
         frames["bytes"][0, : len(packet)] = np.frombuffer(packet, np.uint8)
         self.engine.send(np.array([link], np.uint32), np.array([len(packet)], np.uint32), frames)
@@ -137,7 +119,7 @@ class StarRun:
         number = self.rounds[worker][slot]
         if packet.round != number or number == ROUNDS:
             return
-        if packet.values != self.total(slot, number):
+        if packet.values != summed([values_of(each, slot, number) for each in range(self.star.workers)]):
             raise RunError(
                 f"with {self.slots} slots, worker {worker} gets a wrong sum of round {number} of slot {slot}"
             )
@@ -150,10 +132,6 @@ class StarRun:
         """The gradient that a worker sends next for a slot."""
         number = self.rounds[worker][slot]
         return Agg(GRADIENT, worker, slot, number, values_of(worker, slot, number), version=number % 2)
-
-    def total(self, slot: int, number: int) -> Values:
-        """The sum of a slot's round."""
-        return summed([values_of(worker, slot, number) for worker in range(self.star.workers)])
 
 
 def values_of(worker: int, slot: int, number: int) -> Values:
@@ -171,11 +149,8 @@ def curve_lines(path: Path, star: Star, slots: Sequence[int]) -> Iterator[str]:
     texts = read_submission(path).texts
     if path.name not in texts or path.suffix != ".json":
         raise InputError(f"{path}: expected a compiled program, such as pool.json (`inakit p4c pool.p4` writes it)")
-    switch = SandboxedSwitch(texts[path.name], path.stem, switch_limits())
-    try:
+    with closing(SandboxedSwitch(texts[path.name], path.stem)) as switch:
         yield f"{star}\n{'slots':>5} {'Mbit/s':>10}"
         for each in slots:
             rate_bps = throughput(switch, star, each)
             yield f"{each:5} {rate_bps / 1e6:10.3f} {'#' * round(BAR * rate_bps / star.rate_bps)}"
-    finally:
-        switch.close()

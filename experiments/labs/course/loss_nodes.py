@@ -1,25 +1,28 @@
 """The nodes of lab 4's network as automata: a state, an event, the next state and what is sent.
 
-Each node is either the student's, asked in its sandbox, or the course's own, a model in a few lines. Every step of a
-node is taken once, and then looked up.
+Each node is either the student's, asked in its sandbox, or the course's own, a model in a few lines.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from inakit.experiments.labs.course.packets import GRADIENT, Agg, Values, agg_in, summed
+from inakit.experiments.labs.course.aggregation import job_entries
+from inakit.experiments.labs.grading.packets import GRADIENT, Agg, Values, agg_in, summed
 from inakit.experiments.labs.sandbox.confinement import MIB, Limits
-from inakit.experiments.labs.sandbox.process import EndedError, Sandboxed, printable, python_paths
+from inakit.experiments.labs.sandbox.process import EndedError, Sandboxed, python_paths
 from inakit.experiments.labs.sandbox.sandboxed_switch import SandboxedSwitch
-from inakit.switch.entries import SwitchEntries
+from inakit.experiments.labs.sandbox.untrusted import is_whole
 from inakit.topo.errors import InputError
 
 
 class WorkerMistakeError(InputError):
-    """The student's worker cannot take a step: what it raises, or returns that is no answer."""
+    """A mistake of the student's worker: what it raises, or returns that is no answer."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message if message.startswith("worker.py") else f"worker.py: {message}")
 
 
 class Event(NamedTuple):
@@ -45,33 +48,36 @@ class Node(Protocol):
         """The first state."""
         ...
 
-    def step(self, state: Any, event: Event) -> Step: ...
+    def step(self, state: Any, event: Event) -> Step:
+        """What an event makes of the node in a state."""
+        ...
 
 
 @dataclass(frozen=True)
-class Job:
+class Fragments:
     """What is summed: for each worker its fragments, which share `pool` slots in turn."""
 
     pool: int
-    fragments: tuple[tuple[Values, ...], ...]
+    values: tuple[tuple[Values, ...], ...]
 
     @property
     def workers(self) -> int:
         """How many workers there are."""
-        return len(self.fragments)
+        return len(self.values)
 
     @property
     def count(self) -> int:
         """How many fragments each has."""
-        return len(self.fragments[0])
+        return len(self.values[0])
 
     def sum_of(self, fragment: int) -> Values:
-        return summed([own[fragment] for own in self.fragments])
+        """The sum of a fragment over all workers."""
+        return summed([own[fragment] for own in self.values])
 
     def gradient(self, worker: int, fragment: int) -> Agg:
         """The packet by which a worker sends a fragment."""
         number, slot = divmod(fragment, self.pool)
-        return Agg(GRADIENT, worker, slot, number, self.fragments[worker][fragment])
+        return Agg(GRADIENT, worker, slot, number, self.values[worker][fragment])
 
 
 # -- the course's own
@@ -80,11 +86,10 @@ class Job:
 class ModelWorker:
     """A worker as the task describes it. Its state is the results that it has."""
 
-    def __init__(self, job: Job, worker: int) -> None:
+    def __init__(self, job: Fragments, worker: int) -> None:
         self.job, self.worker = job, worker
 
     def first(self) -> Any:
-        """No results."""
         return ()
 
     def step(self, state: Any, event: Event) -> Step:
@@ -115,11 +120,10 @@ class ModelWorker:
 class ModelSwitch:
     """A switch as the task describes it. Its state: for each slot and version the round, who has sent, and the sum."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Fragments) -> None:
         self.job = job
 
     def first(self) -> Any:
-        """All slots empty."""
         return ((0, frozenset(), (0,) * 8),) * (2 * self.job.pool)
 
     def step(self, state: Any, event: Event) -> Step:
@@ -146,17 +150,21 @@ class ModelSwitch:
 # -- the student's
 
 
+def student_limits() -> Limits:
+    """What a worker, or a function that makes entries, may use."""
+    return Limits(cpu_s=8, wall_s=12.0, memory_bytes=256 * MIB, readable=python_paths())
+
+
 class StudentWorker:
     """The student's worker, in a sandbox of its own: no two workers share anything."""
 
-    def __init__(self, job: Job, worker: int, text: str) -> None:
-        self.process = Sandboxed("inakit.experiments.labs.sandbox.worker_runner", worker_limits())
-        arguments = [worker, job.workers, job.pool, [list(values) for values in job.fragments[worker]]]
-        try:
-            self.start: int = self.ask("load", text, arguments).state
-        except BaseException:
-            self.close()
-            raise
+    def __init__(self, job: Fragments, worker: int, text: str) -> None:
+        own = [worker, job.workers, job.pool, [list(values) for values in job.values[worker]]]
+        errors = dict.fromkeys(("mistake", "refused"), WorkerMistakeError)
+        module = "inakit.experiments.labs.sandbox.student_python"
+        load = ("load", text, own)
+        self.process = Sandboxed(module, student_limits(), errors, arguments=["worker"], load=load)
+        self.start = step_in(self.process.start()).state
 
     def first(self) -> Any:
         """The state in which the student's class makes it."""
@@ -164,35 +172,18 @@ class StudentWorker:
 
     def step(self, state: Any, event: Event) -> Step:
         """What the student's method makes of a state."""
-        return self.ask("step", state, in_json(event))
+        return step_in(self.process.ask("step", state, as_json(event)))
 
     def run(self, event: Event) -> Step:
         """Let an event happen to the worker that was made first."""
-        return self.ask("run", in_json(event))
-
-    def ask(self, *question: Any) -> Step:
-        """The answer to a question; `WorkerMistakeError` for a mistake of the student's code."""
-        answer = self.process.ask(list(question))
-        match answer:
-            case ["ok", [int() as state, list() as sent, dict() as results]]:
-                packets = tuple((0, packet_in(each)) for each in sent)
-                return Step(state, packets, {whole(key): values_in(value) for key, value in results.items()})
-            case ["mistake", str() as message]:
-                told = printable(message)
-                raise WorkerMistakeError(told if told.startswith("worker.py") else f"worker.py: {told}")
-        raise EndedError("its answer is none")
+        return step_in(self.process.ask("run", as_json(event)))
 
     def close(self) -> None:
         """End the process."""
         self.process.close()
 
 
-def worker_limits() -> Limits:
-    """What a worker may use."""
-    return Limits(cpu_s=8, wall_s=12.0, memory_bytes=256 * MIB, readable=python_paths())
-
-
-def in_json(event: Event) -> list[Any]:
+def as_json(event: Event) -> list[Any]:
     """An event for the worker's process."""
     if event.name == "start":
         return ["start"]
@@ -202,39 +193,42 @@ def in_json(event: Event) -> list[Any]:
     return ["receive", [each.kind, each.worker, each.slot, each.round, list(each.values)]]
 
 
+def step_in(answer: Any) -> Step:
+    """The step that a worker's process answers; `EndedError` if it is none."""
+    match answer:
+        case [int() as state, list() as sent, dict() as results]:
+            fragments = numbers_in([int(key) if key.isdecimal() and len(key) < 11 else -1 for key in results])
+            values = (numbers_in(value, 8) for value in results.values())
+            packets = tuple((0, packet_in(each)) for each in sent)
+            return Step(state, packets, dict(zip(fragments, values, strict=True)))
+    raise EndedError("its answer is none")
+
+
 def packet_in(document: Any) -> Agg:
-    """A packet of the worker's process; `EndedError` if it is none."""
+    """A packet of the worker's process."""
     if not isinstance(document, list) or len(document) != 5:
         raise EndedError("its answer is no packet")
-    kind, worker, slot, number = (whole(each) for each in document[:4])
-    return Agg(kind & 0xFF, worker & 0xFF, slot & 0xFFFF, number, values_in(document[4]))
+    kind, worker, slot, number = numbers_in(document[:4])
+    return Agg(kind & 0xFF, worker & 0xFF, slot & 0xFFFF, number, numbers_in(document[4], 8))
 
 
-def values_in(document: Any) -> Values:
-    """Eight numbers of the worker's process."""
-    if not isinstance(document, list) or len(document) != 8:
-        raise EndedError("its answer has no 8 values")
-    return tuple(whole(each) for each in document)
-
-
-def whole(value: Any) -> int:
-    """A number of 32 bits of the worker's process."""
-    try:
-        number = int(value)
-    except (TypeError, ValueError):
-        raise EndedError("its answer has something else than a number") from None
-    if not 0 <= number < 1 << 32:
-        raise EndedError("its answer has a number beyond 32 bits")
-    return number
+def numbers_in(document: Any, count: int | None = None) -> Values:
+    """Numbers of 32 bits of the worker's process, so many if `count` says so."""
+    if not isinstance(document, list) or (count is not None and len(document) != count):
+        raise EndedError("its answer is not a list of the length that it must have")
+    if not all(is_whole(each, (1 << 32) - 1) for each in document):
+        raise EndedError("its answer has something else than a number of 32 bits")
+    return tuple(document)
 
 
 class StudentSwitch:
     """The student's program. A state of it is a number that its process gives to the content of all registers."""
 
-    def __init__(self, switch: SandboxedSwitch, entries: SwitchEntries, ports: list[int]) -> None:
-        self.switch, self.entries, self.ports = switch, entries, ports
+    def __init__(self, switch: SandboxedSwitch, ports: Sequence[int]) -> None:
+        self.switch, self.ports, self.entries = switch, ports, job_entries(ports)
+        self.worker_at = {port: worker for worker, port in enumerate(ports)}
         switch.fresh()
-        switch.install(entries)
+        switch.install(self.entries)
         self.start = switch.state()
 
     def first(self) -> Any:
@@ -242,31 +236,8 @@ class StudentSwitch:
         return self.start
 
     def step(self, state: Any, event: Event) -> Step:
-        """What the program makes of a packet."""
+        """What the program makes of a packet: the packets of aggregations that leave by workers' ports."""
         assert event.packet is not None
         after, sent = self.switch.step(state, self.ports[event.number], event.packet.packed())
-        return Step(after, self.packets(sent))
-
-    def packets(self, sent: list[tuple[int, bytes]]) -> tuple[tuple[int, Agg], ...]:
-        """The packets of aggregations that leave by workers' ports, by the worker there."""
-        at = {port: worker for worker, port in enumerate(self.ports)}
-        found = ((at[port], agg_in(packet)) for port, packet in sent if port in at)
-        return tuple((worker, replace(packet)) for worker, packet in found if packet is not None)
-
-
-class Remembered:
-    """A node each of whose steps is taken once."""
-
-    def __init__(self, node: Node) -> None:
-        self.node = node
-        self.steps: dict[tuple[Any, Event], Step] = {}
-
-    def first(self) -> Any:
-        """The first state."""
-        return self.node.first()
-
-    def step(self, state: Any, event: Event) -> Step:
-        key = (state, event)
-        if key not in self.steps:
-            self.steps[key] = self.node.step(state, event)
-        return self.steps[key]
+        found = ((self.worker_at[port], agg_in(packet)) for port, packet in sent if port in self.worker_at)
+        return Step(after, tuple((worker, packet) for worker, packet in found if packet is not None))

@@ -1,0 +1,230 @@
+"""The bench on which a submission is tested: its switch, the packets that were sent to it, and their trace."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from random import Random
+from typing import Any, TypeVar
+
+from inakit.experiments.labs.grading.graded_switch import SANDBOX, GradedSwitch, open_switch
+from inakit.experiments.labs.grading.lab import WrongError
+from inakit.experiments.labs.grading.packets import described
+from inakit.experiments.labs.grading.submission import Submission, compiled_program
+from inakit.experiments.labs.sandbox.process import EndedError
+from inakit.experiments.labs.sandbox.sandboxed_switch import SandboxedSwitch
+from inakit.switch.entries import SwitchEntries
+from inakit.switch.interpret.interpreted_switch import Packets
+from inakit.topo.errors import InakitError, InputError
+
+Made = TypeVar("Made")
+MOST_SENT = 8
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A packet that was sent to a port of a switch, and what the switch sent."""
+
+    port: int
+    packet: bytes
+    got: tuple[tuple[int, bytes], ...]
+    switch: str = ""
+
+    @property
+    def sent(self) -> str:
+        """The packet that was sent, on a line."""
+        return f"port {self.port}: {described(self.packet)}"
+
+
+class Bench:
+    """A submission under test.
+
+    A check draws everything from `random`, which the seed and the item decide. `failed` has the parts (`Item.part`)
+    that have lost points so far. `of_item` is closed when the next item begins, `stack` in the end. A reader of the
+    grade has to know the `notes`.
+    """
+
+    def __init__(self, submission: Submission, target: str = SANDBOX) -> None:
+        self.submission, self.target = submission, target
+        self.random = Random()
+        self.failed: set[str] = set()
+        self.notes: list[str] = []
+        self.stack, self.of_item = ExitStack(), ExitStack()
+        self.stack.callback(self.end_item)
+        self.program = ""
+        self.loaded: GradedSwitch | None = None
+        self.refused = ""
+        self.entries = SwitchEntries("switch")
+        self.exchanges: list[Exchange] = []
+        self.made: dict[Callable[..., Any], Any] = {}
+
+    def begin(self, random: Random) -> None:
+        """Begin an item."""
+        self.end_item()
+        self.of_item, self.random = ExitStack(), random
+        self.entries, self.exchanges = SwitchEntries("switch"), []
+
+    def end_item(self) -> None:
+        """Close what the item has opened."""
+        self.of_item.close()
+
+    def once(self, make: Callable[[Bench], Made]) -> Made:
+        """The value of a function of the bench, which is called once for the whole submission."""
+        if make not in self.made:
+            self.made[make] = make(self)
+        found: Made = self.made[make]
+        return found
+
+    # -- the switch
+
+    def load(self, stem: str) -> None:
+        """Compile the program of the submission, and load it into a switch of the target."""
+        self.program, note = compiled_program(self.submission, stem)
+        self.notes += [note] if note else []
+        self.loaded = self.stack.enter_context(open_switch(self.target, self.program, stem))
+        if isinstance(self.loaded, SandboxedSwitch):
+            self.note_limits(self.loaded.process.enforced)
+        else:
+            self.notes.append("not in a sandbox: grade only programs that you trust in this way")
+
+    def note_limits(self, enforced: Mapping[str, str]) -> None:
+        """Note each limit that nothing holds on this machine; `enforced` says of each what holds it."""
+        lacking = (f"not enforced on this machine: {what}" for what, by in enforced.items() if not by)
+        self.notes += [note for note in lacking if note not in self.notes]
+
+    @property
+    def switch(self) -> GradedSwitch:
+        """The switch that runs the program; `InputError` if the program does not load."""
+        if self.loaded is None:
+            raise InputError(self.refused)
+        return self.loaded
+
+    @property
+    def sandboxed(self) -> SandboxedSwitch:
+        """The switch in its sandbox; `InputError` if the program does not load."""
+        switch = self.switch
+        assert isinstance(switch, SandboxedSwitch)
+        return switch
+
+    def start(self, entries: SwitchEntries) -> None:
+        """Start the program anew, with these entries."""
+        self.entries, self.exchanges = entries, []
+        self.switch.fresh()
+        self.switch.install(entries)
+
+    def send(self, port: int, packet: bytes) -> Packets:
+        """Send a packet to a port; what leaves."""
+        got = self.switch.inject(port, packet)
+        self.exchanges.append(Exchange(port, packet, tuple(got)))
+        return got
+
+    def wrong(
+        self, cause: str, expected: Sequence[tuple[int, bytes]] | str = (), field: str = "port", got: str = ""
+    ) -> WrongError:
+        """The error to raise when the last packet shows that something is wrong.
+
+        `expected` is what should have left for it. `field` names what is wrong in what left, such as `values.v3`, or
+        `port`, for the trace. `got` is told in place of what left.
+        """
+        if not self.exchanges:
+            return WrongError(cause)
+        lines = [each.sent for each in self.exchanges]
+        before = [f"({len(lines) - MOST_SENT} packets before)"] if len(lines) > MOST_SENT else []
+        wanted = [expected] if isinstance(expected, str) else [line_of(*each) for each in expected]
+        ports = [] if isinstance(expected, str) else [port for port, _ in expected]
+        left = [line_of(*each) for each in in_order(self.exchanges[-1].got, ports)]
+        return WrongError(
+            cause,
+            sent=before + lines[-MOST_SENT:],
+            expected=wanted or ["nothing"],
+            got=[got] if got else left or ["nothing"],
+            trace=trace_of(self.loaded, self.entries, [(each.port, each.packet) for each in self.exchanges], field),
+        )
+
+    def same(self, got: Packets, expected: Packets, cause: str, field: str = "port") -> None:
+        """Raise `WrongError` unless the same packets left, in any order of ports."""
+        if sorted(got) != sorted(expected):
+            raise self.wrong(cause, expected, field)
+
+    # -- what is drawn
+
+    def drawn_values(self) -> tuple[int, ...]:
+        """Numbers of 32 bits; a sum of two of them overflows every second time."""
+        return tuple(self.random.getrandbits(32) for _ in range(8))
+
+    def drawn_ports(self, count: int) -> list[int]:
+        """Different ports, none of them 0."""
+        return self.random.sample(range(1, 64), count)
+
+
+def line_of(port: int, packet: bytes) -> str:
+    """A packet at a port, on a line."""
+    return f"port {port}: {described(packet)}"
+
+
+def in_order(got: Sequence[tuple[int, bytes]], ports: Sequence[int]) -> Packets:
+    """Packets in the order of these ports, others last."""
+    return sorted(got, key=lambda packet: ports.index(packet[0]) if packet[0] in ports else len(ports))
+
+
+# -- traces
+
+
+def trace_of(
+    switch: GradedSwitch | None, entries: SwitchEntries, packets: Sequence[tuple[int, bytes]], field: str
+) -> tuple[str, ...]:
+    """The excerpt of the trace of the last packet: all packets are sent again, to a switch started anew."""
+    if not isinstance(switch, SandboxedSwitch):
+        return ()
+    try:
+        switch.fresh()
+        switch.install(entries)
+        *before, last = packets
+        for port, packet in before:
+            switch.inject(port, packet)
+        return excerpt(switch.trace(*last).lines, field)
+    except (InakitError, EndedError):
+        return ()
+
+
+MOST_LINES = 16
+NOT_OF_STUDENTS = re.compile(
+    r"Bytes parsed|Parser state|Pipeline|Replicating|Action tbl_|Action [\w.]+\d+\(\)$|Applying table 'tbl_|Table 'tbl_"
+)
+TEMPORARY = re.compile(r": scalars\.tmp(_\d+)? = ")
+STATEMENT = re.compile(r"Primitive (?P<file>[^ ]+):(?P<line>\d+) (?P<text>.*)")
+CONSTANT = re.compile(r"[^=(;]+;.*?: (?P<change>[\w.$]+ = 0x[0-9a-f]+)")
+"""A field that is set to a constant: p4c names the line of the constant, from its value on, and not the statement's."""
+DROPS = ("mark_to_drop", "Dropping packet")
+DECIDES = ("egress_spec", "mcast_grp", *DROPS)
+
+
+def excerpt(lines: Sequence[str], field: str) -> tuple[str, ...]:
+    """The last lines about what the student wrote, up to the one that last wrote `field`, which is marked.
+
+    `field` is a header's, as `values.v3`, or `port` for what decided where the packet goes, or `drop`.
+    """
+    kept = [line for line in lines if not NOT_OF_STUDENTS.match(line) and not TEMPORARY.search(line)]
+    at = len(kept) - 1
+    for words in ({"port": DECIDES, "drop": DROPS}.get(field, (f"{field} = ",)), DECIDES):
+        found = [number for number, line in enumerate(kept) if any(word in line for word in words)]
+        if found:
+            statements = [number for number in found if kept[number].startswith("Primitive")]
+            at = (statements or found)[-1]
+            break
+    before = (f"  {shown(line)}" for line in kept[max(0, at + 1 - MOST_LINES) : at])
+    return (*before, *(f"> {shown(line)}" for line in kept[at : at + 1]))
+
+
+def shown(line: str) -> str:
+    """A line as the report has it: a statement begins with its file and line."""
+    statement = STATEMENT.match(line)
+    if statement is None:
+        return line
+    file, text = statement["file"].rpartition("/")[2], statement["text"].replace("scalars.", "")
+    constant = CONSTANT.fullmatch(text)
+    if constant is not None:
+        return f"{file}: {constant['change']} (the constant of line {statement['line']})"
+    return f"{file}:{statement['line']}: {text}"

@@ -1,0 +1,161 @@
+"""P4 compiled to BMv2 JSON by the p4c of this machine: installed, as Docker's image, or in the kit's virtual machine.
+
+An installed p4c runs in a sandbox: it reads its own files and a copy of the source, and has limits of time and memory.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from inakit.experiments.labs.sandbox.confinement import MIB, Limits
+from inakit.experiments.labs.sandbox.process import LIBRARIES, EndedError, run_confined
+from inakit.experiments.labs.sandbox.untrusted import printable
+from inakit.topo.errors import InputError, MachineError
+
+BINARY, IMAGE = "p4c-bm2-ss", "p4lang/p4c"
+OPTIONS = ("--std", "p4-16")
+MOST_JSON = 16 * MIB
+MOST_LINES = 12
+COMPILE_S = 10
+ELSEWHERE_S = 60
+ALLOWED = re.compile(r'^\s*#\s*include\s*(<(core|v1model)\.p4>|"(?P<own>[\w.-]+)")\s*(//.*)?$')
+DIRECTIVE = re.compile(r"^\s*(#|%:|\?\?=)\s*(include|import|embed|pragma\s+GCC)")
+PACKAGES = {"debian": "Debian", "ubuntu": "Ubuntu"}
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A p4c: `kind` says where it is; `command` begins its command line."""
+
+    kind: str
+    command: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {' '.join(self.command)}"
+
+
+def find_compiler() -> Compiler | None:
+    """The first p4c of this machine: installed, as Docker's image, or in the kit's virtual machine while that runs."""
+    if (path := shutil.which(BINARY)) is not None:
+        return Compiler("installed", (path,))
+    if shutil.which("docker") is not None and succeeds(["docker", "image", "inspect", IMAGE]):
+        options = ("--rm", "--network=none", "--memory=1g", "--pids-limit=64", "--cap-drop=ALL")
+        return Compiler("docker", ("docker", "run", *options))
+    if shutil.which("vagrant") is not None and succeeds(["vagrant", "ssh", "-c", f"command -v {BINARY}"]):
+        return Compiler("virtual machine", ("vagrant", "ssh", "-c"))
+    return None
+
+
+def succeeds(command: Sequence[str]) -> bool:
+    """Whether a command ends well, and soon."""
+    try:
+        return subprocess.run(command, capture_output=True, check=False, timeout=20).returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+
+
+def needed_compiler() -> Compiler:
+    """The p4c of this machine; `MachineError` says how to get one on this system."""
+    found = find_compiler()
+    if found is not None:
+        return found
+    try:
+        lines = Path("/etc/os-release").read_text().splitlines()
+    except OSError:
+        lines = []
+    name = PACKAGES.get(next((line.partition("=")[2].strip('"') for line in lines if line.startswith("ID=")), ""))
+    ways = ["with Docker: docker pull p4lang/p4c", "in the kit's folder: vagrant up"]
+    if name is not None:
+        source = f"add p4lang's package source for {name} (see its README on installing p4c)"
+        ways.insert(0, f"{source}, then: apt install p4lang-p4c")
+    raise MachineError(f"p4c is not installed, and P4 is compiled with it: {'; or '.join(ways)}; or hand in its JSON")
+
+
+def compile_p4(sources: Mapping[str, str], main: str, compiler: Compiler | None = None) -> str:
+    """The BMv2 JSON that p4c makes of the file `main` of `sources`, its texts by name.
+
+    Raises `InputError` with p4c's errors and their lines, `MachineError` where there is no p4c.
+    """
+    check_includes(sources)
+    compiler = compiler or needed_compiler()
+    with tempfile.TemporaryDirectory(prefix="inakit-p4c-") as folder:
+        scratch = Path(folder)
+        for name, text in sources.items():
+            (scratch / name).write_text(text)
+        code, said = run_compiler(compiler, scratch, main)
+        result = scratch / "out.json"
+        if code != 0 or not result.is_file():
+            raise InputError(f"{main} does not compile:\n{errors_of(said, scratch)}")
+        if result.stat().st_size > MOST_JSON:
+            raise InputError(f"{main}: the compiled program has more than {MOST_JSON // MIB} MiB")
+        return result.read_text()
+
+
+def check_includes(sources: Mapping[str, str]) -> None:
+    """Raise `InputError` for sources that include anything but core.p4, v1model.p4 and each other."""
+    for name, text in sources.items():
+        joined = re.sub(r"(\\|\?\?/)[ \t]*\r?\n", "", text)
+        for line in joined.splitlines():
+            if not DIRECTIVE.match(re.sub(r"/\*.*?\*/", " ", line)):
+                continue
+            allowed = ALLOWED.match(line)
+            if allowed is None or (allowed["own"] and allowed["own"] not in sources):
+                raise InputError(f"{name}: '{line.strip()[:80]}': expected <core.p4>, <v1model.p4> or a file beside it")
+
+
+def run_compiler(compiler: Compiler, folder: Path, main: str) -> tuple[int, str]:
+    """Run p4c on a file in a folder; its exit code and what it said."""
+    if compiler.kind == "installed":
+        return run_installed(compiler, folder, main)
+    if compiler.kind == "docker":
+        inner = [BINARY, *OPTIONS, "-o", "out.json", main]
+        command = [*compiler.command, "-v", f"{folder}:/work", "-w", "/work", IMAGE, *inner]
+        return run_elsewhere(command)[::2]
+    inner_text = f"cat > /tmp/inakit.p4 && {BINARY} {' '.join(OPTIONS)} -o /dev/stdout /tmp/inakit.p4"
+    code, written, said = run_elsewhere([*compiler.command, inner_text], (folder / main).read_text())
+    (folder / "out.json").write_text(written)
+    return code, said
+
+
+def run_elsewhere(command: Sequence[str], text: str = "") -> tuple[int, str, str]:
+    """Run a command of Docker or Vagrant on a text: its exit code, what it wrote, and what it said."""
+    try:
+        done = subprocess.run(
+            command, input=text, capture_output=True, text=True, errors="replace", check=False, timeout=ELSEWHERE_S
+        )
+    except subprocess.TimeoutExpired:
+        raise InputError(f"the program does not compile: p4c took longer than {ELSEWHERE_S} s") from None
+    return done.returncode, done.stdout, done.stderr
+
+
+def run_installed(compiler: Compiler, folder: Path, main: str) -> tuple[int, str]:
+    """Run the installed p4c in a sandbox."""
+    binary = Path(compiler.command[0]).resolve()
+    includes = (str(binary.parent / "p4include"), str(binary.parents[1] / "share" / "p4c"))
+    readable = (*LIBRARIES, "/usr", "/bin", "/etc/alternatives", str(binary), *includes, "/proc/stat")
+    limits = Limits(
+        cpu_s=COMPILE_S, wall_s=3.0 * COMPILE_S, memory_bytes=1024 * MIB, written_bytes=MOST_JSON, open_files=256,
+        readable=readable, writable=(str(folder),), programs=True,
+    )  # fmt: skip
+    try:
+        return run_confined([str(binary), *OPTIONS, "-o", "out.json", main], limits, folder)
+    except EndedError as ended:
+        raise InputError(f"{main} does not compile: p4c was given up, {ended}") from None
+
+
+def errors_of(said: str, folder: Path) -> str:
+    """The first errors of p4c, with names of files without folders, and without warnings of its own libraries."""
+    wanted = [
+        line
+        for line in said.splitlines()
+        if line.strip() and not line.startswith("GC Warning") and "--Werror=overlimit" not in line
+    ]
+    lines = [printable(line).replace(f"{folder}/", "") for line in wanted]
+    more = f"\n... and {len(lines) - MOST_LINES} lines more" if len(lines) > MOST_LINES else ""
+    return "\n".join(lines[:MOST_LINES]) + more if lines else "p4c ends without a word"
