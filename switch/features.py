@@ -19,7 +19,7 @@ from inakit.switch.interpret.actions import HANDLERS, JUMPING
 from inakit.switch.interpret.calculations import ALGORITHMS
 from inakit.switch.interpret.expressions import ON_STACKS, OPERATORS
 from inakit.switch.interpret.parser import PARSER_OPERATIONS
-from inakit.switch.program.expressions import STANDARD_METADATA
+from inakit.switch.program.program import STANDARD_METADATA
 from inakit.switch.program.read import read_program
 from inakit.switch.running_switch import PROGRAM
 

@@ -32,7 +32,7 @@ from inakit.switch.entries import (
     TableEntry,
     ValueSetMember,
 )
-from inakit.switch.program.expressions import CRC_CUSTOM, CrcParameters
+from inakit.switch.program.program import CRC_CUSTOM, CrcParameters
 from inakit.topo.errors import UnsupportedError
 
 

@@ -31,8 +31,7 @@ from inakit.switch.control.codecs import (
     not_found,
 )
 from inakit.switch.control.requests import Core, Entities, Handles, RefusalKind, Refused, locked, unknown
-from inakit.switch.program.expressions import PORTS
-from inakit.switch.program.program import Action, ActionProfile, Program
+from inakit.switch.program.program import PORTS, Action, ActionProfile, Program
 
 
 @dataclass(frozen=True)

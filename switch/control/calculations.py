@@ -6,7 +6,7 @@ from typing import Any
 
 from inakit.switch.control.codecs import Call, Command, ReadArgument, unsigned
 from inakit.switch.control.requests import Core, Entities, RefusalKind, Refused, locked, unknown
-from inakit.switch.program.expressions import CRC_CUSTOM, CrcParameters
+from inakit.switch.program.program import CRC_CUSTOM, CrcParameters
 
 
 class Calculations(Entities):

@@ -17,8 +17,7 @@ from inakit.switch.entries import (
     ProfileDefault,
     ValueSetMember,
 )
-from inakit.switch.program.expressions import CrcParameters
-from inakit.switch.program.program import Program
+from inakit.switch.program.program import CrcParameters, Program
 
 Rates = tuple[tuple[float, int], ...]
 """(units per microsecond, burst) of a meter's cell, the lowest rate first; empty: every packet is green."""

@@ -20,8 +20,7 @@ from inakit.switch.entries import (
     Ternary,
     ValueSetMember,
 )
-from inakit.switch.program.expressions import PORTS
-from inakit.switch.program.program import Action, ActionCall, MatchKey, Program, Table
+from inakit.switch.program.program import PORTS, Action, ActionCall, MatchKey, Program, Table
 from inakit.topo.errors import InputError, unknown_name
 
 KEY_TYPES: dict[str, type] = {

@@ -28,8 +28,7 @@ from inakit.switch.entries import (
     ValueSetMember,
     group_of_nodes,
 )
-from inakit.switch.program.expressions import CrcParameters
-from inakit.switch.program.program import Program
+from inakit.switch.program.program import CrcParameters, Program
 from inakit.topo.errors import InputError
 
 Place = tuple[str, Identity]

@@ -29,7 +29,7 @@ from inakit.switch.control.entry_check import MAX_REPLICA, MAX_SESSION, check_gr
 from inakit.switch.control.requests import Core, Entities, Handles, RefusalKind, Refused, locked
 from inakit.switch.control.tables import Document, bfrt_number
 from inakit.switch.entries import MirrorSession, MulticastGroup, group_of_nodes
-from inakit.switch.program.expressions import PORTS
+from inakit.switch.program.program import PORTS
 from inakit.topo.errors import InputError
 
 MAX_LAG = 256

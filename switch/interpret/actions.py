@@ -9,8 +9,22 @@ from inakit.switch.interpret.expressions import value_of
 from inakit.switch.interpret.headers import WHOLE_HEADERS, cut_to, store
 from inakit.switch.interpret.packet import Packet, Run
 from inakit.switch.interpret.switch_state import Context
-from inakit.switch.program.expressions import Calculation, Constant, Expression, Field, HeaderReference
-from inakit.switch.program.program import Action, Argument, Arguments, Counter, Extern, Meter, Primitive, Register, Text
+from inakit.switch.program.program import (
+    Action,
+    Argument,
+    Arguments,
+    Calculation,
+    Constant,
+    Counter,
+    Expression,
+    Extern,
+    Field,
+    HeaderReference,
+    Meter,
+    Primitive,
+    Register,
+    Text,
+)
 from inakit.topo.errors import RunError
 
 WORD = (1 << 64) - 1

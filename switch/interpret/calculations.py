@@ -9,7 +9,7 @@ from inakit.switch.interpret.expressions import value_of
 from inakit.switch.interpret.headers import packer, store
 from inakit.switch.interpret.packet import Packet, Run, Value
 from inakit.switch.interpret.switch_state import Context
-from inakit.switch.program.expressions import (
+from inakit.switch.program.program import (
     CRC_CUSTOM,
     Calculation,
     Checksum,

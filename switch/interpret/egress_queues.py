@@ -13,7 +13,7 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Generic, TypeVar
 
-from inakit.switch.program.expressions import QUEUE_DEPTH
+from inakit.switch.program.program import QUEUE_DEPTH
 
 Packet = TypeVar("Packet")
 

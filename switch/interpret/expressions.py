@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from inakit.switch.interpret.packet import Packet, Value
 from inakit.switch.interpret.switch_state import Context
-from inakit.switch.program.expressions import (
+from inakit.switch.program.program import (
     Boolean,
     Constant,
     ElementField,

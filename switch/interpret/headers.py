@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from inakit.switch.interpret.expressions import element_place, elements, header_of, last_place, value_of
 from inakit.switch.interpret.packet import Packet, Run, Value, block_size, has_variable
 from inakit.switch.interpret.switch_state import Context
-from inakit.switch.program.expressions import (
+from inakit.switch.program.program import (
+    Argument,
     ElementField,
     Expression,
     Field,
@@ -21,7 +22,6 @@ from inakit.switch.program.expressions import (
     UnionReference,
     UnionStackReference,
 )
-from inakit.switch.program.program import Argument
 
 Store = Callable[[Packet, int], None]
 Cut = Callable[[int], int]

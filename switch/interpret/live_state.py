@@ -26,8 +26,7 @@ from inakit.switch.entries import (
 )
 from inakit.switch.interpret.switch_state import Clock, State, Target, write_cells
 from inakit.switch.interpret.table_state import Installed
-from inakit.switch.program.expressions import CrcParameters
-from inakit.switch.program.program import ActionCall, Program
+from inakit.switch.program.program import ActionCall, CrcParameters, Program
 
 Params = ParamSpec("Params")
 Answer = TypeVar("Answer")

@@ -11,8 +11,7 @@ from functools import cached_property
 from typing import NamedTuple, TypeVar
 
 from inakit.switch.interpret.table_state import Installed
-from inakit.switch.program.expressions import Field, Header
-from inakit.switch.program.program import ActionCall, Conditional, ParserState, Primitive, Program, Table
+from inakit.switch.program.program import ActionCall, Conditional, Field, Header, ParserState, Primitive, Program, Table
 
 NO_SESSION = -1
 

@@ -13,18 +13,21 @@ from inakit.switch.interpret.expressions import elements, value_of
 from inakit.switch.interpret.headers import byte_size, packer, store, unpack_variable, unpacker
 from inakit.switch.interpret.packet import Packet, Run, Value
 from inakit.switch.interpret.switch_state import Context
-from inakit.switch.program.expressions import (
+from inakit.switch.program.program import (
+    Argument,
     Expression,
     Field,
     Header,
     HeaderReference,
     LastField,
     Lookahead,
+    ParserState,
+    Primitive,
     StackReference,
+    Transition,
     UnionStackReference,
     Unknown,
 )
-from inakit.switch.program.program import Argument, ParserState, Primitive, Transition
 from inakit.topo.errors import RunError
 
 

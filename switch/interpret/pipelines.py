@@ -12,8 +12,7 @@ from inakit.switch.interpret.headers import store
 from inakit.switch.interpret.packet import Packet, Run, Value
 from inakit.switch.interpret.switch_state import Context
 from inakit.switch.interpret.table_state import Installed
-from inakit.switch.program.expressions import Unknown, Validity
-from inakit.switch.program.program import Action, ActionCall, Conditional, MatchKey, Pipeline, Table
+from inakit.switch.program.program import Action, ActionCall, Conditional, MatchKey, Pipeline, Table, Unknown, Validity
 
 ONES = (1 << 32) - 1
 """BMv2 chooses by the low 32 bits of a hash."""

@@ -14,8 +14,7 @@ from inakit.switch.entries import Entry, MirrorSession, MulticastGroup, SwitchEn
 from inakit.switch.interpret.egress_queues import EgressQueues
 from inakit.switch.interpret.packet import Packet, PacketPlaces, Trace
 from inakit.switch.interpret.table_state import Installed, TableState
-from inakit.switch.program.expressions import DROP_PORT, CrcParameters, Source
-from inakit.switch.program.program import ActionCall, Counter, Program, Register
+from inakit.switch.program.program import DROP_PORT, ActionCall, Counter, CrcParameters, Program, Register, Source
 from inakit.topo.errors import InputError, UnsupportedError
 
 

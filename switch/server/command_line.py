@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from inakit.switch.control.replication import ReplicationRoom
-from inakit.switch.program.expressions import DROP_PORT, PORTS
+from inakit.switch.program.program import DROP_PORT, PORTS
 from inakit.switch.server.switch_options import GRPC_ADDRESS, THRIFT_PORT, LogOptions, Options, Tls
 from inakit.topo.errors import InputError
 

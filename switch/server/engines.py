@@ -17,8 +17,7 @@ from inakit.switch.fast.layout.field_usage import used_fields
 from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
 from inakit.switch.interpret.packet import PacketPlaces, TraceLines
 from inakit.switch.interpret.switch_state import Clock, Target
-from inakit.switch.program.expressions import DROP_PORT, Constant
-from inakit.switch.program.program import Program
+from inakit.switch.program.program import DROP_PORT, Constant, Program
 from inakit.switch.server.packet_sockets import PacketSocket, PcapFiles
 from inakit.switch.server.switch_options import Journal, Options
 from inakit.switch.targets import TARGETS

@@ -9,7 +9,7 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
 from inakit.switch.control.replication import ReplicationRoom
-from inakit.switch.program.expressions import DROP_PORT
+from inakit.switch.program.program import DROP_PORT
 from inakit.topo.errors import writing
 
 THRIFT_PORT = 9090

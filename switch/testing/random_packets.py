@@ -14,8 +14,21 @@ from types import MappingProxyType
 
 from inakit.switch.control.entry_check import by_priority, numbers_of
 from inakit.switch.entries import KeyPart, Lpm, Range, SwitchEntries, TableEntry, Ternary
-from inakit.switch.program.expressions import Expression, Field, Header, HeaderReference, Lookahead, StackReference
-from inakit.switch.program.program import ActionParameter, MatchKey, ParserState, Primitive, Program, Table, Transition
+from inakit.switch.program.program import (
+    ActionParameter,
+    Expression,
+    Field,
+    Header,
+    HeaderReference,
+    Lookahead,
+    MatchKey,
+    ParserState,
+    Primitive,
+    Program,
+    StackReference,
+    Table,
+    Transition,
+)
 from inakit.switch.server.packet_sockets import LEAST_FRAME, MOST_FRAME
 from inakit.topo.errors import InputError
 

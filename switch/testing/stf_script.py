@@ -23,8 +23,7 @@ from inakit.switch.control.entry_check import by_priority
 from inakit.switch.control.entry_files import ProgramNames, value_of
 from inakit.switch.control.match_keys import anything
 from inakit.switch.entries import DefaultAction, KeyPart, Lpm, Range, TableEntry, Ternary
-from inakit.switch.program.expressions import DROP_PORT
-from inakit.switch.program.program import MatchKey
+from inakit.switch.program.program import DROP_PORT, MatchKey
 from inakit.topo.errors import InputError
 from inakit.topo.files.reader import FileKind, read_text
 

@@ -11,16 +11,24 @@ from inakit.switch.fast.compile.expressions import WORD, Value, truncated, unsig
 from inakit.switch.fast.compile.pipelines import colour
 from inakit.switch.fast.layout.field_usage import may_change, named_by, written_by
 from inakit.switch.fast.layout.layout import COUNTS, FAILED, RANDOM, RING, ring_name
-from inakit.switch.program.expressions import (
+from inakit.switch.program.program import (
+    JUMPS,
     STANDARD_METADATA,
+    Action,
+    Argument,
+    Arguments,
     Calculation,
     Constant,
+    Counter,
     ElementField,
     Expression,
     Field,
     HeaderReference,
+    Meter,
+    Primitive,
+    Register,
+    Text,
 )
-from inakit.switch.program.program import JUMPS, Action, Argument, Arguments, Counter, Meter, Primitive, Register, Text
 from inakit.topo.errors import UnsupportedError
 
 Handler = Callable[..., None]

@@ -6,7 +6,7 @@ from inakit.switch.fast.compile.actions import emit_learning
 from inakit.switch.fast.compile.context import Context
 from inakit.switch.fast.layout.field_usage import meter_results, statements_of, written_by
 from inakit.switch.fast.layout.layout import CLOCKS, LOST, METADATA, MIRRORS, STARTED
-from inakit.switch.program.expressions import Field
+from inakit.switch.program.program import Field
 
 NO_CLOCK = "0"
 

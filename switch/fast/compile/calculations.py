@@ -15,7 +15,7 @@ from inakit.switch.fast.compile.expressions import WORD, unsigned_word, word_tex
 from inakit.switch.fast.layout.layout import CHOSEN, crc_array
 from inakit.switch.fast.layout.records import store
 from inakit.switch.fast.layout.table_layout import COPIES
-from inakit.switch.program.expressions import (
+from inakit.switch.program.program import (
     CRC_CUSTOM,
     Calculation,
     Checksum,

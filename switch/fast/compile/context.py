@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from inakit.switch.fast.compile.expressions import WORD, ParsedStacks, Value, compiled, plain, truncated
 from inakit.switch.fast.layout.layout import ProgramLayout
 from inakit.switch.fast.layout.records import Emitter, MemoryRecord
-from inakit.switch.program.expressions import Expression, Field, Parameter, Source, Validity
-from inakit.switch.program.program import Program
+from inakit.switch.program.program import Expression, Field, Parameter, Program, Source, Validity
 from inakit.topo.errors import UnsupportedError
 
 

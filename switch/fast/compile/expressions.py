@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 
-from inakit.switch.program.expressions import (
+from inakit.switch.program.program import (
     Boolean,
     Constant,
     ElementField,
@@ -22,12 +22,12 @@ from inakit.switch.program.expressions import (
     LastField,
     Operation,
     Parameter,
+    Program,
     StackReference,
     UnionReference,
     Unknown,
     Validity,
 )
-from inakit.switch.program.program import Program
 from inakit.topo.errors import UnsupportedError
 
 WORD = 64

@@ -22,7 +22,7 @@ from inakit.switch.fast.compile.refusals import check, refusal
 from inakit.switch.fast.layout.layout import MAX_REPLICAS, ProgramLayout, declare_memory
 from inakit.switch.fast.layout.table_layout import GROUP_RECORD, METER, METER_RATES
 from inakit.switch.program.bmv2_json import MALFORMED, not_p4c
-from inakit.switch.program.expressions import (
+from inakit.switch.program.program import (
     DROP_PORT,
     EGRESS_CLONE,
     INGRESS_CLONE,
@@ -31,8 +31,8 @@ from inakit.switch.program.expressions import (
     RECIRCULATED,
     REPLICATED,
     RESUBMITTED,
+    Program,
 )
-from inakit.switch.program.program import Program
 from inakit.topo import c_library
 from inakit.topo.c_library import Compiler
 from inakit.topo.errors import UnsupportedError

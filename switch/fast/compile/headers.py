@@ -7,7 +7,8 @@ from typing import TypeVar
 
 from inakit.switch.fast.compile.context import Context
 from inakit.switch.fast.layout.layout import Variable
-from inakit.switch.program.expressions import (
+from inakit.switch.program.program import (
+    Argument,
     Constant,
     Expression,
     Field,
@@ -16,7 +17,6 @@ from inakit.switch.program.expressions import (
     StackReference,
     UnionReference,
 )
-from inakit.switch.program.program import Argument
 from inakit.topo.errors import UnsupportedError
 
 MOST_SWAPPED = 256  # bytes: half of what eBPF has for all variables of a function

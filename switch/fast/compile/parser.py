@@ -19,7 +19,9 @@ from inakit.switch.fast.compile.headers import make_valid
 from inakit.switch.fast.layout.field_usage import written_by
 from inakit.switch.fast.layout.layout import Variable
 from inakit.switch.fast.layout.records import load, store, whole_bytes
-from inakit.switch.program.expressions import (
+from inakit.switch.program.program import (
+    JUMPS,
+    Argument,
     Constant,
     Expression,
     Field,
@@ -27,11 +29,13 @@ from inakit.switch.program.expressions import (
     HeaderReference,
     LastField,
     Lookahead,
+    ParserState,
+    Primitive,
     StackReference,
+    Transition,
     UnionStackReference,
     Unknown,
 )
-from inakit.switch.program.program import JUMPS, Argument, ParserState, Primitive, Transition
 from inakit.topo.errors import UnsupportedError
 
 

@@ -23,8 +23,18 @@ from inakit.switch.fast.layout.table_layout import (
     members_array,
     meter_array,
 )
-from inakit.switch.program.expressions import Field, Unknown
-from inakit.switch.program.program import Action, ActionCall, Conditional, MatchKey, Meter, Node, Pipeline, Table
+from inakit.switch.program.program import (
+    Action,
+    ActionCall,
+    Conditional,
+    Field,
+    MatchKey,
+    Meter,
+    Node,
+    Pipeline,
+    Table,
+    Unknown,
+)
 from inakit.topo.errors import UnsupportedError
 
 

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from inakit.switch.fast.layout.field_usage import used_fields
 from inakit.switch.fast.layout.table_layout import METER_RATES
-from inakit.switch.program.expressions import Unknown
-from inakit.switch.program.program import Program
+from inakit.switch.program.program import Program, Unknown
 from inakit.topo.errors import UnsupportedError
 
 MAX_FIELD_BITS = 128

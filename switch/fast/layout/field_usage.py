@@ -7,22 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
-from inakit.switch.program.expressions import (
-    Boolean,
-    ElementField,
-    Expression,
-    Field,
-    HeaderReference,
-    Operation,
-    Payload,
-)
 from inakit.switch.program.program import (
     JUMPS,
     Argument,
     Arguments,
+    Boolean,
     Conditional,
+    ElementField,
+    Expression,
+    Field,
+    HeaderReference,
     Node,
+    Operation,
     ParserState,
+    Payload,
     Pipeline,
     Primitive,
     Program,

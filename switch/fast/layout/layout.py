@@ -41,8 +41,7 @@ from inakit.switch.fast.layout.table_layout import (
     rule_record,
     table_arrays,
 )
-from inakit.switch.program.expressions import CRC_CUSTOM, PORTS, Field, Header
-from inakit.switch.program.program import Counter, Program, Register, Table, ValueSet
+from inakit.switch.program.program import CRC_CUSTOM, PORTS, Counter, Field, Header, Program, Register, Table, ValueSet
 from inakit.topo.errors import UnsupportedError
 
 CHOSEN = "chosen crc parameters"

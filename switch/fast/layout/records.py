@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from inakit.switch.program.expressions import Field
+from inakit.switch.program.program import Field
 from inakit.topo.errors import UnsupportedError
 
 WORD_BYTES = 8

@@ -39,8 +39,7 @@ from inakit.switch.fast.load.libbpf import (
 from inakit.switch.fast.load.shared_state import StatefulSwitch, StateReader, SwitchState
 from inakit.switch.fast.load.switch_cpu import Steering, next_cpu, on_cpu, steer
 from inakit.switch.handle import Handle
-from inakit.switch.program.expressions import DROP_PORT
-from inakit.switch.program.program import Program
+from inakit.switch.program.program import DROP_PORT, Program
 from inakit.topo.c_library import build
 from inakit.topo.errors import InputError, MachineError, RunError
 

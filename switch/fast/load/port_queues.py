@@ -11,8 +11,7 @@ import shutil
 import subprocess
 
 from inakit.switch.fast.layout.field_usage import statements_of
-from inakit.switch.program.expressions import QUEUE_DEPTH
-from inakit.switch.program.program import Program, Table
+from inakit.switch.program.program import QUEUE_DEPTH, Program, Table
 from inakit.topo.errors import UnsupportedError
 
 UNIT_BYTES = 16_000

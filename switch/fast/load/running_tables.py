@@ -34,8 +34,7 @@ from inakit.switch.fast.layout.table_layout import (
     meter_array,
 )
 from inakit.switch.fast.load.table_stores import HashTable, Memory, Row, Store, Tables, byte_rows
-from inakit.switch.program.expressions import CRC_CUSTOM, CrcParameters
-from inakit.switch.program.program import ActionCall, ConstEntry, Table
+from inakit.switch.program.program import CRC_CUSTOM, ActionCall, ConstEntry, CrcParameters, Table
 from inakit.topo.errors import InputError, UnsupportedError
 
 

@@ -45,7 +45,7 @@ from inakit.switch.fast.layout.layout import (
 from inakit.switch.fast.layout.table_layout import TableLayout, counts_array, members_array
 from inakit.switch.fast.load.running_tables import Clock, MeterCells, RunningTable, ValueSetMembers, write_crc
 from inakit.switch.fast.load.table_stores import HashTable, Memory, Row, Tables, store_of
-from inakit.switch.program.expressions import CrcParameters
+from inakit.switch.program.program import CrcParameters
 from inakit.topo.errors import InputError, RunError, UnsupportedError
 
 

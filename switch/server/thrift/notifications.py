@@ -17,7 +17,7 @@ from pynng.exceptions import NNGException
 
 from inakit.switch.control.digests import DigestBatch
 from inakit.switch.control.tables import Expired
-from inakit.switch.program.expressions import FieldList
+from inakit.switch.program.program import FieldList
 from inakit.switch.server.served_switch import ServedSwitch
 from inakit.switch.server.thrift.interface import TABLE, resource_ids
 from inakit.topo.errors import MachineError

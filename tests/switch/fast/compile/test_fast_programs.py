@@ -18,8 +18,16 @@ from small_programs import ETHERNET, PARSED, PROGRAMS, control_entries, lists_en
 from inakit.switch.entries import KeyPart, Lpm, TableEntry, Ternary
 from inakit.switch.fast.compile.actions import runs_of_one_index
 from inakit.switch.fast.load.in_process_switch import InProcessSwitch
-from inakit.switch.program.expressions import Constant, Field, HeaderReference, StackReference
-from inakit.switch.program.program import Counter, Primitive, Program, Register
+from inakit.switch.program.program import (
+    Constant,
+    Counter,
+    Field,
+    HeaderReference,
+    Primitive,
+    Program,
+    Register,
+    StackReference,
+)
 from inakit.switch.program.read import read_program
 from inakit.topo.errors import InputError
 
