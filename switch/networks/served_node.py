@@ -14,7 +14,7 @@ from inakit.switch.control.simple_switch_cli import CommandedSwitch, run_command
 from inakit.switch.networks.network_plan import PlannedSwitch
 from inakit.switch.server.serve import doors, text_of
 from inakit.switch.server.served_switch import ServedSwitch
-from inakit.switch.server.switch_options import Journal, LogOptions, Options
+from inakit.switch.server.switch_options import LogOptions, Options
 from inakit.topo.errors import RunError
 
 
@@ -61,7 +61,7 @@ class ServedNode(MininetSwitch):  # type: ignore[misc]
 
     def start(self, controllers: Any = None) -> None:  # noqa: ARG002
         """Run the program on the node's interfaces, and open the doors."""
-        served = self.running = ServedSwitch(self.options, Journal(self.options.log))
+        served = self.running = ServedSwitch(self.options)
         self.exits.callback(served.close)
         assert self.options.program is not None
         served.load(text_of(self.options.program))

@@ -6,17 +6,57 @@ import argparse
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from inakit.switch.control.replication import ReplicationRoom
 from inakit.switch.program.program import DROP_PORT, PORTS
 from inakit.switch.server.switch_options import GRPC_ADDRESS, THRIFT_PORT, LogOptions, Options, Tls
 from inakit.topo.errors import InputError
 
-LEVELS = ("trace", "debug", "info", "warn", "error", "off")
 BEHAVES_AS = "1.15.0"
 """The version of simple_switch whose behaviour this is; scripts ask for it."""
 JSON_VERSION = "2.25"
+"""The version of p4c's JSON that is understood."""
+LEVELS = ("trace", "debug", "info", "warn", "error", "off")
+ROOM = ReplicationRoom()
+
+GENERAL: dict[str, dict[str, Any]] = {
+    "-i --interface": {"action": "append", "default": [], "metavar": "PORT@INTERFACE", "help": "a port of the switch"},
+    "--pcap": {"nargs": "?", "const": Path(), "type": Path, "metavar": "FOLDER", "help": "write packets as pcaps"},
+    "--thrift-port": {"type": int, "default": THRIFT_PORT, "help": "the TCP port of the Thrift server"},
+    "--device-id": {"type": int, "default": 0, "help": "a number in notifications (default 0)"},
+    "--notifications-addr": {"metavar": "ADDRESS", "help": "where digests and expired entries are published"},
+    "--no-p4": {"action": "store_true", "help": "start without a program, and wait for one"},
+    "--log-console": {"action": "store_true", "help": "log to standard output"},
+    "--log-file": {"type": Path, "metavar": "FILE", "help": "log to a file"},
+    "-L --log-level": {"choices": LEVELS, "help": "the least level that is logged; trace and debug: every step"},
+    "--log-flush": {"action": "store_true", "help": "write each line of the log at once"},
+    "--log-file-max-size": {"type": int, "default": LogOptions.most_bytes, "help": "bytes of a log file"},
+    "--log-file-max-files": {"type": int, "default": LogOptions.most_files, "help": "how many log files are kept"},
+    "--dump-packet-data": {"type": int, "default": 0, "metavar": "BYTES", "help": "log so many bytes of each packet"},
+    "--drop-port": {"type": int, "default": DROP_PORT, "help": "the port that drops packets"},
+    "--priority-queues": {"type": int, "default": 1, "help": "how many queues each port has"},
+    "--max-mc-groups": {"type": int, "default": ROOM.groups, "help": "multicast groups"},
+    "--max-l1-entries": {"type": int, "default": ROOM.nodes, "help": "multicast nodes"},
+    "--max-l2-entries": {
+        "type": int,
+        "default": ROOM.second_level_nodes,
+        "help": "multicast nodes of the second level",
+    },
+}
+OF_GRPC: dict[str, dict[str, Any]] = {
+    "--grpc-server-addr": {"default": GRPC_ADDRESS, "metavar": "ADDRESS", "help": "the address of P4Runtime"},
+    "--grpc-server-ssl": {"action": "store_true", "help": "encrypt P4Runtime"},
+    "--grpc-server-cacert": {"type": Path, "metavar": "FILE", "help": "whose certificates clients may have"},
+    "--grpc-server-cert": {"type": Path, "metavar": "FILE", "help": "the server's certificate"},
+    "--grpc-server-key": {"type": Path, "metavar": "FILE", "help": "the server's key"},
+    "--grpc-server-with-client-auth": {"action": "store_true", "help": "clients must have a certificate"},
+    "--cpu-port": {"type": int, "help": "the port of packets from and to controllers"},
+    "--disable-swap": {"action": "store_true", "help": "allow no other program"},
+}
+WITHOUT_GRPC: dict[str, dict[str, Any]] = {
+    "--enable-swap": {"action": "store_true", "help": "allow other programs"},
+}
 
 IGNORED = {
     "nanolog": "there is no event logger",
@@ -57,11 +97,12 @@ def read_options(arguments: Sequence[str], grpc: bool = False) -> Options:
     room = ReplicationRoom(found.max_mc_groups, found.max_l1_entries, found.max_l2_entries)
     if min(room.groups, room.nodes, room.second_level_nodes) < 1:
         raise InputError("--max-mc-groups, --max-l1-entries and --max-l2-entries must be at least 1")
+    ignored = ((name, why) for name, why in IGNORED.items() if getattr(found, name, None))
     return Options(
         program=program,
         interfaces=interfaces_of(found.interface),
         device_id=found.device_id,
-        thrift_port=THRIFT_PORT if found.thrift_port is None else found.thrift_port,
+        thrift_port=found.thrift_port,
         notifications=found.notifications_addr,
         log=log_options(found),
         pcap=pcap,
@@ -72,75 +113,26 @@ def read_options(arguments: Sequence[str], grpc: bool = False) -> Options:
         grpc_address=found.grpc_server_addr if grpc else None,
         tls=tls_of(found) if grpc else None,
         cpu_port=port_of("cpu-port", found.cpu_port) if grpc and found.cpu_port is not None else None,
-        ignored=tuple(
-            f"--{name.replace('_', '-')}: {why}" for name, why in IGNORED.items() if getattr(found, name, None)
-        ),
+        ignored=tuple(f"--{name.replace('_', '-')}: {why}" for name, why in ignored),
     )
 
 
 def parser_of(grpc: bool) -> Parser:
     """The parser of simple_switch's options, or of those of simple_switch_`grpc`."""
-    name = "simple_switch_grpc" if grpc else "simple_switch"
-    parser = Parser(name, description="A P4 switch on network interfaces that takes BMv2's options.")
+    parser = Parser(
+        "simple_switch_grpc" if grpc else "simple_switch",
+        description="A P4 switch on network interfaces that takes BMv2's options.",
+    )
     parser.add_argument("config", nargs="?", type=Path, help="the JSON that p4c made of the program")
-    add_general(parser)
-    add_log(parser)
-    add_own(parser)
-    add_grpc(parser) if grpc else parser.add_argument("--enable-swap", action="store_true", help="allow other programs")
+    parser.add_argument("-v", "--version", action="version", version=f"{BEHAVES_AS}-inakit-{version('inakit')}")
+    parser.add_argument("--json-version", action="version", version=JSON_VERSION)
+    for flags, described in (GENERAL | (OF_GRPC if grpc else WITHOUT_GRPC)).items():
+        default = " (default %(default)s)" if described.get("default") else ""
+        parser.add_argument(*flags.split(), **described | {"help": described["help"] + default})
     for each in (*IGNORED, *REFUSED):
         flag = {"action": "store_true", "default": None} if each == "debugger" else {}
         parser.add_argument(f"--{each.replace('_', '-')}", help=argparse.SUPPRESS, **flag)  # type: ignore[arg-type]
     return parser
-
-
-def add_general(parser: Parser) -> None:
-    """Add the options that all targets of BMv2 have."""
-    own = f"{BEHAVES_AS}-inakit-{version('inakit')}"
-    add = parser.add_argument
-    add("-i", "--interface", action="append", default=[], metavar="PORT@INTERFACE", help="a port of the switch")
-    add("--pcap", nargs="?", const=Path(), type=Path, metavar="FOLDER", help="write each port's packets as pcaps")
-    add("--thrift-port", type=int, help=f"the TCP port of the Thrift server (default {THRIFT_PORT})")
-    add("--device-id", type=int, default=0, help="a number in notifications (default 0)")
-    add("--notifications-addr", metavar="ADDRESS", help="where digests and expired entries are published")
-    add("--no-p4", action="store_true", help="start without a program, and wait for one")
-    add("-v", "--version", action="version", version=own)
-    add("--json-version", action="version", version=JSON_VERSION, help="the version of p4c's JSON that is understood")
-
-
-def add_log(parser: Parser) -> None:
-    """Add the options of the log."""
-    add = parser.add_argument
-    add("--log-console", action="store_true", help="log to standard output")
-    add("--log-file", type=Path, metavar="FILE", help="log to a file")
-    add("-L", "--log-level", choices=LEVELS, help="the least level that is logged; trace and debug: every step")
-    add("--log-flush", action="store_true", help="write each line of the log at once")
-    add("--log-file-max-size", type=int, default=LogOptions.most_bytes, help="bytes of a log file before the next")
-    add("--log-file-max-files", type=int, default=LogOptions.most_files, help="how many log files are kept")
-    add("--dump-packet-data", type=int, default=0, metavar="BYTES", help="log so many bytes of each packet")
-
-
-def add_own(parser: Parser) -> None:
-    """Add the options that both simple switches have of their own."""
-    room = ReplicationRoom()
-    add = parser.add_argument
-    add("--drop-port", type=int, default=DROP_PORT, help=f"the port that drops packets (default {DROP_PORT})")
-    add("--priority-queues", type=int, default=1, help="how many queues each port has (default 1)")
-    add("--max-mc-groups", type=int, default=room.groups, help=f"multicast groups (default {room.groups})")
-    add("--max-l1-entries", type=int, default=room.nodes, help=f"multicast nodes (default {room.nodes})")
-    add("--max-l2-entries", type=int, default=room.second_level_nodes, help="multicast nodes of the second level")
-
-
-def add_grpc(parser: Parser) -> None:
-    """Add the options of simple_switch_grpc."""
-    add = parser.add_argument
-    add("--grpc-server-addr", default=GRPC_ADDRESS, metavar="ADDRESS", help=f"P4Runtime (default {GRPC_ADDRESS})")
-    add("--grpc-server-ssl", action="store_true", help="encrypt P4Runtime")
-    add("--grpc-server-cacert", type=Path, metavar="FILE", help="whose certificates clients may have")
-    add("--grpc-server-cert", type=Path, metavar="FILE", help="the server's certificate")
-    add("--grpc-server-key", type=Path, metavar="FILE", help="the server's key")
-    add("--grpc-server-with-client-auth", action="store_true", help="clients must have a certificate")
-    add("--cpu-port", type=int, help="the port of packets from and to controllers")
-    add("--disable-swap", action="store_true", help="allow no other program")
 
 
 def program_and_pcap(found: argparse.Namespace) -> tuple[Path | None, Path | None]:

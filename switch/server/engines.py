@@ -8,7 +8,7 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Protocol
 
@@ -63,33 +63,22 @@ def choose(program: Program, options: Options) -> Choice:
 
 
 def only_interpreted_of(program: Program) -> str | None:
-    """What the program does that packets of hosts would not go through in the kernel as in BMv2; None if nothing."""
-    return depth_it_reads(program) or short_packets_of(program)
+    """What the program does that packets of hosts would not go through in the kernel as in BMv2; None if nothing.
 
-
-def short_packets_of(program: Program) -> str | None:
-    """The `truncate` by which a packet may become shorter than the headers that a host's stack has made in it.
-
-    The kernel does not cut such packets; None if the program has none.
+    Queues in front of egress have no depth there, and a packet is not cut shorter than the headers that a host's stack
+    has made in it.
     """
-    for action in program.actions:
-        for primitive in action.primitives:
-            if primitive.name == "truncate" and not leaves_headers(primitive.arguments[0]):
-                cut = primitive.source or primitive.name
-                return f"the kernel does not cut packets within their headers, as its statement '{cut}' may"
-    return None
-
-
-def leaves_headers(length: object) -> bool:
-    """Whether a length of packets is known, and long enough for all headers that the kernel minds."""
-    return isinstance(length, Constant) and length.value >= KERNELS_HEADERS
-
-
-def depth_it_reads(program: Program) -> str | None:
-    """The depth of a queue that the program reads, which is always 0 in the kernel; None if it reads none."""
     for field in sorted(used_fields(program), key=str):
         if field.name in QUEUE_DEPTHS:
             return f"it reads '{field}', and a program in the kernel has no queues in front of egress"
+    for action in program.actions:
+        for primitive in action.primitives:
+            if primitive.name != "truncate":
+                continue
+            length = primitive.arguments[0]
+            if not isinstance(length, Constant) or length.value < KERNELS_HEADERS:
+                cut = primitive.source or primitive.name
+                return f"the kernel does not cut packets within their headers, as its statement '{cut}' may"
     return None
 
 
@@ -156,7 +145,7 @@ class JournalTrace(TraceLines):
 
     def note(self, line: str) -> None:
         """Write a line into the log."""
-        self.journal.step(f"[{self.packet}.0] [cxt 0] {line}")
+        self.journal.debug(f"[{self.packet}.0] [cxt 0] {line}")
 
 
 class InterpretedEngine:
@@ -241,7 +230,8 @@ class InterpretedEngine:
             ready = dict(self.poll.poll(self.patience_s()))
             if self.wake in ready:
                 os.eventfd_read(self.wake)
-            self.do_tasks()
+            while not self.tasks.empty():
+                self.tasks.get()()
             for port, socket in list(self.sockets.items()):
                 events = ready.get(socket.fileno(), 0)
                 if events & select.EPOLLOUT:
@@ -256,14 +246,6 @@ class InterpretedEngine:
             return 0.0
         due_us = self.switch.queues.due_us()
         return None if due_us is None else max(0.0, (due_us - self.data_plane.now_us()) / 1e6)
-
-    def do_tasks(self) -> None:
-        """Do what other threads have asked for."""
-        while True:
-            try:
-                self.tasks.get_nowait()()
-            except Empty:
-                return
 
     def receive(self, port: int, socket: PacketSocket) -> None:
         """Take in the packets that wait at a port. An interface that is gone is left alone."""
@@ -332,7 +314,7 @@ class InterpretedEngine:
         """Tell of a packet that a port's interface does not take, once for each port and reason."""
         if (port, error.errno) not in self.told:
             self.told.add((port, error.errno))
-            self.journal.warn(f"packets are lost at port {port}, the first of {octets} bytes: {error.strerror}")
+            self.journal.warning(f"packets are lost at port {port}, the first of {octets} bytes: {error.strerror}")
 
     def dump(self, done: str, port: int, packet: bytes) -> None:
         """Write the first bytes of a packet into the log, if they were asked for."""

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from inakit.switch.server.command_line import read_options
 from inakit.switch.server.served_switch import ServedSwitch
-from inakit.switch.server.switch_options import Journal, Options
+from inakit.switch.server.switch_options import Options
 from inakit.switch.targets import load
 from inakit.topo.c_library import cache_directory
 from inakit.topo.errors import InakitError, InputError, writing
@@ -73,15 +73,13 @@ def signals_as_bytes() -> int:
 
 
 @contextmanager
-def running(
-    options: Options, made: Callable[[Options, Journal], ServedSwitch] = ServedSwitch
-) -> Iterator[ServedSwitch]:
+def running(options: Options, made: Callable[[Options], ServedSwitch] = ServedSwitch) -> Iterator[ServedSwitch]:
     """A switch, which `made` makes, with its ports, its program and its doors, while the block runs."""
     with ExitStack() as stack:
-        served = made(options, Journal(options.log))
+        served = made(options)
         stack.callback(served.close)
         for told in options.ignored:
-            served.journal.warn(f"Ignoring {told}")
+            served.journal.warning(f"Ignoring {told}")
         if options.program is not None:
             served.load(text_of(options.program))
             served.swap()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from threading import RLock
 from typing import NamedTuple
 
@@ -31,16 +32,12 @@ class ServedPorts:
             if port in self.interfaces or port == self.cpu_port:
                 used = self.interfaces.get(port, "the CPU port")
                 raise Refused(RefusalKind.DEV_MGR_ERROR, f"port {port} is {used} already")
-            self.attach(port, interface)
+            try:
+                if self.engine is not None:
+                    self.engine.attach(port, interface)
+            except InakitError as error:
+                raise Refused(RefusalKind.DEV_MGR_ERROR, str(error)) from error
             self.interfaces[port] = interface
-
-    def attach(self, port: int, interface: str) -> None:
-        """Let the running program have an interface."""
-        try:
-            if self.engine is not None:
-                self.engine.attach(port, interface)
-        except InakitError as error:
-            raise Refused(RefusalKind.DEV_MGR_ERROR, str(error)) from error
 
     def remove(self, port: int) -> None:
         """Give the interface of a port back to the host; a refusal if there is no such port."""
@@ -65,10 +62,6 @@ class ServedPorts:
         """Let a packet arrive at the CPU port; in an interpreted switch, at any."""
         if self.engine is not None:
             self.engine.inject(port, packet)
-
-    def on_cpu_packet(self, controller: ToController) -> None:
-        """Call `controller` with each packet that leaves by the CPU port."""
-        self.controllers.append(controller)
 
     def to_cpu(self, packet: bytes) -> None:
         for controller in self.controllers:
@@ -108,17 +101,11 @@ class ServedPorts:
                 if port not in self.down:
                     self.journal.error(f"interface {interface} of port {port} is gone")
                     self.down.add(port)
-                self.take_back(self.engine, port, interface)
-
-    def take_back(self, engine: Engine, port: int, interface: str) -> None:
-        """Let the program have an interface that has gone, if there is one of its name again."""
-        try:
-            engine.detach(port)
-            engine.attach(port, interface)
-        except InakitError:
-            return
-        self.journal.info(f"interface {interface} of port {port} is back")
-        self.down.discard(port)
+                with suppress(InakitError):
+                    self.engine.detach(port)
+                    self.engine.attach(port, interface)
+                    self.journal.info(f"interface {interface} of port {port} is back")
+                    self.down.discard(port)
 
 
 class QueueRequest(NamedTuple):

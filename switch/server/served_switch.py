@@ -40,12 +40,11 @@ class Running:
 class ServedSwitch:
     """A switch with the ports of `options`, until `close`.
 
-    Its control plane is that of the program that runs now. Who is to outlast a swap subscribes here, not there.
+    Its control plane is that of the program that runs now. Subscribers that outlast a swap subscribe here, not there.
     """
 
-    def __init__(self, options: Options, journal: Journal | None = None) -> None:
-        self.options, self.journal = options, journal or Journal(options.log)
-        self.clock, self.started_us = clock_from_now(), time.time_ns() // 1000
+    def __init__(self, options: Options) -> None:
+        self.options, self.journal, self.clock = options, Journal(options.log), clock_from_now()
         self.target = Target(options.drop_port, options.priority_queues)
         self.ports = ServedPorts(self.journal, options.cpu_port)
         self.queues = ServedQueues(options.priority_queues, self.interpret)
@@ -96,10 +95,6 @@ class ServedSwitch:
         """Microseconds since the switch started."""
         return self.clock()
 
-    def verify(self, text: str) -> Program:
-        """The program that a text is; `InputError` if it is none."""
-        return parse_program(text.encode(), "the program")
-
     @contextmanager
     def alone(self) -> Iterator[Running | None]:
         """Let nobody ask anything of the program that runs, nor load another, while the block runs.
@@ -120,7 +115,7 @@ class ServedSwitch:
                 raise Refused(RefusalKind.CONFIG_SWAP_DISABLED, "swaps are disabled: start with --enable-swap")
             if self.pending is not None:
                 raise Refused(RefusalKind.ONGOING_SWAP, "another program is loaded already: swap first")
-            self.pending = (text, self.verify(text))
+            self.pending = (text, parse_program(text.encode(), "the program"))
 
     def swap(self, fresh: bool = True) -> None:
         """Run the program that was loaded, with what was installed for it since. The ports stay.
@@ -157,25 +152,21 @@ class ServedSwitch:
         self.running = Running(text, program, control)
 
     def engine_for(self, program: Program) -> Engine:
-        """What runs a program: the kernel where it can."""
+        """The engine of a program: the kernel where it can be."""
         choice = choose(program, self.options)
         why = choice.why
         if choice.compiled is not None:
             from inakit.switch.server.kernel_engine import KernelEngine  # noqa: PLC0415, needs libbpf
 
+            turn = self.options.thrift_port or self.options.device_id
             try:
-                engine = KernelEngine(choice.compiled, self.turn, self.options.cpu_port, self.ports.to_cpu, self.pcaps)
+                engine = KernelEngine(choice.compiled, turn, self.options.cpu_port, self.ports.to_cpu, self.pcaps)
                 self.journal.info(f"Program '{program.name}' runs in the kernel")
                 return engine
             except InakitError as error:
                 why = str(error)
         self.journal.info(f"Program '{program.name}' is interpreted in this process: {why}")
         return self.interpreted(program)
-
-    @property
-    def turn(self) -> int:
-        """The number by which the switches of a network are spread over processors."""
-        return self.options.thrift_port or self.options.device_id
 
     def interpreted(self, program: Program) -> InterpretedEngine:
         to_cpu, cpu_port = self.ports.to_cpu, self.options.cpu_port
@@ -186,7 +177,7 @@ class ServedSwitch:
         with self.alone() as running:
             if running is None or isinstance(self.ports.engine, InterpretedEngine):
                 raise missing
-            self.journal.warn(f"Program '{running.program.name}' is interpreted from now on: {missing}")
+            self.journal.warning(f"Program '{running.program.name}' is interpreted from now on: {missing}")
             engine = self.interpreted(running.program)
             self.ports.detach_all()
             transfer(running.control, engine.data_plane)
@@ -196,14 +187,6 @@ class ServedSwitch:
     def move_to(self, engine: Engine) -> None:
         self.queues.move_to(engine)
         self.ports.move_to(engine)
-
-    def on_digests(self, subscriber: Callable[[DigestBatch], None]) -> None:
-        """Call `subscriber` with each batch of digests."""
-        self.digest_subscribers.append(subscriber)
-
-    def on_swap(self, subscriber: Callable[[], None]) -> None:
-        """Call `subscriber` when another program runs."""
-        self.swap_subscribers.append(subscriber)
 
     def tell_digests(self, batch: DigestBatch) -> None:
         for subscriber in list(self.digest_subscribers):

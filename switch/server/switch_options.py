@@ -1,4 +1,4 @@
-"""What a served switch is started with, the options of simple_switch and of simple_switch_grpc; and its log."""
+"""The options of a served switch, those of simple_switch and simple_switch_grpc; and its log."""
 
 from __future__ import annotations
 
@@ -101,41 +101,29 @@ class Lines(logging.Formatter):
         return f"[{time}] [bmv2] [{LETTERS[record.levelno]}] [thread {record.thread}] {record.getMessage()}"
 
 
-class Journal:
-    """What the switch tells: events for people on standard error, where no log was asked for; else into the log."""
+class Journal(logging.Logger):
+    """What the switch tells: events for people on standard error, where no log was asked for; else into the log.
+
+    Steps of packets are told at the level `debug`.
+    """
 
     def __init__(self, options: LogOptions = LogOptions()) -> None:
+        super().__init__("bmv2", LEVELS[options.level or "trace"])
         self.options = options
-        self.logger = logging.Logger("bmv2", LEVELS[options.level or "trace"])
-        console: logging.Handler = logging.StreamHandler(sys.stdout if options.console else sys.stderr)
-        handler = console if options.file is None else file_handler(options, options.file)
+        handler: logging.Handler = logging.StreamHandler(sys.stdout if options.console else sys.stderr)
+        if options.file is not None:
+            handler = file_handler(options, options.file)
         handler.setFormatter(Lines())
-        self.logger.addHandler(handler)
-
-    def step(self, text: str) -> None:
-        """Tell of a step of a packet."""
-        self.logger.debug(text)
-
-    def info(self, text: str) -> None:
-        """Tell of something that happens as it should."""
-        self.logger.info(text)
-
-    def warn(self, text: str) -> None:
-        """Tell of something that the user may want to change."""
-        self.logger.warning(text)
-
-    def error(self, text: str) -> None:
-        """Tell of something that is wrong."""
-        self.logger.error(text)
+        self.addHandler(handler)
 
     def close(self) -> None:
         """Write what is left."""
-        for handler in list(self.logger.handlers):
+        for handler in list(self.handlers):
             handler.close()
 
 
 def file_handler(options: LogOptions, file: Path) -> logging.Handler:
-    """What writes into `file`.txt, and moves what is too much to `file`.1.txt and so on, as BMv2 does."""
+    """Writes into `file`.txt, and moves what is too much to `file`.1.txt and so on, as BMv2 does."""
     path = file.with_name(f"{file.name}.txt")
     with writing(path):
         handler = RotatingFileHandler(path, maxBytes=options.most_bytes, backupCount=options.most_files)

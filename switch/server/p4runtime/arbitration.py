@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-from inakit.switch.control.codecs import Code, Fault, decode, encode, invalid, not_found
+from inakit.switch.control.codecs import Code, Fault, Fields, decode, encode, invalid, not_found
 from inakit.switch.control.p4info import PacketHeader
-from inakit.switch.server.p4runtime.messages import Message, Status, v1
+from inakit.switch.server.p4runtime.messages import Message, v1
 
 UINT32, BYTES, BOOL, MESSAGE = 13, 12, 8, 11
 ONE, MANY = 1, 3
@@ -30,19 +30,25 @@ ONE, MANY = 1, 3
 
 def role_config_class() -> Message:
     """The class of the message `stratum.P4RoleConfig`."""
-    file = descriptor_pb2.FileDescriptorProto(name="p4_role_config.proto", package="stratum", syntax="proto3")
-    config = file.message_type.add(name="P4RoleConfig")
-    inner = config.nested_type.add(name="PacketFilter")
-    inner.field.add(name="metadata_id", number=1, type=UINT32, label=ONE)
-    inner.field.add(name="value", number=2, type=BYTES, label=ONE)
-    config.field.add(name="exclusive_p4_ids", number=1, type=UINT32, label=MANY)
-    config.field.add(name="shared_p4_ids", number=2, type=UINT32, label=MANY)
-    filtering = config.field.add(name="packet_in_filter", number=3, type=MESSAGE, label=ONE)
-    filtering.type_name = ".stratum.P4RoleConfig.PacketFilter"
-    config.field.add(name="receives_packet_ins", number=4, type=BOOL, label=ONE)
-    config.field.add(name="can_push_pipeline", number=5, type=BOOL, label=ONE)
+
+    def field(name: str, number: int, kind: int, label: int = ONE, **more: str) -> Fields:
+        return {"name": name, "number": number, "type": kind, "label": label, **more}
+
+    filtered = {"name": "PacketFilter", "field": [field("metadata_id", 1, UINT32), field("value", 2, BYTES)]}
+    fields = [
+        field("exclusive_p4_ids", 1, UINT32, MANY),
+        field("shared_p4_ids", 2, UINT32, MANY),
+        field("packet_in_filter", 3, MESSAGE, type_name=".stratum.P4RoleConfig.PacketFilter"),
+        field("receives_packet_ins", 4, BOOL),
+        field("can_push_pipeline", 5, BOOL),
+    ]
+    config = {"name": "P4RoleConfig", "nested_type": [filtered], "field": fields}
     pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)
+    pool.Add(
+        descriptor_pb2.FileDescriptorProto(
+            name="p4_role_config.proto", package="stratum", syntax="proto3", message_type=[config]
+        )
+    )
     return message_factory.GetMessageClass(pool.FindMessageTypeByName("stratum.P4RoleConfig"))
 
 
@@ -164,15 +170,12 @@ class Arbitration:
             raise not_found(f"there is no device {message.device_id}: this is {self.device_id}")
         if client.role is not None and (message.device_id != self.device_id or client.role != name):
             raise Fault(Code.FAILED_PRECONDITION, "a stream keeps its device and its role: open another")
-        others = [each for each in self.clients(name) if each is not client]
-        wanted = election_id(message)
-        if wanted is not None and any(each.election_id == wanted for each in others):
-            raise invalid(f"the election id {wanted} of role '{name}' is that of another client")
+        clients = self.roles[name].clients if name in self.roles else []
+        others = [each for each in clients if each is not client]
+        if message.HasField("election_id") and any(each.election_id == number_of(message) for each in others):
+            raise invalid(f"the election id {number_of(message)} of role '{name}' is that of another client")
         if client.role is None and len(others) >= MOST_CLIENTS:
             raise Fault(Code.RESOURCE_EXHAUSTED, f"role '{name}' has {MOST_CLIENTS} clients")
-
-    def clients(self, name: str) -> list[Client]:
-        return self.roles[name].clients if name in self.roles else []
 
     def promote(self, role: Role, client: Client, message: Message, scope: RoleScope) -> None:
         """Let a client be the primary: the one before writes no more, and what it writes now is finished first."""
@@ -205,17 +208,14 @@ class Arbitration:
 
     def notice(self, role: Role, code: Code) -> Message:
         """The arbitration update that tells a client whether it is the primary."""
-        response = v1.StreamMessageResponse()
-        update = response.arbitration
-        update.device_id = self.device_id
+        update: Fields = {"device_id": self.device_id, "status": {"code": code, "message": MEANINGS[code]}}
         if role.message is not None:
-            update.role.id, update.role.name = role.message.id, role.message.name
+            update["role"] = {"id": role.message.id, "name": role.message.name}
             if role.config is not None:
-                update.role.config.CopyFrom(role.config)
+                update["role"]["config"] = role.config
         if role.highest is not None:
-            update.election_id.high, update.election_id.low = role.highest >> 64, role.highest & (1 << 64) - 1
-        update.status.CopyFrom(Status(code=code, message=MEANINGS[code]))
-        return response
+            update["election_id"] = {"high": role.highest >> 64, "low": role.highest & (1 << 64) - 1}
+        return v1.StreamMessageResponse(arbitration=update)
 
     def check_primary(self, request: Message) -> RoleScope:
         """What the sender of a request may do; a fault if it is not the primary of its role."""
@@ -250,14 +250,10 @@ def role_name(message: Message) -> str:
     return str(message.role.name or message.role.id or "")
 
 
-def election_id(message: Message) -> int | None:
-    return number_of(message) if message.HasField("election_id") else None
-
-
 def wanted_id(role: Role, client: Client, message: Message) -> int | None:
     """The election id that a client asks for; 0 if it says none and no other was seen."""
     alone = role.highest is None or (role.primary is client and client.election_id == NO_ID)
-    return election_id(message) if message.HasField("election_id") or not alone else NO_ID
+    return number_of(message) if message.HasField("election_id") or alone else None
 
 
 def number_of(message: Message) -> int:

@@ -7,12 +7,17 @@ from dataclasses import dataclass, field
 from random import Random
 from threading import Lock, RLock
 
+from google.protobuf import empty_pb2
+from google.protobuf.message import DecodeError
+from google.protobuf.unknown_fields import UnknownFieldSet
+
 from inakit.switch.control.codecs import Code, Fault, Fields, copy_of, invalid, not_found
 from inakit.switch.control.control_plane import ControlPlane
 from inakit.switch.control.digests import DigestBatch
 from inakit.switch.control.p4info import Schema, read_schema
 from inakit.switch.interpret.interpreted_switch import clock_from_now
 from inakit.switch.interpret.live_state import LiveState
+from inakit.switch.program.read import parse_program
 from inakit.switch.server.p4runtime.arbitration import Arbitration, Client, RoleScope, packet_in, packet_out
 from inakit.switch.server.p4runtime.messages import Message, v1
 from inakit.switch.server.p4runtime.pipeline import (
@@ -29,51 +34,22 @@ from inakit.switch.server.served_switch import ServedSwitch
 DEVICE_DATA = 3
 """The field of a `P4DeviceConfig` that has the JSON."""
 
-VARINT, FIXED64, LENGTH, FIXED32 = 0, 1, 2, 5
-"""How a field of a protobuf message is written."""
-
 
 def program_text(config: bytes) -> str:
-    """The BMv2 JSON of a config; a fault if there is none in it."""
-    document = config if config.lstrip()[:1] == b"{" else device_data(config)
+    """The BMv2 JSON of a config, which may be within a `P4DeviceConfig`; a fault if there is none in it."""
+    found = [config]
+    if config.lstrip()[:1] != b"{":
+        try:
+            fields = UnknownFieldSet(empty_pb2.Empty.FromString(config))
+        except DecodeError as error:
+            raise invalid("p4_device_config: neither BMv2 JSON of p4c-bm2-ss nor a P4DeviceConfig with it") from error
+        found = [each.data for each in fields if each.field_number == DEVICE_DATA and isinstance(each.data, bytes)]
+    if not found:
+        raise invalid("p4_device_config: there is no program in it; expected BMv2 JSON of p4c-bm2-ss")
     try:
-        return document.decode()
+        return found[0].decode()
     except UnicodeDecodeError as error:
         raise invalid(f"p4_device_config: not a text ({error}); expected BMv2 JSON of p4c-bm2-ss") from error
-
-
-def device_data(message: bytes) -> bytes:
-    """The field `device_data` of a serialized `P4DeviceConfig`; a fault if it is none."""
-    position = 0
-    try:
-        while position < len(message):
-            tag, position = varint(message, position)
-            if tag & 7 == LENGTH:
-                size, position = varint(message, position)
-                if tag >> 3 == DEVICE_DATA:
-                    return message[position : position + size]
-                position += size
-            else:
-                position = after(message, position, tag & 7)
-    except (IndexError, KeyError) as error:
-        raise invalid("p4_device_config: neither BMv2 JSON of p4c-bm2-ss nor a P4DeviceConfig with it") from error
-    raise invalid("p4_device_config: there is no program in it; expected BMv2 JSON of p4c-bm2-ss")
-
-
-def after(message: bytes, position: int, kind: int) -> int:
-    """The position behind a number that is written in this way."""
-    if kind == VARINT:
-        return varint(message, position)[1]
-    return position + {FIXED64: 8, FIXED32: 4}[kind]
-
-
-def varint(message: bytes, position: int) -> tuple[int, int]:
-    """The number that begins at a position, and the position behind it."""
-    number, shift = 0, 0
-    while message[position] & 0x80:
-        number |= (message[position] & 0x7F) << shift
-        position, shift = position + 1, shift + 7
-    return number | message[position] << shift, position + 1
 
 
 VERIFY, VERIFY_AND_SAVE, VERIFY_AND_COMMIT, COMMIT, RECONCILE_AND_COMMIT = range(1, 6)
@@ -103,9 +79,9 @@ class Device:
         self.arbitration = Arbitration(device_id, self.lock)
         self.committed: Pipeline | None = None
         self.saved: Saved | None = None
-        served.ports.on_cpu_packet(self.packet_in)
-        served.on_digests(self.learn)
-        served.on_swap(self.swapped)
+        served.ports.controllers.append(self.packet_in)
+        served.digest_subscribers.append(self.learn)
+        served.swap_subscribers.append(self.swapped)
 
     # clients
 
@@ -149,7 +125,7 @@ class Device:
         if not request.HasField("config") or not request.config.HasField("p4info"):
             raise invalid("the config is missing: it has a p4info and a p4_device_config")
         text = program_text(request.config.p4_device_config)
-        schema = read_schema(request.config.p4info, self.served.verify(text))
+        schema = read_schema(request.config.p4info, parse_program(text.encode(), "the program"))
         self.shadow(request.config, schema)
         return text, schema
 

@@ -232,7 +232,7 @@ def write_all_or_none(pipeline: Pipeline, updates: Sequence[Message], scope: Rol
 
 
 def inverse(codec: Codec, kind: UpdateKind, message: Message) -> Callable[[], None]:
-    """What undoes an update that is about to be carried out."""
+    """The request that undoes an update which is about to be carried out."""
     if kind == UpdateKind.INSERT:
         return lambda: codec.delete(message)
     before = [getattr(entity_of(codec, fields), codec.member) for fields in codec.snapshot(kind, message)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import wraps
 from pathlib import Path
 from queue import Queue
 from threading import Event, Thread
@@ -61,7 +60,7 @@ class ClientStream:
                 self.take_one(message)
         except Fault as fault:
             self.fault = fault
-        except Exception:
+        except Exception:  # the client is gone
             pass
         finally:
             self.end()
@@ -69,39 +68,28 @@ class ClientStream:
     def take_one(self, message: Message) -> None:
         """Take in one message. Only an arbitration update can end the stream; other errors are told."""
         kind = message.WhichOneof("update")
-        if kind == "arbitration":
-            self.device.update(self.client, message.arbitration)
-            return
         try:
-            self.take_other(kind, message)
+            match kind:
+                case "arbitration":
+                    self.device.update(self.client, message.arbitration)
+                case "packet":
+                    self.device.packet_out(self.client, message.packet)
+                case "digest_ack":
+                    self.device.acknowledge(message.digest_ack)
+                case _:
+                    raise invalid(f"a message of a stream is an arbitration, a packet or a digest_ack, not {kind}")
         except Exception as error:
-            self.tell(error_message(message, fault_of(error)))
-
-    def take_other(self, kind: str | None, message: Message) -> None:
-        """Take in a packet or the acknowledgement of a digest list."""
-        match kind:
-            case "packet":
-                self.device.packet_out(self.client, message.packet)
-            case "digest_ack":
-                self.device.acknowledge(message.digest_ack)
-            case _:
-                raise invalid(f"a message of a stream is an arbitration, a packet or a digest_ack, not {kind}")
+            if kind == "arbitration":
+                raise
+            fault = fault_of(error)
+            place, inner = REFUSED.get(kind, ("other", "other"))
+            refused = {place: {inner: getattr(message, kind or "other")}}
+            told = {"canonical_code": fault.code, "message": str(fault), **refused}
+            self.tell(v1.StreamMessageResponse(error=told))
 
 
-def error_message(message: Message, fault: Fault) -> Message:
-    """The `StreamError` for a message that was not taken."""
-    response = v1.StreamMessageResponse()
-    error = response.error
-    error.canonical_code, error.message = fault.code, str(fault)
-    match message.WhichOneof("update"):
-        case "packet":
-            error.packet_out.packet_out.CopyFrom(message.packet)
-        case "digest_ack":
-            error.digest_list_ack.digest_list_ack.CopyFrom(message.digest_ack)
-        case _:
-            error.other.other.CopyFrom(message.other)
-    return response
-
+REFUSED = {"packet": ("packet_out", "packet_out"), "digest_ack": ("digest_list_ack", "digest_list_ack")}
+"""Where a `StreamError` has the message that was not taken."""
 
 VERSION = "1.5.0"
 """The version of P4Runtime that the service has."""
@@ -110,8 +98,6 @@ DETAILS = "grpc-status-details-bin"
 """The metadata in which gRPC has the details of a status."""
 
 STATUS_CODES = {code.value[0]: code for code in grpc.StatusCode}
-
-Unary = Callable[["Service", Message, grpc.ServicerContext], Message]
 
 
 class PartlyFailed(Exception):  # noqa: N818, it is an answer
@@ -122,21 +108,6 @@ class PartlyFailed(Exception):  # noqa: N818, it is an answer
         self.answers = answers
 
 
-def answered(call: Unary) -> Unary:
-    """The call, whose faults become the status of the answer."""
-
-    @wraps(call)
-    def guarded(self: Service, request: Message, context: grpc.ServicerContext) -> Message:
-        try:
-            return call(self, request, context)
-        except PartlyFailed as failed:
-            abort_with(context, failed)
-        except Exception as error:
-            abort(context, fault_of(error))
-
-    return guarded
-
-
 class Service:
     """Answers the calls of clients for one device."""
 
@@ -144,83 +115,74 @@ class Service:
         self.device = device
 
     def handler(self) -> grpc.GenericRpcHandler:
-        """What a gRPC server takes."""
+        """The calls of the service, for a gRPC server."""
         unary, streamed = grpc.unary_unary_rpc_method_handler, grpc.unary_stream_rpc_method_handler
-        calls = {
-            "Write": made(unary, one(v1.WriteRequest, self.write)),
-            "Read": made(streamed, one(v1.ReadRequest, self.read)),
-            "SetForwardingPipelineConfig": made(unary, one(v1.SetForwardingPipelineConfigRequest, self.set_config)),
-            "GetForwardingPipelineConfig": made(unary, one(v1.GetForwardingPipelineConfigRequest, self.get_config)),
-            "StreamChannel": made(grpc.stream_stream_rpc_method_handler, each(v1.StreamMessageRequest, self.stream)),
-            "Capabilities": made(unary, one(v1.CapabilitiesRequest, self.capabilities)),
+        one = {
+            "Write": (v1.WriteRequest, self.write),
+            "SetForwardingPipelineConfig": (v1.SetForwardingPipelineConfigRequest, self.set_config),
+            "GetForwardingPipelineConfig": (v1.GetForwardingPipelineConfigRequest, self.device.get_config),
+            "Capabilities": (v1.CapabilitiesRequest, self.capabilities),
         }
+        calls = {name: unary(answered_once(kind, call)) for name, (kind, call) in one.items()}
+        calls["Read"] = streamed(answered(v1.ReadRequest, self.read))
+        calls["StreamChannel"] = grpc.stream_stream_rpc_method_handler(self.stream)
         return grpc.method_handlers_generic_handler("p4.v1.P4Runtime", calls)
 
-    @answered
-    def write(self, request: Message, _context: grpc.ServicerContext) -> Message:
+    def write(self, request: Message) -> Message:
         """Carry out updates; where one fails, the status has an error for each."""
         answers = self.device.write(request)
         if any(answers):
             raise PartlyFailed("a part of the updates was not carried out", answers)
         return v1.WriteResponse()
 
-    def read(self, request: Message, context: grpc.ServicerContext) -> Iterator[Message]:
+    def read(self, request: Message) -> Iterator[Message]:
         """The entities that a request selects; where a part of it is wrong, the status has an error for each."""
-        try:
-            found, answers = self.device.read(request)
-            yield from responses(found)
-        except Exception as error:
-            abort(context, fault_of(error))
+        found, answers = self.device.read(request)
+        yield from responses(found)
         if any(answers):
-            abort_with(context, PartlyFailed("a part of the request could not be answered", answers))
+            raise PartlyFailed("a part of the request could not be answered", answers)
 
-    @answered
-    def set_config(self, request: Message, _context: grpc.ServicerContext) -> Message:
+    def set_config(self, request: Message) -> Message:
         """Verify, save or run a pipeline config."""
         self.device.set_config(request)
         return v1.SetForwardingPipelineConfigResponse()
 
-    @answered
-    def get_config(self, request: Message, _context: grpc.ServicerContext) -> Message:
-        """The pipeline config."""
-        return self.device.get_config(request)
-
-    @answered
-    def capabilities(self, request: Message, _context: grpc.ServicerContext) -> Message:
+    def capabilities(self, request: Message) -> Message:
         """The version of P4Runtime."""
         if request.device_id:
             self.device.expect_device(request.device_id)
         return v1.CapabilitiesResponse(p4runtime_api_version=VERSION)
 
-    def stream(self, requests: Iterator[Message], context: grpc.ServicerContext) -> Iterator[Message]:
+    def stream(self, requests: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[bytes]:
         """What a client is told while its stream is open."""
-        stream = ClientStream(self.device, requests)
+        stream = ClientStream(self.device, (parse(v1.StreamMessageRequest, octets) for octets in requests))
         context.add_callback(stream.end)
-        yield from stream.messages()
+        yield from (message.SerializeToString() for message in stream.messages())
         if stream.fault is not None:
             abort(context, stream.fault)
 
 
-def made(kind: Callable[..., grpc.RpcMethodHandler], call: Callable[..., object]) -> object:
-    """The handler of a call that takes bytes: gRPC never frees a call whose request it fails to parse itself."""
-    return kind(call, response_serializer=serialized)
+# Calls take and return bytes: gRPC never frees a call whose request it fails to parse itself.
 
 
-def one(kind: Message, call: Callable[..., object]) -> Callable[..., object]:
-    """A call that parses its request."""
+def answered(
+    kind: Message, call: Callable[[Message], Iterator[Message]]
+) -> Callable[[bytes, grpc.ServicerContext], Iterator[bytes]]:
+    """The call, which parses its request; its errors become the status of the answer."""
 
-    def parsed(octets: bytes, context: grpc.ServicerContext) -> object:
+    def guarded(octets: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:
         try:
-            request = parse(kind, octets)
-        except Fault as fault:
-            abort(context, fault)
-        return call(request, context)
+            yield from (message.SerializeToString() for message in call(parse(kind, octets)))
+        except Exception as error:
+            abort(context, error)
 
-    return parsed
+    return guarded
 
 
-def each(kind: Message, call: Callable[..., object]) -> Callable[..., object]:
-    return lambda requests, context: call((parse(kind, octets) for octets in requests), context)
+def answered_once(kind: Message, call: Callable[[Message], Message]) -> Callable[[bytes, grpc.ServicerContext], bytes]:
+    """The same for a call with a single answer."""
+    guarded = answered(kind, lambda request: iter([call(request)]))
+    return lambda octets, context: next(guarded(octets, context))
 
 
 def parse(kind: Message, octets: bytes) -> Message:
@@ -231,23 +193,15 @@ def parse(kind: Message, octets: bytes) -> Message:
         raise Fault(Code.INTERNAL, f"the request is no {kind.DESCRIPTOR.full_name}: {error}") from error
 
 
-def serialized(message: Message) -> bytes:
-    octets: bytes = message.SerializeToString()
-    return octets
-
-
-def abort(context: grpc.ServicerContext, fault: Fault) -> NoReturn:
-    """End a call with the status of a fault."""
+def abort(context: grpc.ServicerContext, error: Exception) -> NoReturn:
+    """End a call with the status of an error; of a batch of which a part failed, it has an error for each part."""
+    if isinstance(error, PartlyFailed):
+        details = [packed(error_of(answer)) for answer in error.answers]
+        status = Status(code=Code.UNKNOWN, message=str(error), details=details)
+        context.set_trailing_metadata(((DETAILS, status.SerializeToString()),))
+        context.abort(grpc.StatusCode.UNKNOWN, str(error))
+    fault = fault_of(error)
     context.abort(STATUS_CODES[int(fault.code)], str(fault))
-    raise AssertionError
-
-
-def abort_with(context: grpc.ServicerContext, failed: PartlyFailed) -> NoReturn:
-    """End a call with a status that has an error for each answer."""
-    details = [packed(error_of(answer)) for answer in failed.answers]
-    status = Status(code=Code.UNKNOWN, message=str(failed), details=details)
-    context.set_trailing_metadata(((DETAILS, status.SerializeToString()),))
-    context.abort(grpc.StatusCode.UNKNOWN, str(failed))
     raise AssertionError
 
 
@@ -314,14 +268,13 @@ class P4RuntimeServer:
 
 
 def credentials(tls: Tls) -> grpc.ServerCredentials:
-    """What a server needs to speak TLS; `InputError` if a file cannot be read."""
-    chain = ((read(tls.key), read(tls.certificate)),)
+    """The TLS credentials of a server; `InputError` if a file cannot be read."""
+
+    def read(path: Path) -> bytes:
+        try:
+            return path.read_bytes()
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror or error}; expected a PEM file") from error
+
     authorities = read(tls.authorities) if tls.authorities is not None else None
-    return grpc.ssl_server_credentials(chain, authorities, tls.client_auth)
-
-
-def read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}; expected a PEM file") from error
+    return grpc.ssl_server_credentials(((read(tls.key), read(tls.certificate)),), authorities, tls.client_auth)

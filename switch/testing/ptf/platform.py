@@ -25,7 +25,7 @@ from inakit.switch.server.engines import Engine, InterpretedEngine
 from inakit.switch.server.packet_sockets import BATCH, MAX_PACKET, PacketSocket
 from inakit.switch.server.serve import running
 from inakit.switch.server.served_switch import ServedSwitch
-from inakit.switch.server.switch_options import Journal, LogOptions, Options
+from inakit.switch.server.switch_options import LogOptions, Options
 from inakit.switch.testing.devices import HEAD, open_wires
 from inakit.topo.extras import lacking
 
@@ -76,9 +76,9 @@ class MemoryEngine(InterpretedEngine):
 class MemorySwitch(ServedSwitch):
     """A served switch on `ends`; its programs are interpreted."""
 
-    def __init__(self, options: Options, journal: Journal, ends: Ends) -> None:
+    def __init__(self, options: Options, ends: Ends) -> None:
         self.ends = ends
-        super().__init__(options, journal)
+        super().__init__(options)
 
     def engine_for(self, program: Program) -> Engine:
         return self.interpreted(program)

@@ -18,7 +18,7 @@ from veth_wires import Wires
 
 from inakit.switch.fast.load.port_queues import PortQueues, tc
 from inakit.switch.program.read import program_of, read_program
-from inakit.switch.server.engines import VARIABLE, choose, short_packets_of
+from inakit.switch.server.engines import VARIABLE, choose, only_interpreted_of
 from inakit.switch.server.served_switch import ServedSwitch
 from inakit.switch.server.switch_options import Options
 
@@ -57,7 +57,7 @@ def test_a_program_that_cuts_packets_within_their_headers_is_interpreted(length:
         for primitive in action["primitives"]:
             if primitive["op"] == "truncate":
                 primitive["parameters"][0]["value"] = length
-    why = short_packets_of(program_of(document))
+    why = only_interpreted_of(program_of(document))
     assert (why is not None) == interpreted
     assert why is None or "truncate(20)" in why
 

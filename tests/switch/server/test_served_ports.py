@@ -155,7 +155,7 @@ def test_a_rate_moves_a_program_out_of_the_kernel_with_all_its_state() -> None:
 def test_another_program_runs_on_the_same_ports_after_a_swap() -> None:
     with Wires((1, 2)) as wires, served("kernel", wires, Options(swap=True)) as switch:
         told: list[str] = []
-        switch.on_swap(lambda: told.append(switch.json))
+        switch.swap_subscribers.append(lambda: told.append(switch.json))
         switch.load(CONTROL.read_text())
         with pytest.raises(Refused, match="loaded already"):
             switch.load(CONTROL.read_text())
@@ -171,7 +171,7 @@ def test_another_program_runs_on_the_same_ports_after_a_swap() -> None:
 def test_the_cpu_port_beside_interfaces(engine: str) -> None:
     with Wires((1, 2)) as wires, served(engine, wires, Options(cpu_port=9)) as switch:
         packets: SimpleQueue[bytes] = SimpleQueue()
-        switch.ports.on_cpu_packet(packets.put)
+        switch.ports.controllers.append(packets.put)
         wires.send(1, asking(99))  # without an entry, the program sends it to port 9
         assert packets.get(timeout=5)[:14] == asking(99)[:14]
         switch.control.tables.add_entry(TableEntry(BY_KEY, (7, 9), TO_PORT, (2, 3)))

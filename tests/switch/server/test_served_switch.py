@@ -68,7 +68,7 @@ def test_an_engine_that_there_is_not() -> None:
 def test_packets_from_and_to_the_cpu_port() -> None:
     with served(Options(cpu_port=CPU_PORT)) as switch:
         packets: SimpleQueue[bytes] = SimpleQueue()
-        switch.ports.on_cpu_packet(packets.put)
+        switch.ports.controllers.append(packets.put)
         switch.control.tables.add_entry(entry("exact_match", (7,), CPU_PORT))
         switch.ports.inject(CPU_PORT, asking("exact_match", 7, 44))
         assert answer_of(CPU_PORT, packets.get(timeout=5)).value == 44
@@ -77,7 +77,7 @@ def test_packets_from_and_to_the_cpu_port() -> None:
 def test_digests_reach_who_subscribed_also_after_a_swap() -> None:
     with served(Options(swap=True)) as switch:
         batches: SimpleQueue[DigestBatch] = SimpleQueue()
-        switch.on_digests(batches.put)
+        switch.digest_subscribers.append(batches.put)
         for port in (1, 2):
             switch.load(SERVED.read_text())
             switch.swap()
@@ -117,7 +117,7 @@ def test_each_step_of_a_packet_is_logged_where_it_is_asked_for(tmp_path: Path) -
     log = tmp_path / "log"
     with served(Options(cpu_port=CPU_PORT, log=LogOptions(file=log, level="debug", packet_bytes=4))) as switch:
         packets: SimpleQueue[bytes] = SimpleQueue()
-        switch.ports.on_cpu_packet(packets.put)
+        switch.ports.controllers.append(packets.put)
         switch.control.tables.add_entry(entry("exact_match", (7,), CPU_PORT))
         switch.ports.inject(1, asking("exact_match", 7))
         packets.get(timeout=5)
@@ -131,7 +131,7 @@ def test_each_step_of_a_packet_is_logged_where_it_is_asked_for(tmp_path: Path) -
 def test_a_program_that_fails_on_a_packet_is_there_for_the_next() -> None:
     with served(Options(cpu_port=CPU_PORT)) as switch:
         packets: SimpleQueue[bytes] = SimpleQueue()
-        switch.ports.on_cpu_packet(packets.put)
+        switch.ports.controllers.append(packets.put)
         switch.control.tables.add_entry(entry("exact_match", (7,), CPU_PORT))
         switch.ports.inject(1, None)  # type: ignore[arg-type] # what no program can parse
         switch.ports.inject(1, asking("exact_match", 7, 3))

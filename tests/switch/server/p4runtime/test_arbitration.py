@@ -170,5 +170,5 @@ def test_a_stream_that_ends_before_its_update_is_taken_is_no_client() -> None:
     roles.leave(gone)
     roles.update(gone, v1.MasterArbitrationUpdate(device_id=DEVICE, election_id=v1.Uint128(low=1)))
     assert roles.primaries() == []
-    assert roles.clients("") == []
+    assert roles.roles[""].clients == []
     assert told == []
