@@ -6,7 +6,7 @@ prepared.prediction.sending_rate_bps, prepared.entries
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from inakit.planner.core.evaluate import Prediction, evaluate
@@ -14,28 +14,32 @@ from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
 from inakit.planner.install.plan_entries import check_limits, entries
 from inakit.planner.install.program import DataPlaneProgram
-from inakit.planner.trees.headroom import as_run
+from inakit.planner.trees.headroom import RESULTS_RETURN, headroom
 from inakit.switch.entries import Entries
+from inakit.topo.errors import unknown_name
 
 
 @dataclass(frozen=True)
 class Prepared:
     """A checked plan with the rates and slots at which it runs, its prediction and its table entries.
 
-    `notes` say in a line each why rates are not those of the method. `program` is the data-plane program to which the
-    plan is fitted, if it is. Prediction and entries are made when they are first asked for, and once.
+    Rates are those of the method times `factor`; `notes` say in a line each why that is not 1. `program` is the
+    data-plane program to which the plan is fitted, if it is. `known` is the prediction where it is known already.
+    Prediction and entries are made when they are first asked for, and once.
     """
 
     problem: Problem
     plan: Plan
     mode: str = "reliable"
+    factor: float = 1.0
     notes: tuple[str, ...] = ()
     program: DataPlaneProgram | None = None
+    known: Prediction | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def prediction(self) -> Prediction:
         """The planned figures: rates in bit/s, sizes in bytes, times in seconds."""
-        return evaluate(self.problem, self.plan)
+        return self.known or evaluate(self.problem, self.plan)
 
     @cached_property
     def entries(self) -> Entries:
@@ -46,27 +50,58 @@ class Prepared:
         """The same for switches of this program. Raises `PlanError` where the program cannot run the plan."""
         if self.program == program:
             return self
-        fitted = replace(self, plan=program.fitted(self.plan), program=program)
-        kept = ("prediction", "entries") if fitted.plan is self.plan else ("prediction",)  # bitmaps change no rate
-        fitted.__dict__.update({name: self.__dict__[name] for name in kept if name in self.__dict__})
-        return fitted
+        plan = program.fitted(self.plan)
+        return replace(self, plan=plan, program=program, known=self.prediction)  # bitmaps change no rate
 
     def at(self, problem: Problem, factor: float) -> Prepared:
         """The same for a problem whose rates are `factor` times those of this one. Most often that is the same."""
         if problem is self.problem and factor == 1:
             return self
-        return replace(self, problem=problem, plan=self.plan.with_rates_times(factor))
+        return replace(self, problem=problem, plan=self.plan.with_rates_times(factor), known=None)
+
+
+class OfPrepared:
+    """What stands for one prepared plan: its problem, plan and mode."""
+
+    prepared: Prepared
+
+    @property
+    def problem(self) -> Problem:
+        """The fabric and the jobs."""
+        return self.prepared.problem
+
+    @property
+    def plan(self) -> Plan:
+        """The plan at the rates of a run: those of the method, lowered where results need room (`notes` say so)."""
+        return self.prepared.plan
+
+    @property
+    def mode(self) -> str:
+        """``"reliable"`` or ``"replay"``."""
+        return self.prepared.mode
+
+
+def with_headroom(problem: Problem, plan: Plan, mode: str = "reliable") -> Prepared:
+    """A checked plan with the rates of a run in this mode: lowered by one factor where results need room.
+
+    All planned rates that are shown or stored come from here. Raises `InputError` for an unknown mode.
+    """
+    if mode not in RESULTS_RETURN:
+        raise unknown_name("mode", mode, RESULTS_RETURN)
+    if not RESULTS_RETURN[mode]:
+        return Prepared(problem, plan, mode)
+    prediction = evaluate(problem, plan)
+    factor, why = headroom(problem, plan, prediction)
+    if factor == 1:
+        return Prepared(problem, plan, mode, known=prediction)
+    lowered = plan.with_rates_times(factor)
+    known = evaluate(problem, lowered)
+    rates = (each.sending_rate_bps / 1e6 for each in (known, prediction))
+    note = "{}: rates are x{:.3g}, {:.3f} instead of {:.3f} Mbit/s".format(why, factor, *rates)
+    return Prepared(problem, lowered, mode, factor, (note,), known=known)
 
 
 def prepare(problem: Problem, plan: Plan, mode: str = "reliable") -> Prepared:
-    """A checked plan at the rates of a run in this mode: lowered by one factor where results need room.
-
-    All planned rates that are shown or stored come from here. Raises `InputError` for an unknown mode, `PlanError` for
-    what no target takes.
-    """
+    """`with_headroom` of a plan that switches are to run. Raises `PlanError` for what no target takes."""
     check_limits(problem.fabric, plan)
-    run = as_run(problem, plan, mode)
-    prepared = Prepared(problem, run.plan, mode, (run.said,) if run.said else ())
-    if run.prediction is not None:
-        prepared.__dict__["prediction"] = run.prediction
-    return prepared
+    return with_headroom(problem, plan, mode)

@@ -20,8 +20,8 @@ from inakit.planner.install.fault_entries import Flow
 from inakit.planner.methods.inart.inart import plan_routes
 from inakit.planner.methods.inart.inart_forest import plan_trees
 from inakit.planner.methods.inart.residual import Background, background_of_flows, residual
+from inakit.planner.prepared import with_headroom
 from inakit.planner.registry import find_method
-from inakit.planner.trees.headroom import with_room_for_results
 from inakit.planner.trees.summed_once import SplitTask
 from inakit.planner.trees.unfolding import unfold
 from inakit.topo.errors import InputError
@@ -82,7 +82,7 @@ def replan_beside(problem: Problem, plan: Plan, flows: Iterable[Flow], options: 
     known = list(flows)
     background = background_of_flows(problem, plan, known)
     left = replace(problem, fabric=residual(problem.fabric, background))
-    again = with_room_for_results(left, replan(left, plan, options))
+    again = with_headroom(left, replan(left, plan, options)).plan
     if background_of_flows(problem, again, known) != background:
         raise InputError("background traffic to a worker or a PS goes where its routes go: let it end at another host")
     return again

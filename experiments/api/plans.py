@@ -15,7 +15,7 @@ from inakit.planner.core.evaluate import Prediction
 from inakit.planner.core.method import AFTERWARDS, Method, Options
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
-from inakit.planner.prepared import Prepared, prepare
+from inakit.planner.prepared import OfPrepared, Prepared, prepare
 from inakit.planner.registry import by_name, find_method
 from inakit.switch.entries import Entries
 from inakit.topo.errors import InputError, unknown_name
@@ -26,27 +26,12 @@ Planner = str | Method[Any] | Callable[[Problem, Options], Plan]
 
 
 @dataclass(frozen=True)
-class PlannedRun:
+class PlannedRun(OfPrepared):
     """The plan of a planner for a problem, ready to run, with its prediction and its table entries."""
 
     name: str
     prepared: Prepared
     seed: int = 0
-
-    @property
-    def problem(self) -> Problem:
-        """The fabric and the jobs."""
-        return self.prepared.problem
-
-    @property
-    def plan(self) -> Plan:
-        """The plan at the rates of a run: those of the method, lowered where results need room (`notes` say so)."""
-        return self.prepared.plan
-
-    @property
-    def mode(self) -> str:
-        """``"reliable"`` or ``"replay"``."""
-        return self.prepared.mode
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -25,11 +25,9 @@ from inakit.experiments.calibrate.capacity import (
 from inakit.experiments.calibrate.trials import Trial, TrialNetwork
 from inakit.experiments.run.console import working
 from inakit.experiments.worlds.world import RealTimeWorld
-from inakit.planner.core.evaluate import evaluate
-from inakit.planner.core.plan import Plan
 from inakit.planner.core.policies import DEFAULT_POLICY
 from inakit.planner.core.problem import Problem
-from inakit.planner.trees.headroom import as_run
+from inakit.planner.prepared import Prepared, with_headroom
 from inakit.planner.trees.under_policy import with_policy
 from inakit.topo.errors import MachineError, PlanError
 from inakit.traffic.measure.verdict import VALID
@@ -62,22 +60,23 @@ FOUND: dict[tuple[str, str, int, float], tuple[float, Fitted]] = {}
 The keys are target, fabric, hosts at work, and the fastest described rate in bit/s."""
 
 
-def fit(problem: Problem, plans: Mapping[str, Plan], world: RealTimeWorld, console: Console, *, panel: bool) -> Fitted:
-    """The scale at which this machine carries all these plans, found by a probe.
+def fit(plans: Mapping[str, Prepared], world: RealTimeWorld, console: Console, *, panel: bool) -> Fitted:
+    """The scale at which this machine carries all these plans of one problem, found by a probe.
 
     With `panel` the optical links go through one circuit switch. A fit that this process has found for the same
     network is taken again, without a probe, for plans that need no more packets per second.
     Raises `MachineError` where this machine carries not even `FLOOR_BPS`.
     """
+    probed = simplest(heaviest(plans))
+    problem = probed.problem
     rates = round_rates(fastest_bps(problem))
-    plan = simplest(problem, heaviest(problem, plans))
-    network, asked = (world.name, problem.fabric.name, hosts_at_work(problem), rates[0]), packets(problem, plan)
+    network, asked = (world.name, problem.fabric.name, hosts_at_work(problem), rates[0]), packets(probed)
     if network in FOUND and FOUND[network][0] >= asked:
         return FOUND[network][1]
     first = first_rung(problem, world.name, rates)
     with (
         working(console, f"{problem.fabric.name}: finding the link rates that {world.name} carries here"),
-        TrialNetwork(problem, plan, world, PROBE_S, panel=panel) as bed,
+        TrialNetwork(problem, probed.plan, world, PROBE_S, panel=panel) as bed,
     ):
         found = rates[climb(lambda rung: bed.trial(MARGIN * rates[rung] / rates[0]), first, len(rates))]
     kept = Fit(world.name, problem.fabric.name, hosts_at_work(problem), found)
@@ -98,24 +97,25 @@ def round_rates(highest_bps: float) -> tuple[float, ...]:
     return (highest_bps, *sorted((rate for rate in below if FLOOR_BPS <= rate < highest_bps), reverse=True))
 
 
-def heaviest(problem: Problem, plans: Mapping[str, Plan]) -> Plan:
+def heaviest(plans: Mapping[str, Prepared]) -> Prepared:
     """The plan with the most packets per second."""
-    return max(plans.values(), key=lambda plan: packets(problem, plan))
+    return max(plans.values(), key=packets)
 
 
-def simplest(problem: Problem, plan: Plan) -> Plan:
+def simplest(prepared: Prepared) -> Prepared:
     """The plan as it is probed: under the default slot policy, which shares no slots, and with room for results.
 
     Then no collision and no full link slows it down: only the machine can keep it from its rates.
     """
+    problem, plan = prepared.problem, prepared.plan
     with suppress(PlanError):  # a plan keeps its own policy where a switch has too few slots for the default one
         plan = with_policy(problem, plan, DEFAULT_POLICY)
-    return as_run(problem, plan).plan
+    return with_headroom(problem, plan)
 
 
-def packets(problem: Problem, plan: Plan) -> float:
+def packets(prepared: Prepared) -> float:
     """The packets per second that endpoints send or receive, plus those that pass through switches."""
-    load = planned_load(problem, evaluate(problem, plan))
+    load = planned_load(prepared.problem, prepared.prediction)
     return load.endpoint_pps + load.switch_pps
 
 

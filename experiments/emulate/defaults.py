@@ -13,8 +13,8 @@ from inakit.experiments.run.faults_file import FaultPlan
 from inakit.experiments.worlds.emulated import EmulatedWorld
 from inakit.experiments.worlds.registry import AUTO
 from inakit.experiments.worlds.world import RealTimeWorld
-from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Job, Problem
+from inakit.planner.prepared import Prepared
 from inakit.switch.targets import TARGETS
 from inakit.topo.fabric.variations import with_scale
 
@@ -40,24 +40,24 @@ NOTHING_FREE = Free()
 
 
 def choose_rates(
-    problem: Problem, plans: Mapping[str, Plan], switch: str, world: RealTimeWorld, console: Console, *, panel: bool
+    problem: Problem, plans: Mapping[str, Prepared], switch: str, world: RealTimeWorld, console: Console, *, panel: bool
 ) -> float:
     """The factor for all rates at which this machine carries every plan in `world`; prints the chosen link rate.
 
     `switch` is the world that the user asked for; where "auto" took bmv2, the line also says what `fast` carries.
     """
-    found = fit(problem, plans, world, console, panel=panel)
+    found = fit(plans, world, console, panel=panel)
     beside = beside_bmv2(problem, plans, console, panel=panel) if (switch, world.name) == (AUTO, "bmv2") else ""
     line = f"links of {rate_words(found.link_bps)}: what {world.name} carries here{beside}"
     console.print(line, highlight=False, soft_wrap=True)
     return found.scale
 
 
-def beside_bmv2(problem: Problem, plans: Mapping[str, Plan], console: Console, *, panel: bool) -> str:
+def beside_bmv2(problem: Problem, plans: Mapping[str, Prepared], console: Console, *, panel: bool) -> str:
     """What `fast` carries, where "auto" took bmv2: a rate that was kept, or that a probe finds now."""
     if TARGETS["fast"].missing() is not None:
         return f"; fast cannot run ({TARGETS['fast'].missing()})"
-    rate = kept_rate(problem, "fast") or fit(problem, plans, EmulatedWorld("fast"), console, panel=panel).link_bps
+    rate = kept_rate(problem, "fast") or fit(plans, EmulatedWorld("fast"), console, panel=panel).link_bps
     return f"; --switch fast carries {rate_words(rate)}"
 
 

@@ -193,8 +193,7 @@ def settled(
         if emulation.mode == "reliable":
             announce(console, emulation.problem, plans, world.name, emulation.scale)
         return emulation, plans
-    bare = {name: prepared.plan for name, prepared in plans.items()}
-    chosen = choose_rates(emulation.problem, bare, emulation.switch, world, console, panel=emulation.patch_panel)
+    chosen = choose_rates(emulation.problem, plans, emulation.switch, world, console, panel=emulation.patch_panel)
     scaled = emulation.at(chosen)
     return scaled, {name: prepared.at(scaled.problem, chosen) for name, prepared in plans.items()}
 

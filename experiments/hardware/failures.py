@@ -23,9 +23,9 @@ from inakit.planner.core.plan import AggregationTree, Plan, trees_of
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.core.slots import assign_slots, resource_bps
 from inakit.planner.own_planners import name_of
+from inakit.planner.prepared import with_headroom
 from inakit.planner.registry import find_method
 from inakit.planner.replan import SECOND_PHASES, replan
-from inakit.planner.trees.headroom import as_run
 from inakit.topo.errors import InakitError, writing
 from inakit.topo.fabric.fabric import Fabric, Link, Switch
 from inakit.topo.fabric.up_down import Move, hops_to
@@ -164,7 +164,7 @@ def plan_beside(problem: Problem, plan: Plan, touched: Collection[int], anew: An
     except InakitError:
         return None
     slower = any(rate_bps(made, job) < rate_bps(plan, job) * (1 - ROUNDING) for job in problem.jobs)
-    return None if slower or as_run(problem, made, mode).factor < 1 else made
+    return None if slower or with_headroom(problem, made, mode).factor < 1 else made
 
 
 def new_routes(problem: Problem, job: Job, had: Plan, others: Plan, anew: Anew) -> Plan:
@@ -343,7 +343,7 @@ def plan_under(folder: Path, planner: str, failure: Failure, mode: str, seed: in
     beside = plan_beside(left, kept, remains.touched, again, mode)
     if beside is not None:
         return left, beside, PARTLY_ANEW
-    return left, as_run(left, again(left, kept), mode).plan, ANEW
+    return left, with_headroom(left, again(left, kept), mode).plan, ANEW
 
 
 def planned_anew(planner: str, options: Options, problem: Problem, plan: Plan) -> Plan:

@@ -23,12 +23,10 @@ from inakit.experiments.papers.common.figure import Request
 from inakit.experiments.papers.common.sweep import Result, Trial
 from inakit.experiments.run.run import Run, run_plan
 from inakit.experiments.worlds.registry import find_world
-from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.method import AFTERWARDS, PLANNED, ROUTED, Options
 from inakit.planner.core.problem import Job, Problem
-from inakit.planner.prepared import Prepared
+from inakit.planner.prepared import with_headroom
 from inakit.planner.registry import METHODS
-from inakit.planner.trees.headroom import as_run
 from inakit.topo.fabric.fabric import Fabric
 from inakit.topo.fabric.generators import fat_tree, leaf_spine
 from inakit.topo.fabric.variations import with_capacities, with_ina, with_pipelines
@@ -118,12 +116,13 @@ def measure(trial: Trial) -> Result:
     """The closed-loop rate of a problem's slowest worker, planned and measured, under one headroom."""
     problem = NETWORKS[str(trial["network"])](int(trial["seed"]))
     options = Options(headroom=str(trial["headroom"]), time_limit_s=TIME_LIMIT_S, gap=GAP)
-    plan = as_run(problem, METHODS[PLANNER].plan(problem, options)).plan
-    outcome = run_plan(Run(Prepared(problem, plan)), find_world("virtual"))
+    prepared = with_headroom(problem, METHODS[PLANNER].plan(problem, options))
+    outcome = run_plan(Run(prepared), find_world("virtual"))
+    gap = prepared.plan.outcome.gap
     return {
-        "planned_bps": evaluate(problem, plan).sending_rate_bps,
+        "planned_bps": prepared.prediction.sending_rate_bps,
         "measured_bps": outcome.measured.sending_rate_bps,
-        "gap": -1.0 if plan.outcome.gap is None else plan.outcome.gap,
+        "gap": -1.0 if gap is None else gap,
         "exact": int(bool(outcome.measured.exact)),
         "verdict": outcome.verdict,
     }

@@ -24,13 +24,12 @@ from inakit.experiments.papers.common.estimates import exact
 from inakit.experiments.papers.common.figure import Request, own_planners
 from inakit.experiments.papers.common.statements import Statement, number
 from inakit.experiments.papers.common.sweep import Result, Trial
-from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.method import PLANNED, Options
 from inakit.planner.core.problem import Problem
 from inakit.planner.methods.aro.variants import VARIANTS
 from inakit.planner.methods.forest import least_bound
+from inakit.planner.prepared import with_headroom
 from inakit.planner.registry import KIT, METHODS, OWN
-from inakit.planner.trees.headroom import as_run
 from inakit.topo.errors import InputError, PlanError, SolverError
 from inakit.topo.fabric.fabric import Fabric
 from inakit.topo.fabric.generators import fat_tree, leaf_spine, rail_pods
@@ -117,7 +116,7 @@ def measure(trial: Trial) -> Result:
 def planned_bps(problem: Problem, method: str) -> float:
     """The least of all jobs' gradients over their communication times, where results are planned too."""
     plan = METHODS[method].plan(problem, Options(headroom=PLANNED, time_limit_s=TIME_LIMIT_S))
-    found, wire = evaluate(problem, as_run(problem, plan).plan).jobs, problem.fragment
+    found, wire = with_headroom(problem, plan).prediction.jobs, problem.fragment
     bits = {job.number: 8 * wire.wire_bytes * wire.count(job.gradient_bytes) for job in problem.jobs}
     return min(bits[number] / job.communication_time_s for number, job in found.items())
 

@@ -24,10 +24,8 @@ from inakit.experiments.run.observation import check_observation, observed
 from inakit.experiments.run.outcome import Outcome, watch
 from inakit.experiments.run.pace import Pace
 from inakit.experiments.worlds.world import Feature, LiveNetwork, Observation, Wiring, World
-from inakit.planner.core.plan import Plan
-from inakit.planner.core.problem import Problem
 from inakit.planner.install.plan_entries import many_copies
-from inakit.planner.prepared import Prepared
+from inakit.planner.prepared import OfPrepared, Prepared
 from inakit.switch.entries import Entries
 from inakit.topo.errors import InputError, PlanError
 from inakit.topo.fabric.circuits import Interconnect
@@ -39,7 +37,7 @@ from inakit.traffic.replay import ReplayOptions, run_replay
 
 
 @dataclass(frozen=True)
-class Run:
+class Run(OfPrepared):
     """What is run: a prepared plan, and what happens to it. A run does not say in which world it is run.
 
     - `gradients`: random unless they are given
@@ -63,21 +61,6 @@ class Run:
     interconnect: Interconnect | None = None
     queue_packets: int | None = None
     observation: Observation | None = None
-
-    @property
-    def problem(self) -> Problem:
-        """The fabric and the jobs."""
-        return self.prepared.problem
-
-    @property
-    def plan(self) -> Plan:
-        """The plan."""
-        return self.prepared.plan
-
-    @property
-    def mode(self) -> str:
-        """One of `MODES`."""
-        return self.prepared.mode
 
     @cached_property
     def installed(self) -> Entries:

@@ -8,13 +8,11 @@ gradient does. With several PSs, or several jobs, results of one share links wit
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
-from inakit.planner.core.evaluate import Prediction, TreeLoad, evaluate, tree_loads
+from inakit.planner.core.evaluate import Prediction, TreeLoad, tree_loads
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
-from inakit.planner.core.used_limits import UsedLimit, used_windows
-from inakit.topo.errors import unknown_name
+from inakit.planner.core.used_limits import used_windows
 from inakit.topo.fabric.fabric import DirectedLink
 
 RESULTS_RETURN = {"reliable": True, "replay": False}
@@ -23,59 +21,17 @@ ROUNDING = 1e-9
 """A factor so near to 1 counts as 1, since a plan may fill a link with gradients alone."""
 
 
-@dataclass(frozen=True)
-class AsRun:
-    """A plan with the rates at which it runs in a mode: those of its method times `factor`.
-
-    `said` says in a line why the factor is not 1; it is empty where it is 1. `prediction` is the plan's, where it had
-    to be made.
-    """
-
-    plan: Plan
-    mode: str
-    factor: float = 1.0
-    said: str = ""
-    prediction: Prediction | None = None
-
-
-def as_run(problem: Problem, plan: Plan, mode: str = "reliable") -> AsRun:
-    """The plan with the rates of a run in this mode. All planned rates that are shown or stored come from here.
-
-    Raises `InputError` for an unknown mode.
-    """
-    if mode not in RESULTS_RETURN:
-        raise unknown_name("mode", mode, RESULTS_RETURN)
-    if not RESULTS_RETURN[mode]:
-        return AsRun(plan, mode)
-    prediction = evaluate(problem, plan)
-    (factor, links), window = tightest(problem, prediction), fullest_window(problem, plan)
-    least = factor if window is None else min(factor, 1 / window.share)
-    if least >= 1 - ROUNDING:
-        return AsRun(plan, mode, prediction=prediction)
-    lowered = plan.with_rates_times(least)
-    why = sharing(problem, plan, links) if window is None or least == factor else too_few_slots(window)
-    with_room = evaluate(problem, lowered)
-    rates = (each.sending_rate_bps / 1e6 for each in (with_room, prediction))
-    change = "rates are x{:.3g}, {:.3f} instead of {:.3f} Mbit/s".format(least, *rates)
-    return AsRun(lowered, mode, least, f"{why}: {change}", with_room)
-
-
-def fullest_window(problem: Problem, plan: Plan) -> UsedLimit | None:
-    """The slots of a chip of which the plan's fragments on their way need most; None where no tree uses a chip's."""
+def headroom(problem: Problem, plan: Plan, prediction: Prediction) -> tuple[float, str]:
+    """The factor of all rates at which gradients and results fit, at most 1, and why it is not 1."""
+    factor, links = tightest(problem, prediction)
     used = (window for window in used_windows(problem, plan) if window.used > 0)
-    return max(used, key=lambda window: window.share, default=None)
-
-
-def too_few_slots(window: UsedLimit) -> str:
-    """A line that says whose slots are too few for the fragments on their way."""
-    return f"{window.used:.0f} fragments are on their way, and slots at {window.where} hold {window.limit:.0f}"
-
-
-def with_room_for_results(problem: Problem, plan: Plan) -> Plan:
-    """The plan with every rate lowered by one factor, as far as its results need it. Most often that is the plan
-    itself.
-    """
-    return as_run(problem, plan).plan
+    window = max(used, key=lambda window: window.share, default=None)
+    if window is not None and 1 / window.share < factor:
+        factor = 1 / window.share
+        why = f"{window.used:.0f} fragments are on their way, and slots at {window.where} hold {window.limit:.0f}"
+    else:
+        why = sharing(problem, plan, links) if factor < 1 - ROUNDING else ""
+    return (factor, why) if factor < 1 - ROUNDING else (1.0, "")
 
 
 def tightest(problem: Problem, prediction: Prediction) -> tuple[float, list[DirectedLink]]:

@@ -19,9 +19,9 @@ from inakit.planner.core.problem import Problem
 from inakit.planner.install.fault_entries import Flow
 from inakit.planner.methods.inart.inart import InartOptions
 from inakit.planner.methods.inart.residual import Background, background_of_flows, residual
+from inakit.planner.prepared import with_headroom
 from inakit.planner.registry import METHODS
 from inakit.planner.replan import congested, follow, rate_bps, rate_left_bps, replan, replan_beside
-from inakit.planner.trees.headroom import with_room_for_results
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.generators import fat_tree, leaf_spine
 from inakit.topo.fabric.variations import with_aggregators
@@ -151,7 +151,7 @@ def test_beside_traffic_results_have_room_as_well() -> None:
     after = replan_beside(problem, before, [flow], QUICK)
     left = on(problem, background_of_flows(problem, before, [flow]))
     check(left, after)
-    assert with_room_for_results(left, after) is after
+    assert with_headroom(left, after).plan is after
 
 
 def test_traffic_that_would_follow_new_routes_is_refused() -> None:

@@ -37,8 +37,7 @@ from inakit.experiments.worlds.world import World, in_real_time
 from inakit.planner.core.files import save_jobs, save_plan
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
-from inakit.planner.prepared import Prepared
-from inakit.planner.trees.headroom import with_room_for_results
+from inakit.planner.prepared import Prepared, with_headroom
 from inakit.topo.errors import writing
 from inakit.topo.files.fabrics import save_fabric
 from inakit.traffic.closed_loop import Progress, ReliableOptions
@@ -156,8 +155,8 @@ def scale_of(runs: Sequence[EmulatedRun], world: World, console: Console) -> flo
     """
     if not in_real_time(world) or any(run.emulate for run in runs):
         return 1.0
-    heaviest = max(runs, key=lambda run: packets(run.problem, run.plan))
-    found = fit(heaviest.problem, {heaviest.name: heaviest.plan}, world, console, panel=False)
+    heaviest = max((Prepared(run.problem, run.plan) for run in runs), key=packets)
+    found = fit({heaviest.plan.method: heaviest}, world, console, panel=False)
     if found.scale < 1:
         line = (
             f"slowed down to {found.scale:.3g} of their rates: links of {rate_words(found.link_bps)} at most are what "
@@ -285,7 +284,7 @@ def run_plans(
     """Run all plans, which are given by network, and print their rates; the rows, and the worst verdict."""
     rows, verdicts = [], []
     for network, (problem, plans) in planned.items():
-        runs = [EmulatedRun(name, problem, with_room_for_results(problem, plan)) for name, plan in plans.items()]
+        runs = [EmulatedRun(name, problem, with_headroom(problem, plan).plan) for name, plan in plans.items()]
         done = run_emulated(f"{figure}-{network.replace(' ', '-')}", runs, request, console)
         own = [row_of(network, *each) for each in zip(runs, done.outcomes, strict=True)]
         table = Rows("rates.csv", [field.name for field in fields(RateRow)], [astuple(row) for row in own])

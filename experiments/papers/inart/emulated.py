@@ -66,9 +66,9 @@ from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
 from inakit.planner.install.fault_entries import Flow
 from inakit.planner.methods.inart.residual import background_of_flows, residual
+from inakit.planner.prepared import with_headroom
 from inakit.planner.registry import find_method
 from inakit.planner.replan import rate_bps, rate_left_bps, with_rate
-from inakit.planner.trees.headroom import with_room_for_results
 from inakit.traffic.measure.measured import Iteration
 from inakit.traffic.measure.verdict import VALID, Verdict, worst_of
 from inakit.traffic.wire.packet_format import FRAGMENT
@@ -87,7 +87,7 @@ def gradient_bytes(frame_bytes: float) -> int:
 
 def emulate_plan(name: str, problem: Problem, plan: Plan, trial: Trial, switch: str, results: Path) -> Result:
     """Run a plan, which gets room for results, in a run folder of its own; its planned and measured quantities."""
-    plan = with_room_for_results(problem, plan)
+    plan = with_headroom(problem, plan).plan
     plan = with_rate(plan, FILLED * rate_bps(plan))
     quiet = Console(file=StringIO())
     done = run_emulated(name, [EmulatedRun("run", problem, plan, trial)], Request(results, switch=switch), quiet)

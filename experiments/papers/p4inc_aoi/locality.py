@@ -27,8 +27,8 @@ from inakit.planner.core.fragment_ranges import fragment_ranges
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.policies import DEFAULT_POLICY
 from inakit.planner.core.problem import Job, Problem
+from inakit.planner.prepared import with_headroom
 from inakit.planner.registry import find_method
-from inakit.planner.trees.headroom import with_room_for_results
 from inakit.planner.trees.under_policy import with_policies
 from inakit.topo.fabric.fabric import Fabric
 from inakit.topo.fabric.generators import units
@@ -81,7 +81,7 @@ def problem_of(placement: Placement, gradient_bytes: int) -> Problem:
 
 def plan_of(problem: Problem, planner: str) -> Plan:
     """The planner's trees, where those inside a unit have their root there and others at the PS (section III)."""
-    plan = with_room_for_results(problem, find_method(planner).plan(problem))
+    plan = with_headroom(problem, find_method(planner).plan(problem)).plan
     summed = {each.job for each in plan.trees if each.tree.aggregators}
     local = {job.number for job in problem.jobs if len({problem.fabric.tor_of(host) for host in job.workers}) == 1}
     in_network = summed & local

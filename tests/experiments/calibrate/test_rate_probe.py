@@ -13,9 +13,9 @@ from inakit.experiments.calibrate.trials import Trial
 from inakit.experiments.run.planning import make_plan
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from inakit.planner.core.check import check
-from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.policies import policy_of
 from inakit.planner.core.problem import Problem
+from inakit.planner.prepared import Prepared
 from inakit.planner.registry import METHODS
 from inakit.topo.errors import MachineError
 from inakit.traffic.measure.verdict import OVERLOADED, VALID
@@ -82,18 +82,18 @@ def test_a_program_that_fails_on_an_idle_machine_is_not_taken_for_a_slow_one() -
 
 def test_the_plan_that_asks_most_is_the_one_probed() -> None:
     one = problem()
-    plans = {name: make_plan(one, name, 0) for name in ("lbmm", "aro", "atp")}
-    assert heaviest(one, plans) is plans["aro"]
+    plans = {name: Prepared(one, make_plan(one, name, 0)) for name in ("lbmm", "aro", "atp")}
+    assert heaviest(plans) is plans["aro"]
 
 
 @pytest.mark.parametrize("planner", ["inart", "goat", "atp"])
 def test_a_plan_is_probed_without_what_else_may_slow_it_down(planner: str) -> None:
     """The plan that is probed shares no slots, and loads no link beyond its capacity, results included."""
     one = build_problem(FabricChoice("inart-testbed"), JobChoice(servers=2))
-    probed = simplest(one, METHODS[planner].plan(one))
-    check(one, probed)
-    assert not any(policy_of(planned.tree.policy).shared for planned in probed.trees)
-    loads, capacities = evaluate(one, probed).loads_with_results_bps, one.fabric.capacities_bps
+    probed = simplest(Prepared(one, METHODS[planner].plan(one)))
+    check(one, probed.plan)
+    assert not any(policy_of(planned.tree.policy).shared for planned in probed.plan.trees)
+    loads, capacities = probed.prediction.loads_with_results_bps, one.fabric.capacities_bps
     assert all(load <= capacities[link] * (1 + 1e-9) for link, load in loads.items())
 
 

@@ -13,8 +13,8 @@ from rich.console import Console
 from inakit.experiments.emulate.presets import PRESETS, comparison, find_preset
 from inakit.experiments.run.scenario import FabricChoice
 from inakit.planner.core.evaluate import evaluate
+from inakit.planner.prepared import with_headroom
 from inakit.planner.registry import find_method
-from inakit.planner.trees.headroom import with_room_for_results
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.variations import with_aggregators
 
@@ -59,7 +59,7 @@ def test_room_for_results_is_made_where_links_carry_both(planner: str) -> None:
     problem = find_preset("inart").problem(FATTREE, "LSTM", seed=0)
     problem = replace(problem, fabric=with_aggregators(problem.fabric, rate_bps=1e12))
     plan = find_method(planner).plan(problem)
-    roomy = with_room_for_results(problem, plan)
+    roomy = with_headroom(problem, plan).plan
     capacities = problem.fabric.capacities_bps
     loads = evaluate(problem, roomy).loads_with_results_bps
     assert max(load / capacities[link] for link, load in loads.items()) <= 1 + 1e-9

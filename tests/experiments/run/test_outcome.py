@@ -12,9 +12,8 @@ from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.files import load_jobs
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
-from inakit.planner.prepared import Prepared
+from inakit.planner.prepared import Prepared, with_headroom
 from inakit.planner.registry import find_method
-from inakit.planner.trees.headroom import as_run
 from inakit.topo.files.fabrics import load_fabric
 from inakit.traffic.measure.counters import Watched
 from inakit.traffic.measure.fidelity import Excuses
@@ -30,7 +29,7 @@ WRONG_SUM = "1 element in 1 fragment is wrong at 1 host (h1); the first: element
 
 def three_jobs() -> tuple[Problem, Plan]:
     problem = Problem(load_fabric(CASES / "two-pods.yml"), load_jobs(CASES / "two-pods-jobs.yml"), FRAGMENT)
-    return problem, as_run(problem, find_method("aggtree-balanced").plan(problem)).plan
+    return problem, with_headroom(problem, find_method("aggtree-balanced").plan(problem)).plan
 
 
 def as_planned(problem: Problem, plan: Plan) -> Measured:

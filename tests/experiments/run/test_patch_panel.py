@@ -13,9 +13,8 @@ from inakit.experiments.worlds.registry import find_world
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.methods.atro.atro import design
 from inakit.planner.methods.atro.cluster import Cluster
-from inakit.planner.prepared import Prepared
+from inakit.planner.prepared import Prepared, with_headroom
 from inakit.planner.registry import METHODS
-from inakit.planner.trees.headroom import with_room_for_results
 from inakit.topo.errors import FabricError
 from inakit.topo.fabric.circuits import INTERCONNECT, patch_panel
 from inakit.topo.fabric.generators import leaf_spine, units
@@ -49,7 +48,7 @@ def test_a_patch_panel_changes_nothing_in_virtual_time() -> None:
     """Light passes it at once, so every figure is that of the same network without it."""
     problem = Problem(units(3, servers=2), (Job(1, ("u1h1", "u1h2", "u2h1"), ("u3h1",), 128_000),), FRAGMENT)
     plan, panel = METHODS["aro"].plan(problem), patch_panel(problem.fabric)
-    run = Run(Prepared(problem, with_room_for_results(problem, plan)))
+    run = Run(with_headroom(problem, plan))
     through, without = (run_plan(each, find_world("virtual")) for each in (replace(run, interconnect=panel), run))
     assert (through.verdict, through.measured.exact) == ("VALID", True)
     assert through.measured == without.measured

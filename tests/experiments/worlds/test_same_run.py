@@ -25,9 +25,8 @@ from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_probl
 from inakit.experiments.worlds.virtual import VirtualWorld
 from inakit.planner.core.evaluate import evaluate
 from inakit.planner.install.fault_entries import LinkFaults
-from inakit.planner.prepared import Prepared
+from inakit.planner.prepared import Prepared, with_headroom
 from inakit.planner.registry import METHODS
-from inakit.planner.trees.headroom import as_run
 from inakit.switch.fast.compile.generate import C_FOLDER, LIBRARY, generate
 from inakit.switch.program.read import read_program
 from inakit.switch.running_switch import PROGRAM
@@ -127,7 +126,7 @@ def figures(run: Run) -> str:
 def test_figures_do_not_depend_on_how_python_sums_floats(monkeypatch: pytest.MonkeyPatch) -> None:
     """On links of mixed rates the sum of all workers' rates had another last digit from Python 3.12 on."""
     problem = build_problem(FabricChoice("fattree", capacity="10M:20M"), JobChoice(gradient_bytes=12_800, iterations=1))
-    run = Run(Prepared(problem, as_run(problem, METHODS["atp"].plan(problem)).plan))
+    run = Run(with_headroom(problem, METHODS["atp"].plan(problem)))
     before = figures(run)
     monkeypatch.setattr(builtins, "sum", compensated)
     assert figures(run) == before

@@ -16,9 +16,8 @@ from inakit.experiments.worlds.registry import find_world
 from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.problem import Problem
 from inakit.planner.install.plan_entries import entries
-from inakit.planner.prepared import Prepared
+from inakit.planner.prepared import Prepared, with_headroom
 from inakit.planner.registry import METHODS
-from inakit.planner.trees.headroom import as_run
 from inakit.topo.fabric.variations import with_chip_as_wired, with_delay
 
 pytestmark = pytest.mark.compiler
@@ -46,8 +45,8 @@ def test_slots_limit_what_is_on_its_way() -> None:
     """Links of 5 us: 256 fragments fill less than a third of the round trip at the rate that recirculation allows."""
     problem = problem_of("tofino1")
     problem = replace(problem, fabric=with_delay(problem.fabric, 5e-6))
-    run = as_run(problem, METHODS["aro"].plan(problem))
-    assert "fragments are on their way, and slots at" in run.said
+    run = with_headroom(problem, METHODS["aro"].plan(problem))
+    assert "fragments are on their way, and slots at" in run.notes[0]
     assert run.factor < 0.6
     measured = run_plan(Run(Prepared(problem, run.plan)), find_world("virtual")).measured
     expected = evaluate(problem, run.plan).sending_rate_bps

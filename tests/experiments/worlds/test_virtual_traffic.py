@@ -23,10 +23,9 @@ from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.method import Options
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.install.fault_entries import Flow
-from inakit.planner.prepared import Prepared
+from inakit.planner.prepared import Prepared, with_headroom
 from inakit.planner.registry import METHODS
 from inakit.planner.replan import replan_beside
-from inakit.planner.trees.headroom import as_run
 from inakit.topo.fabric.generators import leaf_spine
 from inakit.traffic.faults.attacks import Attack, possible_attacks
 from inakit.traffic.wire import scapy_layers
@@ -46,7 +45,7 @@ def planned(
     """A plan for a job of two workers."""
     job = Job(1, WORKERS, (SERVER,), fragments * 4 * FRAGMENT.values, iterations=iterations)
     problem = Problem(leaf_spine(2, 1, 3, capacity_bps=capacity_bps), (job,), FRAGMENT)
-    return Run(Prepared(problem, as_run(problem, METHODS[planner].plan(problem)).plan))
+    return Run(with_headroom(problem, METHODS[planner].plan(problem)))
 
 
 def replayed(run: Run) -> Run:

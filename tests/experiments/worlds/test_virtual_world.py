@@ -19,9 +19,8 @@ from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_probl
 from inakit.experiments.worlds.registry import find_world
 from inakit.planner.core.evaluate import evaluate
 from inakit.planner.install.fault_entries import LinkFaults
-from inakit.planner.prepared import Prepared
+from inakit.planner.prepared import with_headroom
 from inakit.planner.registry import METHODS
-from inakit.planner.trees.headroom import as_run
 from inakit.traffic.closed_loop import ReliableOptions
 
 pytestmark = pytest.mark.compiler
@@ -32,7 +31,7 @@ STEP = ReliableOptions(tick_s=0.001)
 def planned(topo: str, planner: str, capacity: str | None = None) -> Run:
     """A run of one iteration of a plan for the default job, with room for results."""
     problem = build_problem(FabricChoice(topo, capacity=capacity), JobChoice(gradient_bytes=128_000, iterations=1))
-    return Run(Prepared(problem, as_run(problem, METHODS[planner].plan(problem)).plan), options=STEP)
+    return Run(with_headroom(problem, METHODS[planner].plan(problem)), options=STEP)
 
 
 def ran(run: Run) -> Outcome:

@@ -10,8 +10,8 @@ import pytest
 from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.files import load_jobs
 from inakit.planner.core.problem import Problem
+from inakit.planner.prepared import with_headroom
 from inakit.planner.registry import find_method
-from inakit.planner.trees.headroom import as_run
 from inakit.topo.errors import InputError
 from inakit.topo.files.fabrics import load_fabric
 from inakit.traffic.wire.packet_format import FRAGMENT
@@ -27,8 +27,8 @@ def three_jobs() -> Problem:
 def test_a_plan_has_room_for_results_in_a_closed_loop_only() -> None:
     problem = three_jobs()
     plan = find_method("aggtree-balanced").plan(problem)
-    reliable, replay = (as_run(problem, plan, mode) for mode in ("reliable", "replay"))
-    assert (replay.plan, replay.factor, replay.said) == (plan, 1.0, "")
+    reliable, replay = (with_headroom(problem, plan, mode) for mode in ("reliable", "replay"))
+    assert (replay.plan, replay.factor, replay.notes) == (plan, 1.0, ())
     assert reliable.factor == pytest.approx(2 / 3)
     rates = {mode: evaluate(problem, run.plan).sending_rate_bps for mode, run in (("c", reliable), ("r", replay))}
     assert rates == {"c": pytest.approx(5e6 / 3), "r": pytest.approx(2.5e6)}
@@ -36,26 +36,26 @@ def test_a_plan_has_room_for_results_in_a_closed_loop_only() -> None:
 
 def test_a_line_says_whose_results_share_which_link_with_whose_gradients() -> None:
     problem = three_jobs()
-    assert as_run(problem, find_method("aggtree-balanced").plan(problem)).said == (
+    assert with_headroom(problem, find_method("aggtree-balanced").plan(problem)).notes == (
         "results of job 3 (root h12) share link agg2_1 → leaf2_2 with gradients of job 1 (root h24) and job 2 "
-        "(root h23) (and 3 more links are as full): rates are x0.667, 1.667 instead of 2.500 Mbit/s"
+        "(root h23) (and 3 more links are as full): rates are x0.667, 1.667 instead of 2.500 Mbit/s",
     )
 
 
 def test_nothing_is_said_where_gradients_alone_fill_a_link() -> None:
     problem = three_jobs()
-    run = as_run(problem, find_method("lbmm").plan(problem))
-    assert (run.factor, run.said) == (1.0, "")
+    run = with_headroom(problem, find_method("lbmm").plan(problem))
+    assert (run.factor, run.notes) == (1.0, ())
 
 
 def test_a_single_job_with_one_server_needs_no_room() -> None:
     problem = three_jobs()
     one = replace(problem, jobs=problem.jobs[:1])
     plan = find_method("aggtree-balanced").plan(one)
-    assert as_run(one, plan).plan is plan
+    assert with_headroom(one, plan).plan is plan
 
 
 def test_an_unknown_mode_is_named() -> None:
     problem = three_jobs()
     with pytest.raises(InputError, match="unknown mode 'replai': did you mean 'replay'"):
-        as_run(problem, find_method("lbmm").plan(problem), "replai")
+        with_headroom(problem, find_method("lbmm").plan(problem), "replai")

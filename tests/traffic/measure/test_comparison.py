@@ -11,8 +11,8 @@ from inakit.planner.core.evaluate import Prediction, evaluate
 from inakit.planner.core.files import load_jobs
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
+from inakit.planner.prepared import with_headroom
 from inakit.planner.registry import find_method
-from inakit.planner.trees.headroom import as_run
 from inakit.planner.trees.under_policy import with_policy
 from inakit.topo.files.fabrics import load_fabric
 from inakit.traffic.measure.comparison import paired
@@ -27,7 +27,7 @@ CASES = Path(__file__).resolve().parents[2] / "experiments" / "cases"
 def three_jobs() -> tuple[Problem, Plan, Prediction]:
     """Of six, four and seven workers, at 1.667 Mbit/s each; 3, 3 and 2 iterations of 127.5 kB and 0.6 s."""
     problem = Problem(load_fabric(CASES / "two-pods.yml"), load_jobs(CASES / "two-pods-jobs.yml"), FRAGMENT)
-    plan = as_run(problem, find_method("aggtree-balanced").plan(problem)).plan
+    plan = with_headroom(problem, find_method("aggtree-balanced").plan(problem)).plan
     return problem, plan, evaluate(problem, plan)
 
 

@@ -19,9 +19,8 @@ from inakit.planner.core.files import load_jobs
 from inakit.planner.core.method import Options
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
-from inakit.planner.prepared import Prepared
+from inakit.planner.prepared import Prepared, with_headroom
 from inakit.planner.registry import METHODS, find_method
-from inakit.planner.trees.headroom import as_run
 from inakit.topo.errors import InputError
 from inakit.topo.files.fabrics import load_fabric
 from inakit.traffic.wire.packet_format import FRAGMENT
@@ -49,7 +48,7 @@ def test_the_rate_in_both_directions_is_the_best_that_enumeration_finds(shape: s
     plan = planned(problem)
     assert plan.outcome.status == "optimal"
     assert worth_of_plan(problem, plan) == pytest.approx(best_value_bps(problem, results=True), rel=EXACT)
-    assert as_run(problem, plan).factor == 1
+    assert with_headroom(problem, plan).factor == 1
 
 
 def test_leaf1_1_bounds_the_two_pods_at_half_a_link_and_the_plan_reaches_it() -> None:
@@ -60,8 +59,8 @@ def test_leaf1_1_bounds_the_two_pods_at_half_a_link_and_the_plan_reaches_it() ->
     plan = planned(two_pods())
     assert plan.outcome.status == "optimal"
     assert sorted(planned.rate_bps for planned in plan.trees) == pytest.approx([2.5e6, 2.5e6, 5e6])
-    assert as_run(two_pods(), plan).factor == 1
-    assert as_run(two_pods(), planned(two_pods(), headroom="afterwards")).factor in (pytest.approx(0.5), 1)
+    assert with_headroom(two_pods(), plan).factor == 1
+    assert with_headroom(two_pods(), planned(two_pods(), headroom="afterwards")).factor in (pytest.approx(0.5), 1)
 
 
 def test_several_trees_reach_two_thirds_of_a_link_there() -> None:
@@ -87,8 +86,8 @@ def test_every_planner_leaves_room_in_its_trees(planner: str) -> None:
     """A collective has no trees and no results."""
     problem = two_pods()
     plan = planned(problem, planner)
-    afterwards = as_run(problem, planned(problem, planner, headroom="afterwards")).plan
-    assert plan.collectives or as_run(problem, plan).factor == 1
+    afterwards = with_headroom(problem, planned(problem, planner, headroom="afterwards")).plan
+    assert plan.collectives or with_headroom(problem, plan).factor == 1
     least = [evaluate(problem, each).sending_rate_bps for each in (afterwards, plan)]
     assert least[1] >= least[0] * (1 - EXACT)
 
@@ -100,14 +99,14 @@ def test_routes_alone_keep_the_rates_and_lose_no_more_to_results(seed: int) -> N
     assert [planned.rate_bps for planned in routed.trees] == pytest.approx(
         [planned.rate_bps for planned in afterwards.trees]
     )
-    assert as_run(problem, routed).factor >= as_run(problem, afterwards).factor * (1 - EXACT)
-    in_loop = as_run(problem, routed).plan
+    assert with_headroom(problem, routed).factor >= with_headroom(problem, afterwards).factor * (1 - EXACT)
+    in_loop = with_headroom(problem, routed).plan
     assert worth_of_plan(problem, in_loop) <= worth_of_plan(problem, both) * (1 + EXACT)
 
 
 def test_routes_alone_lose_nothing_on_two_pods() -> None:
     routed = planned(two_pods(), headroom="routed")
-    assert as_run(two_pods(), routed).factor == 1
+    assert with_headroom(two_pods(), routed).factor == 1
     assert sorted(planned.rate_bps for planned in routed.trees) == pytest.approx([2.5e6, 2.5e6, 5e6])
 
 

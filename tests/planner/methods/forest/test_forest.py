@@ -22,8 +22,8 @@ from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
 from inakit.planner.methods.forest import ForestOptions
+from inakit.planner.prepared import with_headroom
 from inakit.planner.registry import METHODS
-from inakit.planner.trees.headroom import as_run
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.generators import Cable, fat_tree, wire
 from inakit.topo.fabric.variations import with_aggregators, with_ina, with_pipelines
@@ -89,7 +89,7 @@ def test_with_results_any_number_of_trees_reaches_the_best_packing_too(shape: st
     plan = planned(problem, 0, headroom="planned")
     assert plan.outcome.status == "optimal"
     assert worth_of_plan(problem, plan) == pytest.approx(best_packing(problem, results=True), rel=EXACT)
-    assert as_run(problem, plan).factor == 1
+    assert with_headroom(problem, plan).factor == 1
 
 
 @settings(FEW, max_examples=6)

@@ -32,8 +32,8 @@ from inakit.planner.methods.inart.relaxation import (
     split_model,
     split_routes,
 )
+from inakit.planner.prepared import with_headroom
 from inakit.planner.registry import METHODS
-from inakit.planner.trees.headroom import with_room_for_results
 from inakit.planner.trees.summed_once import SplitTask, Way, split_equally, tree_of
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.fabric import Fabric
@@ -162,7 +162,7 @@ def test_several_trees_come_near_the_relaxation_and_leave_room_for_results() -> 
     plan = METHODS["inart-forest"].plan(problem)
     assert plan.outcome.gap is not None and plan.outcome.gap < 0.15
     assert len(plan.trees) <= 8 * 4
-    assert with_room_for_results(problem, plan) is plan
+    assert with_headroom(problem, plan).plan is plan
     assert rate(plan) > 1.1 * 20e6 / 3
 
 
