@@ -15,10 +15,9 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from inakit.planner.core.plan import Plan
-from inakit.planner.core.problem import Job, Problem
+from inakit.planner.core.problem import Problem
 from inakit.topo.errors import RunError
 from inakit.topo.live.priority import on_endpoint_processor
 from inakit.topo.live.signals import raise_if_lost
@@ -33,54 +32,8 @@ from inakit.traffic.endpoints.streams import StreamLayout
 from inakit.traffic.endpoints.worker import WorkerMemory, worker_sender
 from inakit.traffic.measure.measured import Iteration, Measured, rate_bps
 from inakit.traffic.sockets.packet_sockets import SocketPorts
-from inakit.traffic.sockets.ports import HostPort, IntArray, Outgoing, Packets, Ports
+from inakit.traffic.sockets.ports import HostPort, IntArray, Outgoing, Ports
 from inakit.traffic.wire.packet_format import Kind
-
-# -- What the closed loop asks of those who answer, and of the memory of those who work.
-
-
-class Memory(Protocol):
-    """What those who work hold: their gradients, and the sums that came back."""
-
-    def load(self, job_index: int, gradients: Gradients, iteration: int) -> None:
-        """Take in the gradients of a job's next iteration."""
-
-    def wrong(self, job_index: int) -> str:
-        """Which sums of the job's last iteration are not exact; empty where all are."""
-
-    def result(self, job: Job, worker: int) -> NDArray[np.int64]:
-        """The summed gradient that a worker, counted from 0 within its job, holds: (values,)."""
-
-
-class Answering(Protocol):
-    """The ends to which gradients go."""
-
-    strangers: int
-
-    def begin(self, job_index: int, iteration: int) -> None:
-        """Wait for the gradients of an iteration."""
-
-    def restart(self, host: int) -> None:
-        """Forget all that is held on a host and is not its own."""
-
-    def receive(self, packets: Packets, now: float) -> None:
-        """Take in gradients."""
-
-    def due(self, now: float) -> Outgoing | None:
-        """The answers to be sent now; `note` must hear what became of them."""
-
-    def note(self, counts: IntArray, accepted: IntArray) -> None:
-        """Note that `accepted` of the `counts` packets of each host that were due have been sent; both (hosts,)."""
-
-    def next_due(self) -> float:
-        """Before this time, give or take roundings, `due` has nothing to send unless packets come; -inf if unknown."""
-
-    def ingress(self, job_index: int) -> dict[str, int]:
-        """Gradient bytes that each PS of a job received since this was asked last."""
-
-    def take_wrong(self, job_index: int) -> str:
-        """What was wrong with packets of a job since this was asked last; empty if nothing."""
-
 
 # -- The iterations.
 
@@ -149,9 +102,9 @@ class ClosedLoop:
     """
 
     real_time_tick_s: ClassVar[float] = TICK_S
-    memory: Memory
+    memory: WorkerMemory | CollectiveMemory
     workers: Sender
-    servers: Answering
+    servers: Servers | Receivers
 
     def __init__(
         self, layout: StreamLayout, ports: Ports, gradients: Gradients, options: ReliableOptions, executor: Executor
@@ -213,7 +166,7 @@ class ClosedLoop:
 
     def next_due(self, jobs: Sequence[JobState]) -> float:
         """When a job, an endpoint or the interference has something to do next, if no packets come; -inf if unknown."""
-        found = [self.watched_until(job) if job.active else job.start_at for job in jobs]
+        found = [job.progress_at + self.options.stall_s if job.active else job.start_at for job in jobs]
         found += [self.servers.next_due(), self.workers.next_due(self.ports.accepts_from())]
         if self.interference:
             found.append(self.interference.next_due(self))
@@ -241,7 +194,7 @@ class ClosedLoop:
             sent += int(accepted.sum())
         return sent
 
-    def due(self, now: float) -> Iterator[tuple[Answering | Sender, Outgoing | None]]:
+    def due(self, now: float) -> Iterator[tuple[Servers | Receivers | Sender, Outgoing | None]]:
         """What each endpoint has to send now; PSs come first, so that results do not wait behind gradients."""
         yield self.servers, self.servers.due(now)
         yield self.workers, self.workers.due(now)
@@ -298,24 +251,19 @@ class ClosedLoop:
         return self.executor.submit(self.judge_and_load, job_index, iteration)
 
     def judge_and_load(self, job_index: int, iteration: int) -> str:
-        """Do what `load` says, and return what is wrong with the last sums, in words; empty if nothing is."""
-        wrong = ""
+        """Judge the last sums, tell them to gradients that depend on them, and load the next gradients.
+
+        Returns what is wrong with the last sums, in words; empty if nothing is.
+        """
+        wrong, job = "", self.layout.problem.jobs[job_index]
         if iteration:
             wrong = self.memory.wrong(job_index)
-            self.teach(self.layout.problem.jobs[job_index], iteration - 1)
-        if iteration < self.layout.problem.jobs[job_index].iterations:
+            if isinstance(self.gradients, Learner):
+                for worker in range(len(job.workers)):
+                    self.gradients.take(job, worker, iteration - 1, self.memory.result(job, worker))
+        if iteration < job.iterations:
             self.memory.load(job_index, self.gradients, iteration)
         return wrong
-
-    def teach(self, job: Job, iteration: int) -> None:
-        """Tell gradients that depend on the sums what every worker holds."""
-        if isinstance(self.gradients, Learner):
-            for worker in range(len(job.workers)):
-                self.gradients.take(job, worker, iteration, self.memory.result(job, worker))
-
-    def watched_until(self, job: JobState) -> float:
-        """When a job is taken for stalled unless a result comes."""
-        return job.progress_at + self.options.stall_s
 
     def watch(self, job: JobState, now: float) -> None:
         """Raise `RunError` when no result has come for too long."""

@@ -192,14 +192,10 @@ class Servers:
         current = fragment < self.layout.trees.count[tree]  # else it is a late copy from the last iteration
         if current.any():
             packets, tree, fragment = packets.where(current), tree[current], fragment[current]
-            self.note_marks(packets, tree, fragment)
+            marked: BoolArray = (packets.heads["ina"]["flags"] & ECN) != 0
+            if marked.any():
+                self.marked[self.layout.trees.first_row[tree[marked]] + fragment[marked]] = True
             self.take(packets, tree, fragment, now)
-
-    def note_marks(self, packets: Packets, tree: IntArray, fragment: IntArray) -> None:
-        """Note which fragments' results are to have a mark; `tree` and `fragment` are (packets,)."""
-        marked: BoolArray = (packets.heads["ina"]["flags"] & ECN) != 0
-        if marked.any():
-            self.marked[self.layout.trees.first_row[tree[marked]] + fragment[marked]] = True
 
     def take(self, packets: Packets, tree: IntArray, fragment: IntArray, now: float) -> None:
         """Sum what is new of an iteration's gradients, and queue the answers, notices and questions that they call for.

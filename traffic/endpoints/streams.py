@@ -198,12 +198,6 @@ def tree_parts(problem: Problem, plan: Plan) -> Iterator[TreePart]:
             yield TreePart(job, job_index, tree, carried.start, len(carried), planned.rate_bps)
 
 
-def server_of(tree: AggregationTree) -> str:
-    """The PS at which a tree ends; `check_server` has seen that there is one."""
-    assert tree.server is not None, "checked"
-    return tree.server
-
-
 def check_server(job: Job, tree: AggregationTree) -> None:
     """Raise `PlanError` unless a tree ends at a parameter server of its job."""
     servers, where = ", ".join(job.servers), f"job {job.number}, tree {tree.number}"
@@ -222,7 +216,7 @@ def tree_arrays(parts: Sequence[TreePart], index: dict[str, int]) -> Trees:
     count = np.array([part.count for part in parts], np.int64)
     return Trees(
         job=np.array([part.job_index for part in parts], np.int64),
-        server=np.array([index[server_of(part.tree)] for part in parts], np.int64),
+        server=np.array([index[part.tree.server or ""] for part in parts], np.int64),
         stands_by=np.array([part.tree.in_network_root for part in parts], np.bool_),
         count=count,
         slots=np.array([part.tree.slots or 0 for part in parts], np.int64),

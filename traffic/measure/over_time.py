@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inakit.planner.core.plan import AggregationTree, Plan
+from inakit.planner.core.plan import Plan
 from inakit.topo.virtual.engine import NO_HOP, PS_PER_S, LinkSamples
 from inakit.traffic.endpoints.streams import index_of, tree_key
 from inakit.traffic.sockets.ports import BoolArray, FloatArray, IntArray
@@ -304,31 +304,26 @@ class FollowedFragments:
         ends = np.array([[nodes[end] for end in link] for link in links], np.int64).reshape(-1, 2)
         self.sender, self.receiver = ends[hops["link"]].T
         self.nodes = len(nodes)
-        self.trees = sorted_trees(plan)
+        trees = [(int(tree_key(planned.job, planned.tree.number)), planned.tree) for planned in plan.trees]
+        self.trees = sorted(trees, key=lambda each: each[0])
         self.tree = index_of(
             np.array([key for key, _ in self.trees]), tree_key(ina["job"].astype(np.int64), ina["tree"])
         )
         self.fragment, self.count = numbered(self.tree << 32 | ina["seq"].astype(np.int64), self.tree >= 0)
         self.kind = ina["kind"].astype(np.int64)
         self.arrived: BoolArray = (hops["arrives"] >= 0) & (hops["arrives"] <= until_ps) & (self.fragment >= 0)
-        self.above, self.turned = self.causes()
-        self.parts = self.parts_of_hops()
-        self.workers = worker_table(self.trees, nodes)
-        self.servers = np.array([nodes[tree.server] if tree.server else -1 for _, tree in self.trees])
-
-    def causes(self) -> tuple[IntArray, IntArray]:
-        """`above` and `turned`."""
-        cause = np.where(self.hops["cause"] == NO_HOP, -1, self.hops["cause"].astype(np.int64))
+        cause = np.where(hops["cause"] == NO_HOP, -1, hops["cause"].astype(np.int64))
         cause[self.fragment[cause] != self.fragment] = -1
-        same = self.kind[cause] == self.kind
         turned = (self.kind == Kind.RESULT) & (self.kind[cause] == Kind.GRADIENT)
-        return np.where(same, cause, -1), np.where(turned, cause, -1)
-
-    def parts_of_hops(self) -> IntArray:
-        """`parts`. The time that a node kept the packet before it gave it to the link is a part of the delay."""
-        given, starts, left, arrives = (self.hops[name] for name in ("given", "starts", "left", "arrives"))
+        self.above, self.turned = np.where(self.kind[cause] == self.kind, cause, -1), np.where(turned, cause, -1)
+        # The time that a node kept the packet before it gave it to the link is a part of the delay.
+        given, starts, left, arrives = (hops[name] for name in ("given", "starts", "left", "arrives"))
         kept = np.where(self.above >= 0, given - arrives[self.above], 0)
-        return np.column_stack((left - starts, starts - given, arrives - left + kept))
+        self.parts = np.column_stack((left - starts, starts - given, arrives - left + kept))
+        self.workers = np.zeros((len(self.trees), len(nodes)), np.bool_)
+        for number, (_, tree) in enumerate(self.trees):
+            self.workers[number, [nodes[worker] for worker in tree.workers.values()]] = True
+        self.servers = np.array([nodes[tree.server] if tree.server else -1 for _, tree in self.trees])
 
     @property
     def is_sent_gradient(self) -> BoolArray:
@@ -389,20 +384,6 @@ class FollowedFragments:
         found[self.fragment[last]] = last
         turned = self.turned[results]
         return np.where(turned >= 0, turned, found[self.fragment[results]])
-
-
-def sorted_trees(plan: Plan) -> list[tuple[int, AggregationTree]]:
-    """All trees of a plan, each after its `tree_key`, in the order of these."""
-    trees = [(int(tree_key(planned.job, planned.tree.number)), planned.tree) for planned in plan.trees]
-    return sorted(trees, key=lambda each: each[0])
-
-
-def worker_table(trees: Sequence[tuple[int, AggregationTree]], nodes: dict[str, int]) -> BoolArray:
-    """Which nodes are workers of which trees, (trees, nodes)."""
-    table = np.zeros((len(trees), len(nodes)), np.bool_)
-    for number, (_, tree) in enumerate(trees):
-        table[number, [nodes[worker] for worker in tree.workers.values()]] = True
-    return table
 
 
 def numbered(keys: IntArray, known: BoolArray) -> tuple[IntArray, int]:

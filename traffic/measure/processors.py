@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import psutil
 
@@ -433,27 +433,7 @@ def parts_of(
     return tuple(Part(name, max(0.0, ran_s[name]) / passed_s, memory[name]) for name in PARTS if name in ran_s)
 
 
-class PartsOfSecond(Protocol):
-    """A second of a run (`processor_seconds.Second`)."""
-
-    @property
-    def start_s(self) -> float:
-        """When it began."""
-
-    @property
-    def end_s(self) -> float:
-        """When it ended."""
-
-    @property
-    def processors(self) -> int:
-        """How many processors there were."""
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        """What each part used."""
-
-
-def part_series(seconds: Sequence[PartsOfSecond], since_s: float) -> dict[str, Any] | None:
+def part_series(seconds: Sequence[Second], since_s: float) -> dict[str, Any] | None:
     """The series of all parts as `run.json` has them, in seconds from `since_s`; None where nothing was read."""
     told = [second for second in seconds if second.parts]
     if not told:

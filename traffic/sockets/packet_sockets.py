@@ -17,7 +17,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -71,9 +70,7 @@ class Backlog:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         os.close(self.descriptor)
 
     def longest(self) -> int:
@@ -472,9 +469,7 @@ class SocketPorts:
     def __enter__(self) -> SocketPorts:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.resources.close()
 
     # -- as `Ports`
@@ -491,19 +486,14 @@ class SocketPorts:
         for number, piece in in_turns([list(pieces(batch)) for batch in batches]):
             if (number, piece.host) not in refusing:
                 self.backlog.admit(piece.packets, batches[number].copies)
-                taken = self.send_piece(self.outboxes[number], piece)
-                accepted[number][piece.host] += taken
-                if taken < piece.packets:
+                address = self.outboxes[number].from_row(piece.row)
+                descriptor, name = self.descriptors[piece.host], self.hosts[piece.host].name
+                taken = send_batch(descriptor, address, piece.packets, name)
+                self.full[piece.host] += taken.full
+                accepted[number][piece.host] += taken.packets
+                if taken.packets < piece.packets:
                     refusing.add((number, piece.host))
         return accepted
-
-    def send_piece(self, outbox: Messages, piece: Piece) -> int:
-        """Send a piece, and return how many of its packets the host's queue took. Raises `RunError` on other errors."""
-        host = piece.host
-        address = outbox.from_row(piece.row)
-        taken = send_batch(self.descriptors[host], address, piece.packets, self.hosts[host].name)
-        self.full[host] += taken.full
-        return taken.packets
 
     def receive(self) -> Packets:
         """What has arrived: at most about `BATCH` packets, and at most an equal share of these from each host."""

@@ -13,7 +13,6 @@ import signal
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -172,7 +171,7 @@ class TorchRanks:
             self._exits = stack.pop_all()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self._exits.close()
 
     def of(self, job: Job, worker: int, iteration: int) -> NDArray[np.int32]:

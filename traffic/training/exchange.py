@@ -11,7 +11,6 @@ from contextlib import ExitStack
 from multiprocessing.connection import Client, Connection
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import TracebackType
 from typing import Self
 
 import numpy as np
@@ -49,7 +48,7 @@ class Exchange:
             self._exits = stack.pop_all()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self._exits.close()
 
     def meet(self, worker: int) -> None:
@@ -117,7 +116,7 @@ class Member:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self._connection.close()
 
     def mean(self, gradient: NDArray[np.floating]) -> NDArray[np.float64]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -16,7 +16,7 @@ from inakit.experiments.run.run_folder import RunFolder
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from inakit.experiments.worlds.registry import find_world
 from inakit.planner.core.problem import Problem
-from inakit.traffic.measure.processors import REST, SIMPLE_SWITCH, WORKERS_AND_PS, Part, part_series
+from inakit.traffic.measure.processors import REST, SIMPLE_SWITCH, WORKERS_AND_PS, Part, Second, part_series
 
 QUIET = Console(quiet=True)
 MARKUP = "</script><img src=x onerror=alert(1)>"
@@ -52,8 +52,8 @@ def with_processors(run: Path, results: Path) -> Path:
     folder = Path(shutil.copytree(run, results / "with-processors"))
     record = json.loads((folder / "run.json").read_text())
     used = [
-        Told(-0.1, 1.0, (Part(WORKERS_AND_PS, 0.5, 100 << 20), Part(REST, 1.5, 4 << 30))),
-        Told(
+        told(-0.1, 1.0, (Part(WORKERS_AND_PS, 0.5, 100 << 20), Part(REST, 1.5, 4 << 30))),
+        told(
             1.0,
             2.0,
             (Part(WORKERS_AND_PS, 1.0, 200 << 20), Part(SIMPLE_SWITCH, 0.25, 50 << 20), Part(REST, 0.0, 4 << 30)),
@@ -65,14 +65,9 @@ def with_processors(run: Path, results: Path) -> Path:
     return folder
 
 
-@dataclass(frozen=True)
-class Told:
+def told(start_s: float, end_s: float, parts: tuple[Part, ...]) -> Second:
     """A second of a run on a machine with two processors."""
-
-    start_s: float
-    end_s: float
-    parts: tuple[Part, ...]
-    processors: int = 2
+    return Second(start_s, end_s, processors=2, free=1.0, spare=1.0, parts=parts)
 
 
 def overloaded(results: Path) -> Path:

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
 
 import psutil
 import pytest
@@ -19,6 +18,7 @@ from inakit.traffic.measure.processors import (
     SIMPLE_SWITCH,
     WORKERS_AND_PS,
     Part,
+    Second,
     Usage,
     UsageReader,
     Usages,
@@ -51,18 +51,15 @@ def test_what_was_not_read_has_no_parts() -> None:
     assert parts_of(None, AFTER, 1.0, 0.0, 0.0) == parts_of(BEFORE, None, 1.0, 0.0, 0.0) == ()
 
 
-@dataclass(frozen=True)
-class Told:
-    start_s: float
-    end_s: float
-    parts: tuple[Part, ...]
-    processors: int = 2
+def told(start_s: float, end_s: float, parts: tuple[Part, ...]) -> Second:
+    """A second of a run on a machine with two processors."""
+    return Second(start_s, end_s, processors=2, free=1.0, spare=1.0, parts=parts)
 
 
 def test_series_have_a_value_of_each_part_for_each_second() -> None:
     seconds = [
-        Told(9.9, 11.0, (Part(REST, 0.5, 7),)),
-        Told(11.0, 12.0, (Part(WORKERS_AND_PS, 1.0, 3), Part(REST, 0.25, 8))),
+        told(9.9, 11.0, (Part(REST, 0.5, 7),)),
+        told(11.0, 12.0, (Part(WORKERS_AND_PS, 1.0, 3), Part(REST, 0.25, 8))),
     ]
     assert part_series(seconds, 10.0) == {
         "processors": 2,
@@ -73,7 +70,7 @@ def test_series_have_a_value_of_each_part_for_each_second() -> None:
             REST: {"processors": [0.5, 0.25], "memory_bytes": [7, 8]},
         },
     }
-    assert part_series([Told(0.0, 1.0, ())], 0.0) is None
+    assert part_series([told(0.0, 1.0, ())], 0.0) is None
 
 
 def test_processes_are_read_as_psutil_has_them() -> None:
