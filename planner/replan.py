@@ -8,7 +8,7 @@ points may change from one iteration to the next.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from inakit.planner.core.problem import Problem
 from inakit.planner.install.fault_entries import Flow
 from inakit.planner.methods.inart.inart import plan_routes
 from inakit.planner.methods.inart.inart_forest import plan_trees
-from inakit.planner.methods.inart.residual import Background, background_of_flows, residual
+from inakit.planner.methods.inart.residual import background_of_flows, residual
 from inakit.planner.prepared import with_headroom
 from inakit.planner.registry import find_method
 from inakit.planner.trees.summed_once import SplitTask
@@ -27,37 +27,12 @@ from inakit.planner.trees.unfolding import unfold
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.fabric import Fabric
 
-TOLERANCE = 1e-9
-
 SECOND_PHASES: Mapping[str, Callable[[Problem, list[SplitTask], Any, str], Plan]] = {
     "inart": plan_routes,
     "inart-equal": plan_routes,
     "inart-forest": plan_trees,
 }
 """By method, the function that plans routes for a split that is given."""
-
-Event = Callable[[Fabric, Plan], bool]
-"""Whether a plan has to be made again, given what is left of the fabric."""
-
-
-def follow(
-    problem: Problem, plan: Plan, changes: Iterable[Background], options: Options, event: Event | None = None
-) -> Iterator[Plan]:
-    """The plan after each change of the background traffic: the one before, unless the change is an event.
-
-    By default it is an event when the network is `congested`.
-    """
-    current = plan
-    for background in changes:
-        left = replace(problem, fabric=residual(problem.fabric, background))
-        if (event or congested)(left.fabric, current):
-            current = replan(left, current, options)
-        yield current
-
-
-def congested(fabric: Fabric, plan: Plan) -> bool:
-    """Whether the plan's rates are higher than what the fabric can carry and sum."""
-    return rate_left_bps(fabric, plan) < rate_bps(plan) * (1 - TOLERANCE)
 
 
 def replan(problem: Problem, plan: Plan, options: Options) -> Plan:

@@ -71,7 +71,7 @@ from inakit.planner.core.plan import (
 from inakit.planner.core.policies import policy_of
 from inakit.planner.core.problem import Job, Problem
 from inakit.topo.errors import PlanError
-from inakit.topo.fabric.fabric import Fabric, Switch
+from inakit.topo.fabric.fabric import DirectedLink, Fabric, Switch
 
 TOLERANCE = 1e-9
 MOST_LABELS = 65535
@@ -375,9 +375,9 @@ def check_overlap(plan: Plan) -> None:
 def check_capacity(problem: Problem, plan: Plan) -> None:
     """Check that gradients load no link, and no switch's aggregators, beyond their capacity in bit/s."""
     fabric = problem.fabric
-    links: Counter[tuple[str, str]] = Counter()
+    links: Counter[DirectedLink] = Counter()
     switches: dict[str, float] = defaultdict(float)
-    loads: dict[tuple[str, str], float] = defaultdict(float)
+    loads: dict[DirectedLink, float] = defaultdict(float)
     for tree, rate in rated_trees(plan):
         for branch in tree.branches:
             for link in pairwise(branch.path):
@@ -547,7 +547,7 @@ def overlap(collective: Collective, both: int) -> str:
     return hosts[0] if len(hosts) == 1 else f"{hosts[0]} and {len(hosts) - 1} more"
 
 
-def busiest_step(problem: Problem, collective: Collective) -> dict[tuple[str, str], tuple[int, float]]:
+def busiest_step(problem: Problem, collective: Collective) -> dict[DirectedLink, tuple[int, float]]:
     """By link, how many connections send in the step that loads it most, and its load in bit/s.
 
     What is acknowledged loads the way back: a packet without values for every 32 with values.
@@ -558,9 +558,9 @@ def busiest_step(problem: Problem, collective: Collective) -> dict[tuple[str, st
     for number, connection in enumerate(collective.connections):
         for transfer in connection.transfers:
             by_step[transfer.step].add(number)
-    most: dict[tuple[str, str], tuple[int, float]] = {}
+    most: dict[DirectedLink, tuple[int, float]] = {}
     for together in {frozenset(numbers) for numbers in by_step.values()}:
-        loads: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+        loads: defaultdict[DirectedLink, list[float]] = defaultdict(list)
         for connection in (collective.connections[number] for number in together):
             for a, b in pairwise(connection.path):
                 loads[a, b].append(connection.rate_bps)

@@ -8,10 +8,10 @@ from math import inf
 
 from inakit.planner.core.plan import AggregationTree
 from inakit.planner.core.slots import Inp
-from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.fabric import DirectedLink, Fabric
 
 
-def flow_counts(trees: Iterable[AggregationTree]) -> Counter[tuple[str, str]]:
+def flow_counts(trees: Iterable[AggregationTree]) -> Counter[DirectedLink]:
     """Flows per directed link: one for every branch over it (ARO's y, summed over tasks)."""
     return Counter(link for tree in trees for branch in tree.branches for link in branch.links)
 
@@ -42,7 +42,7 @@ def sending_rate_bps(fabric: Fabric, trees: Iterable[tuple[AggregationTree, floa
     every switch that has an `aggregation_rate_bps` (InArt's switch capacity constraint), and of every pipeline whose
     chip recirculates what it sums.
     """
-    links: dict[tuple[str, str], float] = defaultdict(float)
+    links: dict[DirectedLink, float] = defaultdict(float)
     switches: dict[str, float] = defaultdict(float)
     pipelines: dict[Inp, float] = defaultdict(float)
     for tree, share in trees:

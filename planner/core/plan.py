@@ -21,6 +21,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from inakit.planner.core.policies import DEFAULT_POLICY, policy_of
+from inakit.topo.fabric.fabric import DirectedLink
 
 ACKNOWLEDGED_AT_ONCE = 32
 """How many fragments a receiver acknowledges with one packet, as long as they come without a gap."""
@@ -58,7 +59,7 @@ class Connection:
     transfers: tuple[Transfer, ...]
 
     @property
-    def links(self) -> tuple[tuple[str, str], ...]:
+    def links(self) -> tuple[DirectedLink, ...]:
         """The directed links of the path."""
         return tuple(pairwise(self.path))
 
@@ -152,9 +153,9 @@ class Branch:
     path: tuple[str, ...]
 
     @property
-    def links(self) -> tuple[tuple[str, str], ...]:
+    def links(self) -> tuple[DirectedLink, ...]:
         """The directed links of the path."""
-        return tuple(zip(self.path, self.path[1:], strict=False))
+        return tuple(pairwise(self.path))
 
 
 @dataclass(frozen=True)

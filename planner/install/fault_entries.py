@@ -13,7 +13,7 @@ from inakit.planner.install import program
 from inakit.planner.install.plan_entries import Routes, add_route, plan_routes, route_rows, unicast_path
 from inakit.switch.entries import Entries, MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
 from inakit.topo.errors import InputError
-from inakit.topo.fabric.fabric import Fabric
+from inakit.topo.fabric.fabric import DirectedLink, Fabric
 from inakit.topo.fabric.up_down import up_down_paths
 
 # -- Faults of links.
@@ -48,7 +48,7 @@ class LinkFaults:
 
 Doubled = tuple[tuple[int, int], tuple[int, ...], tuple[tuple[int, int], ...]]
 """A way (port and group), the ports of the group for it, and the replicas that are more than those."""
-Faults = Mapping[tuple[str, str], LinkFaults]
+Faults = Mapping[DirectedLink, LinkFaults]
 """`[node, peer]`: what happens to the packets that the node sends to its peer."""
 
 
@@ -188,6 +188,6 @@ def with_rows(entries: SwitchEntries, rows: Iterable[TableEntry]) -> SwitchEntri
     return replace(entries, tables=tuple(dict.fromkeys((*entries.tables, *rows))))
 
 
-def flow_links(problem: Problem, routes: Routes, flow: Flow) -> tuple[tuple[str, str], ...]:
+def flow_links(problem: Problem, routes: Routes, flow: Flow) -> tuple[DirectedLink, ...]:
     """The directed links that a flow takes by these routes."""
     return tuple(pairwise(unicast_path(problem.fabric, flow.source, flow.destination, routes)))

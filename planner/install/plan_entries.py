@@ -17,7 +17,7 @@ from inakit.planner.install import program
 from inakit.planner.install.program import COPIES, KIND_GRADIENT, KIND_NOTICE, KIND_RESULT, PORTS, SLOTS_PER_PIPELINE
 from inakit.switch.entries import Entries, MulticastGroup, SwitchEntries, TableEntry
 from inakit.topo.errors import PlanError
-from inakit.topo.fabric.fabric import QUEUE_PACKETS, Fabric, Switch, addresses
+from inakit.topo.fabric.fabric import QUEUE_PACKETS, DirectedLink, Fabric, Switch, addresses
 
 # -- Queues behind ports as table entries of `p4/marks.p4`: how fast each link sends, and when its queue is a long
 # one.
@@ -130,7 +130,7 @@ def gradient_rows(fabric: Fabric, tree: TreeKey) -> Iterator[Row]:
                 yield node, TableEntry(program.FORWARD, (*tree.key, label), program.SEND, (port,))
 
 
-def admission(fabric: Fabric, link: tuple[str, str], packet: tuple[int, int, int, int]) -> Row:
+def admission(fabric: Fabric, link: DirectedLink, packet: tuple[int, int, int, int]) -> Row:
     """The entry by which the switch at the end of `link` admits packets of this (kind, job, tree, label) from it."""
     peer, switch = link
     port = fabric.port_numbers[switch, peer]

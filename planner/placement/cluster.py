@@ -17,7 +17,7 @@ from inakit.planner.core.problem import FragmentFormat
 from inakit.planner.placement.queue import QueuedJob
 from inakit.planner.trees.unfolding import Unfolded, static_path, unfold
 from inakit.topo.errors import InputError
-from inakit.topo.fabric.fabric import Fabric, Path
+from inakit.topo.fabric.fabric import DirectedLink, Fabric, Path
 
 # -- Blocks of hosts (racks, pods, all), which hosts are free, and static routes.
 
@@ -66,7 +66,7 @@ class Cluster:
         return next(iter(blocks.values()))
 
     @cached_property
-    def places(self) -> dict[tuple[str, str], int]:
+    def places(self) -> dict[DirectedLink, int]:
         """The place of every directed link in arrays."""
         return {link: place for place, link in enumerate(self.fabric.capacities_bps)}
 

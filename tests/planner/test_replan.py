@@ -21,7 +21,7 @@ from inakit.planner.methods.inart.inart import InartOptions
 from inakit.planner.methods.inart.residual import Background, background_of_flows, residual
 from inakit.planner.prepared import with_headroom
 from inakit.planner.registry import METHODS
-from inakit.planner.replan import congested, follow, rate_bps, rate_left_bps, replan, replan_beside
+from inakit.planner.replan import rate_bps, rate_left_bps, replan, replan_beside
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.generators import fat_tree, leaf_spine
 from inakit.topo.fabric.variations import with_aggregators
@@ -70,7 +70,7 @@ def test_new_routes_keep_the_split_and_what_is_left_and_are_no_worse(seed: int) 
     check(left, after)
     assert parts(problem, after) == parts(problem, before)
     assert rate_bps(after) >= rate_left_bps(left.fabric, before) * (1 - 1e-9)
-    assert not congested(left.fabric, after)
+    assert rate_left_bps(left.fabric, after) >= rate_bps(after) * (1 - 1e-9)
 
 
 def test_flows_leave_a_congested_spine() -> None:
@@ -81,23 +81,9 @@ def test_flows_leave_a_congested_spine() -> None:
     background = Background({("leaf1", busy): 18e6, (busy, "leaf2"): 18e6})
     left = on(problem, background)
     assert rate_left_bps(left.fabric, before) <= 2e6
-    (after,) = follow(problem, before, [background], QUICK)
+    after = replan(left, before, QUICK)
     assert rate_bps(after) == pytest.approx(rate_bps(before)) == pytest.approx(20e6)
     assert after.trees[0].tree.result_parents["leaf1"] != busy
-
-
-def test_a_plan_changes_with_events_only() -> None:
-    problem = drawn(1)
-    before = planned(problem)
-    tree = before.trees[0].tree
-    access = problem.fabric.tor_of(tree.root), tree.root
-    nothing, jam = Background(), Background({access: 15e6})
-    after = list(follow(problem, before, [nothing, jam, jam, nothing], QUICK))
-    assert after[0] is before
-    assert after[1] is not before
-    assert after[2] is after[3] is after[1]
-    always = list(follow(problem, before, [jam, nothing], QUICK, event=lambda _fabric, _plan: True))
-    assert rate_bps(always[1]) > rate_bps(always[0])
 
 
 def test_a_plan_whose_switch_no_longer_sums_is_made_again() -> None:
@@ -105,7 +91,7 @@ def test_a_plan_whose_switch_no_longer_sums_is_made_again() -> None:
     before = planned(problem)
     switch = next(a.switch for each in before.trees for a in each.tree.aggregators)
     left = on(problem, Background({}, {switch: 9e6}))
-    assert congested(left.fabric, before)
+    assert rate_left_bps(left.fabric, before) < rate_bps(before)
     after = replan(left, before, QUICK)
     check(left, after)
     assert all(a.switch != switch for each in after.trees for a in each.tree.aggregators)

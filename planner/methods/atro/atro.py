@@ -115,12 +115,6 @@ def construct(cluster: Cluster, t: int) -> Wiring | None:
     return None
 
 
-def most_constructed(cluster: Cluster, t: int) -> int:
-    """The most workers for which `construct` finds a wiring, at most `cluster.workers`."""
-    grown = (grow(cluster, t, recipe) for feeding in (LEVEL, MIXED) for recipe in recipes(cluster, feeding))
-    return min(cluster.workers, max((skeleton.capacity for skeleton in grown if skeleton), default=0))
-
-
 def recipes(cluster: Cluster, feeding: str) -> Iterator[Recipe]:
     """The recipes with this feeding, those with few aggregators first."""
     for number, server_at_common, full in product(range(cluster.aggregators + 1), (False, True), (False, True)):

@@ -28,7 +28,6 @@ import pulp
 from inakit.planner.core.plan import FEASIBLE, INFEASIBLE, OPTIMAL, SolverOptions, SolverOutcome
 from inakit.planner.methods.atro.cluster import SERVER, Cluster, Link, Wiring
 from inakit.planner.solvers import run, solve
-from inakit.topo.errors import SolverError
 
 
 def optimise_printed(cluster: Cluster, options: SolverOptions) -> tuple[Wiring, SolverOutcome]:
@@ -139,24 +138,6 @@ def decide(cluster: Cluster, t: int, options: SolverOptions) -> Wiring | str:
     flows |= {(f"w{next(number)}", u): 1 for u, w in compact.w.items() for _ in range(round(w.varValue))}
     # Layers need not be whole: they differ by 1 at least, and so do their floors.
     return Wiring(flows, {u: floor(layer.varValue + 1e-6) for u, layer in compact.layer.items()})
-
-
-def most_workers(cluster: Cluster, t: int, options: SolverOptions) -> int:
-    """The most workers for which the cluster can be wired, at most `cluster.workers`; 0 if it cannot be wired.
-
-    Raises `SolverError` where the time is too short to prove it.
-    """
-    compact = build(cluster, t)
-    model, total = compact.model, pulp.lpSum(compact.w.values())
-    model += total <= cluster.workers, "no_more_workers"
-    model += total >= 1, "some_worker"
-    model.setObjective(-total)
-    outcome = run(model, options)
-    if outcome.status == INFEASIBLE:
-        return 0
-    if outcome.status != OPTIMAL:
-        raise SolverError(f"no proven most in {options.time_limit_s:g} s: raise the time limit")
-    return round(float(pulp.value(total)))
 
 
 def build(cluster: Cluster, t: int) -> Compact:

@@ -9,11 +9,11 @@ import pytest
 from planner_cases import FRAGMENT
 
 from inakit.planner.core.check import check
-from inakit.planner.core.plan import SolverOptions
+from inakit.planner.core.plan import INFEASIBLE, SolverOptions
 from inakit.planner.methods.atro import atro
-from inakit.planner.methods.atro.atro import construct, design, most_constructed
+from inakit.planner.methods.atro.atro import construct, design
 from inakit.planner.methods.atro.cluster import Cluster, Wiring, check_wiring, most_workers_bound
-from inakit.planner.methods.atro.wiring_models import UNKNOWN, most_workers, optimise_printed
+from inakit.planner.methods.atro.wiring_models import UNKNOWN, decide, optimise_printed
 from inakit.planner.registry import METHODS
 from inakit.topo.errors import InputError, PlanError, SolverError
 from inakit.topo.fabric.up_down import is_up_down
@@ -98,16 +98,17 @@ def flows_found(cluster: Cluster) -> int:
 
 
 def compare_with_compact(seed: int, draws: int, most_switches: int) -> None:
-    """Of the most workers for t flows: construction <= model <= bound, and the first two are equal."""
+    """The construction finds a wiring for t flows exactly where the model has one, and then the bound allows it."""
     draw = random.Random(seed)
     for _ in range(draws):
-        cluster, t = small_cluster(draw, most_switches, 40), draw.randint(1, 4)
-        most = most_workers(cluster, t, LIMIT)
-        assert most_constructed(cluster, t) == most <= most_workers_bound(cluster, t), (cluster, t)
-        if most:
-            wiring = construct(replace(cluster, workers=most), t)
-            assert wiring is not None and wiring.most_flows <= t
-            check_wiring(replace(cluster, workers=most), wiring)
+        cluster, t = small_cluster(draw, most_switches, draw.randint(1, 12)), draw.randint(1, 4)
+        wiring, decided = construct(cluster, t), decide(cluster, t, LIMIT)
+        assert decided != UNKNOWN
+        assert (wiring is None) == (decided == INFEASIBLE), (cluster, t)
+        if wiring is not None:
+            assert wiring.most_flows <= t
+            assert cluster.workers <= most_workers_bound(cluster, t)
+            check_wiring(cluster, wiring)
 
 
 def test_fast_equals_the_literal_model() -> None:
