@@ -61,7 +61,7 @@ LABS = {
 }
 
 STUDY = {
-    "new": Command("study:new", "Write a study file to begin with, every key explained."),
+    "new": Command("study_new:new", "Write a study file to begin with, every key explained."),
     "run": Command(
         "study:run", "Run what is not kept yet, and write the table. Exit code 1 where a run failed or is not VALID."
     ),
@@ -74,7 +74,7 @@ STUDY = {
 
 SWITCH = {
     "stf": Command(
-        "switch:stf",
+        "stf:stf",
         "Play a test: PASS (exit code 0), FAIL with the differences (1), or UNSUPPORTED with the reason (3).",
     ),
     "compare": Command(
@@ -97,11 +97,11 @@ SWITCH = {
 
 HARDWARE = {
     "fit": Command(
-        "hardware:fit",
+        "hardware_fit:fit",
         "Whether a plan fits its switches' chips: slots, children, recirculation, entries, groups, memory.",
     ),
     "record": Command(
-        "hardware:record",
+        "hardware_fit:record",
         "Record what the chip's compiler says that p4/ina_hw takes, for `inakit hardware fit` where it is "
         "not installed.",
     ),
@@ -122,14 +122,14 @@ PLANNERS = {
 
 COMMANDS: Mapping[str, Command | Group] = {
     "emulate": Command(
-        "runs:emulate", "Plan, build the network, send real gradients through it, and compare planned with measured."
+        "emulate:emulate", "Plan, build the network, send real gradients through it, and compare planned with measured."
     ),
     "train": Command(
-        "runs:train",
+        "train:train",
         "Train a small model through the emulated switches: time per epoch, throughput, loss and accuracy by planner.",
     ),
     "report": Command(
-        "runs:report",
+        "report:report",
         "Write one page that shows a run, compares several, or shows a study. Any browser opens it, without a network.",
     ),
     "plan": Command(
@@ -141,11 +141,11 @@ COMMANDS: Mapping[str, Command | Group] = {
         "Design a network: topology and routes with the highest rate for a cluster of optical links (ATRO).",
     ),
     "validate": Command(
-        "hardware:validate",
+        "validate:validate",
         "Judge a network before it is bought: plans, chips, virtual time, and every single failure.",
     ),
     "place": Command(
-        "planning:place",
+        "place:place",
         "Place a queue of jobs that come and go: hosts for each, who has INA when, and completion times to expect.",
     ),
     "topo": Command(
@@ -159,15 +159,15 @@ COMMANDS: Mapping[str, Command | Group] = {
         "planning:check", "Check a plan against a fabric and jobs: every rule, with code that no planner shares."
     ),
     "bench": Command(
-        "measurements:bench",
+        "bench:bench",
         "Measure the packets per second without loss of every installed switch target, and those of virtual time.",
     ),
     "exactness": Command(
-        "measurements:exactness",
+        "exactness:exactness",
         "Test whether all sums are exact: every slot policy, over levels of aggregation, under loss and other faults.",
     ),
     "agree": Command(
-        "measurements:agree",
+        "agree:agree",
         "Run the same plans emulated and in virtual time, and print how far rates, times and bytes differ.",
     ),
     "grade": Command(
@@ -176,13 +176,13 @@ COMMANDS: Mapping[str, Command | Group] = {
         "are there).",
     ),
     "p4c": Command(
-        "labs:p4c",
+        "p4c:p4c",
         "Compile a P4 program to BMv2 JSON, by the p4c that is installed, of Docker, or of the virtual machine.",
     ),
-    "reproduce": Command("runs:reproduce", "Run a figure or a claim of a paper: table, CSV and plot."),
+    "reproduce": Command("reproduce:reproduce", "Run a figure or a claim of a paper: table, CSV and plot."),
     "dump": Command("live:dump", "Show the tables, registers and counters of a switch while it works."),
     "calibrate": Command(
-        "measurements:calibrate",
+        "calibrate:calibrate",
         "Find the highest link rate at which this machine carries a plan; `emulate` then warns of one that it cannot.",
     ),
     "capture": Command(
@@ -193,7 +193,7 @@ COMMANDS: Mapping[str, Command | Group] = {
     ),
     "dissector": Command("live:dissector", "Print a dissector of the packet format, for Wireshark's plugin folder."),
     "shim": Command(
-        "switch:shim",
+        "shim:shim",
         "Print a folder with `simple_switch` and `simple_switch_grpc` that are the kit's: PATH=$(inakit shim):$PATH.",
     ),
     "planners": Group(

@@ -20,7 +20,7 @@ from inakit.experiments.calibrate.capacity import Load, Use
 from inakit.experiments.calibrate.limit import Calibration, verify
 from inakit.experiments.calibrate.trials import Trial
 from inakit.experiments.cli.app import app
-from inakit.experiments.cli.calibration import Command, run_curve
+from inakit.experiments.cli.commands.calibrate import CalibrationRequest, run_curve
 from inakit.experiments.labs.course import leaderboard as board
 from inakit.experiments.labs.grading.grade import ClassRequest, Request, grade_class
 from inakit.experiments.labs.grading.lab import Grade, Graded
@@ -167,7 +167,7 @@ def test_a_run_of_a_verification_that_breaks_is_no_promise_kept() -> None:
     assert bed.trial.calls == 12
 
 
-def calibration(command: Command, _: Console) -> Calibration:
+def calibration(command: CalibrationRequest, _: Console) -> Calibration:
     return Calibration(command.fabric.build(), command.job.workers or 0, trial(0.5), 1.0, 1_000_000)
 
 
@@ -175,8 +175,8 @@ def calibration(command: Command, _: Console) -> Calibration:
 def test_the_curve_of_the_sizes_that_were_measured_is_printed_and_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ended: BaseException
 ) -> None:
-    monkeypatch.setattr("inakit.experiments.cli.calibration.calibrated", Ended(calibration, ended, at=(2,)))
-    screen, command = Screen(), Command(FabricChoice(), JobChoice(), "aro", "fast", 0)
+    monkeypatch.setattr("inakit.experiments.cli.commands.calibrate.calibrated", Ended(calibration, ended, at=(2,)))
+    screen, command = Screen(), CalibrationRequest(FabricChoice(), JobChoice(), "aro", "fast", 0)
     if isinstance(ended, InakitError):
         assert run_curve(command, "2,4", tmp_path, screen) == 1
         assert "2 of 2: k = 4: failed: too slow" in screen

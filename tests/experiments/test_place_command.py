@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from inakit.experiments.run.placement import place_and_print
+from inakit.experiments.cli.commands.place import place_and_print
 from inakit.experiments.run.scenario import FabricChoice
 from inakit.planner.core.files import load_jobs
 from inakit.planner.placement.policies import InaOptions

@@ -243,7 +243,7 @@ def test_a_file_that_is_added_is_in_a_papers_figure(tmp_path: Path) -> None:
     script = (
         "from pathlib import Path\n"
         "from rich.console import Console\n"
-        "from inakit.experiments.cli.commands.runs import add_planners\n"
+        "from inakit.experiments.cli.commands.reproduce import add_planners\n"
         "from dataclasses import asdict\n"
         "from inakit.experiments.papers.aro.setting import compared, measure\n"
         "from inakit.experiments.papers.aro.setting import AroSetting\n"

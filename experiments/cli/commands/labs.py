@@ -1,25 +1,32 @@
-"""`inakit labs ...`, `inakit grade` and `inakit p4c`: the course, its grader, and the compiler that it uses."""
+"""`inakit labs ...` and `inakit grade`: the course, and its grader."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from inakit.topo.errors import InputError, writing
+from inakit.experiments.labs.course.emulated import check_emulation, with_emulation
+from inakit.experiments.labs.course.leaderboard import Entry, board_of, ranked
+from inakit.experiments.labs.course.leaderboard import leaderboard as measured
+from inakit.experiments.labs.course.measure_lab import write_own_fabric
+from inakit.experiments.labs.course.pool_throughput import Star, curve_lines
+from inakit.experiments.labs.grading.formats import FORMATS
+from inakit.experiments.labs.grading.grade import ClassRequest, Request
+from inakit.experiments.labs.grading.grade import grade as graded
+from inakit.experiments.labs.grading.grade import grade_class as graded_class
+from inakit.experiments.labs.grading.lab import Grade
+from inakit.experiments.labs.grading.teacher import compile_all, trials_of
+from inakit.experiments.labs.registry import COURSE, LABS, export_labs, find_lab, lab_named, teacher_folder
+from inakit.experiments.sweeps.trial import tried
+from inakit.topo.errors import writing
 from inakit.topo.files.quantities import parse_duration, parse_rate
-
-if TYPE_CHECKING:
-    from inakit.experiments.labs.grading.grade import Request
-    from inakit.experiments.labs.grading.lab import Grade
 
 
 def list_labs() -> None:
     """The labs, what students write, hours and points."""
-    from inakit.experiments.labs.registry import LABS
-
     for lab in LABS.values():
         points = sum(item.points for item in lab.items)
         print(f"{lab.name:10} {lab.title:40} {lab.hours:>8} hours  {points} points  {', '.join(lab.files)}")
@@ -30,8 +37,6 @@ def export(
     labs: Annotated[list[str] | None, typer.Option("--lab", help="only this lab (several times: these)")] = None,
 ) -> None:
     """Write what students get: tasks, figures, skeletons and the tests that they see; no solutions."""
-    from inakit.experiments.labs.registry import export_labs
-
     for path in export_labs(folder, labs or ()):
         print(f"wrote {path}")
 
@@ -46,10 +51,6 @@ def grade_class(
     jobs: Annotated[int, typer.Option(min=0, help="how many at a time; 0: one for each processor")] = 0,
 ) -> None:
     """Grade a whole class, several at a time, into one table."""
-    from inakit.experiments.labs.grading.grade import ClassRequest
-    from inakit.experiments.labs.grading.grade import grade_class as graded_class
-    from inakit.experiments.labs.registry import find_lab
-
     for line in graded_class(ClassRequest(find_lab(lab), lab, folder, seed, per_student, table, reports, jobs)):
         print(line, flush=True)
 
@@ -62,8 +63,6 @@ def throughput(
     delay: Annotated[str, typer.Option(help="of each link in each direction, such as 25us")] = "25us",
 ) -> None:
     """Measure the throughput of a program over the size of its pool, in virtual time (lab 3)."""
-    from inakit.experiments.labs.course.pool_throughput import Star, curve_lines
-
     star = Star(workers, parse_rate(rate), parse_duration(delay))
     for line in curve_lines(program, star, slots or (1, 2, 4, 8, 16, 32, 64)):
         print(line, flush=True)
@@ -75,8 +74,6 @@ def leaderboard(
     table: Annotated[Path, typer.Option(help="one line for each student, the best first")] = Path("leaderboard.csv"),
 ) -> None:
     """Rank the planners of lab 6 on larger networks: the mean part of a bound that no plan exceeds."""
-    from inakit.experiments.labs.course.leaderboard import Entry, board_of, ranked
-    from inakit.experiments.labs.course.leaderboard import leaderboard as measured
 
     def show(entries: list[Entry]) -> None:
         for rank, entry in ranked(entries):
@@ -93,16 +90,11 @@ def fabric(
     folder: Annotated[Path, typer.Argument(help="the folder of lab 7")] = Path(),
 ) -> None:
     """Write fabric.yml, the fabric of a student in lab 7: every name has another one."""
-    from inakit.experiments.labs.course.measure_lab import write_own_fabric
-
     print(f"wrote {write_own_fabric(student, folder)}")
 
 
 def compile_lab(lab: Annotated[str, typer.Argument(help="a lab, such as 2-sum")]) -> None:
     """Compile a lab's solutions and wrong solutions, for machines without p4c."""
-    from inakit.experiments.labs.grading.teacher import compile_all
-    from inakit.experiments.labs.registry import lab_named, teacher_folder
-
     print(f"{compile_all(teacher_folder(lab_named(lab).name))} programs")
 
 
@@ -114,10 +106,6 @@ def mutants(
     seed: Annotated[str, typer.Option(help="what the tests are drawn from")] = "0",
 ) -> None:
     """Grade a lab's solutions, and its wrong solutions: each has to lose its item and no other (exit code 1 if not)."""
-    from inakit.experiments.labs.grading.teacher import trials_of
-    from inakit.experiments.labs.registry import COURSE, lab_named, teacher_folder
-    from inakit.experiments.sweeps.trial import tried
-
     failed = 0
     known = lab_named(lab)
     for name, trial in trials_of(known, COURSE, teacher_folder(known.name), seed):
@@ -157,10 +145,6 @@ def grade(
 
     What students hand in runs in a sandbox, without root and without a network; the same seed gives the same result.
     """
-    from inakit.experiments.labs.grading.formats import FORMATS
-    from inakit.experiments.labs.grading.grade import Request
-    from inakit.experiments.labs.registry import find_lab
-
     found = grade_of(Request(find_lab(lab), lab, submission, seed, target), emulate)
     wanted = {"json": json, "gradescope": gradescope, "classroom": classroom, "junit": junit}
     for name, path in wanted.items():
@@ -174,37 +158,7 @@ def grade(
 
 def grade_of(request: Request, emulate: str | None) -> Grade:
     """The grade, with the run in Mininet if switches of a target are to be emulated."""
-    from inakit.experiments.labs.course.emulated import check_emulation, with_emulation
-    from inakit.experiments.labs.grading.grade import grade as graded
-
     if emulate is None:
         return graded(request)
     check_emulation(request.lab.name, emulate)
     return with_emulation(request, graded(request), emulate)
-
-
-FAILED = 1
-
-
-def p4c(
-    source: Annotated[Path, typer.Argument(help="a P4 program")],
-    output: Annotated[Path | None, typer.Option("--out", "-o", help="the compiled program; default: beside it")] = None,
-) -> None:
-    """Compile a P4 program to BMv2 JSON, by the p4c that is installed, of Docker, or of the virtual machine.
-
-    Exit code 1: the program has errors, which are shown with their lines.
-    """
-    from inakit.experiments.labs.grading.p4c import compile_p4, needed_compiler
-    from inakit.experiments.labs.grading.submission import read_submission
-
-    folder = read_submission(source if source.suffix != ".p4" or not source.exists() else source.parent)
-    compiler = needed_compiler()
-    try:
-        text = compile_p4(folder.sources, source.name, compiler)
-    except InputError as error:
-        print(error)
-        raise typer.Exit(FAILED) from None
-    path = output or source.with_suffix(".json")
-    with writing(path):
-        path.write_text(text)
-    print(f"wrote {path} ({compiler})")

@@ -7,8 +7,16 @@ from typing import Annotated
 
 import typer
 
-from inakit.experiments.cli.options import Network, SwitchName
+from inakit.experiments.cli.options import (
+    Network,
+    SwitchName,
+)
+from inakit.experiments.inspect.capture import Limit, capture_to
+from inakit.experiments.inspect.dump import dump as show
+from inakit.experiments.inspect.top import top as watch
 from inakit.experiments.run.console import Screen
+from inakit.topo.live.ledger import find_network
+from inakit.traffic.wire.dissector import dissector as source
 
 Interval = Annotated[float, typer.Option(help="seconds between two looks")]
 Once = Annotated[bool, typer.Option("--once", help="print one interval and end")]
@@ -16,8 +24,6 @@ Once = Annotated[bool, typer.Option("--once", help="print one interval and end")
 
 def top(interval: Interval = 1.0, once: Once = False, run: Network = None) -> None:
     """Watch a running network: rates of links and switches, drops, processors; the busiest first."""
-    from inakit.experiments.inspect.top import top as watch
-
     watch(Screen(), run, interval, once=once)
 
 
@@ -36,9 +42,6 @@ def dump(
     run: Network = None,
 ) -> None:
     """Show the tables, registers and counters of a switch while it works."""
-    from inakit.experiments.inspect.dump import dump as show
-    from inakit.topo.live.ledger import find_network
-
     asked = {"table": table, "register": register, "counter": counter}
     show(Screen(), find_network(run), switch, asked, as_json=json)
 
@@ -60,15 +63,10 @@ def capture(
     run: Network = None,
 ) -> None:
     """Capture what arrives and leaves at a port of a switch, until Ctrl-C or the end of the network."""
-    from inakit.experiments.inspect.capture import Limit, capture_to
-    from inakit.topo.live.ledger import find_network
-
     limit = Limit(seconds, packets)
     capture_to(Screen(), find_network(run), (switch, port), output, limit, decode=print_packets)
 
 
 def dissector() -> None:
     """Print a dissector of the packet format, for Wireshark's plugin folder."""
-    from inakit.traffic.wire.dissector import dissector as source
-
     print(source(), end="")

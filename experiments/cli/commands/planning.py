@@ -1,4 +1,4 @@
-"""`inakit plan`, `check`, `topo`, `jobs`, `design`, `place` and `planners`: all that needs no running network."""
+"""`inakit plan`, `check`, `topo`, `jobs`, `design` and `planners`: all that needs no running network."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from inakit.planner.prepared import Prepared, prepare
 from inakit.planner.registry import KIT, METHODS, OWN, SCHEDULERS, by_name, find_method
 from inakit.topo.errors import InputError
 from inakit.topo.extras import lacking_import
-from inakit.topo.files.quantities import parse_duration, parse_rate
+from inakit.topo.files.quantities import parse_rate
 from inakit.traffic.wire.packet_format import FRAGMENT
 
 Planner = Annotated[
@@ -91,7 +91,7 @@ def write(folder: Path, made: Prepared, name: str, program: DataPlaneProgram) ->
     """Write a planner's plan with its entries and all that hardware takes, and print what could not be written."""
     write_plan(folder, made.fitted(program))
     try:
-        from inakit.experiments.hardware.handover import write_handover
+        from inakit.experiments.hardware.handover import write_handover  # noqa: PLC0415, needs an extra
     except ImportError as error:
         if (told := lacking_import(error, "what hardware takes of a plan")) is None:
             raise
@@ -209,36 +209,6 @@ def design(
     cluster = Cluster(aggregators, common, ports, workers, parse_rate(capacity) * parse_scale(scale), layers)
     job = Job(1, (), (), gradient_bytes or DEFAULT_GRADIENT_BYTES, iterations=iterations)
     run_design(cluster, job, Options(time_limit_s=time_limit_s), output, Screen())
-
-
-Queue = Annotated[Path, typer.Option(help="a YAML file of queued jobs, whose workers and servers are numbers")]
-By = Annotated[str, typer.Option(help="netpack, mina, first; several, comma between, are compared")]
-Quota = Annotated[int, typer.Option(help="jobs that a switch serves at once where INA is exclusive (mina, first)")]
-RoundTrip = Annotated[str, typer.Option(help="how long a slot is held where INA is statistical (netpack)")]
-At = Annotated[str | None, typer.Option(help="the time whose running jobs are written; default: when most run")]
-PlacementFolder = Annotated[
-    Path | None,
-    typer.Option(help="folder for placement.csv and jobs.yml, which planners take; one for each of several"),
-]
-
-
-def place(
-    fabric: FabricOptions,
-    queue: Queue,
-    by: By = "netpack",
-    quota: Quota = 1,
-    round_trip: RoundTrip = "1ms",
-    at: At = None,
-    seed: Seed = 0,
-    output: PlacementFolder = None,
-) -> None:
-    """Place a queue of jobs that come and go: hosts for each, who has INA when, and completion times to expect."""
-    from inakit.experiments.run.placement import place_and_print
-    from inakit.planner.placement.policies import InaOptions
-
-    options = InaOptions(quota, parse_duration(round_trip))
-    moment = None if at is None else parse_duration(at)
-    place_and_print(Screen(), fabric.choice(seed), queue, split_names(by) or (by,), options, moment, output)
 
 
 Load = Annotated[

@@ -1,4 +1,4 @@
-"""`inakit study new|run|show`."""
+"""`inakit study run|show`."""
 
 from __future__ import annotations
 
@@ -7,17 +7,13 @@ from typing import Annotated
 
 import typer
 
-from inakit.experiments.cli.options import RESULTS, Results, split_names
+from inakit.experiments.cli.options import (
+    RESULTS,
+    Results,
+    split_names,
+)
 from inakit.experiments.run.console import Screen
-
-
-def new(file: Annotated[Path, typer.Argument(help="a new .yml file")] = Path("study.yml")) -> None:
-    """Write a study file to begin with, every key explained."""
-    from inakit.experiments.study.setting import write_starter
-
-    write_starter(file)
-    Screen().print(f"wrote {file}; run it: inakit study run {file}", highlight=False, soft_wrap=True)
-
+from inakit.experiments.study.commands import run_file, show_file
 
 On = Annotated[
     str, typer.Option(help="loky: processes of this machine; dask:tcp://HOST:8786; submitit:slurm,timeout_min=60")
@@ -38,8 +34,6 @@ def run(
     results: Results = RESULTS,
 ) -> None:
     """Run what is not kept yet, and write the table. Exit code 1 where a run failed or is not VALID."""
-    from inakit.experiments.study.commands import run_file
-
     raise typer.Exit(0 if run_file(file, on, processes, again, results, Screen()) else INCOMPLETE)
 
 
@@ -51,6 +45,4 @@ def show(
     results: Results = RESULTS,
 ) -> None:
     """Print mean, median, 95 % interval and paired differences; write them as CSV and LaTeX, and the figures as PDF."""
-    from inakit.experiments.study.commands import show_file
-
     show_file(file, split_names(by), split_names(of), against, results, Screen())

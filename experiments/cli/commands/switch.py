@@ -1,4 +1,4 @@
-"""`inakit switch stf|compare|ptf|replay|network`, `inakit shim`: one switch on its own, or a course's network."""
+"""`inakit switch compare|ptf|replay|network`: one switch on its own, or a course's network."""
 
 from __future__ import annotations
 
@@ -6,17 +6,21 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.progress import Progress
 
 from inakit.experiments.run.console import Screen
+from inakit.switch.networks.course_files import read_network
+from inakit.switch.networks.network_cli import NetworkCli
+from inakit.switch.networks.running_network import Doors, RunningNetwork, check_mininet
+from inakit.switch.testing.pcaps import IN_REAL_TIME, parse_pcap
+from inakit.switch.testing.pcaps import replay as replayed_by
+from inakit.switch.testing.ptf.platform import PtfOptions, run_ptf
+from inakit.switch.testing.target_comparison import WAYS_OUT, Comparison, Outcome
+from inakit.switch.testing.target_comparison import compare as compared
 from inakit.topo.errors import InputError
-
-if TYPE_CHECKING:
-    from inakit.switch.networks.running_network import RunningNetwork
-    from inakit.switch.testing.target_comparison import Comparison
 
 Program = Annotated[Path, typer.Argument(help="a P4 program as BMv2 JSON, which p4c-bm2-ss writes")]
 Target = Annotated[str, typer.Option(help="fast (in this process, without root), kernel or bmv2 (both need root)")]
@@ -27,31 +31,6 @@ FAILED = 1
 def say(line: str) -> None:
     """Print a line that is no result."""
     print(line, file=sys.stderr)
-
-
-UNSUPPORTED = 3
-
-
-def stf(
-    program: Program,
-    test: Annotated[Path, typer.Argument(help="a test in p4c's Simple Test Framework format")],
-    target: Target = "fast",
-    trace: Annotated[
-        bool, typer.Option("--trace", help="tell what happens to each packet: states, keys, hits, actions, fields")
-    ] = False,
-) -> None:
-    """Play a test: PASS (exit code 0), FAIL with the differences (1), or UNSUPPORTED with the reason (3)."""
-    from inakit.switch.testing.stf_play import StfVerdict, play
-    from inakit.switch.testing.stf_script import read_script
-
-    if trace and target != "fast":
-        raise InputError(f"--trace with --target {target}: only the embedded switch in this process keeps a trace")
-    result = play(program, read_script(test), "traced" if trace else target)
-    console = Screen(soft_wrap=True, highlight=False, markup=False)
-    for line in (*result.shown, *result.reasons):
-        console.print(line)
-    console.print(result.verdict, style="green" if result.verdict is StfVerdict.PASS else "red")
-    raise typer.Exit({StfVerdict.PASS: 0, StfVerdict.FAIL: FAILED, StfVerdict.UNSUPPORTED: UNSUPPORTED}[result.verdict])
 
 
 UNDECIDED = 4
@@ -80,8 +59,6 @@ def compare(
 
     Exit code 1: DIFFERENT; 4: undecided, for packets were LOST, or one target is UNSTEADY (clocks, random numbers).
     """
-    from inakit.switch.testing.target_comparison import compare as compared
-
     names = tuple(name.strip() for name in targets.split(","))
     if len(names) != 2:
         raise InputError(f"--targets {targets}: expected two, such as fast,bmv2")
@@ -98,8 +75,6 @@ def compare(
 
 def show(found: Comparison) -> None:
     """Print the outcome of a comparison; leave with an exit code unless it is `identical`."""
-    from inakit.switch.testing.target_comparison import WAYS_OUT, Outcome
-
     console = Screen(highlight=False, markup=False, soft_wrap=True)
     if found.outcome is Outcome.IDENTICAL:
         console.print(f"identical: {found.packets:,} packets in, {found.left:,} out, all registers", style="green")
@@ -134,8 +109,6 @@ def ptf(
     kernel: Annotated[bool, typer.Option("--kernel", help="run the program in the kernel; needs root")] = False,
 ) -> None:
     """Run PTF's tests against a switch in PTF's own process, or in the kernel, without veths (exit code: PTF's)."""
-    from inakit.switch.testing.ptf.platform import PtfOptions, run_ptf
-
     program_file, commands_file = (None if path is None else str(path.resolve()) for path in (program, commands))
     options = PtfOptions(program_file, commands_file, tuple(range(ports)), cpu_port, grpc, thrift_port, kernel)
     raise typer.Exit(run_ptf(tests, options, more or ()))
@@ -151,9 +124,6 @@ def replay(
     target: Target = "fast",
 ) -> None:
     """Give a switch the packets of pcap files, in the order of their times; keep what leaves each port."""
-    from inakit.switch.testing.pcaps import IN_REAL_TIME, parse_pcap
-    from inakit.switch.testing.pcaps import replay as replayed_by
-
     pcaps = dict(map(parse_pcap, given))
     if len(pcaps) < len(given):
         raise InputError(f"--in {' --in '.join(given)}: one file per port; join those of one port with mergecap")
@@ -181,9 +151,6 @@ def network(
     ] = False,
 ) -> None:
     """Start a course's network of hosts and P4 switches, filled as its files say, and open a command line."""
-    from inakit.switch.networks.course_files import read_network
-    from inakit.switch.networks.running_network import Doors, RunningNetwork, check_mininet
-
     check_mininet()
     plan = read_network(file, program)
     with RunningNetwork(plan, Doors(thrift, grpc)) as started:
@@ -200,8 +167,6 @@ def network(
 
 def talk(started: RunningNetwork, lines: Sequence[str]) -> None:
     """Give the network's command line these lines, or, without any, open it."""
-    from inakit.switch.networks.network_cli import NetworkCli
-
     if not lines:
         NetworkCli(started)
         return
@@ -209,10 +174,3 @@ def talk(started: RunningNetwork, lines: Sequence[str]) -> None:
         script.write("\n".join(lines) + "\n")
         script.flush()
         NetworkCli(started, script=script.name)
-
-
-def shim() -> None:
-    """Print a folder with `simple_switch` and `simple_switch_grpc` that are the kit's: PATH=$(inakit shim):$PATH."""
-    from inakit.switch.server.serve import make_shim
-
-    print(make_shim())

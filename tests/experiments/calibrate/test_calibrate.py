@@ -44,7 +44,7 @@ from inakit.experiments.calibrate.limit import (
     write_curve,
 )
 from inakit.experiments.calibrate.trials import RUN_S, Sampler, Trial, TrialNetwork, scaled, sequence_numbers
-from inakit.experiments.cli.calibration import parse_sizes
+from inakit.experiments.cli.commands.calibrate import parse_sizes
 from inakit.experiments.run.planning import make_plan
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from inakit.experiments.worlds.emulated import EmulatedWorld

@@ -14,9 +14,9 @@ from command import inakit, nothing_left
 from made_up_record import planner
 from rich.console import Console
 
+from inakit.experiments.emulate.training_run import Curve, draw_training, epochs_of, training_table, write_curves
 from inakit.experiments.run.record import Training
 from inakit.experiments.run.run_folder import RunFolder
-from inakit.experiments.training import Curve, draw_training, epochs_of, training_table, write_curves
 from inakit.traffic.measure.measured import Iteration, Measured
 from inakit.traffic.training.training_task import Recipe, TrainingTask
 

@@ -1,21 +1,57 @@
-"""Placing a queue of jobs on a fabric for `inakit place`: a table of policies, and the files that planners take."""
+"""`inakit place`: a queue of jobs on a fabric, a table of policies, and the files that planners take."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
+from typing import Annotated
 
+import typer
 from rich.console import Console
 from rich.table import Table
 
+from inakit.experiments.cli.options import (
+    FabricOptions,
+    Seed,
+    split_names,
+)
+from inakit.experiments.run.console import Screen
 from inakit.experiments.run.scenario import FabricChoice
 from inakit.planner.core.files import save_jobs
 from inakit.planner.placement.policies import InaOptions, find_policy, place_queue
 from inakit.planner.placement.queue import PlacedJob, load_queue
 from inakit.topo.errors import InputError, writing
 from inakit.topo.files.csv_table import write_csv
+from inakit.topo.files.quantities import parse_duration
 from inakit.traffic.wire.packet_format import FRAGMENT
+
+Queue = Annotated[Path, typer.Option(help="a YAML file of queued jobs, whose workers and servers are numbers")]
+By = Annotated[str, typer.Option(help="netpack, mina, first; several, comma between, are compared")]
+Quota = Annotated[int, typer.Option(help="jobs that a switch serves at once where INA is exclusive (mina, first)")]
+RoundTrip = Annotated[str, typer.Option(help="how long a slot is held where INA is statistical (netpack)")]
+At = Annotated[str | None, typer.Option(help="the time whose running jobs are written; default: when most run")]
+PlacementFolder = Annotated[
+    Path | None,
+    typer.Option(help="folder for placement.csv and jobs.yml, which planners take; one for each of several"),
+]
+
+
+def place(
+    fabric: FabricOptions,
+    queue: Queue,
+    by: By = "netpack",
+    quota: Quota = 1,
+    round_trip: RoundTrip = "1ms",
+    at: At = None,
+    seed: Seed = 0,
+    output: PlacementFolder = None,
+) -> None:
+    """Place a queue of jobs that come and go: hosts for each, who has INA when, and completion times to expect."""
+    options = InaOptions(quota, parse_duration(round_trip))
+    moment = None if at is None else parse_duration(at)
+    place_and_print(Screen(), fabric.choice(seed), queue, split_names(by) or (by,), options, moment, output)
+
 
 COLUMNS = ("job", "arrival_s", "start_s", "end_s", "ina_s", "workers", "servers")
 

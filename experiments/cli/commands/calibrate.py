@@ -1,4 +1,4 @@
-"""What `inakit calibrate` does: one fabric and plan, the check of the result, or a curve over sizes of fat-trees."""
+"""`inakit calibrate`: one fabric and plan, the check of the result, or a curve over sizes of fat-trees."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.console import Console
 
 from inakit.experiments.bench.virtual_time import SIMULATED, Simulated, simulate
@@ -22,7 +24,16 @@ from inakit.experiments.calibrate.limit import (
     write_curve,
 )
 from inakit.experiments.calibrate.trials import TrialNetwork
-from inakit.experiments.run.console import working
+from inakit.experiments.cli.options import (
+    RESULTS,
+    FabricOptions,
+    JobsOptions,
+    Results,
+    Seed,
+    one_planner,
+    one_world,
+)
+from inakit.experiments.run.console import Screen, working
 from inakit.experiments.run.planning import plan_to_run, print_headroom
 from inakit.experiments.run.run_folder import check_results, make_new_folder, stamp
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem, parse_scale
@@ -33,10 +44,40 @@ from inakit.experiments.worlds.virtual import VirtualWorld
 from inakit.planner.own_planners import name_of
 from inakit.topo.errors import InputError
 
+Planner = Annotated[
+    str, typer.Option(help="a planner by name, or a file such as ./mine.py", autocompletion=one_planner)
+]
+CurveSizes = Annotated[str | None, typer.Option(help="fat-trees of these k, such as 4,6,8, with all hosts working")]
+Switch = Annotated[
+    str,
+    typer.Option(
+        help="bmv2 or fast; auto: bmv2 where it is installed, else fast; with --curve also virtual",
+        autocompletion=one_world,
+    ),
+]
+Verify = Annotated[int, typer.Option(help="check with so many runs each that overload is always caught")]
+
+
+def calibrate(
+    fabric: FabricOptions,
+    job: JobsOptions,
+    planner: Planner = "aro",
+    switch: Switch = "auto",
+    seed: Seed = 0,
+    curve: CurveSizes = None,
+    verify: Verify = 0,
+    results: Results = RESULTS,
+) -> None:
+    """Find the highest link rate at which this machine carries a plan; `emulate` then warns of one that it cannot."""
+    command = CalibrationRequest(fabric.choice(seed), job.choice(seed), planner, switch, seed)
+    if curve is not None:
+        raise typer.Exit(run_curve(command, curve, results, Screen()))
+    raise typer.Exit(run_calibrate(command, verify, Screen()))
+
 
 @dataclass(frozen=True)
-class Command:
-    """What is to be calibrated, as the command line says it."""
+class CalibrationRequest:
+    """What is to be calibrated."""
 
     fabric: FabricChoice
     job: JobChoice
@@ -59,7 +100,7 @@ class Command:
         return TrialNetwork(problem, run.plan, world)
 
 
-def run_calibrate(command: Command, verify_runs: int, console: Console) -> int:
+def run_calibrate(command: CalibrationRequest, verify_runs: int, console: Console) -> int:
     """Find the highest link rate that is carried and, with `verify_runs`, check the verdicts of runs around it.
 
     Returns the exit code: 1 if a verdict breaks its promise. Raises `InputError` for a negative number of runs, or for
@@ -75,7 +116,7 @@ def run_calibrate(command: Command, verify_runs: int, console: Console) -> int:
         return 0 if not verify_runs or verify(bed, found.trial.scale, verify_runs, console) else 1
 
 
-def run_curve(command: Command, sizes: str, results: Path, console: Console) -> int:
+def run_curve(command: CalibrationRequest, sizes: str, results: Path, console: Console) -> int:
     """Measure fat-trees of the sizes in `sizes`, print the curve, and write it to a new folder in `results`.
 
     However it ends, the curve of what was measured is printed and written. Returns the exit code: 1 if a size failed.
@@ -90,9 +131,9 @@ def run_curve(command: Command, sizes: str, results: Path, console: Console) -> 
 
 def measured_curve(
     curve: Curve[T],
-    command: Command,
+    command: CalibrationRequest,
     sizes: Sequence[int],
-    measure: Callable[[Command, Console], T],
+    measure: Callable[[CalibrationRequest, Console], T],
     results: Path,
     console: Console,
 ) -> int:
@@ -115,12 +156,12 @@ def measured_curve(
     )
 
 
-def of_size(command: Command, k: int) -> Command:
+def of_size(command: CalibrationRequest, k: int) -> CalibrationRequest:
     """The same for a fat-tree of that size, all of whose hosts have work."""
     return all_hosts(replace(command, fabric=replace(command.fabric, topo="fattree", k=k)))
 
 
-def calibrated(command: Command, console: Console) -> Calibration:
+def calibrated(command: CalibrationRequest, console: Console) -> Calibration:
     """The highest link rate that is carried, which is also printed."""
     with command.network(console) as bed:
         found = find_limit(bed, console)
@@ -128,7 +169,7 @@ def calibrated(command: Command, console: Console) -> Calibration:
     return found
 
 
-def simulated(command: Command, console: Console) -> Simulated:
+def simulated(command: CalibrationRequest, console: Console) -> Simulated:
     """What a run in virtual time takes."""
     problem = build_problem(command.fabric, command.job)
     with working(console, f"{problem.fabric.name}: in virtual time"):
@@ -150,7 +191,7 @@ def parse_sizes(text: str) -> list[int]:
         raise InputError(f"--curve {text}: sizes of fat-trees are expected, such as 4,6,8") from error
 
 
-def all_hosts(command: Command) -> Command:
+def all_hosts(command: CalibrationRequest) -> CalibrationRequest:
     """The command with all hosts but the PSs as workers, unless it names a number of workers or a file of jobs."""
     if command.job.file or command.job.workers:
         return command

@@ -1,0 +1,118 @@
+"""`inakit emulate`: plans on a network, or a paper's preset."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from inakit.experiments.cli.options import (
+    FabricOptions,
+    Iterations,
+    RunOptions,
+    SizedJobsOptions,
+    exit_code,
+    one_mode,
+    some_planners,
+    split_names,
+)
+from inakit.experiments.emulate.defaults import Free
+from inakit.experiments.emulate.emulate import Emulation
+from inakit.experiments.emulate.emulate import run as run_emulation
+from inakit.experiments.emulate.presets import PresetRun, run_preset
+from inakit.experiments.inspect.capture import capture_places
+from inakit.experiments.run.console import Screen
+from inakit.experiments.run.faults_file import load_faults
+from inakit.experiments.run.observation import parse_sampling
+from inakit.experiments.run.scenario import build_problem
+from inakit.topo.errors import InputError
+
+DEFAULT_PLANNERS = ("aro", "atp", "lbmm")
+
+Planners = Annotated[
+    str | None,
+    typer.Option(
+        help="planners by name or file (./mine.py), comma between; default: aro,atp,lbmm; `inakit planners` lists them",
+        autocompletion=some_planners,
+    ),
+]
+Preset = Annotated[str, typer.Option(help="a paper's network and models, such as inart")]
+Mode = Annotated[
+    str,
+    typer.Option(
+        help="reliable (closed loop, exact sums) or replay (pcaps at the planned rate)", autocompletion=one_mode
+    ),
+]
+Pcap = Annotated[str, typer.Option(help="keep the packets of switches (s1) or of single ports (s2:3)")]
+PatchPanel = Annotated[bool, typer.Option(help="all optical links through one circuit switch")]
+Series = Annotated[
+    str,
+    typer.Option(
+        help="in virtual time: the interval of the series of links and workers, such as 100us; "
+        "on: one that fits the run (the default there); off: no series"
+    ),
+]
+Replan = Annotated[
+    bool, typer.Option("--replan", help="also InArt's plans made anew beside the background traffic of --faults")
+]
+
+
+def emulate(
+    fabric: FabricOptions,
+    job: SizedJobsOptions,
+    run: RunOptions,
+    iterations: Iterations = 3,
+    planners: Planners = None,
+    preset: Preset = "",
+    mode: Mode = "reliable",
+    pcap: Pcap = "",
+    patch_panel: PatchPanel = False,
+    replan: Replan = False,
+    series: Series = "",
+) -> None:
+    """Plan, build the network, send real gradients through it, and compare planned with measured."""
+    names = None if planners is None else split_names(planners)
+    if preset:
+        others = {"replan": replan, "model": job.model, "patch-panel": patch_panel, "series": series}
+        raise typer.Exit(emulate_preset(preset, fabric, run, names, mode, others))
+    chosen, jobs = fabric.choice(run.seed), job.sized(run.seed, iterations)
+    problem = build_problem(chosen, jobs)
+    emulation = Emulation(
+        problem,
+        DEFAULT_PLANNERS if names is None else names,
+        run.switch,
+        mode,
+        *(run.seed, run.results, fabric.factor, capture_places(problem.fabric, pcap)),
+        faults=None if run.faults is None else load_faults(run.faults, problem),
+        replan=replan,
+        patch_panel=patch_panel,
+        free=Free(rates=not chosen.gives_rates, gradients=not jobs.gives_size),
+        sampling=parse_sampling(series),
+        **run.of_emulation,
+    )
+    raise typer.Exit(exit_code(run_emulation(emulation, Screen()).verdict))
+
+
+def refuse_beside_preset(preset: str, run: RunOptions, others: dict[str, object]) -> None:
+    """Raise `InputError` for an option that cannot be combined with a preset."""
+    for option, value in {"faults": run.faults, "policy": run.policy, "program": run.chosen_program, **others}.items():
+        if value:
+            why = "a preset has none; describe its jobs instead"
+            raise InputError(f"--{option} {value} with --preset {preset}: {why}")
+
+
+def emulate_preset(
+    preset: str,
+    fabric: FabricOptions,
+    run: RunOptions,
+    planners: tuple[str, ...] | None,
+    mode: str,
+    others: dict[str, object],
+) -> int:
+    """Run a paper's network and models, and return the exit code. Raises `InputError` where `others` have a value."""
+    refuse_beside_preset(preset, run, others)
+    chosen = fabric.choice(run.seed)
+    asked = PresetRun(
+        preset, chosen, planners, run.switch, mode, run.seed, run.results, fabric.factor, run.keep_going, run.headroom
+    )
+    return exit_code(run_preset(asked, Screen()))

@@ -1,0 +1,81 @@
+"""`inakit reproduce`: figures of the papers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from inakit.experiments.cli.options import (
+    RESULTS,
+    Results,
+    Switch,
+    exit_code,
+    one_figure,
+    one_paper,
+    split_names,
+)
+from inakit.experiments.papers.common.figure import Request, print_unusable
+from inakit.experiments.papers.figures import figures, find_figure, run_simulated
+from inakit.experiments.run.console import Screen
+from inakit.experiments.run.run_folder import check_results
+from inakit.experiments.run.scenario import parse_scale
+from inakit.planner.own_planners import is_path
+from inakit.planner.registry import OWN, find_method
+from inakit.topo.errors import InputError
+
+Paper = Annotated[
+    str | None, typer.Argument(help="goat, p4inc-aoi, ...; all figures are listed without it", autocompletion=one_paper)
+]
+FigureName = Annotated[
+    str | None, typer.Argument(help="one of the paper's; listed without it", autocompletion=one_figure)
+]
+Simulated = Annotated[bool, typer.Option("--simulated", help="all of the paper's that need no network")]
+FigureScale = Annotated[
+    str | None,
+    typer.Option("--scale", help="of rates and sizes, 1 for the paper's own, where a figure by packets has a choice"),
+]
+PlannerFiles = Annotated[
+    str,
+    typer.Option(
+        help="files of planners that take part as well, comma between: ./mine.py; those of planner/own and of packages "
+        "always do"
+    ),
+]
+Quick = Annotated[bool, typer.Option("--quick", help="fewer and shorter runs")]
+
+
+def reproduce(
+    paper: Paper = None,
+    figure: FigureName = None,
+    simulated: Simulated = False,
+    quick: Quick = False,
+    switch: Switch = "auto",
+    scale: FigureScale = None,
+    planners: PlannerFiles = "",
+    results: Results = RESULTS,
+) -> None:
+    """Run a figure or a claim of a paper: table, CSV and plot."""
+    if paper is None or (figure is None and not simulated):
+        for names, found in figures(paper):
+            print(f"{names:28} {found.summary}")
+        return
+    check_results(results)
+    add_planners(split_names(planners), Screen())
+    request = Request(results, quick, switch, None if scale is None else parse_scale(scale))
+    if figure is None:
+        raise typer.Exit(exit_code(run_simulated(paper, Screen(), request)))
+    found = find_figure(paper, figure)
+    found.check(request)
+    raise typer.Exit(exit_code(found.run(Screen(), request)))
+
+
+def add_planners(files: Iterable[str], console: Console) -> None:
+    """Let planner files take part in figures, and print which planners of one's own cannot. Raises `InputError`."""
+    for file in files:
+        if not is_path(file):
+            raise InputError(f"--planners {file}: a file is expected, such as ./mine.py; others take part anyway")
+        find_method(OWN.add(file))
+    print_unusable(console)
