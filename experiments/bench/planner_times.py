@@ -5,11 +5,10 @@ from __future__ import annotations
 import gc
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import mean, median
-from typing import Generic, Protocol, TypeVar
+from typing import TypeVar
 
 from rich.console import Console
 from rich.table import Table
@@ -28,26 +27,16 @@ from inakit.topo.fabric.generators import fat_tree, leaf_spine
 from inakit.topo.fabric.variations import with_capacity, with_ina, with_pipelines
 from inakit.traffic.wire.packet_format import FRAGMENT
 
-
-class Named(Protocol):
-    """A case, which has a name."""
-
-    @property
-    def name(self) -> str:
-        """The name, with which its row begins."""
-        ...
-
-
-C = TypeVar("C", bound=Named)
-F = TypeVar("F")
+Case = TypeVar("Case", "OneTask", "SeveralTasks")
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
-class Draw(Generic[C]):
+class Draw:
     """One seed of the case that has row `row` of the table."""
 
     row: int
-    case: C
+    case: OneTask | SeveralTasks
     seed: int
 
     def __str__(self) -> str:
@@ -55,11 +44,11 @@ class Draw(Generic[C]):
 
 
 def measure_seeds(
-    cases: Sequence[C],
-    seeds: Callable[[C], int],
-    measure: Callable[[C, int], F],
-    words: Callable[[F], str],
-    cells: Callable[[C, Sequence[F]], Sequence[str]],
+    cases: Sequence[Case],
+    seeds: Callable[[Case], int],
+    measure: Callable[[Case, int], Found],
+    words: Callable[[Found], str],
+    cells: Callable[[Case, Sequence[Found]], Sequence[str]],
     table: Table,
     console: Console,
 ) -> bool:
@@ -69,14 +58,23 @@ def measure_seeds(
     """
     draws = [Draw(row, case, seed) for row, case in enumerate(cases) for seed in range(seeds(case))]
 
-    def show(rows: Sequence[Row[Draw[C], F]]) -> bool:
+    def show(rows: Sequence[Row[Draw, Found]]) -> bool:
         for number, case in enumerate(cases):
             if found := [row.found for row in rows if row.asked.row == number and row.found is not None]:
                 table.add_row(case.name, *cells(case, found))
         console.print(table)
         return not any(row.error for row in rows)
 
-    return measure_rows(draws, lambda draw: measure(draw.case, draw.seed), words, show, console)
+    return measure_rows(draws, lambda draw: measure(cases[draw.row], draw.seed), words, show, console)
+
+
+def table_of(title: str, caption: str, headings: Sequence[str]) -> Table:
+    """An empty table with a row for each case."""
+    table = Table(title=title, caption=caption, caption_justify="left")
+    table.add_column("case", no_wrap=True)
+    for heading in headings:
+        table.add_column(heading, justify="right")
+    return table
 
 
 CAPACITY_BPS = 100e9
@@ -142,10 +140,14 @@ class Timing:
 def timing(case: OneTask, seed: int) -> Timing:
     """Plan one problem by `aro` and, for the first seeds of a case, by the literal model too."""
     problem = case.problem(seed)
-    with no_collection():
+    gc.collect()
+    gc.disable()  # the time of a collection depends on all objects in memory, and not only on the planner's
+    try:
         started = time.perf_counter()
         plan = METHODS["aro"].plan(problem)
         took = time.perf_counter() - started
+    finally:
+        gc.enable()
     literal = None
     if seed < case.literal:
         literal = METHODS["aro-raw"].plan(problem, Options(time_limit_s=LITERAL_TIME_S))
@@ -153,26 +155,12 @@ def timing(case: OneTask, seed: int) -> Timing:
     return Timing(plan.trees[0].rate_bps, outcome.gap or 0.0, outcome.seconds, took - outcome.seconds, literal)
 
 
-@contextmanager
-def no_collection() -> Iterator[None]:
-    """Pause Python's garbage collection, whose time depends on all objects in memory and not only on the planner's."""
-    gc.collect()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
-
-
 def bench_planners(console: Console, cases: Sequence[OneTask] = ONE_TASK, *, quick: bool = False) -> bool:
     """Time every case with all its seeds, and print the table; `quick` takes only the first seed of each case.
 
     Returns whether no seed failed.
     """
-    table = Table(title="ARO with one task", caption=ONE_TASK_CAPTION, caption_justify="left")
-    table.add_column("case", no_wrap=True)
-    for heading in ("seeds", "mean Gbit/s", "worst gap", "search (ms)", "rest (ms)", "literal (s)", "ratio"):
-        table.add_column(heading, justify="right")
+    headings = ("seeds", "mean Gbit/s", "worst gap", "search (ms)", "rest (ms)", "literal (s)", "ratio")
     timing(cases[0], 0)  # so that nothing is loaded while the clock runs
     return measure_seeds(
         cases,
@@ -180,7 +168,7 @@ def bench_planners(console: Console, cases: Sequence[OneTask] = ONE_TASK, *, qui
         timing,
         lambda one: f"{one.rate_bps / 1e9:.2f} Gbit/s in {short(1e3 * one.search_s)} ms",
         lambda _, timings: one_task_cells(timings),
-        table,
+        table_of("ARO with one task", ONE_TASK_CAPTION, headings),
         console,
     )
 
@@ -316,43 +304,31 @@ def bench_several(console: Console, *, quick: bool = False, cases: Sequence[Seve
     Returns whether no seed failed.
     """
     literal_s = QUICK_LITERAL_TIME_S if quick else LITERAL_TIME_S
-    table = Table(
-        title="ARO with several tasks",
-        caption=f"{SEVERAL_TASKS_CAPTION} At most {literal_s:g} s.",
-        caption_justify="left",
-    )
-    table.add_column("case", no_wrap=True)
-    for heading in ("seeds", "proven", "worst gap", "seconds", "after 2 s", "(s)", "literal (s)", "share", "ratio"):
-        table.add_column(heading, justify="right")
+    headings = ("seeds", "proven", "worst gap", "seconds", "after 2 s", "(s)", "literal (s)", "share", "ratio")
     return measure_seeds(
         cases,
         lambda case: min(case.seeds, QUICK_SEEDS) if quick else case.seeds,
         lambda case, seed: trial(case, seed, literal_s),
         lambda one: f"gap {one.gap:.2%} in {one.full.seconds:.2f} s",
         several_tasks_cells,
-        table,
+        table_of("ARO with several tasks", f"{SEVERAL_TASKS_CAPTION} At most {literal_s:g} s.", headings),
         console,
     )
 
 
 def several_tasks_cells(case: SeveralTasks, trials: Sequence[Trial]) -> list[str]:
     """A case's row: runs, proven ones, worst gap, times, shares after `SOON_S`, and the literal model's figures."""
-    soon = [trial.share(trial.soon) for trial in trials]
+    soon, took = [trial.share(trial.soon) for trial in trials], [trial.full.seconds for trial in trials]
     both = [(trial, trial.literal) for trial in trials if trial.literal]
     proven = sum(trial.gap <= case.gap * (1 + 1e-6) for trial in trials)
     return [
         str(len(trials)),
         str(proven),
         f"{max(trial.gap for trial in trials):.2%}",
-        spread([trial.full.seconds for trial in trials]),
+        f"{median(took):.2f}-{max(took):.2f}",
         f"{median(soon):.0%}-{min(soon):.0%}",
         f"{max(trial.soon.seconds for trial in trials):.1f}",
         f"{median(literal.seconds for _, literal in both):.1f}" if both else "-",
         f"{median(trial.share(literal) for trial, literal in both):.0%}" if both else "-",
         f"{median(literal.seconds / trial.full.seconds for trial, literal in both):.0f}" if both else "-",
     ]
-
-
-def spread(seconds: Sequence[float]) -> str:
-    """Median and longest of some times, in seconds."""
-    return f"{median(seconds):.2f}-{max(seconds):.2f}"

@@ -121,7 +121,7 @@ def program_reasons(site: Site) -> Iterator[str]:
 
 
 def rate_reasons(margins: Margins, rates_bps: Mapping[int, float], when: str) -> Iterator[str]:
-    least = margins.least_rate_bps or 0.0
+    least = margins.least_rate or 0.0
     for number, rate in rates_bps.items():
         if rate < least * (1 - ROUNDING):
             yield f"{when}: job {number} sends at {in_words(rate)}, at least {in_words(least)} is asked for"

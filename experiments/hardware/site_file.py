@@ -43,31 +43,34 @@ class Withstand:
     hosts_may_be_cut_off: bool = False
 
 
-@dataclass(frozen=True)
-class Margins:
+Share = Annotated[float, BeforeValidator(share)]
+Pair = Annotated[list[StrictStr], Field(min_length=2, max_length=2)]
+Found = TypeVar("Found")
+
+
+class Margins(Record):
     """What plans must leave.
 
     - `keeps`: the share of its sending rate that every job keeps under each failure
-    - `least_rate_bps`: the sending rate that every job has in any case; None asks for nothing
+    - `least_rate`: the sending rate that every job has in any case, in bit/s; None asks for nothing
     - `free`: the share of every link's capacity that gradients and results leave free while nothing fails
     - `within`: how far rates in virtual time may be from the planned ones, as a share of these
     """
 
-    keeps: float = 0.5
-    least_rate_bps: float | None = None
-    free: float = 0.0
-    within: float = 0.05
+    keeps: Share = Field(0.5, description=SHARE)
+    least_rate: Rate | None = Field(None, description=RATE)
+    free: Share = Field(0.0, description=SHARE)
+    within: Share = Field(0.05, description=SHARE)
 
 
-@dataclass(frozen=True)
-class Simulate:
+class Simulate(Record):
     """What runs in virtual time: the plans without failures, and those of the `worst` failures.
 
     Of each job's gradient `fragments` are sent at most, once: rates do not depend on how long it takes.
     """
 
-    worst: int = 3
-    fragments: int = 256
+    worst: Annotated[Whole, Field(ge=0)] = Field(3, description="a whole number that is not negative")
+    fragments: Annotated[Whole, Field(ge=1)] = Field(256, description="a whole number, at least 1")
 
 
 @dataclass(frozen=True)
@@ -93,9 +96,6 @@ FILE = FileKind("site", max_bytes=1 << 20, tells_lines=True)
 STARTED = "site"
 START = "`inakit validate --starter` writes one to begin with"
 
-Share = Annotated[float, BeforeValidator(share)]
-Pair = Annotated[list[StrictStr], Field(min_length=2, max_length=2)]
-Found = TypeVar("Found")
 LINKS = "all, none, or a list of pairs of neighbours such as [[leaf1, spine1]]"
 SWITCHES = "all, none, or a list of names such as [spine1, spine2]"
 CUT_OFF = "fails (a job that loses a host fails the site), or accepted (it may stop)"
@@ -109,22 +109,6 @@ class WithstandRecord(Record):
     hosts_cut_off: Literal["fails", "accepted"] = Field("fails", description=CUT_OFF)
 
 
-class MarginsRecord(Record):
-    """What the file says of margins."""
-
-    keeps: Share = Field(0.5, description=SHARE)
-    least_rate: Rate | None = Field(None, description=RATE)
-    free: Share = Field(0.0, description=SHARE)
-    within: Share = Field(0.05, description=SHARE)
-
-
-class SimulateRecord(Record):
-    """What the file says of virtual time."""
-
-    worst: Annotated[Whole, Field(ge=0)] = Field(3, description="a whole number that is not negative")
-    fragments: Annotated[Whole, Field(ge=1)] = Field(256, description="a whole number, at least 1")
-
-
 class SiteRecord(Record):
     """All that a site's file says."""
 
@@ -135,8 +119,8 @@ class SiteRecord(Record):
         description="a list of planners such as [aro, ./mine.py]"
     )
     withstand: WithstandRecord = Field(WithstandRecord(), description="the keys links, switches, hosts_cut_off")
-    margins: MarginsRecord = Field(MarginsRecord(), description="the keys keeps, least_rate, free, within")
-    simulate: SimulateRecord = Field(SimulateRecord(), description="the keys worst, fragments")
+    margins: Margins = Field(Margins(), description="the keys keeps, least_rate, free, within")
+    simulate: Simulate = Field(Simulate(), description="the keys worst, fragments")
     emulate: Text | None = Field(None, description="what rates are multiplied by in an emulation, such as 1/5000")
     capacity: Text | None = Field(None, description="a rate of all links such as 100G")
     ina: Text | None = Field(None, description="switches that aggregate: a share such as 0.5, or names")
@@ -168,9 +152,9 @@ def load_site(path: Path) -> Site:
         problem=problem,
         planners=tuple(planners),
         withstand=withstand_of(file, record.withstand, problem.fabric),
-        margins=margins_of(record.margins),
-        simulate=Simulate(record.simulate.worst, record.simulate.fragments),
-        emulate=None if record.emulate is None else scale_of(file, record.emulate),
+        margins=record.margins,
+        simulate=record.simulate,
+        emulate=scale_of(file, record.emulate),
         program=at(file, ("program",), lambda: program_of(record.program, problem.fabric)).name,
         mode=record.mode,
         seed=record.seed,
@@ -212,12 +196,10 @@ def fabric_choice(file: ParsedFile, record: SiteRecord, folder: Path) -> FabricC
     return choice
 
 
-def margins_of(record: MarginsRecord) -> Margins:
-    return Margins(record.keeps, record.least_rate, record.free, record.within)
-
-
-def scale_of(file: ParsedFile, text: str) -> float:
-    """The factor of an emulation. Raises `InputError` for one that is not above 0."""
+def scale_of(file: ParsedFile, text: str | None) -> float | None:
+    """The factor of an emulation, if there is one. Raises `InputError` for one that is not above 0."""
+    if text is None:
+        return None
     factor = at(file, ("emulate",), lambda: parse_scale(text))
     if not 0 < factor <= 1:
         raise file.error(("emulate",), f"{text}: expected a fraction above 0 and at most 1, such as 1/5000")
@@ -232,10 +214,9 @@ def withstand_of(file: ParsedFile, record: WithstandRecord, fabric: Fabric) -> W
         if pair not in fabric.capacities_bps:
             message = f"{', '.join(pair)}: fabric '{fabric.name}' has no such link; expected two neighbours"
             raise file.error(("withstand", "links", place), message)
-    if len(set(map(frozenset, pairs or ()))) < len(pairs or ()):
-        raise file.error(("withstand", "links"), "a link is listed twice")
-    if len(set(switches or ())) < len(switches or ()):
-        raise file.error(("withstand", "switches"), "a switch is listed twice")
+    for what, key, given in (("link", "links", [*map(frozenset, pairs or ())]), ("switch", "switches", switches or ())):
+        if len(set(given)) < len(given):
+            raise file.error(("withstand", key), f"a {what} is listed twice")
     for place, name in enumerate(switches or ()):
         if name not in fabric.switch_by_name:
             error = unknown_name(f"switch of fabric '{fabric.name}'", name, fabric.switch_by_name)

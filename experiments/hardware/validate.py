@@ -70,7 +70,12 @@ def verdict_document(found: Validation) -> dict[str, Any]:
         "links": len(site.problem.fabric.links),
         "jobs": [{"number": job.number, "workers": len(job.workers)} for job in site.problem.jobs],
         "withstand": asdict(site.withstand),
-        "margins": asdict(site.margins),
+        "margins": {
+            "keeps": site.margins.keeps,
+            "least_rate_bps": site.margins.least_rate,
+            "free": site.margins.free,
+            "within": site.margins.within,
+        },
         "planners": [planner_document(result) for result in found.results],
     }
 

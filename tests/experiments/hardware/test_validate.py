@@ -236,7 +236,7 @@ def weathered(state: str = ANEW, lost: dict[int, str] | None = None, error: str 
             "switch s1 fails: job 1 keeps 40% of its rate, 50% is asked for",
         ),
         (
-            Margins(keeps=0, least_rate_bps=2e9),
+            Margins(keeps=0, least_rate=2e9),
             weathered(j1=1e9, j2=2e9),
             "switch s1 fails: job 1 sends at 1 Gbit/s, at least 2 Gbit/s is asked for",
         ),
