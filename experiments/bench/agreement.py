@@ -327,21 +327,16 @@ def prepare(combination: Combination, worlds: tuple[World, World], iteration_s: 
 def attempt(world: World, tries: int, run: Callable[[], Outcome]) -> Attempt:
     """The outcome of a run, or why there is none; a run that is OVERLOADED in real time is tried again."""
     for _ in range(tries):
-        found = attempt_once(run)
+        try:
+            outcome = run()
+            found = Attempt(outcome.verdict, outcome.reasons, outcome)
+        except TooSlowError as slow:
+            found = Attempt(Verdict.OVERLOADED, (str(slow), *slow.causes))
+        except RunError as error:
+            found = Attempt(Verdict.FAILED, (str(error),))
         if not (world.real_time and found.verdict == Verdict.OVERLOADED):
             break
     return found
-
-
-def attempt_once(run: Callable[[], Outcome]) -> Attempt:
-    """The outcome of a run, or why there is none."""
-    try:
-        outcome = run()
-    except TooSlowError as slow:
-        return Attempt(Verdict.OVERLOADED, (str(slow), *slow.causes))
-    except RunError as error:
-        return Attempt(Verdict.FAILED, (str(error),))
-    return Attempt(outcome.verdict, outcome.reasons, outcome)
 
 
 SHOWN = (("sending_rate_bps", "rate (Mbit/s)", 1e-6, 3), ("communication_time_s", "time (ms)", 1e3, 1))
@@ -369,7 +364,6 @@ def agreement_table(found: Sequence[Compared], names: tuple[str, str]) -> NamedT
 
 
 def cells(one: Compared) -> list[str]:
-    """The figures of a row; dashes where there are none."""
     values = {each.name: [each.value(outcome) for outcome in one.outcomes] for each in QUANTITIES}
     found: list[str] = []
     for name, _, factor, digits in SHOWN:
@@ -403,8 +397,8 @@ class Summary:
 
     counted: int
     agreeing: int
+    failed: int
     medians: dict[str, float]
-    failed: int = 0
 
     @staticmethod
     def of(found: Sequence[Compared]) -> Summary:
@@ -415,7 +409,7 @@ class Summary:
         all_of[LINK_BYTES] = [abs(off) for one in differences for off in one.links.values()]
         medians = {name: median(values) for name, values in all_of.items() if values}
         failed = sum(one.verdict == Verdict.FAILED for one in found)
-        return Summary(len(counted), sum(one.verdict == Verdict.VALID for one in counted), medians, failed)
+        return Summary(len(counted), sum(one.verdict == Verdict.VALID for one in counted), failed, medians)
 
     @property
     def agrees(self) -> bool:
@@ -425,16 +419,6 @@ class Summary:
         """
         judged = self.medians.values() if self.counted >= FEW else ()
         return not self.failed and 0 < self.counted == self.agreeing and all(found < MEDIAN for found in judged)
-
-    def as_json(self) -> dict[str, Any]:
-        """The summary in `agreement.json`."""
-        return {
-            "counted": self.counted,
-            "agreeing": self.agreeing,
-            "failed": self.failed,
-            "medians": self.medians,
-            "agrees": self.agrees,
-        }
 
 
 def words_of(one: Compared) -> str:
@@ -453,20 +437,14 @@ def print_summary(console: Console, found: Sequence[Compared]) -> None:
     others = len(found) - summary.counted
     rest = f"; {others} more have no VALID run to compare with" if others else ""
     console.print(f"{summary.agreeing} of {summary.counted} agree{rest}", highlight=False, soft_wrap=True)
-    for one in found:
-        for line in exception_lines(one):
+    for one in [one for one in found if one.verdict != Verdict.VALID]:
+        more = f" (and {len(one.reasons) - 2} more)" if len(one.reasons) > 2 else ""
+        lines = [f"- {one.combination}: {one.verdict}: {'; '.join(one.reasons[:2])}{more}"]
+        if one.differences and any(one.differences.collisions):
+            both = "{:,} and {:,}".format(*one.differences.collisions)
+            lines.append(f"  {both} packets found their slot taken: that depends on the timing of every packet")
+        for line in lines:
             console.print(f"  {line}", highlight=False, markup=False, soft_wrap=True)
-
-
-def exception_lines(one: Compared) -> Iterator[str]:
-    """Why a combination does not agree or does not count, and how often its fragments collided."""
-    if one.verdict == Verdict.VALID:
-        return
-    more = f" (and {len(one.reasons) - 2} more)" if len(one.reasons) > 2 else ""
-    yield f"- {one.combination}: {one.verdict}: {'; '.join(one.reasons[:2])}{more}"
-    if one.differences and any(one.differences.collisions):
-        first, second = one.differences.collisions
-        yield f"  {first:,} and {second:,} packets found their slot taken: that depends on the timing of every packet"
 
 
 def row(one: Compared) -> dict[str, Any]:
@@ -537,7 +515,10 @@ def write(folder: RunFolder, about: dict[str, Any], found: Sequence[Compared]) -
     """Write `agreement.json`, `agreement.csv` with a row for each combination, and `links.csv`."""
     rows = [row(one) for one in found]
     entries = [entry | {"reasons": list(one.reasons)} for entry, one in zip(rows, found, strict=True)]
-    folder.write_json("agreement.json", about | {"summary": Summary.of(found).as_json(), "combinations": entries})
+    summary = Summary.of(found)
+    folder.write_json(
+        "agreement.json", about | {"summary": asdict(summary) | {"agrees": summary.agrees}, "combinations": entries}
+    )
     folder.write_rows("agreement.csv", list(rows[0]), [list(each.values()) for each in rows])
     links = [each for one in found for each in link_rows(one)]
     folder.write_rows("links.csv", ("combination", "node", "peer", "difference"), links)

@@ -270,15 +270,11 @@ def highest_rates(trial: RunTrial, limits: Sequence[float] = LOSS_LIMITS) -> lis
     carried: list[Trial] = []
     for limit in limits:
         while step < len(rates) and not any(result.loss <= limit for result in carried):
-            carried.append(carried_at(trial, rates[step]))
+            asked = rates[step]  # a measured rate above it counts as it
+            result = trial(CONFIRMATION_S, asked)
+            carried.append(Trial(min(asked or result.rate_pps, result.rate_pps), result.loss))
             step += 1
     return [max((result.rate_pps for result in carried if result.loss <= limit), default=0.0) for limit in limits]
-
-
-def carried_at(trial: RunTrial, rate_pps: float | None) -> Trial:
-    """Run a longer trial. A measured rate above `rate_pps` counts as `rate_pps`."""
-    result = trial(CONFIRMATION_S, rate_pps)
-    return Trial(min(rate_pps or result.rate_pps, result.rate_pps), result.loss)
 
 
 def bisect_rates(trial: RunTrial, rates: Sequence[float | None], limit: float) -> int:

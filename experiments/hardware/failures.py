@@ -7,9 +7,9 @@ validation share (the network, its jobs, the plan of every planner) lies in a fo
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Container, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import pairwise
 from math import inf
 from pathlib import Path
@@ -19,7 +19,7 @@ from inakit.planner.core.check import check
 from inakit.planner.core.evaluate import Prediction, evaluate
 from inakit.planner.core.files import load_jobs, load_plan, save_jobs, save_plan
 from inakit.planner.core.method import Options
-from inakit.planner.core.plan import AggregationTree, Plan, trees_of
+from inakit.planner.core.plan import Plan, trees_of
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.core.slots import assign_slots, resource_bps
 from inakit.planner.own_planners import name_of
@@ -125,16 +125,9 @@ def links_of_jobs(plan: Plan) -> JobLinks:
     trees += [(each.job, tree) for each in plan.collectives for tree in trees_of(each)]
     found: dict[int, set[tuple[str, str]]] = {}
     for job, tree in trees:
-        found.setdefault(job, set()).update(tree_links(tree))
+        branches = (link for branch in tree.branches for link in branch.links)
+        found.setdefault(job, set()).update(branches, tree.result_parents.items(), pairwise(tree.fallback))
     return {job: frozenset(links) for job, links in found.items()}
-
-
-def tree_links(tree: AggregationTree) -> Iterator[tuple[str, str]]:
-    """The links of a tree's branches, of its results, and of the way to the PS that stands by."""
-    for branch in tree.branches:
-        yield from branch.links
-    yield from tree.result_parents.items()
-    yield from pairwise(tree.fallback)
 
 
 def for_jobs(plan: Plan, numbers: Container[int]) -> Plan:
@@ -158,8 +151,9 @@ def plan_beside(problem: Problem, plan: Plan, touched: Collection[int], anew: An
     made = for_jobs(plan, {job.number for job in problem.jobs} - set(touched))
     try:
         for job in (job for job in problem.jobs if job.number in touched):
-            made = joined(made, new_routes(problem, job, for_jobs(plan, {job.number}), made, anew))
-        made = with_slots(problem.fabric, made)
+            own = new_routes(problem, job, for_jobs(plan, {job.number}), made, anew)
+            made = replace(own, trees=made.trees + own.trees, collectives=made.collectives + own.collectives)
+        made = made.with_trees(assign_slots(problem.fabric, [planned.tree for planned in made.trees]))
         check(problem, made)
     except InakitError:
         return None
@@ -172,38 +166,27 @@ def new_routes(problem: Problem, job: Job, had: Plan, others: Plan, anew: Anew) 
     numbers = {planned.job for planned in others.trees} | {each.job for each in others.collectives}
     beside = replace(problem, jobs=tuple(each for each in problem.jobs if each.number in numbers)) if numbers else None
     used = evaluate(beside, others) if beside else None
-    fabric = what_is_left(problem.fabric, used, least_flow_bps(had)) if used else problem.fabric
-    alone = replace(
-        problem, fabric=fabric if had.collectives else no_faster(fabric, job, rate_bps(had, job)), jobs=(job,)
-    )
-    made = anew(alone, had)
+    rates = [planned.rate_bps for planned in had.trees]
+    least_bps = min([*rates, *(connection.rate_bps for each in had.collectives for connection in each.connections)])
+    fabric = what_is_left(problem.fabric, used, least_bps) if used else problem.fabric
+    if not had.collectives:
+        fabric = no_faster(fabric, job, rate_bps(had, job))
+    made = anew(replace(problem, fabric=fabric, jobs=(job,)), had)
     return made.with_rates_times(min(1.0, rate_bps(had, job) / rate_bps(made, job)))
 
 
 def no_faster(fabric: Fabric, job: Job, most_bps: float) -> Fabric:
     """The fabric in which the job's workers send no faster than that: a planner then looks for no higher rate."""
     workers = set(job.workers) - set(job.servers)
-    return replace(fabric, links=tuple(slower(link, workers, most_bps) for link in fabric.links))
 
+    def slower(link: Link) -> Link:
+        if link.a in workers:
+            return replace(link, capacity_ab_bps=min(link.capacity_ab_bps, most_bps))
+        if link.b in workers:
+            return replace(link, capacity_ba_bps=min(link.capacity_ba_bps, most_bps))
+        return link
 
-def slower(link: Link, workers: Collection[str], most_bps: float) -> Link:
-    """The link; if it is a worker's, with no more than a rate from the worker."""
-    ab_bps, ba_bps = link.capacity_ab_bps, link.capacity_ba_bps
-    if link.a in workers:
-        return replace(link, capacity_ab_bps=min(ab_bps, most_bps))
-    if link.b in workers:
-        return replace(link, capacity_ba_bps=min(ba_bps, most_bps))
-    return link
-
-
-def joined(plan: Plan, other: Plan) -> Plan:
-    """Two plans of different jobs as one. Its method and outcome are those of the second."""
-    return replace(other, trees=plan.trees + other.trees, collectives=plan.collectives + other.collectives)
-
-
-def with_slots(fabric: Fabric, plan: Plan) -> Plan:
-    """The plan with segments of slots that do not overlap. Raises `InputError` where slots are too few."""
-    return plan.with_trees(assign_slots(fabric, [planned.tree for planned in plan.trees]))
+    return replace(fabric, links=tuple(map(slower, fabric.links)))
 
 
 def rate_bps(plan: Plan, job: Job) -> float:
@@ -213,11 +196,6 @@ def rate_bps(plan: Plan, job: Job) -> float:
     return trees + sum(connections)
 
 
-def least_flow_bps(plan: Plan) -> float:
-    flows = [planned.rate_bps for planned in plan.trees]
-    return min([*flows, *(c.rate_bps for each in plan.collectives for c in each.connections)])
-
-
 def what_is_left(fabric: Fabric, used: Prediction, least_bps: float) -> Fabric:
     """What the jobs of a prediction leave of a fabric: capacities, aggregation rates and recirculation.
 
@@ -225,18 +203,16 @@ def what_is_left(fabric: Fabric, used: Prediction, least_bps: float) -> Fabric:
     nothing.
     """
     loads, enough = used.loads_with_results_bps, least_bps * (1 - ROUNDING)
-    links = (link_left(link, loads) for link in fabric.links)
+    links = (
+        replace(
+            link,
+            capacity_ab_bps=max(0.0, link.capacity_ab_bps - loads.get((link.a, link.b), 0.0)),
+            capacity_ba_bps=max(0.0, link.capacity_ba_bps - loads.get((link.b, link.a), 0.0)),
+        )
+        for link in fabric.links
+    )
     room = tuple(link for link in links if min(link.capacity_ab_bps, link.capacity_ba_bps) >= enough)
     return linked(fabric, room, tuple(switch_left(fabric, each, used, enough) for each in fabric.switches))
-
-
-def link_left(link: Link, loads: Mapping[tuple[str, str], float]) -> Link:
-    """The link with the capacity that loads leave in each direction."""
-    there, back = loads.get((link.a, link.b), 0.0), loads.get((link.b, link.a), 0.0)
-    if not there and not back:
-        return link
-    left_ab, left_ba = max(0.0, link.capacity_ab_bps - there), max(0.0, link.capacity_ba_bps - back)
-    return replace(link, capacity_ab_bps=left_ab, capacity_ba_bps=left_ba)
 
 
 def switch_left(fabric: Fabric, switch: Switch, used: Prediction, enough_bps: float) -> Switch:
@@ -320,7 +296,6 @@ def load_remains(folder: Path, planner: str, failure: Failure) -> Remains:
 
 @lru_cache(maxsize=8)
 def load_links(folder: Path, planner: str) -> JobLinks:
-    """The links that the plan of a planner uses, by job."""
     return links_of_jobs(load_planned(folder, planner))
 
 
@@ -339,15 +314,14 @@ def plan_under(folder: Path, planner: str, failure: Failure, mode: str, seed: in
     kept = for_jobs(load_planned(folder, planner), {job.number for job in left.jobs})
     if not remains.touched:
         return left, kept, AS_BEFORE
-    again = partial(planned_anew, planner, Options(seed=seed))
+    options = Options(seed=seed)
+
+    def again(problem: Problem, plan: Plan) -> Plan:
+        if plan.method in SECOND_PHASES:
+            return replan(problem, plan, options)
+        return find_method(planner).plan(problem, options)
+
     beside = plan_beside(left, kept, remains.touched, again, mode)
     if beside is not None:
         return left, beside, PARTLY_ANEW
     return left, with_headroom(left, again(left, kept), mode).plan, ANEW
-
-
-def planned_anew(planner: str, options: Options, problem: Problem, plan: Plan) -> Plan:
-    """A problem's plan, made anew by the planner of the plan that its jobs had. Raises `InakitError`."""
-    return (
-        replan(problem, plan, options) if plan.method in SECOND_PHASES else find_method(planner).plan(problem, options)
-    )

@@ -31,7 +31,7 @@ from inakit.planner.install.plan_entries import entries
 from inakit.planner.install.program import BUILD, INA_HW
 from inakit.switch.entries import SwitchEntries
 from inakit.topo.errors import InputError
-from inakit.topo.fabric.fabric import VALUES_PER_PACKET, Chip, Fabric
+from inakit.topo.fabric.fabric import VALUES_PER_PACKET, Chip
 from inakit.topo.fabric.variations import with_chip_as_wired
 from inakit.topo.files.fabrics import load_fabric
 from inakit.topo.files.reader import FileKind, read_file
@@ -130,7 +130,9 @@ def resources_of(manifest: Document, resources: Document, phv: Document) -> Reso
         chip=CHIPS[manifest["target"]],
         program=manifest["programs"][0]["program_name"],
         compiler=manifest["compiler_version"],
-        stages=Amount(last_stage(stages), count),
+        stages=Amount(
+            max((each["stage_number"] + 1 for each in stages if each["logical_tables"]["ids"]), default=0), count
+        ),
         sram_blocks=blocks([stage["rams"] for stage in stages], "srams", count),
         tcam_blocks=blocks([stage["tcams"] for stage in stages], "tcams", count),
         stateful_alus=stateful_alus([stage["meter_alus"] for stage in stages], count),
@@ -139,10 +141,6 @@ def resources_of(manifest: Document, resources: Document, phv: Document) -> Reso
             sum(each["units"] * each["width"] for kind in containers.values() for each in kind),
         ),
     )
-
-
-def last_stage(stages: list[Document]) -> int:
-    return max((stage["stage_number"] + 1 for stage in stages if stage["logical_tables"]["ids"]), default=0)
 
 
 def blocks(stages: list[Document], name: str, count: int) -> Amount:
@@ -209,7 +207,6 @@ def recorded(chip: str, record: Path = RECORD) -> tuple[Recorded, ...]:
 
 
 def recorded_of(document: Document) -> Recorded:
-    """An entry of the record."""
     fields: Document = {
         key: Amount(**value) if isinstance(value, dict) else value for key, value in document["resources"].items()
     }
@@ -284,15 +281,13 @@ def chips_fit(problem: Problem, plan: Plan, chip: Chip | None = None) -> list[Ch
     found = {switch.chip.name: switch.chip for switch in fabric.switches if switch.chip}
     if not found:
         raise InputError(f"no switch of fabric '{fabric.name}' names a chip: give one, such as --chip tofino1")
-    return [fit_of(fabric, each, needs) for each in found.values()]
-
-
-def fit_of(fabric: Fabric, chip: Chip, needs: Iterable[UsedLimit]) -> ChipFit:
-    """The greatest need of each kind among the switches with a chip."""
-    names = {switch.name for switch in fabric.switches if switch.chip == chip}
-    own = [need for need in needs if need.where.partition(",")[0] in names]
-    most = {need.kind: need for need in sorted(own, key=lambda need: need.share)}
-    return ChipFit(chip, len(names), tuple(most[kind] for kind in dict.fromkeys(need.kind for need in own)))
+    fits = []
+    for each in found.values():
+        names = {switch.name for switch in fabric.switches if switch.chip == each}
+        own = [need for need in needs if need.where.partition(",")[0] in names]
+        most = {need.kind: need for need in sorted(own, key=lambda need: need.share)}
+        fits.append(ChipFit(each, len(names), tuple(most[kind] for kind in dict.fromkeys(need.kind for need in own))))
+    return fits
 
 
 def needs_of(problem: Problem, plan: Plan, installed: dict[str, SwitchEntries]) -> Iterator[UsedLimit]:
@@ -331,9 +326,13 @@ def print_fit(console: Console, found: Iterable[ChipFit]) -> None:
             table.add_column(heading, justify="left" if heading == "at" else "right")
         for need in fit.needs:
             needed, has = (amount(need.kind, value) for value in (need.used, need.limit))
-            table.add_row(need.kind, need.where, needed, has, share(need))
+            share = f"{need.share:.1%}" if need.share <= 1 + TOLERANCE else f"[bold red]{need.share:.1%}[/]"
+            table.add_row(need.kind, need.where, needed, has, share)
         console.print(table)
-        console.print(f"the plan {verdict(fit)}", highlight=False, soft_wrap=True)
+        word = "fits" if fit.fits else "does not fit"
+        passes = f"{fit.chip.passes} passes" if fit.chip.passes > 1 else "one pass"
+        line = f"the plan {word} {fit.chip.name}, where a packet of {VALUES_PER_PACKET} values takes {passes}"
+        console.print(line, highlight=False, soft_wrap=True)
 
 
 def print_recorded(console: Console, chip: Chip, found: Iterable[Recorded]) -> None:
@@ -363,21 +362,9 @@ def print_program(console: Console, found: Resources) -> None:
     console.print(f"the P4 program {'fits' if found.fits else 'does not fit'} {found.chip}", highlight=False)
 
 
-def verdict(fit: ChipFit) -> str:
-    """Whether a plan fits, and how often a packet passes a pipeline."""
-    word = "fits" if fit.fits else "does not fit"
-    passes = f"{fit.chip.passes} passes" if fit.chip.passes > 1 else "one pass"
-    return f"{word} {fit.chip.name}, where a packet of {VALUES_PER_PACKET} values takes {passes}"
-
-
 def amount(kind: str, value: float) -> str:
     factor, unit = UNITS.get(kind, (1, ""))
     return f"{value * factor:,.6g} {unit}".rstrip()
-
-
-def share(need: UsedLimit) -> str:
-    """The part of a limit that is needed, in colour where it is too much."""
-    return f"{need.share:.1%}" if need.share <= 1 + TOLERANCE else f"[bold red]{need.share:.1%}[/]"
 
 
 def load_plan_folder(folder: Path) -> tuple[Problem, Plan]:

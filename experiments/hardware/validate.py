@@ -16,8 +16,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from inakit.experiments.hardware.fit import ChipFit, amount
-from inakit.experiments.hardware.judge import HOLDS, PlannerResult, Weathered, in_words
+from inakit.experiments.hardware.fit import amount
+from inakit.experiments.hardware.judge import HOLDS, PlannerResult, in_words
 from inakit.experiments.hardware.site_file import load_site, write_starter
 from inakit.experiments.hardware.validation import Validation, folder_of, validate_site
 from inakit.experiments.report.document import Document
@@ -81,40 +81,40 @@ def verdict_document(found: Validation) -> dict[str, Any]:
 
 
 def planner_document(result: PlannerResult) -> dict[str, Any]:
-    """What was found of one planner; failures are listed the worst first."""
+    """What was found of one planner: of each chip what a switch needs most of each limit; failures, the worst first."""
     return {
         "planner": result.name,
         "color": styles_of([result.name])[result.name].color,
         "failed": result.failed,
         "said": result.said,
-        "fits": [fit_document(fit) for fit in result.fits],
+        "fits": [
+            {
+                "chip": fit.chip.name,
+                "switches": fit.switches,
+                "fits": fit.fits,
+                "needs": [
+                    {"kind": need.kind, "where": need.where, "share": need.share}
+                    | {"needed": amount(need.kind, need.used), "has": amount(need.kind, need.limit)}
+                    for need in fit.needs
+                ],
+            }
+            for fit in result.fits
+        ],
         "rates_bps": result.rates_bps,
         "virtual": dict(result.virtual),
         "emulated": result.emulated,
-        "failures": [failure_document(result, each) for each in result.worst],
-    }
-
-
-def fit_document(fit: ChipFit) -> dict[str, Any]:
-    """What the plan needs of a chip: of each limit the most that a switch needs."""
-    needs = [
-        {"kind": need.kind, "where": need.where, "share": need.share}
-        | {"needed": amount(need.kind, need.used), "has": amount(need.kind, need.limit)}
-        for need in fit.needs
-    ]
-    return {"chip": fit.chip.name, "switches": fit.switches, "fits": fit.fits, "needs": needs}
-
-
-def failure_document(result: PlannerResult, found: Weathered) -> dict[str, Any]:
-    """What one failure does: to the plan, and to every job."""
-    return {
-        "name": found.failure.name,
-        "kind": found.failure.kind,
-        "plan": found.state,
-        "error": found.error,
-        "lost": found.lost,
-        "rates_bps": found.rates_bps,
-        "kept": found.kept(result.rates_bps),
+        "failures": [
+            {
+                "name": each.failure.name,
+                "kind": each.failure.kind,
+                "plan": each.state,
+                "error": each.error,
+                "lost": each.lost,
+                "rates_bps": each.rates_bps,
+                "kept": each.kept(result.rates_bps),
+            }
+            for each in result.worst
+        ],
     }
 
 

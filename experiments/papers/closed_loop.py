@@ -75,9 +75,8 @@ def equal_jobs(fabric: Fabric, jobs: int, workers: int) -> Callable[[int], Probl
     return lambda seed: spread_jobs(fabric, jobs, lambda: workers, random.Random(seed))
 
 
-def sized_setting(setting: AroSetting) -> Callable[[int], Problem]:
-    """By seed, the problem of a setting of ARO's, with gradients of `FRAGMENTS` fragments."""
-    return lambda seed: with_gradients(setting.problem(seed), FRAGMENTS)
+def sized(setting: AroSetting, seed: int) -> Problem:
+    return with_gradients(setting.problem(seed), FRAGMENTS)
 
 
 def with_gradients(problem: Problem, fragments: int) -> Problem:
@@ -96,7 +95,7 @@ OWN: dict[str, Callable[[int], Problem]] = {
 }
 """Fabrics of the kit with several jobs on hosts that are drawn."""
 OF_ARO: dict[str, Callable[[int], Problem]] = {
-    f"ARO {setting.label}": sized_setting(setting)
+    f"ARO {setting.label}": partial(sized, setting)
     for setting in (
         *(replace(SJMT, tasks=tasks) for tasks in (2, 3, 4)),
         *(replace(MJMT, jobs=jobs) for jobs in (1, 2, 3, 4)),

@@ -90,7 +90,7 @@ def said_of_default(rates: Curves) -> Iterator[Statement]:
 def said_of_lines(found: Findings, by_share: Chart, by_size: Chart) -> Iterator[Statement]:
     """The text's sentences about Figures 7b and 7c."""
     shares, sizes = found.curves(by_share), found.curves(by_size)
-    percents, paper_lines = [f"{place:.0%}" for place in map(share_of, by_share.places)], (EXACT, *BASELINES)
+    percents, paper_lines = [f"{place}%" for place in by_share.places], (EXACT, *BASELINES)
     for where, curves, places in (("7b", shares, percents), ("7c", sizes, by_size.places)):
         yield statements.is_highest(where, EXACT, BASELINES, curves, places)
         yield statements.is_lowest(where, "GRID", GROWING, curves, places)
@@ -106,10 +106,6 @@ def said_of_lines(found: Findings, by_share: Chart, by_size: Chart) -> Iterator[
     yield ratios(both, "7: ARO is 2.2 to 4.0 times AggTree", "AggTree", 2.2, 4.0)
     yield ratios(both, "7: 2.8 to 4.1 times RANDOM", "RANDOM", 2.8, 4.1)
     yield ratios(both, "7: 8.2 to 41.6 times GRID", "GRID", 8.2, 41.6)
-
-
-def share_of(percent: str | float) -> float:
-    return float(percent) / 100
 
 
 def ratios(curves: Curves, says: str, scheme: str, low: float, high: float) -> Statement:

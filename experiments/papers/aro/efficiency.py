@@ -82,14 +82,10 @@ def fig11_charts(request: Request) -> tuple[Chart, ...]:
 def fig11(found: Findings) -> Iterator[Part]:
     charts = fig11_charts(found.request)
     yield from map(found.table, charts)
-    fast, slow = charts[:2], [named_as_printed(chart) for chart in charts[2:]]
+    named = [dict(zip(FAST, chart.lines.values(), strict=True)) for chart in charts[2:]]  # as in the paper
+    fast, slow = charts[:2], [replace(c, lines=own, styles={}) for c, own in zip(charts[2:], named, strict=True)]
     yield Picture(map(found.panel, (*fast, *slow)))
     yield list(said_of_speed(found.curves(fast[1]), *map(found.curves, slow)))
-
-
-def named_as_printed(chart: Chart) -> Chart:
-    """The published model's lines under the names that the paper gives to these schemes."""
-    return replace(chart, lines=dict(zip(FAST, chart.lines.values(), strict=True)), styles={})
 
 
 def said_of_speed(fast_gbps: Curves, seconds: Curves, gbps: Curves) -> Iterator[Statement]:

@@ -28,6 +28,7 @@ from inakit.experiments.papers.common.charts import (
 )
 from inakit.experiments.papers.common.drawing import Place
 from inakit.experiments.papers.common.figure import Request, own_planners
+from inakit.experiments.papers.common.statements import Statement
 from inakit.experiments.papers.common.sweep import Result, Trial, Value
 from inakit.planner.core.method import Options
 from inakit.planner.core.plan import Plan, SolverOptions
@@ -214,6 +215,7 @@ def compared() -> tuple[str, ...]:
 
 
 def scheme_of(name: str) -> Scheme:
+    """A scheme, or any planner by its name."""
     return SCHEMES.get(name) or partial(planned, name)
 
 
@@ -252,14 +254,13 @@ def lines(request: Request, schemes: Iterable[str], **more: Value) -> dict[str, 
 
 
 def gbps(key: str, label: str) -> Quantity:
-    """A rate of results in Gbit/s."""
     return Quantity(key, label, 1e9)
 
 
-def unproven(found: Findings) -> int:
-    """The number of ARO's results whose optimum is not proven to `GAP`."""
-    results = found.measured.results.items()
-    return sum(float(result["gap"]) > GAP * (1 + ROUNDING) for name, result in results if f'"{EXACT}"' in name)
+def verdict(found: Findings, _: list[Statement]) -> str:
+    """VALID if all of ARO's results, which are called optimal, are proven to be, to `GAP`."""
+    gaps = (float(result["gap"]) for name, result in found.measured.results.items() if f'"{EXACT}"' in name)
+    return Verdict.UNPROVEN if any(gap > GAP * (1 + ROUNDING) for gap in gaps) else VALID
 
 
 def aro_figure(
@@ -267,12 +268,11 @@ def aro_figure(
     charts: Callable[[Request], Sequence[Chart]],
     show: Callable[[Findings], Iterator[Part]],
     seeds: tuple[int, int] = SEEDS,
-    *,
     draws: Draws = by_seed,
     leaves_out: str = "",
 ) -> SweptFigure:
-    """A figure of ARO's evaluation, VALID if all results that are called optimal are proven to be."""
+    """A figure of ARO's evaluation, of the trials of these charts."""
+    kept = "aro-trials"
     return SweptFigure(
-        f"aro-{name}", "aro-trials", measure, charted(charts), show, seeds, draws, leaves_out=leaves_out,
-        verdict=lambda found, _: Verdict.UNPROVEN if unproven(found) else VALID,
-    )  # fmt: skip
+        f"aro-{name}", kept, measure, charted(charts), show, seeds, draws, verdict, leaves_out=leaves_out
+    )

@@ -6,9 +6,9 @@ with intervals, the paper's values and planned values.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from math import isnan
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from matplotlib.transforms import ScaledTranslation, Transform
 from inakit.experiments.papers.common.estimates import INTERVAL, Estimate, Series
 from inakit.experiments.report.method_styles import Style, style_of
 from inakit.topo.errors import writing
+from inakit.topo.files.csv_table import write_csv
 
 Place = str | float
 """A place on the x axis: a number, or the name of a group of bars."""
@@ -80,8 +81,7 @@ def draw_lines(panel: Panel, axes: Axes) -> None:
     for number, name in enumerate(panel.series):
         draw_line(panel, axes, number, name)
     places = [float(place) for place in panel.places]
-    known = [place.is_integer() for place in places]
-    if all(known) and "x" not in panel.log:
+    if all(place.is_integer() for place in places) and "x" not in panel.log:
         axes.set_xticks(places, [f"{place:g}" for place in places])
 
 
@@ -147,7 +147,6 @@ def beside(axes: Axes, x: float, point: Estimate, paper: float | None, style: St
 
 
 def name_places(axes: Axes, names: Sequence[str]) -> None:
-    """Name the places of the x axis, aslant where the names are too long to stand side by side."""
     if max(map(len, names)) * len(names) <= MOST_LETTERS:
         axes.set_xticks(range(len(names)), names, fontsize=8)
     else:
@@ -238,62 +237,25 @@ COLUMNS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class PointRow:
-    """A point of a figure. `paper` is the value that the paper prints for it, `planned` what a plan promises there."""
+def point_rows(panel: Panel) -> Iterator[tuple[object, ...]]:
+    """The cells of `COLUMNS` of all points of a panel, line by line; then the paper's values where we have no point.
 
-    panel: str
-    quantity: str
-    x_axis: str
-    x: str | float
-    method: str
-    statistic: str
-    value: float | None
-    interval_low: float | None
-    interval_high: float | None
-    interval: str
-    draws: int
-    paper: float | None
-    planned: float | None
-    drawn_values: str
-
-
-def point_rows(panel: Panel) -> Iterator[PointRow]:
-    """All points of a panel, line by line; then the paper's values at places where we have no point."""
+    The cell of a value that does not exist is None.
+    """
     for name, points in panel.series.items():
         paper, planned = panel.paper.get(name, {}), panel.planned.get(name, ())
-        for place, point in enumerate(points):
+        for number, (place, point) in enumerate(zip(panel.places, points, strict=True)):
             known = point.low is not None
-            yield PointRow(
-                panel=panel.title,
-                quantity=panel.ylabel,
-                x_axis=panel.xlabel,
-                x=panel.places[place],
-                method=name,
-                statistic="mean" if known else "single value",
-                value=None if isnan(point.value) else point.value,
-                interval_low=point.low,
-                interval_high=point.high,
-                interval=INTERVAL if known else "",
-                draws=len(point.draws),
-                paper=paper.get(panel.places[place]),
-                planned=planned[place] if planned else None,
-                drawn_values=" ".join(f"{value:.9g}" for value in point.draws),
-            )
-
+            yield (
+                panel.title, panel.ylabel, panel.xlabel, place, name, "mean" if known else "single value",
+                None if isnan(point.value) else point.value, point.low, point.high, INTERVAL if known else "",
+                len(point.draws), paper.get(place), planned[number] if planned else None,
+                " ".join(f"{value:.9g}" for value in point.draws),
+            )  # fmt: skip
     for name, printed in panel.paper.items():
         for x in [place for place in printed if place not in panel.places]:
-            where = (panel.title, panel.ylabel, panel.xlabel, x, name)
-            yield PointRow(*where, "", None, None, None, "", 0, printed[x], None, "")
-
-
-def write_points(path: Path, panels: Sequence[Panel]) -> None:
-    """Write all points of a figure's panels as CSV; the cell of a value that does not exist is empty."""
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(COLUMNS)
-        for panel in panels:
-            writer.writerows([getattr(row, column) for column in COLUMNS] for row in point_rows(panel))
+            empty = ("", None, None, None, "", 0)
+            yield panel.title, panel.ylabel, panel.xlabel, x, name, *empty, printed[x], None, ""
 
 
 PANEL_INCHES, ALONE_INCHES = (4.6, 3.7), (6.6, 4.0)
@@ -331,7 +293,7 @@ def save(path: Path, *panels: Panel) -> None:
         for suffix in (".png", ".svg"):
             canvas.savefig(path.with_name(path.name + suffix), dpi=150)
             canvas.set_layout_engine("none")
-        write_points(path.with_name(path.name + ".csv"), panels)
+    write_csv(path.with_name(path.name + ".csv"), COLUMNS, chain.from_iterable(map(point_rows, panels)))
 
 
 def figure(panels: Sequence[Panel]) -> Canvas:

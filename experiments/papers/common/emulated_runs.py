@@ -286,7 +286,13 @@ def run_plans(
     for network, (problem, plans) in planned.items():
         runs = [EmulatedRun(name, problem, with_headroom(problem, plan).plan) for name, plan in plans.items()]
         done = run_emulated(f"{figure}-{network.replace(' ', '-')}", runs, request, console)
-        own = [row_of(network, *each) for each in zip(runs, done.outcomes, strict=True)]
+        own = [
+            RateRow(
+                network, run.name, run.prepared.prediction.sending_rate_bps, outcome.measured.sending_rate_bps,
+                bool(outcome.measured.exact), outcome.verdict,
+            )
+            for run, outcome in zip(runs, done.outcomes, strict=True)
+        ]  # fmt: skip
         table = Rows("rates.csv", [field.name for field in fields(RateRow)], [astuple(row) for row in own])
         present(console, done.folder.path / "figure", (table, Picture([panel(own)])))
         done.tell(console)
@@ -307,12 +313,6 @@ def panel(rows: Sequence[RateRow]) -> Panel:
 def unit_of(rows: Sequence[RateRow]) -> tuple[str, float]:
     """The unit in which the rates are shown, and how many bit/s it is."""
     return ("Gbit/s", 1e9) if max(row.planned_bps for row in rows) >= 1e9 else ("kbit/s", 1e3)
-
-
-def row_of(network: str, run: EmulatedRun, outcome: Outcome) -> RateRow:
-    planned_bps = run.prepared.prediction.sending_rate_bps
-    measured = outcome.measured
-    return RateRow(network, run.name, planned_bps, measured.sending_rate_bps, bool(measured.exact), outcome.verdict)
 
 
 def table_of(rows: Sequence[RateRow]) -> NamedTable:

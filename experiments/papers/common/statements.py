@@ -149,7 +149,7 @@ def is_over(
     if len(pairs) == 1:
         held = compared(pairs[0], ours_first)
     elif wrong:
-        where = ", ".join(f"{one_line(found[0])}: {compared(found, ours_first)}" for found in wrong)
+        where = ", ".join(f"{str(found[0]).replace(chr(10), ' ')}: {compared(found, ours_first)}" for found in wrong)
         held = f"at {len(pairs) - len(wrong)} of {len(pairs)}; not at {where}"
     else:
         held = f"at all {len(pairs)}"
@@ -160,11 +160,6 @@ def compared(found: tuple[object, float, float], ours_first: bool) -> str:
     """Two values at a place, ours first: "5 to 7"."""
     _, first, second = found if ours_first else (found[0], found[2], found[1])
     return f"{first:.3g} to {second:.3g}"
-
-
-def one_line(place: object) -> str:
-    """The name of a place without line breaks."""
-    return str(place).replace("\n", " ")
 
 
 def shown(values: Iterable[float]) -> str:

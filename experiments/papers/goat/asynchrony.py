@@ -69,7 +69,7 @@ class AsynchronyRun:
         return EmulatedRun(
             f"{self.policy}-spread{self.spread:g}-window{self.window}-draw{self.draw}",
             problem,
-            at_rate(plan_by(self.policy, problem), RATE_BPS),
+            at_rate(PLANS[self.policy](problem) if self.policy in PLANS else plan_of(self.policy, problem), RATE_BPS),
             asdict(self),
             patient(FRAGMENTS, RATE_BPS, min(shares.values())),
             (Paces(shares, self.window, workers if self.spread else frozenset()),),
@@ -101,11 +101,6 @@ PLANS: dict[str, Callable[[Problem], Plan]] = {
 }
 """The plans that are compared. Shadow copies (SwitchML's, here below a PS) are not in the paper's figure: they never
 let a worker be ahead by more fragments than it has slots."""
-
-
-def plan_by(policy: str, problem: Problem) -> Plan:
-    """The plan of one of `PLANS`, or of a planner of your own."""
-    return PLANS[policy](problem) if policy in PLANS else plan_of(policy, problem)
 
 
 @dataclass(frozen=True)

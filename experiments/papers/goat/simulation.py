@@ -115,11 +115,6 @@ class Drawn:
         return SlotTree(entry[:, 0], entry[:, 1], onward[:, 0], onward[:, 1])
 
 
-def along_the_path(drawn: Drawn, worker: str) -> Way:
-    """A shortest path to the PS, whichever switches are on it."""
-    return drawn.way(worker)
-
-
 def by_the_nearest(drawn: Drawn, worker: str) -> Way:
     """The way by the nearest programmable switch, unless the PS is as near; from there a shortest path."""
     tor = drawn.fabric.tor_of(worker)
@@ -130,7 +125,7 @@ def by_the_nearest(drawn: Drawn, worker: str) -> Way:
     return [(near, links), *((node, links + further) for node, further in drawn.way(near))]
 
 
-ROUTINGS: dict[str, Callable[[Drawn, str], Way]] = {"path": along_the_path, "nearest": by_the_nearest}
+ROUTINGS: dict[str, Callable[[Drawn, str], Way]] = {"path": Drawn.way, "nearest": by_the_nearest}
 
 
 def draw(network: str, workers: int, seed: int, share: float) -> Drawn:
@@ -266,17 +261,15 @@ CHARTS = (
 
 
 def measure(trial: Trial) -> Result:
-    """Measure a trial: one scheme for one draw of hosts, programmable switches and rates."""
+    """Measure a trial: one scheme for one draw of hosts, programmable switches and rates.
+
+    A worker's rate is a share of a link's, cut off at 1 and at the slowest share.
+    """
     workers, seed = int(trial["workers"]), int(trial["seed"])
     drawn = draw(str(trial["network"]), workers, seed, SHARE)
-    name, rates = str(trial["scheme"]), drawn_rates(workers, float(trial["spread"]), seed)
+    name, spread = str(trial["scheme"]), float(trial["spread"])
+    rates: FloatArray = np.random.default_rng(seed).normal(MEAN_RATE, spread, workers).clip(SLOWEST, 1)
     return (SCHEMES.get(name) or partial(planned, name))(drawn, rates)
-
-
-def drawn_rates(workers: int, spread: float, seed: int) -> FloatArray:
-    """The workers' shares of a link's rate, cut off at 1 and at the slowest share."""
-    drawn: FloatArray = np.random.default_rng(seed).normal(MEAN_RATE, spread, workers).clip(SLOWEST, 1)
-    return drawn
 
 
 def draws(cell: Trial, seeds: int) -> list[Trial]:

@@ -289,11 +289,8 @@ def worst_flow(problem: Problem, plan: Plan) -> Flow:
     busy = {host for job in problem.jobs for host in (*job.workers, *job.servers)}
     idle = {problem.fabric.tor_of(host.name): host.name for host in problem.fabric.hosts if host.name not in busy}
     flows = [Flow(source, destination, BACKGROUND_BPS) for source, destination in permutations(idle.values(), 2)]
-
-    def left(flow: Flow) -> float:
-        return rate_left_bps(residual(problem.fabric, background_of_flows(problem, plan, [flow])), plan)
-
-    return min(flows, key=left)
+    left = {flow: residual(problem.fabric, background_of_flows(problem, plan, [flow])) for flow in flows}
+    return min(flows, key=lambda flow: rate_left_bps(left[flow], plan))
 
 
 FIGURES: dict[str, Run] = {f"{figure.name}-emulated": partial(run, figure) for figure in CHARTS} | {"replan": replanned}

@@ -8,7 +8,7 @@ port has the paper's 40 Gbit/s.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -100,13 +100,6 @@ class Totals:
     def total_jct_s(self) -> float:
         """The sum of the completion times of all jobs."""
         return sum(self.jct_s.values())
-
-    @staticmethod
-    def sum(parts: Iterable[Totals]) -> Totals:
-        """The totals of several runs together."""
-        found = list(parts)
-        jct_s = {model: sum(part.jct_s[model] for part in found) for model in found[0].jct_s}
-        return Totals(jct_s, sum(part.connections for part in found))
 
 
 @dataclass(frozen=True)
@@ -328,7 +321,14 @@ def planned_totals(draws: int, count: int) -> dict[str, Totals]:
     for testbed in testbeds:
         for scenario in POLICIES:
             testbed.plan(scenario)
-    return {scenario: Totals.sum(testbed.planned_totals(scenario) for testbed in testbeds) for scenario in POLICIES}
+    every = {scenario: [testbed.planned_totals(scenario) for testbed in testbeds] for scenario in POLICIES}
+    return {
+        scenario: Totals(
+            {model: sum(part.jct_s[model] for part in parts) for model in MODELS},
+            sum(part.connections for part in parts),
+        )
+        for scenario, parts in every.items()
+    }
 
 
 def run(console: Console, request: Request) -> str:
