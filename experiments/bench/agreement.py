@@ -18,10 +18,11 @@ from inakit.experiments.calibrate.rate_probe import fastest_bps
 from inakit.experiments.calibrate.trials import scaled
 from inakit.experiments.emulate.defaults import Free
 from inakit.experiments.emulate.emulate import Emulation, make_plans, measure, settled
-from inakit.experiments.run.console import NARROW, NamedTable
+from inakit.experiments.run.console import NARROW, NamedTable, figures
+from inakit.experiments.run.console import names as names_of
 from inakit.experiments.run.outcome import Outcome, collisions, ratio
 from inakit.experiments.run.pace import TooSlowError
-from inakit.experiments.run.printed_report import VERDICT_STYLES
+from inakit.experiments.run.printed_report import styled
 from inakit.experiments.run.record import machine, versions
 from inakit.experiments.run.run import Run, check_features
 from inakit.experiments.run.run_folder import RunFolder, check_results
@@ -346,20 +347,12 @@ SHOWN = (("sending_rate_bps", "rate (Mbit/s)", 1e-6, 3), ("communication_time_s"
 def agreement_table(found: Sequence[Compared], names: tuple[str, str]) -> NamedTable:
     """A row for each combination: rate and time in both worlds, and the differences in percent."""
     first, second = names
-    table = Table(
-        title=f"{second} against {first}, differences in %",
-        **NARROW,
-    )
-    table.add_column("combination", no_wrap=True)
-    headings = [f"{heading}\n{first}" for _, heading, _, _ in SHOWN]
-    for heading in headings:
-        for each in (heading, f"\n{second}", "\n%"):
-            table.add_column(each, justify="right", no_wrap=True)
-    for each in ("ingress\n%", "INA\n%", "links\nworst", "\nmedian"):
-        table.add_column(each, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
+    headings = [each for _, heading, _, _ in SHOWN for each in (f"{heading}\n{first}", f"\n{second}", "\n%")]
+    columns = figures(*headings, "ingress\n%", "INA\n%", "links\nworst", "\nmedian", no_wrap=True)
+    title = f"{second} against {first}, differences in %"
+    table = Table(*names_of("combination"), *columns, *names_of(""), title=title, **NARROW)
     for one in found:
-        table.add_row(str(one.combination), *cells(one), styled(one.verdict))
+        table.add_row(str(one.combination), *cells(one), shown(one.verdict))
     return NamedTable(table)
 
 
@@ -379,9 +372,9 @@ def percent(one: Compared, name: str) -> str:
     return f"{100 * one.differences.figures[name]:+.2f}" if one.differences else "-"
 
 
-def styled(verdict: str) -> str:
-    """A verdict in colour."""
-    return f"[{VERDICT_STYLES.get(verdict, 'dim' if verdict == NOT_RUN else 'bold yellow')}]{verdict}[/]"
+def shown(verdict: str) -> str:
+    """A verdict in colour, pale where nothing was run."""
+    return f"[dim]{verdict}[/]" if verdict == NOT_RUN else styled(verdict)
 
 
 FEW = 10
@@ -424,7 +417,7 @@ class Summary:
 def words_of(one: Compared) -> str:
     """The verdict of a combination and its greatest differences, for who waits for the table."""
     off = f" (rate {percent(one, 'sending_rate_bps')} %, time {percent(one, 'communication_time_s')} %)"
-    return f"{styled(one.verdict)}{off if one.differences else ''}"
+    return f"{shown(one.verdict)}{off if one.differences else ''}"
 
 
 def print_summary(console: Console, found: Sequence[Compared]) -> None:

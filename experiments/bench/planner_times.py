@@ -15,6 +15,7 @@ from rich.table import Table
 
 from inakit.experiments.papers.aro.efficiency import large
 from inakit.experiments.papers.aro.setting import MJMT, SJMT, AroSetting
+from inakit.experiments.run.console import figures, names
 from inakit.experiments.sweeps.run_trials import Row, measure_rows
 from inakit.planner.core.method import Options
 from inakit.planner.core.plan import Plan
@@ -70,11 +71,7 @@ def measure_seeds(
 
 def table_of(title: str, caption: str, headings: Sequence[str]) -> Table:
     """An empty table with a row for each case."""
-    table = Table(title=title, caption=caption, caption_justify="left")
-    table.add_column("case", no_wrap=True)
-    for heading in headings:
-        table.add_column(heading, justify="right")
-    return table
+    return Table(*names("case"), *figures(*headings), title=title, caption=caption, caption_justify="left")
 
 
 CAPACITY_BPS = 100e9

@@ -12,6 +12,7 @@ import joblib
 from rich.console import Console
 from rich.table import Table
 
+from inakit.experiments.run.console import figures
 from inakit.experiments.sweeps.engines import Loky
 from inakit.experiments.sweeps.run_trials import run_trials
 from inakit.experiments.sweeps.trial import Given, Kept, Row, Trial, key_of
@@ -54,9 +55,8 @@ def bench_sweep(trials: int = TRIALS, trial_s: float = TRIAL_S) -> Added:
 
 def sweep_table(added: Added) -> Table:
     """One row: the trials, how long they took, and what the engine added."""
-    table = Table(title="Engine of studies and figures")
-    for heading in ("trials", "each (ms)", "processes", "took (s)", "added by the engine"):
-        table.add_column(heading, justify="right")
+    headings = ("trials", "each (ms)", "processes", "took (s)", "added by the engine")
+    table = Table(*figures(*headings), title="Engine of studies and figures")
     cells = (str(added.trials), f"{1e3 * added.trial_s:g}", str(added.processors), f"{added.took_s:.2f}")
     table.add_row(*cells, f"{added.share:.1%}")
     return table

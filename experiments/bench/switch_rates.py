@@ -23,6 +23,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from inakit.experiments.run.console import figures
 from inakit.experiments.sweeps.run_trials import Row, measure_rows
 from inakit.planner.install.program import (
     ADMISSION,
@@ -418,11 +419,9 @@ def rate_table(findings: Findings) -> Table:
     """One row for each workload, loss limit and chain, a column for each target, and its ratio to the first one."""
     rates = findings.rates
     targets = list(dict.fromkeys(m.target for m in rates))
-    table = Table(title="Packets per second into the first switch", caption=CAPTION, caption_justify="left")
-    for heading in ("workload", "loss"):
-        table.add_column(heading)
-    for heading in ("switches", *targets, *(f"{target} : {targets[0]}" for target in targets[1:])):
-        table.add_column(heading, justify="right")
+    columns = figures("switches", *targets, *(f"{each} : {targets[0]}" for each in targets[1:]))
+    title = "Packets per second into the first switch"
+    table = Table("workload", "loss", *columns, title=title, caption=CAPTION, caption_justify="left")
     found = {(m.workload, m.loss_limit, m.switches, m.target): m.rate_pps for m in rates}
     groups = list(dict.fromkeys((m.workload, m.loss_limit) for m in rates))
     lengths = list(dict.fromkeys(m.switches for m in rates))
@@ -458,9 +457,8 @@ def ratio(rate: float | None, reference: float | None) -> str:
 def set_up_table(findings: Findings) -> Table:
     """The seconds to set up each chain: a row for each length, a column for each target."""
     targets = list(dict.fromkeys(each.target for each in findings.set_ups))
-    table = Table(title="Set-up: seconds for the network with its switches + their entries")
-    for heading in ("switches", *targets):
-        table.add_column(heading, justify="right")
+    title = "Set-up: seconds for the network with its switches + their entries"
+    table = Table(*figures("switches", *targets), title=title)
     found = {(each.switches, each.target): f"{each.network_s:.1f} + {each.entries_s:.2f}" for each in findings.set_ups}
     for length in dict.fromkeys(each.switches for each in findings.set_ups):
         table.add_row(str(length), *(found.get((length, target), "-") for target in targets))

@@ -17,6 +17,7 @@ from rich.table import Table
 
 from inakit.experiments.bench.switch_rates import WORKLOADS, Measurement
 from inakit.experiments.calibrate.limit import Curve, Quantity
+from inakit.experiments.run.console import figures
 from inakit.experiments.run.planning import plan_to_run
 from inakit.experiments.run.run import Run, run_plan
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
@@ -112,10 +113,8 @@ def bench_virtual(problem: Problem, planner: str = "aro", seed: int = 0) -> Spee
 def hops_table(speed: Speed, rates: Sequence[Measurement]) -> Table:
     """A row for the engine with its switches and one for the whole run; a column for each target's ratio."""
     best = most_hops(rates)
-    table = Table(title="Packet-hops per second", caption=caption(speed), caption_justify="left", min_width=88)
-    table.add_column("of it")
-    for heading in ("virtual", *best, *(f"virtual : {target}" for target in best)):
-        table.add_column(heading, justify="right")
+    columns, title = figures("virtual", *best, *(f"virtual : {target}" for target in best)), "Packet-hops per second"
+    table = Table("of it", *columns, title=title, caption=caption(speed), caption_justify="left", min_width=88)
     for part, seconds in (("engine and switches", speed.engine_s), ("the endpoints, too", speed.run_s)):
         rate = speed.hops / seconds
         ratios = (f"{rate / most:.1f}" for most in best.values())

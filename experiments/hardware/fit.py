@@ -21,6 +21,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from inakit.experiments.run.console import figures, names
 from inakit.planner.core.check import check
 from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.files import load_jobs, load_plan
@@ -320,10 +321,8 @@ def used_slots(plan: Plan, chips: dict[str, Chip]) -> Iterator[UsedLimit]:
 def print_fit(console: Console, found: Iterable[ChipFit]) -> None:
     """Print a table for each chip, and whether the plan fits it."""
     for fit in found:
-        table = Table(title=f"{fit.chip.name} in {fit.switches} switch{'es' * (fit.switches > 1)}")
-        table.add_column("most needed", no_wrap=True)
-        for heading in ("at", "needed", "has", "share"):
-            table.add_column(heading, justify="left" if heading == "at" else "right")
+        title = f"{fit.chip.name} in {fit.switches} switch{'es' * (fit.switches > 1)}"
+        table = Table(*names("most needed"), "at", *figures("needed", "has", "share"), title=title)
         for need in fit.needs:
             needed, has = (amount(need.kind, value) for value in (need.used, need.limit))
             share = f"{need.share:.1%}" if need.share <= 1 + TOLERANCE else f"[bold red]{need.share:.1%}[/]"
@@ -353,9 +352,8 @@ def provenance(found: Recorded) -> str:
 
 def print_program(console: Console, found: Resources) -> None:
     """Print what the chip's compiler says that the P4 program takes."""
-    table = Table(title=f"{found.program} on {found.chip}, by its compiler {found.compiler}")
-    for heading in ("of a pipeline", "takes", "has", "share"):
-        table.add_column(heading, justify="left" if heading == "of a pipeline" else "right")
+    title = f"{found.program} on {found.chip}, by its compiler {found.compiler}"
+    table = Table("of a pipeline", *figures("takes", "has", "share"), title=title)
     for name, each in found.amounts.items():
         table.add_row(name, f"{each.used:,}", f"{each.has:,}", f"{each.used / each.has:.1%}")
     console.print(table)

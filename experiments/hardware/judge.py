@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from inakit.experiments.emulate.defaults import rate_words
 from inakit.experiments.hardware.failures import NO_PLAN, NOTHING, Failure
 from inakit.experiments.hardware.fit import ChipFit
 from inakit.experiments.hardware.site_file import Margins, Site
@@ -124,7 +125,7 @@ def rate_reasons(margins: Margins, rates_bps: Mapping[int, float], when: str) ->
     least = margins.least_rate or 0.0
     for number, rate in rates_bps.items():
         if rate < least * (1 - ROUNDING):
-            yield f"{when}: job {number} sends at {in_words(rate)}, at least {in_words(least)} is asked for"
+            yield f"{when}: job {number} sends at {rate_words(rate)}, at least {rate_words(least)} is asked for"
 
 
 def load_reasons(fabric: Fabric, prediction: Prediction, free: float) -> Iterator[str]:
@@ -146,7 +147,7 @@ def run_reasons(row: Mapping[str, Any], where: str, within: float) -> Iterator[s
         measured = row["measured_bps"][number]
         if abs(measured - planned) > within * planned:
             off = f"{measured / planned - 1:+.1%}"
-            yield f"{where}: job {number} sends at {in_words(measured)}, {off} of the plan (within {within:.0%})"
+            yield f"{where}: job {number} sends at {rate_words(measured)}, {off} of the plan (within {within:.0%})"
 
 
 def failure_reasons(site: Site, before_bps: Mapping[int, float], found: Weathered) -> Iterator[str]:
@@ -163,11 +164,3 @@ def failure_reasons(site: Site, before_bps: Mapping[int, float], found: Weathere
     for number, share in found.kept(before_bps).items():
         if number not in found.lost and share < site.margins.keeps * (1 - ROUNDING):
             yield f"{when}: job {number} keeps {share:.0%} of its rate, {site.margins.keeps:.0%} is asked for"
-
-
-def in_words(rate_bps: float) -> str:
-    """A rate with the largest unit of which there is one."""
-    for unit, size in (("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3)):
-        if rate_bps >= size:
-            return f"{rate_bps / size:.4g} {unit}"
-    return f"{rate_bps:.4g} bit/s"

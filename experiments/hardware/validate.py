@@ -16,15 +16,16 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from inakit.experiments.emulate.defaults import rate_words
 from inakit.experiments.hardware.fit import amount
-from inakit.experiments.hardware.judge import HOLDS, PlannerResult, in_words
+from inakit.experiments.hardware.judge import HOLDS, PlannerResult
 from inakit.experiments.hardware.site_file import load_site, write_starter
 from inakit.experiments.hardware.validation import Validation, folder_of, validate_site
 from inakit.experiments.report.document import Document
 from inakit.experiments.report.gather import made_by
 from inakit.experiments.report.method_styles import styles_of
 from inakit.experiments.report.write import PAGE, write_page, write_text
-from inakit.experiments.run.console import NamedTable
+from inakit.experiments.run.console import NamedTable, names
 from inakit.experiments.study.study import kept_in
 from inakit.experiments.sweeps.engines import find_engine
 from inakit.topo.errors import MachineError, RunError, writing
@@ -187,17 +188,16 @@ def stops(found: Validation) -> list[str]:
 
 def worst_table(result: PlannerResult) -> Table:
     """The worst failures of a planner: what becomes of the plan, and the job that keeps least."""
-    table = Table(title=f"{result.name}: the worst of {len(result.weathered)} single failures")
-    table.add_column("failure", no_wrap=True)
-    for heading in ("plan", "jobs stopped", "job that keeps least", "of its rate", "then"):
-        table.add_column(heading)
+    headings = ("plan", "jobs stopped", "job that keeps least", "of its rate", "then")
+    title = f"{result.name}: the worst of {len(result.weathered)} single failures"
+    table = Table(*names("failure"), *headings, title=title)
     for each in result.worst[:SHOWN_FAILURES]:
         shares = {n: share for n, share in each.kept(result.rates_bps).items() if n not in each.lost}
         least = min(shares, key=lambda number: shares[number], default=None)
         told = (
             ("", "", "")
             if least is None
-            else (str(least), f"{shares[least]:.0%}", in_words(each.rates_bps.get(least, 0)))
+            else (str(least), f"{shares[least]:.0%}", rate_words(each.rates_bps.get(least, 0)))
         )
         table.add_row(f"{each.failure.kind} {each.failure.name}", each.state, ", ".join(map(str, each.lost)), *told)
     return table

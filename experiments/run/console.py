@@ -19,7 +19,7 @@ from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 NARROW: dict[str, Any] = {"box": SIMPLE_HEAD, "pad_edge": False, "padding": (0, 1, 0, 0)}
@@ -29,6 +29,16 @@ USUAL_WIDTH = 80
 UNLIMITED = 10_000
 CUT = "…"
 """What Rich puts where it cuts a cell."""
+
+
+def names(*headings: str) -> list[Column]:
+    """Columns of names, which are never broken."""
+    return [Column(heading, no_wrap=True) for heading in headings]
+
+
+def figures(*headings: str, no_wrap: bool = False) -> list[Column]:
+    """Columns of figures, which are aligned to the right."""
+    return [Column(heading, justify="right", no_wrap=no_wrap) for heading in headings]
 
 
 @dataclass(frozen=True)

@@ -135,6 +135,11 @@ NO_RESULTS = {"WRONG": "Wrong sums are no overload: the P4 program, its entries,
 VERDICT_STYLES: dict[str, str] = {VALID: "green", OVERLOADED: "bold red"}
 
 
+def styled(verdict: str) -> str:
+    """A verdict in colour."""
+    return f"[{VERDICT_STYLES.get(verdict, 'bold yellow')}]{verdict}[/]"
+
+
 def print_report(console: Console, record: RunRecord) -> None:
     """Print the tables of a completed record, then the verdict and its reasons."""
     for table in (planners_report(record), *bandwidth_tables(record), *observed_tables(record)):
@@ -148,8 +153,7 @@ def print_report(console: Console, record: RunRecord) -> None:
         for name, entry in record.planners.items():
             for line in lines(name, entry):
                 console.print(line, highlight=False)
-    style = VERDICT_STYLES.get(record.verdict, "bold yellow")
-    console.print(f"verdict: [{style}]{record.verdict}[/]", highlight=False)
+    console.print(f"verdict: {styled(record.verdict)}", highlight=False)
     for reason in shortened(record.reasons):
         console.print(f"  - {reason}", highlight=False, markup=False, soft_wrap=True)
     if record.verdict != VALID:
@@ -331,5 +335,4 @@ def exactness(entry: PlannerRecord) -> str:
 
 def verdict(entry: PlannerRecord) -> str:
     """A planner's verdict, in colour."""
-    word = entry.verdict or "-"
-    return f"[{VERDICT_STYLES.get(word, 'bold yellow')}]{word}[/]"
+    return styled(entry.verdict or "-")

@@ -24,11 +24,11 @@ from inakit.experiments.papers.common.estimates import exact
 from inakit.experiments.papers.common.figure import Request, leave_out
 from inakit.experiments.papers.common.statements import Statement, number
 from inakit.experiments.report.write import report_beside
-from inakit.experiments.run.console import NamedTable, bar
+from inakit.experiments.run.console import NamedTable, bar, figures, names
 from inakit.experiments.run.dilation import as_described, slowed_options, slowed_problem
 from inakit.experiments.run.interference import Interference
 from inakit.experiments.run.outcome import Outcome, planned_figures, write_planned_links
-from inakit.experiments.run.printed_report import VERDICT_STYLES, shortened
+from inakit.experiments.run.printed_report import shortened, styled
 from inakit.experiments.run.record import Configuration, PlanRecord, RunRecord, begin_record
 from inakit.experiments.run.run import Run, run_plan
 from inakit.experiments.run.run_folder import RunFolder, check_results
@@ -78,7 +78,7 @@ class EmulatedRuns:
     reasons: tuple[str, ...]
 
     def tell(self, console: Console) -> None:
-        console.print(f"verdict: [{VERDICT_STYLES.get(self.verdict, 'bold yellow')}]{self.verdict}[/]", highlight=False)
+        console.print(f"verdict: {styled(self.verdict)}", highlight=False)
         for reason in shortened(self.reasons):
             console.print(f"  - {reason}", highlight=False, markup=False, soft_wrap=True)
         console.print(f"everything of these runs: {self.folder.path}", highlight=False)
@@ -142,10 +142,10 @@ def measured_by(run: EmulatedRun, scale: float, world: World, folder: RunFolder,
 
 def words_of(outcome: Outcome) -> str:
     """A run's verdict and its figures, for who waits for the others."""
-    style, measured, figures = VERDICT_STYLES.get(outcome.verdict, "bold yellow"), outcome.measured, ""
+    measured, told = outcome.measured, ""
     if measured.iterations:
-        figures = f" ({measured.sending_rate_bps / 1e6:.3g} Mbit/s, {measured.communication_time_s:.3g} s)"
-    return f"[{style}]{outcome.verdict}[/]{figures}"
+        told = f" ({measured.sending_rate_bps / 1e6:.3g} Mbit/s, {measured.communication_time_s:.3g} s)"
+    return f"{styled(outcome.verdict)}{told}"
 
 
 def scale_of(runs: Sequence[EmulatedRun], world: World, console: Console) -> float:
@@ -318,16 +318,10 @@ def unit_of(rows: Sequence[RateRow]) -> tuple[str, float]:
 def table_of(rows: Sequence[RateRow]) -> NamedTable:
     """A row for each plan on each network, rates in the unit that fits the fastest."""
     unit, bps = unit_of(rows)
-    table = Table(title=f"sending rate ({unit})", box=SIMPLE_HEAD)
-    for heading in ("network", "planner"):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("planned", "measured", "ratio"):
-        table.add_column(heading, justify="right")
-    table.add_column("sums")
-    table.add_column("verdict")
+    columns = [*names("network", "planner"), *figures("planned", "measured", "ratio")]
+    table = Table(*columns, "sums", "verdict", title=f"sending rate ({unit})", box=SIMPLE_HEAD)
     for row in rows:
-        style = VERDICT_STYLES.get(row.verdict, "bold yellow")
-        figures = number(row.planned_bps / bps), number(row.measured_bps / bps), f"{row.ratio:.3f}"
+        rates = number(row.planned_bps / bps), number(row.measured_bps / bps), f"{row.ratio:.3f}"
         exact = "exact" if row.exact else "[red]wrong[/]"
-        table.add_row(row.network, row.planner, *figures, exact, f"[{style}]{row.verdict}[/]")
+        table.add_row(row.network, row.planner, *rates, exact, styled(row.verdict))
     return NamedTable(table, names=2)

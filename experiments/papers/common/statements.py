@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from rich.box import SIMPLE_HEAD
-from rich.table import Table
+from rich.table import Column, Table
+
+from inakit.experiments.run.console import figures
 
 
 def value_table(title: str, axis: str, places: Sequence[object], values: Mapping[str, Sequence[float | None]]) -> Table:
     """A table with a row for each name and a column for each place; `axis` is the heading of the names."""
-    table = Table(title=title, box=SIMPLE_HEAD, show_edge=False, padding=0)
-    table.add_column(axis, min_width=20)
-    for place in places:
-        table.add_column(str(place), justify="right", no_wrap=True)
+    columns = (Column(axis, min_width=20), *figures(*map(str, places), no_wrap=True))
+    table = Table(*columns, title=title, box=SIMPLE_HEAD, show_edge=False, padding=0)
     for name, found in values.items():
         table.add_row(name, *map(number, found))
     return table

@@ -23,7 +23,7 @@ from inakit.experiments.papers.common.estimates import MISSING, Estimate, estima
 from inakit.experiments.papers.common.figure import Request, own_planners
 from inakit.experiments.papers.common.statements import Statement, crosses, rises
 from inakit.experiments.papers.goat.testbed import SCHEMES, Paces, at_rate, everywhere, patient, plan_of
-from inakit.experiments.run.console import NARROW
+from inakit.experiments.run.console import NARROW, figures, names
 from inakit.experiments.run.outcome import Outcome, measured_figures, switch_events
 from inakit.planner.core.plan import SHARED_WINDOW, Plan
 from inakit.planner.core.problem import Job, Problem
@@ -182,11 +182,8 @@ COLUMNS: tuple[tuple[str, Callable[[AsynchronyPoint], float], str], ...] = (
 def means_table(axis: str, found: Sequence[Mean]) -> Table:
     """A row for each mean, grouped by `axis`, which is "spread" or "window". A place without a valid run has none."""
     caption = "on all links, links that a fragment takes; aggregated in the network; PS ingress"
-    table = Table(caption=caption, **NARROW)
-    table.add_column(axis, justify="right", no_wrap=True)
-    table.add_column("policy", no_wrap=True)
-    for heading in (*(heading for heading, _, _ in COLUMNS), "valid"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    columns = figures(axis, *(heading for heading, _, _ in COLUMNS), "valid", no_wrap=True)
+    table = Table(columns[0], *names("policy"), *columns[1:], caption=caption, **NARROW)
     for mean, after in zip(found, [*found[1:], None], strict=True):
         own, style = getattr(mean, axis), "green" if len(mean.valid) == mean.runs else "bold red"
         cells = (format(mean.of(value), form) if mean.valid else "-" for _, value, form in COLUMNS)

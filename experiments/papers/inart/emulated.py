@@ -57,6 +57,7 @@ from inakit.experiments.papers.inart.simulated import (
     said,
 )
 from inakit.experiments.report.method_styles import categories
+from inakit.experiments.run.console import figures
 from inakit.experiments.run.dilation import slowed_problem
 from inakit.experiments.run.faults_file import FaultPlan
 from inakit.experiments.run.outcome import measured_figures, planned_figures
@@ -235,10 +236,8 @@ def runs_table(figure: InartFigure, found: Findings, points: Sequence[FigurePoin
     """A row for each run of a setting."""
     kind = kind_of(found.request.switch)
     title = f"InArt, Figure {figure.name[3:]}, {kind}, {points[0].setting} ({figure.unit})"
-    table = Table("model" if figure.by_model else "workers", "scheme", title=title)
-    for heading in ("paper", "planned", "measured", "of plan"):
-        table.add_column(heading, justify="right")
-    table.add_column("verdict")
+    columns = ("model" if figure.by_model else "workers", "scheme", *figures("paper", "planned", "measured", "of plan"))
+    table = Table(*columns, "verdict", title=title)
     for (point, label), scheme in product(zip(points, labels(figure, points), strict=True), emulated()):
         paper = figure.paper.get(scheme) if point == figure.at else None
         planned, measured = (value_of(figure, found, prefix, scheme, point) for prefix in (FORESEEN, ""))

@@ -20,9 +20,9 @@ from inakit.experiments.papers.common.estimates import exact
 from inakit.experiments.papers.common.figure import Request
 from inakit.experiments.papers.common.statements import Statement
 from inakit.experiments.report.method_styles import categories
-from inakit.experiments.run.console import NARROW
+from inakit.experiments.run.console import NARROW, figures, names
 from inakit.experiments.run.outcome import Outcome
-from inakit.experiments.run.printed_report import VERDICT_STYLES
+from inakit.experiments.run.printed_report import styled
 from inakit.planner.core.fragment_ranges import fragment_ranges
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.policies import DEFAULT_POLICY
@@ -165,23 +165,18 @@ def crossings_panel(found: Sequence[Crossing]) -> Panel:
 
 def crossings_table(found: Sequence[Crossing]) -> Table:
     """A row for each part of the figure."""
-    table = Table(title="P4INC-AOI, Figure 2: between units", **NARROW)
-    table.add_column("", no_wrap=True)
-    for heading in ("planned\n(bytes)", "measured\n(bytes)", "circuits\nused", "comm. time\n(ms)"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
+    columns = figures("planned\n(bytes)", "measured\n(bytes)", "circuits\nused", "comm. time\n(ms)", no_wrap=True)
+    table = Table(*names(""), *columns, *names("verdict"), title="P4INC-AOI, Figure 2: between units", **NARROW)
     for each in found:
-        figures = (each.planned_bytes, each.measured_bytes, len(each.circuits), round(1e3 * each.communication_time_s))
-        style = VERDICT_STYLES.get(each.verdict, "bold yellow")
-        table.add_row(SCENES[each.scene].title, *(f"{figure:,}" for figure in figures), f"[{style}]{each.verdict}[/]")
+        cells = (each.planned_bytes, each.measured_bytes, len(each.circuits), round(1e3 * each.communication_time_s))
+        table.add_row(SCENES[each.scene].title, *(f"{cell:,}" for cell in cells), styled(each.verdict))
     return table
 
 
 def runs(request: Request) -> list[EmulatedRun]:
     """A run for each part of Figure 2; a quick request leaves out those without INC."""
-    if request.quick:
-        return list(emulated_runs(QUICK_SCENES, QUICK_GRADIENT_BYTES))
-    return list(emulated_runs(SCENES, GRADIENT_BYTES))
+    asked = (QUICK_SCENES, QUICK_GRADIENT_BYTES) if request.quick else (SCENES, GRADIENT_BYTES)
+    return list(emulated_runs(*asked))
 
 
 def crossed(found: Iterable[Crossing]) -> int:

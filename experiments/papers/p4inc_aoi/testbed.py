@@ -29,9 +29,10 @@ from inakit.experiments.papers.common.statements import Statement
 from inakit.experiments.papers.p4inc_aoi.setting import GIGA
 from inakit.experiments.report.method_styles import categories
 from inakit.experiments.run.circuit_schedule import Course, CourseOutcome, run_course
-from inakit.experiments.run.console import NARROW
+from inakit.experiments.run.console import NARROW, names
+from inakit.experiments.run.console import figures as numbers
 from inakit.experiments.run.outcome import Outcome
-from inakit.experiments.run.printed_report import VERDICT_STYLES
+from inakit.experiments.run.printed_report import styled
 from inakit.experiments.run.run_folder import RunFolder
 from inakit.experiments.worlds.world import World
 from inakit.planner.methods.p4inc_aoi.online import FirstCome, Policy, Simulation, TimeWindow
@@ -129,18 +130,18 @@ class ScenarioRow:
 
 def rows_table(rows: Sequence[ScenarioRow]) -> Table:
     """Connections and JCT as planned and as measured; packets lost in the dark, and sent again."""
-    table = Table(title="P4INC-AOI's testbed: Figures 6 and 7", **NARROW)
-    table.add_column("", no_wrap=True)
     connections, jct = ("connec-\nplanned", "tions\nmade"), ("total\nplanned", "JCT (s)\nmeasured", "\nratio")
-    for heading in (*connections, *jct, "lost,\ndark", "sent\nagain"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("\nverdict", no_wrap=True)
+    columns = [
+        *names(""),
+        *numbers(*connections, *jct, "lost,\ndark", "sent\nagain", no_wrap=True),
+        *names("\nverdict"),
+    ]
+    table = Table(*columns, title="P4INC-AOI's testbed: Figures 6 and 7", **NARROW)
     for row in rows:
-        style = VERDICT_STYLES.get(row.verdict, "bold yellow")
         connected = (str(totals.connections) for totals in (row.planned, row.measured))
         jct_s = (f"{totals.total_jct_s:.2f}" for totals in (row.planned, row.measured))
         packets = (f"{count:,}" for count in (row.lost, row.retransmissions))
-        table.add_row(row.scenario, *connected, *jct_s, f"{row.ratio:.3f}", *packets, f"[{style}]{row.verdict}[/]")
+        table.add_row(row.scenario, *connected, *jct_s, f"{row.ratio:.3f}", *packets, styled(row.verdict))
     return table
 
 
@@ -214,10 +215,8 @@ REDUCTIONS = (
 
 def reductions_table(kinds: Mapping[str, ByScenario]) -> Table:
     """A table of the paper's reductions and ours, by kind."""
-    table = Table(title="reductions (%)", **NARROW)
-    table.add_column("of what", no_wrap=True)
-    for heading in ("\npaper", *(each for kind in kinds for each in (kind.replace(", ", ",\n"), "\nratio"))):
-        table.add_column(heading, justify="right", no_wrap=True)
+    headings = ("\npaper", *(each for kind in kinds for each in (kind.replace(", ", ",\n"), "\nratio")))
+    table = Table(*names("of what"), *numbers(*headings, no_wrap=True), title="reductions (%)", **NARROW)
     for each in REDUCTIONS:
         found = (each.ours(totals) for totals in kinds.values())
         pairs = (("-", "-") if ours is None else (f"{ours:.1f}", f"{ours / each.paper:.2f}") for ours in found)
