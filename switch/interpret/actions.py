@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 from inakit.switch.interpret.calculations import calculation_of
 from inakit.switch.interpret.expressions import value_of
@@ -123,18 +124,8 @@ def log_message(context: Context, text: Text, values: Arguments) -> Run:
     return run if context.trace.listens else lambda _packet: None
 
 
-EXTERNS: dict[str, Callable[..., Run]] = {
-    "count": count,
-    "execute_meter": execute_meter,
-    "log_msg": log_message,
-    "modify_field_rng_uniform": random_number,
-    "modify_field_with_hash_based_offset": hash_into_range,
-    "register_read": register_read,
-    "register_write": register_write,
-}
-
-
 Handler = Callable[..., Run]
+Made = TypeVar("Made", Run, "Step")
 Step = Callable[[Packet], int | None]
 """A statement of an action with jumps; it gives the index of the one that follows, or None for the next one."""
 
@@ -161,7 +152,7 @@ def action_of(context: Context, action: Action) -> Run:
 
 def run_with_jumps(context: Context, action: Action) -> Run:
     """The function of an action in which some statements say which one follows."""
-    steps = [step(context, primitive) for primitive in action.primitives]
+    steps: list[Step] = [step(context, primitive, HANDLERS | JUMPING) for primitive in action.primitives]
     name = action.name
 
     def run(packet: Packet) -> None:
@@ -174,14 +165,6 @@ def run_with_jumps(context: Context, action: Action) -> Run:
         raise RunError(f"action '{name}' has run {MAX_STATEMENTS} statements for one packet: it loops")
 
     return run
-
-
-def step(context: Context, primitive: Primitive) -> Step:
-    """The function of a statement, which may be a jump, in an action that has jumps."""
-    if primitive.name not in JUMPING:
-        return statement(context, primitive)
-    with context.located(primitive.source):
-        return context.trace.statement(primitive, JUMPING[primitive.name](context, *primitive.arguments))
 
 
 # {"op": "_jump", "parameters": [{"type": "hexstr", "value": "0x4"}]}
@@ -206,8 +189,12 @@ def index_of(context: Context, target: Argument) -> int:
 
 def statement(context: Context, primitive: Primitive) -> Run:
     """The function of one statement; `UnsupportedError` for a primitive that is in no table."""
+    return step(context, primitive, HANDLERS)
+
+
+def step(context: Context, primitive: Primitive, handlers: Mapping[str, Callable[..., Made]]) -> Made:
     with context.located(primitive.source):
-        handler = HANDLERS.get(primitive.name)
+        handler = handlers.get(primitive.name)
         if handler is None or any(isinstance(each, Extern) for each in primitive.arguments):
             raise context.refusal(f"primitive '{primitive.name}'")
         return context.trace.statement(primitive, handler(context, *primitive.arguments))
@@ -320,37 +307,20 @@ def clone(context: Context, session: Expression, fields: Expression) -> Run:
     return run
 
 
-# {"op": "resubmit", "parameters": [{"type": "hexstr", "value": "0x1"}]}
-def resubmit(context: Context, fields: Expression) -> Run:
-    """Ask that the packet as it came in is parsed again, and keeps a list of fields."""
-    kept = value_of(context, fields)
-
-    def run(packet: Packet) -> None:
-        packet.resubmit = kept(packet) & LOW_16
-
-    return run
-
-
-# {"op": "recirculate", "parameters": [{"type": "hexstr", "value": "0x1"}]}
-def recirculate(context: Context, fields: Expression) -> Run:
-    """Ask that the packet as it leaves is parsed again, and keeps a list of fields."""
-    kept = value_of(context, fields)
-
-    def run(packet: Packet) -> None:
-        packet.recirculate = kept(packet) & LOW_16
-
-    return run
-
-
+# {"op": "resubmit", "parameters": [{"type": "hexstr", "value": "0x1"}]}, and "recirculate"
 # {"op": "generate_digest", "parameters": [{"type": "hexstr", "value": "0x1"}, {"type": "hexstr", "value": "0x1"}]}
-def digest(context: Context, _receiver: Expression, fields: Expression) -> Run:
-    """Ask that a list of fields is reported."""
-    number = value_of(context, fields)
+def ask(what: str) -> Handler:
+    """The handler that notes the list of fields with which a packet is parsed again, or that is reported."""
 
-    def run(packet: Packet) -> None:
-        packet.digest = number(packet) & LOW_16
+    def asking(context: Context, *arguments: Expression) -> Run:
+        number = value_of(context, arguments[-1])
 
-    return run
+        def run(packet: Packet) -> None:
+            setattr(packet, what, number(packet) & LOW_16)
+
+        return run
+
+    return asking
 
 
 PRIMITIVES: dict[str, Handler] = {
@@ -358,18 +328,25 @@ PRIMITIVES: dict[str, Handler] = {
     "assign": assign,
     "assign_VL": assign_variable,
     "assume": claim,
+    "count": count,
     "clone_egress_pkt_to_egress": clone,
     "clone_ingress_pkt_to_egress": clone,
+    "execute_meter": execute_meter,
     "exit": leave,
-    "generate_digest": digest,
+    "generate_digest": ask("digest"),
+    "log_msg": log_message,
     "mark_to_drop": mark_to_drop,
-    "recirculate": recirculate,
-    "resubmit": resubmit,
+    "modify_field_rng_uniform": random_number,
+    "modify_field_with_hash_based_offset": hash_into_range,
+    "recirculate": ask("recirculate"),
+    "register_read": register_read,
+    "register_write": register_write,
+    "resubmit": ask("resubmit"),
     "truncate": truncate,
 }
 
 JUMPING: dict[str, Callable[..., Step]] = {"_jump": jump, "_jump_if_zero": jump_if_zero}
 """The primitives that choose the next one of their action."""
 
-HANDLERS = PRIMITIVES | WHOLE_HEADERS | EXTERNS
-"""All primitives: those of this file, on whole headers, and on the switch's state."""
+HANDLERS = PRIMITIVES | WHOLE_HEADERS
+"""All primitives but jumps: those of this file, and those on whole headers."""

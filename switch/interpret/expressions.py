@@ -31,34 +31,19 @@ WIDEST_SHIFT = 1 << 16
 """A wider shift to the left changes nothing: p4c keeps at most 2048 bits of a shifted number."""
 
 
-def shift_left(left: Value, right: Value) -> Value:
-    """`<<`, up to `WIDEST_SHIFT` bits."""
-    return lambda packet: left(packet) << min(right(packet), WIDEST_SHIFT)
+def division(part: int) -> Callable[..., Value]:
+    """`/` (0) and `%` (1), of what is not negative by what is greater than 0; with other numbers BMv2 ends."""
 
+    def operate(left: Value, right: Value) -> Value:
+        def divide(packet: Packet) -> int:
+            number, by = left(packet), right(packet)
+            if number < 0 or by <= 0:
+                raise RunError(f"the program divides {number} by {by}: BMv2 ends here")
+            return divmod(number, by)[part]
 
-def whole_quotient(left: Value, right: Value) -> Value:
-    """`/`, of what is not negative by what is greater than 0; with other numbers BMv2 ends."""
+        return divide
 
-    def divide(packet: Packet) -> int:
-        return divided(left(packet), right(packet))[0]
-
-    return divide
-
-
-def remainder(left: Value, right: Value) -> Value:
-    """`%`, of what is not negative by what is greater than 0; with other numbers BMv2 ends."""
-
-    def divide(packet: Packet) -> int:
-        return divided(left(packet), right(packet))[1]
-
-    return divide
-
-
-def divided(number: int, by: int) -> tuple[int, int]:
-    """Quotient and remainder; `RunError` where BMv2 ends."""
-    if number < 0 or by <= 0:
-        raise RunError(f"the program divides {number} by {by}: BMv2 ends here")
-    return divmod(number, by)
+    return operate
 
 
 def two_complement(operand: Value, width: Value) -> Value:
@@ -69,11 +54,6 @@ def two_complement(operand: Value, width: Value) -> Value:
         return ((operand(packet) + half) & (2 * half - 1)) - half
 
     return cast
-
-
-def saturate_unsigned(operand: Value, width: Value) -> Value:
-    """`usat_cast`: the nearest unsigned number of `width` bits."""
-    return lambda packet: min(max(operand(packet), 0), (1 << width(packet)) - 1)
 
 
 def saturate_signed(operand: Value, width: Value) -> Value:
@@ -90,14 +70,14 @@ def saturate_signed(operand: Value, width: Value) -> Value:
 OPERATORS: dict[str, Callable[..., Value]] = {
     "+": lambda left, right: lambda packet: left(packet) + right(packet),
     "-": lambda left, right: lambda packet: left(packet) - right(packet),
-    "/": whole_quotient,
-    "%": remainder,
+    "/": division(0),
+    "%": division(1),
     "*": lambda left, right: lambda packet: left(packet) * right(packet),
     "&": lambda left, right: lambda packet: left(packet) & right(packet),
     "|": lambda left, right: lambda packet: left(packet) | right(packet),
     "^": lambda left, right: lambda packet: left(packet) ^ right(packet),
     "~": lambda operand: lambda packet: ~operand(packet),
-    "<<": shift_left,
+    "<<": lambda left, right: lambda packet: left(packet) << min(right(packet), WIDEST_SHIFT),
     ">>": lambda left, right: lambda packet: left(packet) >> right(packet),
     "==": lambda left, right: lambda packet: left(packet) == right(packet),
     "!=": lambda left, right: lambda packet: left(packet) != right(packet),
@@ -110,7 +90,7 @@ OPERATORS: dict[str, Callable[..., Value]] = {
     "not": lambda operand: lambda packet: not operand(packet),
     "?": lambda condition, left, right: lambda packet: left(packet) if condition(packet) else right(packet),
     "two_comp_mod": two_complement,
-    "usat_cast": saturate_unsigned,
+    "usat_cast": lambda operand, width: lambda packet: min(max(operand(packet), 0), (1 << width(packet)) - 1),
     "sat_cast": saturate_signed,
     "d2b": lambda operand: lambda packet: operand(packet) != 0,
     "b2d": lambda operand: lambda packet: int(operand(packet)),
@@ -132,47 +112,26 @@ def operation(context: Context, node: Operation) -> Value:
     if node.operator in ON_STACKS:
         return ON_STACKS[node.operator](context, *node.operands)
     values = [value_of(context, operand) for operand in node.operands]
-    if node.operator in ON_HEADERS and is_header(node.operands[0]):
-        return ON_HEADERS[node.operator](len(header_of(context, node.operands[0]).fields), *values)
+    if node.operator in ("==", "!=") and is_header(node.operands[0]):
+        return compared(len(header_of(context, node.operands[0]).fields), node.operator == "==", *values)
     if node.operator not in OPERATORS:
         raise context.refusal(f"operator '{node.operator}'")
     return OPERATORS[node.operator](*values)
 
 
-# {"type": "field", "value": ["ipv4", "ttl"]}
-def field_value(context: Context, field: Field) -> Value:
-    return operator.itemgetter(context.places.field(field))
-
-
-# {"type": "hexstr", "value": "0x0800"}, or {"type": "bool", "value": true}
-def constant(_context: Context, node: Constant | Boolean) -> Value:
-    """A number, or truth as a number, that the program gives."""
-    value = int(node.value)
+def fixed(value: int) -> Value:
+    """The function that gives the same number for every packet."""
     return lambda _packet: value
-
-
-# {"type": "field", "value": ["ipv4", "$valid$"]}
-def validity(context: Context, node: Validity) -> Value:
-    """Whether a header is valid."""
-    return operator.itemgetter(context.places.base[node.header])
-
-
-# {"type": "local", "value": 0}
-def parameter(context: Context, node: Parameter) -> Value:
-    """A parameter of the action that runs."""
-    return operator.itemgetter(context.places.parameters + node.index)
-
-
-# {"type": "header", "value": "ipv4"}
-def header_place(context: Context, node: HeaderReference) -> Value:
-    place = context.places.base[node.header]
-    return lambda _packet: place
 
 
 # {"op": "access_field", "left": {"type": "header", ...}, "right": 2}
 def element_field(context: Context, node: ElementField) -> Value:
     """A field of a header that is computed."""
-    place = element_place(context, node)
+    return at_place(element_place(context, node))
+
+
+def at_place(place: Value) -> Value:
+    """The function that reads the place that `place` gives."""
     return lambda packet: packet[place(packet)]
 
 
@@ -208,12 +167,17 @@ def last_place(context: Context, node: LastField) -> Value:
 
 
 LEAVES: dict[type, Callable[..., Value]] = {
-    Field: field_value,
-    Constant: constant,
-    Boolean: constant,
-    Validity: validity,
-    Parameter: parameter,
-    HeaderReference: header_place,
+    # {"type": "field", "value": ["ipv4", "ttl"]}
+    Field: lambda context, field: operator.itemgetter(context.places.field(field)),
+    # {"type": "hexstr", "value": "0x0800"}, or {"type": "bool", "value": true}
+    Constant: lambda _context, node: fixed(node.value),
+    Boolean: lambda _context, node: fixed(int(node.value)),
+    # {"type": "field", "value": ["ipv4", "$valid$"]}
+    Validity: lambda context, node: operator.itemgetter(context.places.base[node.header]),
+    # {"type": "local", "value": 0}: a parameter of the action that runs
+    Parameter: lambda context, node: operator.itemgetter(context.places.parameters + node.index),
+    # {"type": "header", "value": "ipv4"}: its value is the place where the header stands
+    HeaderReference: lambda context, node: fixed(context.places.base[node.header]),
     ElementField: element_field,
     LastField: last_field,
 }
@@ -262,54 +226,35 @@ def dereference(context: Context, stack: StackReference, index: Expression) -> V
     return place
 
 
-# {"op": "last_stack_index", "left": null, "right": {"type": "header_stack", "value": "mpls"}}
 def last_index(context: Context, stack: StackReference) -> Value:
     """The index of the last element that the parser filled; -1 if it filled none."""
     following = context.places.next[stack.stack]
     return lambda packet: packet[following] - 1
 
 
-# {"op": "size_stack", "left": null, "right": {"type": "header_stack", "value": "mpls"}}
-def filled(context: Context, stack: StackReference) -> Value:
-    """How many elements of a stack the parser has filled."""
-    return operator.itemgetter(context.places.next[stack.stack])
-
-
-def valid_header(context: Context, header: Expression) -> Value:
-    place = value_of(context, header)
-    return lambda packet: packet[place(packet)]
-
-
-# {"op": "valid_union", "left": null, "right": {"type": "header_union", "value": "u"}}
 def valid_union(context: Context, union: UnionReference) -> Value:
     bases = [context.places.base[name] for name in context.program.unions[union.union].members.values()]
     return lambda packet: max(packet[base] for base in bases)
 
 
+# {"op": "last_stack_index", "left": null, "right": {"type": "header_stack", "value": "mpls"}}
+# {"op": "valid_union", "left": null, "right": {"type": "header_union", "value": "u"}}
 ON_STACKS: dict[str, Callable[..., Value]] = {
     "dereference_header_stack": dereference,
     "last_stack_index": last_index,
-    "size_stack": filled,
-    "valid": valid_header,
+    "size_stack": lambda context, stack: operator.itemgetter(context.places.next[stack.stack]),
+    "valid": lambda context, header: at_place(value_of(context, header)),
     "valid_union": valid_union,
 }
 
 
-def headers_equal(fields: int, left: Value, right: Value) -> Value:
-    """Whether both headers are valid and all of their fields are equal."""
-
-    def equal(packet: Packet) -> int:
-        one, other = left(packet), right(packet)
-        return packet[one] == 1 and packet[one : one + 1 + fields] == packet[other : other + 1 + fields]
-
-    return equal
-
-
-def headers_differ(fields: int, left: Value, right: Value) -> Value:
-    """Whether one of the headers is not valid, or some field is not equal."""
-    equal = headers_equal(fields, left, right)
-    return lambda packet: not equal(packet)
-
-
 # {"op": "==", "left": {"type": "header", ...}, "right": {"type": "header", ...}}
-ON_HEADERS: dict[str, Callable[[int, Value, Value], Value]] = {"==": headers_equal, "!=": headers_differ}
+def compared(fields: int, wanted: bool, left: Value, right: Value) -> Value:
+    """Whether it is as `wanted` that both headers are valid and all of their fields are equal."""
+
+    def compare(packet: Packet) -> int:
+        one, other = left(packet), right(packet)
+        equal = packet[one] == 1 and packet[one : one + 1 + fields] == packet[other : other + 1 + fields]
+        return equal == wanted
+
+    return compare

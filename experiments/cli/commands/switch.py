@@ -17,7 +17,7 @@ from inakit.switch.networks.network_cli import NetworkCli
 from inakit.switch.networks.running_network import Doors, RunningNetwork, check_mininet
 from inakit.switch.testing.pcaps import IN_REAL_TIME, parse_pcap
 from inakit.switch.testing.pcaps import replay as replayed_by
-from inakit.switch.testing.ptf.platform import PtfOptions, run_ptf
+from inakit.switch.testing.ptf_platform import PtfOptions, run_ptf
 from inakit.switch.testing.target_comparison import WAYS_OUT, Comparison, Outcome
 from inakit.switch.testing.target_comparison import compare as compared
 from inakit.topo.errors import InputError

@@ -15,7 +15,7 @@ from inakit.experiments.labs.registry import COURSE, TEACHER
 from inakit.switch.control.control_plane import ControlPlane
 from inakit.switch.control.entry_files import fill_switch
 from inakit.switch.control.simple_switch_cli import CommandedSwitch
-from inakit.switch.testing.ptf.platform import ptf_script
+from inakit.switch.testing.ptf_platform import ptf_script
 
 PORTS = (3, 4, 5)
 TESTS = COURSE / "2-sum" / "ptf"

@@ -33,7 +33,7 @@ from inakit.experiments.labs.grading.teacher import (
     try_mutant,
 )
 from inakit.experiments.labs.registry import COURSE, LABS, TEACHER, export_labs
-from inakit.switch.testing.ptf.platform import PtfOptions, run_ptf
+from inakit.switch.testing.ptf_platform import PtfOptions, run_ptf
 from inakit.topo.errors import InputError, OutputError
 
 P4C = pytest.mark.skipif(shutil.which("p4c-bm2-ss") is None, reason="needs p4c")

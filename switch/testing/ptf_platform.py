@@ -1,7 +1,11 @@
-"""Runs PTF on a folder of tests: ports are those of a switch in PTF's own process, or in the kernel."""
+"""Runs PTF on a folder of tests: ports are those of a switch in PTF's own process, or in the kernel.
+
+PTF finds the platform by this file's name and folder, and gives it `PtfOptions` as JSON.
+"""
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import shutil
@@ -10,13 +14,13 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 from inakit.switch.control.entry_files import fill_switch
 from inakit.switch.control.simple_switch_cli import CommandedSwitch
@@ -108,57 +112,27 @@ class PtfOptions:
     thrift_port: int | None = None
     kernel: bool = False
 
-    def text(self) -> str:
-        return json.dumps(asdict(self))
+
+class PtfEnd(NamedTuple):
+    """The test's end of a port: a descriptor that can be read when a packet has come, and how packets come and go."""
+
+    descriptor: int
+    recv: Callable[[], bytes]
+    send: Callable[[bytes], int]
 
 
-class PtfEnd(Protocol):
-    """The test's end of a port."""
-
-    def fileno(self) -> int:
-        """A descriptor that can be read when a packet has come."""
-
-    def recv(self) -> bytes:
-        """The next packet."""
-
-    def send(self, packet: bytes) -> int:
-        """Send a packet to the switch, and return its length."""
-
-
-class MemoryEnd:
+def memory_end(end: socket.socket) -> PtfEnd:
     """An end of a pair of sockets."""
-
-    def __init__(self, end: Any) -> None:
-        self.end = end
-
-    def fileno(self) -> int:
-        """The socket's descriptor."""
-        number: int = self.end.fileno()
-        return number
-
-    def recv(self) -> bytes:
-        packet: bytes = self.end.recv(MOST_BYTES)
-        return packet
-
-    def send(self, packet: bytes) -> int:
-        sent: int = self.end.send(packet)
-        return sent
+    return PtfEnd(end.fileno(), lambda: end.recv(MOST_BYTES), end.send)
 
 
-class TunEnd:
+def tun_end(descriptor: int) -> PtfEnd:
     """The descriptor behind an interface of the switch."""
-
-    def __init__(self, descriptor: int) -> None:
-        self.descriptor = descriptor
-
-    def fileno(self) -> int:
-        return self.descriptor
-
-    def recv(self) -> bytes:
-        return os.read(self.descriptor, MAX_PACKET)[len(HEAD) :]
-
-    def send(self, packet: bytes) -> int:
-        return os.write(self.descriptor, HEAD + packet) - len(HEAD)
+    return PtfEnd(
+        descriptor,
+        lambda: os.read(descriptor, MAX_PACKET)[len(HEAD) :],
+        lambda packet: os.write(descriptor, HEAD + packet) - len(HEAD),
+    )
 
 
 class Port:
@@ -172,7 +146,7 @@ class Port:
         return self
 
     def fileno(self) -> int:
-        return self.end.fileno()
+        return self.end.descriptor
 
     def recv(self) -> tuple[int, int, bytes, float]:
         """The next packet, with its device, its port and its time."""
@@ -194,27 +168,17 @@ class Port:
 
 def start(config: dict[str, Any], options: PtfOptions, stack: ExitStack) -> None:
     """Start a switch, which runs until `stack` is closed, and tell PTF's `config` its ports."""
-    names = {port: f"port{port}" for port in options.ports}
-    ends: dict[str, PtfEnd] = {}
+    made: Callable[[Options, Journal], ServedSwitch] = ServedSwitch
     if options.kernel:
         wires = stack.enter_context(open_wires(options.ports))
         names = wires.interfaces
-        ends = {names[port]: TunEnd(descriptor) for port, descriptor in wires.descriptors.items()}
-        served = stack.enter_context(running(served_options(options, names)))
+        ends = {names[port]: tun_end(descriptor) for port, descriptor in wires.descriptors.items()}
     else:
+        names = {port: f"port{port}" for port in options.ports}
         pairs = {name: pair() for name in names.values()}
-        ends = {name: MemoryEnd(end) for name, (_, end) in pairs.items()}
+        ends = {name: memory_end(end) for name, (_, end) in pairs.items()}
         made = partial(MemorySwitch, ends={name: end for name, (end, _) in pairs.items()})
-        served = stack.enter_context(running(served_options(options, names), made))
-    if options.commands is not None:
-        fill_switch(Path(options.commands), CommandedSwitch(served.control, served.queues))
-    config["port_map"] = {(0, port): name for port, name in names.items()}
-    config["dataplane"] = {"portclass": partial(Port, ends)}
-
-
-def served_options(options: PtfOptions, names: dict[int, str]) -> Options:
-    """The options of the switch."""
-    return Options(
+    given = Options(
         program=None if options.program is None else Path(options.program),
         interfaces=names,
         thrift_port=options.thrift_port,
@@ -223,9 +187,18 @@ def served_options(options: PtfOptions, names: dict[int, str]) -> Options:
         swap=True,
         log=LogOptions(level="warn"),
     )
+    served = stack.enter_context(running(given, made))
+    if options.commands is not None:
+        fill_switch(Path(options.commands), CommandedSwitch(served.control, served.queues))
+    config["port_map"] = {(0, port): name for port, name in names.items()}
+    config["dataplane"] = {"portclass": partial(Port, ends)}
 
 
-PLATFORMS = Path(__file__).with_name("platforms")
+def platform_config_update(config: dict[str, Any]) -> None:
+    """Start the switch that the tests run against; it ends with PTF, which calls this function of its platform."""
+    stack = ExitStack()
+    atexit.register(stack.close)
+    start(config, PtfOptions(**json.loads(config["platform_args"] or "{}")), stack)
 
 
 def run_ptf(tests: Path, options: PtfOptions, more: Sequence[str] = ()) -> int:
@@ -233,7 +206,8 @@ def run_ptf(tests: Path, options: PtfOptions, more: Sequence[str] = ()) -> int:
 
     `more` are further arguments of PTF, such as `--test-params` and the names of tests.
     """
-    platform = ["--platform", "inakit", "--platform-dir", str(PLATFORMS), "--platform-args", options.text()]
+    here, given = Path(__file__), json.dumps(asdict(options))
+    platform = ["--platform", here.stem, "--platform-dir", str(here.parent), "--platform-args", given]
     command = [sys.executable, ptf_script(), "--test-dir", str(tests), "--allow-user", *platform, *more]
     return subprocess.run(command, check=False).returncode
 
