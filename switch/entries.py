@@ -8,7 +8,7 @@ A part of a key that is not matched exactly is a `Lpm`, `Ternary` or `Range`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import count
 
@@ -114,6 +114,14 @@ class ProfileEntry:
 Entry = TableEntry | ProfileEntry
 
 
+def grouped(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
+    """The entries of each table, in order."""
+    found: dict[str, list[Entry]] = {}
+    for entry in entries:
+        found.setdefault(entry.table, []).append(entry)
+    return found
+
+
 @dataclass(frozen=True)
 class ValueSetMember:
     """A value that the control plane puts into the parser's value set `value_set`."""
@@ -146,6 +154,13 @@ class ProfileDefault:
     table: str
     profile: str
     actions: tuple[tuple[str, tuple[int, ...]], ...]
+
+
+def actions_of(entry: Entry | DefaultAction | ProfileDefault) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """The actions, with parameters, of which an entry or a default runs one."""
+    if isinstance(entry, TableEntry | DefaultAction):
+        return ((entry.action, entry.params),)
+    return entry.actions
 
 
 @dataclass(frozen=True)

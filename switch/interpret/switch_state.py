@@ -6,15 +6,34 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import wraps
 from random import Random
+from threading import Lock, RLock
+from typing import Any, TypeVar
 
-from inakit.switch.control.data_plane import Digest, Rates
-from inakit.switch.control.entry_check import action_call, check_entries, default_call, profile_calls
-from inakit.switch.entries import Entry, MirrorSession, MulticastGroup, SwitchEntries, TableEntry
+import numpy as np
+from numpy.typing import NDArray
+
+from inakit.switch.control.data_plane import DataPlane, Digest, Rates
+from inakit.switch.control.entry_check import action_call, call, check_entries, default_call
+from inakit.switch.entries import (
+    DefaultAction,
+    Entry,
+    MeterRates,
+    MirrorSession,
+    MulticastGroup,
+    ProfileDefault,
+    SwitchEntries,
+    TableEntry,
+    ValueSetMember,
+    actions_of,
+    group_of_nodes,
+    grouped,
+)
 from inakit.switch.interpret.egress_queues import EgressQueues
 from inakit.switch.interpret.packet import Packet, PacketPlaces, Trace
 from inakit.switch.interpret.table_state import Installed, TableState
-from inakit.switch.program.program import DROP_PORT, ActionCall, Counter, CrcParameters, Program, Register, Source
+from inakit.switch.program.program import DROP_PORT, ActionCall, Counter, CrcParameters, Program, Register, Source, Table
 from inakit.topo.errors import InputError, UnsupportedError
 
 
@@ -101,6 +120,9 @@ KEPT_DIGESTS = 1 << 16
 MOST_CELLS = 1 << 24
 
 
+Arrays = NDArray[np.uint64]
+
+
 class CounterState:
     """Packets and bytes of each cell of an indirect counter."""
 
@@ -118,19 +140,66 @@ class CounterState:
             write_cells(cells, index, value)
 
 
-class State:
-    """The state of one switch; `clock` gives microseconds since it started, `random` the program's random numbers."""
+class Turnstile:
+    """Lets a packet or a request pass at a time.
+
+    A lock alone would let a thread that passes packet after packet take it again before any other wakes up. Here
+    a request waits at the entry: the next packet does not pass before it.
+    """
+
+    def __init__(self) -> None:
+        self.entry, self.state = Lock(), RLock()
+
+    @contextmanager
+    def passing(self) -> Iterator[None]:
+        """Hold off all others while the block runs."""
+        with self.entry:
+            self.state.acquire()
+        try:
+            yield
+        finally:
+            self.state.release()
+
+
+Kind = TypeVar("Kind", bound=type)
+AT_ANY_TIME = frozenset(("now_us",))
+"""The requests of a `DataPlane` that need not wait for a packet."""
+
+
+def atomic(kind: Kind) -> Kind:
+    """Let no packet pass the `turnstile` of a data plane while one of its requests is carried out."""
+
+    def alone(request: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(request)
+        def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+            with self.turnstile.passing():
+                return request(self, *args, **kwargs)
+
+        return run
+
+    for name in vars(kind).keys() & vars(DataPlane).keys() - AT_ANY_TIME:
+        if not name.startswith("_"):
+            setattr(kind, name, alone(getattr(kind, name)))
+    return kind
+
+
+@atomic
+class InterpretedState:
+    """The state of one switch, a `DataPlane`; whoever lets packets pass does so through the `turnstile`.
+
+    `clock` gives microseconds since the switch started, `random` the program's random numbers.
+    """
 
     def __init__(self, program: Program, clock: Clock, random: Random, target: Target) -> None:
         self.program, self.clock, self.random, self.target = program, clock, random, target
+        self.turnstile = Turnstile()
         self.queues: EgressQueues[Packet] = EgressQueues(clock, target.priorities)
-        tables = program.tables.values()
         check_room(program)
         self.registers = {register.name: [0] * register.size for register in program.registers.values()}
         self.counters = {counter.name: CounterState(counter.size) for counter in program.counters.values()}
         meters = program.meters | program.direct_meters
         self.meters = {name: MeterState(meter.size, meter.of_bytes, clock) for name, meter in meters.items()}
-        self.tables = {table.name: TableState(table) for table in tables}
+        self.tables = {name: TableState(table) for name, table in program.tables.items()}
         self.value_sets: dict[str, set[int]] = {name: set() for name in program.value_sets}
         self.groups: dict[int, MulticastGroup] = {}
         self.sessions: dict[int, MirrorSession] = {}
@@ -140,66 +209,180 @@ class State:
     def install(self, entries: SwitchEntries) -> None:
         """Add everything in `entries`; when a part of it is wrong, nothing is added."""
         check_entries(self.program, entries)
-        self.check_tables(entries)
-        for entry in entries.tables:
-            self.put(entry, (action_call(self.program, entry),))
-        for profiled in entries.profiled:
-            self.put(profiled, profile_calls(self.program, profiled))
+        added: list[Entry] = [*entries.tables, *entries.profiled]
+        for name, own in grouped(added).items():
+            self.tables[name].check_new(own)
+        for default in entries.defaults:
+            table = self.program.table(default.table)
+            if table.default_is_const or default.action != table.const_default_action(default.action):
+                raise InputError(f"the default action of table '{default.table}' is const in the program")
+        self.add(added)
         for member in entries.value_sets:
-            self.value_sets[member.value_set].add(member.value)
+            self.add_value(member)
         for default in entries.defaults:
             self.tables[default.table].default = default_call(self.program, default)
         self.groups |= {group.group: group for group in entries.groups}
         self.sessions |= {mirror.session: mirror for mirror in entries.mirrors}
         for rates in entries.meters:
-            self.meters[rates.meter].set_rates(rates.index, rates.rates)
+            self.set_rates(rates)
         for preset in entries.registers:
             self.registers[preset.register][preset.index] = preset.value
 
-    def put(self, entry: Entry, calls: tuple[ActionCall, ...]) -> None:
-        """Add an entry that was checked, with the actions that it may run."""
-        self.tables[entry.table].add(Installed(entry.key, entry.priority, calls, matched_us=self.clock()))
-
-    def check_tables(self, entries: SwitchEntries) -> None:
-        """Raise `InputError` for entries that are not new or find no room, and for changes of const parts."""
-        by_table: dict[str, list[Entry]] = {}
-        added: list[Entry] = [*entries.tables, *entries.profiled]
-        for entry in added:
-            by_table.setdefault(entry.table, []).append(entry)
-        for name, own in by_table.items():
-            self.tables[name].check_new([(entry.key, entry.priority) for entry in own])
-        for default in entries.defaults:
-            table = self.program.table(default.table)
-            if table.default_is_const or default.action != table.const_default_action(default.action):
-                raise InputError(f"the default action of table '{default.table}' is const in the program")
-
-    def change_checked(self, entries: Sequence[TableEntry]) -> None:
-        """Give entries that are there other actions and parameters; when one of them is wrong, none is changed."""
-        calls = [action_call(self.program, entry) for entry in entries]
-        found = [self.tables[entry.table].at(entry.key, entry.priority) for entry in entries]
+    def add(self, entries: Sequence[Entry]) -> None:
         for entry in entries:
-            self.tables[entry.table].check_mutable()
-        for each, call in zip(found, calls, strict=True):
-            each.calls = (call,)
+            table = self.tables[entry.table]
+            calls = calls_of(table.table, entry)
+            table.add(Installed(entry.key, entry.priority, calls, matched_us=self.clock()))
+
+    def change(self, entries: Sequence[Entry]) -> None:
+        """Give entries that are there other actions and parameters; when one of them is wrong, none is changed."""
+        changes = []
+        for entry in entries:
+            if isinstance(entry, TableEntry):
+                action_call(self.program, entry)
+            table = self.tables[entry.table]
+            changes.append((table.at(entry), calls_of(table.table, entry)))
+            table.check_not_const()
+        for found, calls in changes:
+            found.calls = calls
+
+    def remove(self, entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            table = self.tables[entry.table]
+            removed = table.remove(entry)
+            if table.table.meter is not None:
+                self.meters[table.table.meter].forget(removed.number)
+
+    def set_default(self, default: DefaultAction | ProfileDefault) -> None:
+        table = self.tables[default.table]
+        calls = calls_of(table.table, default)
+        if isinstance(default, DefaultAction):
+            table.default, table.chosen_default = calls[0], None
+        else:
+            table.chosen_default = Installed((), None, calls)
+
+    def reset_default(self, table: str) -> None:
+        self.tables[table].reset_default()
+
+    def put_group(self, group: MulticastGroup) -> None:
+        self.groups[group.group] = group
+
+    def remove_group(self, number: int) -> None:
+        self.groups.pop(number, None)
+
+    def put_session(self, session: MirrorSession) -> None:
+        self.sessions[session.session] = session
+
+    def remove_session(self, number: int) -> None:
+        self.sessions.pop(number, None)
+
+    def add_value(self, member: ValueSetMember) -> None:
+        self.value_sets[member.value_set].add(member.value)
+
+    def remove_value(self, member: ValueSetMember) -> None:
+        self.value_sets[member.value_set].discard(member.value)
+
+    def read_table(self, name: str) -> list[TableEntry]:
+        """The entries of a table, ordered by key; each as it was given, with the first of its actions."""
+        found = [(each, each.calls[0]) for each in self.installed(name)]
+        return [TableEntry(name, each.key, call.action.name, call.values, each.priority) for each, call in found]
+
+    def installed(self, table: str) -> list[Installed]:
+        held = self.tables[self.program.table(table).name].held
+        return [held[identity] for identity in sorted(held, key=lambda identity: (identity[0], identity[1] or 0))]
+
+    def read_groups(self) -> list[MulticastGroup]:
+        """The multicast groups, ordered by number, with each of their replicas once."""
+        found = [self.groups[number] for number in sorted(self.groups)]
+        return [
+            group_of_nodes(each.group, ((replica, port) for replica, ports in each.nodes.items() for port in ports))
+            for each in found
+        ]
+
+    def read_register(self, name: str) -> Arrays:
+        register = self.program.register(name)
+        return np.array(self.registers[register.name], np.uint64 if register.bits <= 64 else object)
+
+    def write_register(self, name: str, index: int | None, value: int) -> None:
+        write_cells(self.registers[name], index, value)
+
+    def read_counter(self, name: str, count: int | None = None) -> tuple[Arrays, Arrays]:
+        """Packets and bytes of a counter's first cells; of a direct counter, of entries in `read_table`'s order."""
+        direct = self.program.direct_counters.get(name)
+        if direct is None:
+            cells = self.counters[self.program.counter(name).name]
+            packets, octets = cells.packets, cells.bytes
+        else:
+            entries = self.installed(direct.table)
+            packets, octets = [each.packets for each in entries], [each.bytes for each in entries]
+        return np.array(packets[:count], np.uint64), np.array(octets[:count], np.uint64)
+
+    def write_counter(self, name: str, index: int | None, packets: int, octets: int) -> None:
+        self.counters[name].write(index, packets, octets)
+
+    def set_rates(self, rates: MeterRates) -> None:
+        self.meters[rates.meter].set_rates(rates.index, rates.rates)
+
+    def read_rates(self, name: str, index: int) -> Rates:
+        return self.meters[name].rates_of(index)
+
+    def entry_counts(self, entry: Entry) -> tuple[int, int]:
+        found = self.entry(entry)
+        return found.packets, found.bytes
+
+    def write_entry_counts(self, entry: Entry, packets: int, octets: int) -> None:
+        found = self.entry(entry)
+        found.packets, found.bytes = packets, octets
+
+    def set_entry_rates(self, entry: Entry, rates: Rates) -> None:
+        self.meter_of(entry).set_rates(self.entry(entry).number, rates)
+
+    def entry_rates(self, entry: Entry) -> Rates:
+        return self.meter_of(entry).rates_of(self.entry(entry).number)
+
+    def idle_s(self, entry: Entry) -> float:
+        return (self.clock() - self.entry(entry).matched_us) / 1e6
+
+    def set_crc(self, calculation: str, parameters: CrcParameters) -> None:
+        self.crcs[calculation] = parameters
+
+    def read_digests(self) -> list[Digest]:
+        digests = list(self.digests)
+        self.digests.clear()
+        return digests
+
+    def now_us(self) -> int:
+        return self.clock()
 
     def wipe(self) -> None:
         """Set all registers to 0."""
         for cells in self.registers.values():
-            cells[:] = [0] * len(cells)
+            write_cells(cells, None, 0)
 
-    def installed(self, table: str) -> list[Installed]:
-        """The entries of a table, ordered by key."""
-        found = self.tables[self.program.table(table).name].entries
-        return [found[identity] for identity in sorted(found, key=lambda identity: (identity[0], identity[1] or 0))]
+    def reset(self) -> None:
+        self.wipe()
+        for counter in self.counters.values():
+            counter.write(None, 0, 0)
+        for meter in self.meters.values():
+            meter.reset()
+        for table in self.tables.values():
+            table.reset()
+        for values in self.value_sets.values():
+            values.clear()
+        self.groups.clear()
+        self.sessions.clear()
+        self.digests.clear()
 
-    def counts(self, name: str) -> tuple[list[int], list[int]]:
-        """Packets and bytes of a counter's cells, or of the entries of a direct counter's table."""
-        direct = self.program.direct_counters.get(name)
-        if direct is None:
-            cells = self.counters[self.program.counter(name).name]
-            return cells.packets, cells.bytes
-        entries = self.installed(direct.table)
-        return [entry.packets for entry in entries], [entry.bytes for entry in entries]
+    def entry(self, entry: Entry) -> Installed:
+        return self.tables[entry.table].at(entry)
+
+    def meter_of(self, entry: Entry) -> MeterState:
+        return self.meters[self.program.table(entry.table).meter or ""]
+
+
+def calls_of(table: Table, entry: Entry | DefaultAction | ProfileDefault) -> tuple[ActionCall, ...]:
+    """What an entry or a default runs, or what its selector chooses from."""
+    return tuple(call(table, action, params) for action, params in actions_of(entry))
 
 
 def write_cells(cells: list[int], index: int | None, value: int) -> None:
@@ -227,7 +410,7 @@ ELSEWHERE = "write it with what v1model.p4 declares, or run the program on BMv2 
 class Context:
     """One program being made into functions: the places of its fields, the switch's state, and the trace."""
 
-    def __init__(self, program: Program, places: PacketPlaces, state: State, trace: Trace) -> None:
+    def __init__(self, program: Program, places: PacketPlaces, state: InterpretedState, trace: Trace) -> None:
         self.program = program
         self.places = places
         self.state = state

@@ -5,13 +5,12 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from heapq import heappop, heappush
 from typing import Generic, TypeVar
 
-from inakit.switch.control.entry_check import Identity, Test, identity_of, masked_key, matches, rank
+from inakit.switch.control.entry_check import Identity, Test, masked_key, matches, rank
 from inakit.switch.entries import KeyPart
+from inakit.switch.held_entries import HeldEntries, Keyed
 from inakit.switch.program.program import ActionCall, Table
-from inakit.topo.errors import InputError
 
 Entry = TypeVar("Entry")
 
@@ -99,7 +98,7 @@ class Installed:
     matched_us: int = 0
 
 
-class TableState:
+class TableState(HeldEntries[Installed]):
     """The entries of one table. `find` gives the one that matches a packet's key, or None.
 
     Keys that match exactly are looked up in `exact`, others in `overlapping`. `chosen_default` takes the place of
@@ -107,11 +106,7 @@ class TableState:
     """
 
     def __init__(self, table: Table) -> None:
-        self.table = table
-        self.default = table.default
-        self.chosen_default: Installed | None = None
-        self.entries: dict[Identity, Installed] = {}
-        self.free: list[int] = []
+        super().__init__(table)
         self.exact: dict[Key, Installed] = {}
         self.overlapping: OverlappingEntries[Installed] = OverlappingEntries()
         self.found: dict[Key, Installed | None] = {}
@@ -120,16 +115,17 @@ class TableState:
 
     def reset(self) -> None:
         """Have the entries and the default that the program gives, and no others."""
-        self.clear()
-        self.default, self.chosen_default = self.table.default, None
+        self.forget_all()
+        for entries in (self.exact, self.found, self.overlapping):
+            entries.clear()
+        self.reset_default()
         for entry in self.table.entries or ():
             priority = None if self.table.match in ("exact", "lpm") else entry.priority
             self.add(Installed(entry.key, priority, (entry.call,)))
 
-    def clear(self) -> None:
-        for entries in (self.entries, self.free, self.exact, self.found):
-            entries.clear()
-        self.overlapping.clear()
+    def reset_default(self) -> None:
+        self.default: ActionCall | None = self.table.default
+        self.chosen_default: Installed | None = None
 
     def search(self, key: Key) -> Installed | None:
         """The entry that wins among those that match."""
@@ -141,60 +137,26 @@ class TableState:
 
     def add(self, entry: Installed) -> None:
         """Add an entry that was checked and whose key is new."""
-        entry.key = masked_key(self.table, entry.key)
-        entry.number = heappop(self.free) if self.free else len(self.entries)
-        identity = self.identity(entry.key, entry.priority)
-        self.entries[identity] = entry
+        entry.key, entry.number = masked_key(self.table, entry.key), self.take_number()
+        identity = self.identity(entry)
+        self.held[identity] = entry
         if self.table.match == "exact":
             self.exact[exact_key(identity)] = entry
             return
         self.overlapping.add(identity[0], (rank(entry.key, entry.priority), entry.number), entry)
         self.found.clear()
 
-    def remove(self, key: Sequence[KeyPart], priority: int | None) -> Installed:
+    def remove(self, entry: Keyed) -> Installed:
         """Remove the entry with this key."""
-        identity = self.identity(key, priority)
-        entry = self.entries.pop(identity)
-        heappush(self.free, entry.number)
+        identity = self.identity(entry)
+        removed = self.held.pop(identity)
+        self.give_back(removed.number)
         if self.table.match == "exact":
             del self.exact[exact_key(identity)]
-            return entry
-        self.overlapping.remove(identity[0], (rank(entry.key, entry.priority), entry.number))
+            return removed
+        self.overlapping.remove(identity[0], (rank(removed.key, removed.priority), removed.number))
         self.found.clear()
-        return entry
-
-    def at(self, key: Sequence[KeyPart], priority: int | None) -> Installed:
-        """The entry with this key; `InputError` if there is none."""
-        found = self.entries.get(self.identity(key, priority))
-        if found is None:
-            raise InputError(f"table '{self.table.name}' has no entry for the key {key}: install it first")
-        return found
-
-    def identity(self, key: Sequence[KeyPart], priority: int | None) -> Identity:
-        """What no other entry of this table has."""
-        return identity_of(self.table, key, priority)
-
-    def check_mutable(self) -> None:
-        """Raise `InputError` if the program gives the table's entries."""
-        if self.table.entries is not None:
-            raise InputError(f"the entries of table '{self.table.name}' are const in the program: it takes no others")
-
-    def check_new(self, keys: Sequence[tuple[tuple[KeyPart, ...], int | None]]) -> None:
-        """Raise `InputError` unless these (key, priority) are new, find room, and the table takes entries."""
-        name, seen = self.table.name, set(self.entries)
-        if keys and not self.table.key:
-            raise InputError(f"table '{name}' has no key: it takes no entries")
-        if keys:
-            self.check_mutable()
-        for key, priority in keys:
-            identity = self.identity(key, priority)
-            if identity in seen:
-                raise InputError(f"table '{name}' already has an entry for the key {key}")
-            seen.add(identity)
-        if len(seen) > self.table.size and keys:
-            raise InputError(
-                f"table '{name}' is full: the program gives it {self.table.size} entries; raise its size there"
-            )
+        return removed
 
 
 def exact_key(identity: Identity) -> Key:

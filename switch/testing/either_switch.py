@@ -7,24 +7,24 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import cast
 
-import numpy as np
-from numpy.typing import NDArray
-
 from inakit.switch.control.control_plane import ControlPlane
 from inakit.switch.control.data_plane import DataPlane
 from inakit.switch.control.recorded_entries import transfer
-from inakit.switch.entries import MulticastGroup, SwitchEntries, TableEntry
+from inakit.switch.entries import SwitchEntries, TableEntry
 from inakit.switch.fast.load.in_process_switch import InProcessSwitch
 from inakit.switch.fast.load.running_tables import Clock
+from inakit.switch.fast.load.shared_state import SwitchState
 from inakit.switch.interpret.interpreted_switch import InterpretedSwitch, Traced, clock_from_now
+from inakit.switch.interpret.switch_state import InterpretedState
 from inakit.switch.program.program import Program
+from inakit.switch.running_switch import StatefulSwitch
 from inakit.topo.errors import MachineError, RunError, UnsupportedError
 
 Packets = list[tuple[int, bytes]]
 Inner = InProcessSwitch | InterpretedSwitch
 
 
-class EitherSwitch:
+class EitherSwitch(StatefulSwitch[SwitchState | InterpretedState]):
     """A switch that runs any v1model program in this process, as fast as it can.
 
     It is interpreted where the generator refuses the program, where there is no compiler, and where entries come that
@@ -47,6 +47,11 @@ class EitherSwitch:
     def compiled(self) -> bool:
         """Whether compiled code runs; an interpreted switch stays interpreted."""
         return isinstance(self.switch, InProcessSwitch)
+
+    @property
+    def state(self) -> SwitchState | InterpretedState:  # type: ignore[override]
+        """The state of the switch, compiled or interpreted."""
+        return self.switch.state
 
     @cached_property
     def control(self) -> ControlPlane:
@@ -117,20 +122,5 @@ class EitherSwitch:
         self.used = True
         return self.switch.trace(port, packet)
 
-    def wipe(self) -> None:
-        self.switch.wipe()
-
     def check(self) -> None:
         """Do nothing: a switch in this process runs as long as the process does."""
-
-    def read_table(self, name: str) -> list[TableEntry]:
-        return self.switch.read_table(name)
-
-    def read_groups(self) -> list[MulticastGroup]:
-        return self.switch.read_groups()
-
-    def read_register(self, name: str) -> NDArray[np.uint64]:
-        return self.switch.read_register(name)
-
-    def read_counter(self, name: str) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        return self.switch.read_counter(name)

@@ -11,7 +11,7 @@ from mininet.node import Switch as MininetSwitch
 
 from inakit.switch.fast.load.kernel_switch import Compiled, KernelSwitch, compile_program, load
 from inakit.switch.fast.load.libbpf import BpfObject
-from inakit.switch.fast.load.shared_state import StatefulSwitch, SwitchState
+from inakit.switch.fast.load.shared_state import CompiledSwitch, SwitchState
 from inakit.switch.handle import Handle, make_handle
 from inakit.switch.program.read import read_program
 from inakit.switch.running_switch import PROGRAM
@@ -32,7 +32,7 @@ def compiled_file(path: Path, _changed_ns: int) -> Compiled:
     return compile_program(read_program(path))
 
 
-class FastSwitch(StatefulSwitch, MininetSwitch):  # type: ignore[misc]
+class FastSwitch(CompiledSwitch, MininetSwitch):  # type: ignore[misc]
     """A `KernelSwitch` as a node of Mininet: its ports are the node's interfaces, with the fabric's numbers."""
 
     def __init__(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from inakit.switch.fast.compile.generate import LIBRARY, GeneratedC, generate
 from inakit.switch.fast.layout.layout import RANDOM
 from inakit.switch.fast.load.running_tables import Clock
-from inakit.switch.fast.load.shared_state import StatefulSwitch, SwitchState
+from inakit.switch.fast.load.shared_state import CompiledSwitch, SwitchState
 from inakit.switch.program.program import Program
 from inakit.topo.c_library import build
 from inakit.topo.errors import RunError
@@ -107,7 +107,7 @@ class Pointers(ctypes.Structure):
     _fields_ = [("memory", ctypes.c_void_p), ("tables", ctypes.c_void_p)]
 
 
-class InProcessSwitch(StatefulSwitch):
+class InProcessSwitch(CompiledSwitch):
     """A switch that runs `program`, compiled, in this process. It has all port numbers.
 
     Switches of one program share its code; only one of them may be at work at a time. `clock` is that of whoever gives

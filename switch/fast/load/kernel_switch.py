@@ -36,7 +36,7 @@ from inakit.switch.fast.load.libbpf import (
     update_map,
     verified_instructions,
 )
-from inakit.switch.fast.load.shared_state import StatefulSwitch, StateReader, SwitchState
+from inakit.switch.fast.load.shared_state import CompiledSwitch, StateReader, SwitchState
 from inakit.switch.fast.load.switch_cpu import Steering, next_cpu, on_cpu, steer
 from inakit.switch.handle import Handle
 from inakit.switch.program.program import DROP_PORT, Program
@@ -224,7 +224,7 @@ def load(path: Path) -> BpfObject:
         opened.close()
 
 
-class KernelSwitch(StatefulSwitch):
+class KernelSwitch(CompiledSwitch):
     """Runs a program on the interfaces given to `add_port`, on `cpu`, until `close`.
 
     `loaded` is the program in the kernel, for this switch only; without it, it is loaded now.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from heapq import heappop, heappush
 from math import frexp, ldexp
 
 import numpy as np
@@ -11,8 +10,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from inakit.switch.control.data_plane import Rates
-from inakit.switch.control.entry_check import Identity, by_priority, call, identity_of, masked_key
-from inakit.switch.entries import DefaultAction, Entry, ProfileDefault, TableEntry
+from inakit.switch.control.entry_check import by_priority, call, masked_key
+from inakit.switch.entries import DefaultAction, Entry, ProfileDefault, TableEntry, actions_of
 from inakit.switch.fast.layout.layout import (
     CHOSEN,
     DEFAULTS,
@@ -34,6 +33,7 @@ from inakit.switch.fast.layout.table_layout import (
     meter_array,
 )
 from inakit.switch.fast.load.table_stores import HashTable, Memory, Row, Store, Tables, byte_rows
+from inakit.switch.held_entries import HeldEntries
 from inakit.switch.program.program import CRC_CUSTOM, ActionCall, ConstEntry, CrcParameters, Table
 from inakit.topo.errors import InputError, UnsupportedError
 
@@ -170,29 +170,12 @@ def packed_bucket(rate: float, burst: int) -> bytes:
     return BUCKET.pack((int(ldexp(fraction, DOUBLE_BITS)), DOUBLE_BITS - exponent, burst, burst, 0))
 
 
-class Numbers:
-    """The numbers of entries: each new entry gets the lowest that is free, as BMv2 gives handles."""
-
-    def __init__(self) -> None:
-        self.freed: list[int] = []
-        self.next = 0
-
-    def take(self) -> int:
-        if self.freed:
-            return heappop(self.freed)
-        self.next += 1
-        return self.next - 1
-
-    def give_back(self, number: int) -> None:
-        heappush(self.freed, number)
-
-
 Clock = Callable[[], int]
 """The time by which a switch's packets are told theirs, in nanoseconds since any moment."""
 
 
-class RunningTable:
-    """A table that has a layout; `store` has its entries for packets, `held` the same by what identifies them.
+class RunningTable(HeldEntries[Row]):
+    """A table that has a layout; `store` has its entries for packets.
 
     `counts` and `matched` have what is kept for each entry, by its number, where the table has it.
     """
@@ -200,7 +183,8 @@ class RunningTable:
     def __init__(
         self, layout: ProgramLayout, table: TableLayout, store: Store | None, memory: Memory, clock: Clock
     ) -> None:
-        self.layout, self.table, self.store, self.clock = table, table.table, store, clock
+        super().__init__(table.table)
+        self.layout, self.store, self.clock = table, store, clock
         name = self.table.name
         arrays = {each: layout.view(memory, each) for each in layout.arrays}
         self.default = SetDefault(layout, name, memory) if name in layout.changeable else None
@@ -208,27 +192,6 @@ class RunningTable:
         self.counts, self.matched = arrays.get(counts_array(name)), arrays.get(matched_array(name))
         self.meter = MeterCells(layout, self.table.meter, memory) if self.table.meter is not None else None
         self.default_data = b""
-        self.held: dict[Identity, Row] = {}
-        self.numbers = Numbers()
-
-    def add_const_entries(self) -> None:
-        self.add([const_entry(self.table, entry) for entry in self.table.entries or ()])
-
-    def check_new(self, entries: Sequence[Entry]) -> None:
-        """Raise `InputError` unless the keys are new and find room, and the table takes entries."""
-        name, seen = self.table.name, set[Identity]()
-        if not self.table.key:
-            raise InputError(f"table '{name}' has no key: it takes no entries")
-        self.check_not_const()
-        for entry in entries:
-            identity = self.identity(entry)
-            if identity in self.held or identity in seen:
-                raise InputError(f"table '{name}' already has an entry for the key {entry.key}")
-            seen.add(identity)
-        if len(seen) + len(self.held) > self.table.size:
-            raise InputError(
-                f"table '{name}' is full: the program gives it {self.table.size} entries; raise its size there"
-            )
 
     def check_there(self, entries: Sequence[Entry]) -> None:
         """Raise `InputError` unless the entries are there and can be changed."""
@@ -236,15 +199,9 @@ class RunningTable:
         for entry in entries:
             self.at(entry)
 
-    def check_not_const(self) -> None:
-        """Raise `InputError` if the program gives the table's entries."""
-        if self.table.entries is not None:
-            name = self.table.name
-            raise InputError(f"the entries of table '{name}' are const in the program: it takes no others")
-
     def add(self, entries: Sequence[Entry]) -> None:
         """Add entries that are new, all at once."""
-        rows = {self.identity(entry): self.row(entry, self.numbers.take()) for entry in entries}
+        rows = {self.identity(entry): self.row(entry, self.take_number()) for entry in entries}
         numbers = [row.number for row in rows.values()]
         if self.counts is not None:
             self.counts[numbers] = 0
@@ -266,7 +223,7 @@ class RunningTable:
         rows = [self.held.pop(self.identity(entry)) for entry in entries]
         self.writable.remove(rows)
         for row in rows:
-            self.numbers.give_back(row.number)
+            self.give_back(row.number)
         self.forget(row.data for row in rows)
 
     def check_default(self, calls: Sequence[ActionCall]) -> SetDefault:
@@ -300,7 +257,7 @@ class RunningTable:
         if self.store is not None and self.table.entries is None:
             rows = list(self.held.values())
             self.store.remove(rows)
-            self.held, self.numbers = {}, Numbers()
+            self.forget_all()
             self.forget(row.data for row in rows)
         if self.counts is not None:
             self.counts[:] = 0
@@ -319,13 +276,6 @@ class RunningTable:
             raise InputError(f"table '{self.table.name}' has no direct counter")
         number = self.at(entry).number
         return self.counts[number : number + 1]
-
-    def at(self, entry: Entry) -> Row:
-        """The entry that is there with this key and priority; `InputError` if there is none."""
-        found = self.held.get(self.identity(entry))
-        if found is None:
-            raise InputError(f"table '{self.table.name}' has no entry for the key {entry.key}: install it first")
-        return found
 
     def rates(self) -> MeterCells:
         """The cells of the entries' meter, by their numbers; `InputError` where they have none."""
@@ -351,10 +301,6 @@ class RunningTable:
         assert self.store is not None, f"table '{self.table.name}' has no key"
         return self.store
 
-    def identity(self, entry: Entry) -> Identity:
-        """What no other entry of the table has."""
-        return identity_of(self.table, entry.key, entry.priority)
-
     def row(self, entry: Entry, number: int) -> Row:
         """The entry as packets find it."""
         calls = [call(self.table, action, params) for action, params in actions_of(entry)]
@@ -368,13 +314,6 @@ class RunningTable:
             raise InputError(f"table '{self.table.name}' has no selector: it takes one action at a time")
         group = tuple(self.layout.pack_entry(each.action, each.values) for each in calls)
         return self.layout.pack_group(self.members.take(group) if group else 0, len(group), number)
-
-
-def actions_of(entry: Entry | DefaultAction | ProfileDefault) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """The actions, with parameters, of which an entry or a default runs one."""
-    if isinstance(entry, TableEntry | DefaultAction):
-        return ((entry.action, entry.params),)
-    return entry.actions
 
 
 def const_entry(table: Table, entry: ConstEntry) -> TableEntry:

@@ -27,6 +27,7 @@ from inakit.switch.entries import (
     TableEntry,
     ValueSetMember,
     group_of_nodes,
+    grouped,
 )
 from inakit.switch.fast.layout.layout import (
     COUNTS,
@@ -43,8 +44,16 @@ from inakit.switch.fast.layout.layout import (
     ring_name,
 )
 from inakit.switch.fast.layout.table_layout import TableLayout, counts_array, members_array
-from inakit.switch.fast.load.running_tables import Clock, MeterCells, RunningTable, ValueSetMembers, write_crc
+from inakit.switch.fast.load.running_tables import (
+    Clock,
+    MeterCells,
+    RunningTable,
+    ValueSetMembers,
+    const_entry,
+    write_crc,
+)
 from inakit.switch.fast.load.table_stores import HashTable, Memory, Row, Tables, store_of
+from inakit.switch.running_switch import StatefulSwitch
 from inakit.switch.program.program import CrcParameters
 from inakit.topo.errors import InputError, RunError, UnsupportedError
 
@@ -243,7 +252,7 @@ class SwitchState(CopiesState, StateReader):
         self.running = {name: self.running_table(name) for name in known}
         for running in self.running.values():
             if running.table.entries:
-                running.add_const_entries()
+                running.add([const_entry(running.table, entry) for entry in running.table.entries])
 
     def running_table(self, name: str) -> RunningTable:
         """The table of this name, without entries."""
@@ -415,51 +424,14 @@ class SwitchState(CopiesState, StateReader):
             self.wipe()
 
 
-class StatefulSwitch:
-    """What a switch that runs compiled code offers by its `state` alone: entries in, registers and counters out."""
-
-    name: str
-    state: SwitchState
+class CompiledSwitch(StatefulSwitch[SwitchState]):
+    """A switch that runs compiled code."""
 
     def check_claims(self) -> None:
         """Raise `RunError` if an assertion of the program did not hold."""
         if failed := self.state.read_failed():
             what = f"{failed} assertions of '{self.state.program.name}' did not hold"
             raise RunError(f"switch '{self.name}': {what}: BMv2 ends at the first")
-
-    def install(self, entries: SwitchEntries) -> None:
-        """Add table entries, multicast groups, default actions and register presets."""
-        self.state.install(entries)
-
-    def change(self, entries: Sequence[TableEntry]) -> None:
-        self.state.change(entries)
-
-    def wipe(self) -> None:
-        self.state.wipe()
-
-    def read_digests(self) -> list[Digest]:
-        """The digests since the last call, as (name, values)."""
-        return self.state.read_digests()
-
-    def read_table(self, name: str) -> list[TableEntry]:
-        return self.state.read_table(name)
-
-    def read_groups(self) -> list[MulticastGroup]:
-        return self.state.read_groups()
-
-    def read_register(self, name: str) -> NDArray[np.uint64]:
-        return self.state.read_register(name)
-
-    def read_counter(self, name: str, count: int | None = None) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        return self.state.read_counter(name, count)
-
-
-def grouped(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
-    """The entries of each table, in order."""
-    found: dict[str, list[Entry]] = {}
-    for entry in entries:
-        found.setdefault(entry.table, []).append(entry)
-    return found
 
 
 def check_size(group: MulticastGroup) -> None:

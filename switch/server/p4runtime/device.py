@@ -16,7 +16,7 @@ from inakit.switch.control.control_plane import ControlPlane
 from inakit.switch.control.digests import DigestBatch
 from inakit.switch.control.p4info import Schema, read_schema
 from inakit.switch.interpret.interpreted_switch import clock_from_now
-from inakit.switch.interpret.live_state import LiveState
+from inakit.switch.interpret.switch_state import InterpretedState
 from inakit.switch.program.read import parse_program
 from inakit.switch.server.p4runtime.arbitration import Arbitration, Client, RoleScope, packet_in, packet_out
 from inakit.switch.server.p4runtime.messages import Message, v1
@@ -131,7 +131,7 @@ class Device:
 
     def shadow(self, config: Message, schema: Schema) -> Pipeline:
         """A pipeline through which no packets pass."""
-        control = ControlPlane(LiveState(schema.program, clock_from_now(), Random(0), self.served.target))
+        control = ControlPlane(InterpretedState(schema.program, clock_from_now(), Random(0), self.served.target))
         return make_pipeline(copy_of(config), schema, control, self.cpu_port, self.send)
 
     def commit(self, request: Message) -> None:

@@ -85,8 +85,8 @@ def test_a_packet_is_truncated() -> None:
 def test_digests_are_kept_until_they_are_read() -> None:
     switch = switch_of("copies")
     switch.inject(9, packet(switch.program, todo=6))
-    assert switch.read_digests() == [("note_t", (6, 9))]
-    assert switch.read_digests() == []
+    assert switch.state.read_digests() == [("note_t", (6, 9))]
+    assert switch.state.read_digests() == []
 
 
 def test_a_packet_that_goes_round_for_ever_ends() -> None:

@@ -9,7 +9,7 @@ from p4runtime_client import CPU_PORT, Client, Refusal, Stream, exact, update
 
 from inakit.switch.control.codecs import Code
 from inakit.switch.entries import MirrorSession
-from inakit.switch.interpret.live_state import LiveState
+from inakit.switch.interpret.switch_state import InterpretedState
 from inakit.switch.server.p4runtime.messages import Message, v1
 
 if TYPE_CHECKING:
@@ -43,10 +43,10 @@ def code(client: Client, kind: int, entry: Message) -> int:
     return raised.value.codes[0]
 
 
-def state(server: tuple[ServedSwitch, str]) -> LiveState:
+def state(server: tuple[ServedSwitch, str]) -> InterpretedState:
     """The state of the running program."""
     found = server[0].control.data_plane
-    assert isinstance(found, LiveState)
+    assert isinstance(found, InterpretedState)
     return found
 
 
