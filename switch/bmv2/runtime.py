@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -16,9 +17,13 @@ from typing import Any
 
 import numpy as np
 from bm_runtime.simple_pre_lag import SimplePreLAG
+from bm_runtime.simple_pre_lag.ttypes import InvalidMcOperation
 from bm_runtime.standard import Standard
 from bm_runtime.standard.ttypes import (
     BmAddEntryOptions,
+    BmCounterValue,
+    BmCrc16Config,
+    BmCrc32Config,
     BmMatchParam,
     BmMatchParamExact,
     BmMatchParamLPM,
@@ -34,33 +39,35 @@ from bm_runtime.standard.ttypes import (
 from bmpy_utils import thrift_connect
 from numpy.typing import NDArray
 from sswitch_runtime import SimpleSwitch
-from sswitch_runtime.ttypes import MirroringSessionConfig
+from sswitch_runtime.ttypes import InvalidMirroringOperation, MirroringSessionConfig
 from thrift.Thrift import TApplicationException
 
-from inakit.switch.control.entry_check import action_call, check_entries, default_call, profile_calls
+from inakit.switch.control.data_plane import Digest, Rates
+from inakit.switch.control.entry_check import action_call, call, check_entries, profile_calls
 from inakit.switch.entries import (
     DefaultAction,
+    Entry,
     KeyPart,
     Lpm,
     MeterRates,
+    MirrorSession,
     MulticastGroup,
+    ProfileDefault,
     ProfileEntry,
     Range,
     RegisterPreset,
     SwitchEntries,
     TableEntry,
     Ternary,
+    ValueSetMember,
+    actions_of,
     group_of_nodes,
 )
 from inakit.switch.handle import Handle
+from inakit.switch.program.program import CRC_CUSTOM, CrcParameters
 from inakit.switch.program.program import ActionCall, MatchKey, Program
 from inakit.switch.program.read import read_program
 from inakit.topo.errors import InputError, RunError, UnsupportedError
-
-
-def key_of(program: Program, entry: TableEntry | ProfileEntry) -> list[BmMatchParam]:
-    """The key of an entry that was checked."""
-    return [match(value, part) for value, part in zip(entry.key, program.table(entry.table).key, strict=True)]
 
 
 def values(call: ActionCall) -> list[bytes]:
@@ -86,6 +93,11 @@ def match(value: KeyPart, part: MatchKey) -> BmMatchParam:
     if part.match == "valid":
         return BmMatchParam(kinds.VALID, valid=BmMatchParamValid(bool(value)))
     return BmMatchParam(kinds.EXACT, exact=BmMatchParamExact(in_bytes(value, bits)))
+
+
+def signed(value: int, bits: int) -> int:
+    """The signed number of so many bits that has the same bits: Thrift has no other."""
+    return value - (1 << bits) if value >> bits - 1 else value
 
 
 def in_bytes(value: int, bits: int) -> bytes:
@@ -156,10 +168,14 @@ class RuntimeView:
 
 
 class Runtime(RuntimeView):
-    """The connection of the process that runs the switch: entries go in as well."""
+    """The connection of the process that runs the switch: a `DataPlane`, to which entries go in calls sent together.
+
+    Members and groups that entries no longer name stay in BMv2, where they do nothing.
+    """
 
     def __init__(self, port: int, program: Path) -> None:
         super().__init__(port, program)
+        self.nodes: dict[int, list[int]] = {}
         self._set_queues()
 
     def _set_queues(self) -> None:
@@ -179,108 +195,212 @@ class Runtime(RuntimeView):
     def install(self, entries: SwitchEntries) -> None:
         """Add everything in `entries`. What the program cannot take is an `InputError`, before anything is added."""
         check_entries(self.program, entries)
-        answers = pipeline(self.standard, "bm_mt_add_entry", map(self.entry_call, entries.tables))
-        for entry, answer in zip(entries.tables, answers, strict=True):
-            if isinstance(answer, InvalidTableOperation):
-                raise refused(f"switch '{entries.switch}': BMv2 refuses the entry '{entry.cli()}'", answer)
-        for profiled in entries.profiled:
-            self.add_profiled(profiled)
+        self.add([*entries.tables, *entries.profiled], f"switch '{entries.switch}': ")
         pipeline(self.standard, "bm_register_write", map(write_call, entries.registers))
         for member in entries.value_sets:
-            bits = self.program.value_sets[member.value_set].bits
-            self.standard.bm_parse_vset_add(CONTEXT, member.value_set, in_bytes(member.value, bits))
+            self.add_value(member)
         for default in entries.defaults:
             self.set_default(default)
         for group in entries.groups:
             self.add_group(group)
         for mirror in entries.mirrors:
-            if mirror.size_bytes:
-                raise UnsupportedError(f"mirror session {mirror.session}: BMv2 does not cut clones")
-            config = MirroringSessionConfig(port=mirror.port, mgid=mirror.group)
-            self.switch.mirroring_session_add(mirror.session, config)
+            self.put_session(mirror)
         for meter in entries.meters:
             self.set_rates(meter)
 
-    def change(self, entries: Sequence[TableEntry]) -> None:
+    def add(self, entries: Sequence[Entry], where: str = "") -> None:
+        """Add entries that are not there; `where` begins the error for one that BMv2 refuses."""
+        plain = [entry for entry in entries if isinstance(entry, TableEntry)]
+        calls = ((CONTEXT, e.table, self.key(e), e.action, self.values(e), self.options(e)) for e in plain)
+        answers = pipeline(self.standard, "bm_mt_add_entry", calls)
+        for entry, answer in zip(plain, answers, strict=True):
+            if isinstance(answer, InvalidTableOperation):
+                raise refused(f"{where}BMv2 refuses the entry '{entry.cli()}'", answer)
+        for profiled in (entry for entry in entries if isinstance(entry, ProfileEntry)):
+            kind, number = self.members(profiled.profile, profile_calls(self.program, profiled))
+            given = (CONTEXT, profiled.table, self.key(profiled), number, self.options(profiled))
+            try:
+                getattr(self.standard, f"bm_mt_indirect{kind}_add_entry")(*given)
+            except InvalidTableOperation as error:
+                what = f"the entry of table '{profiled.table}' for the key {profiled.key}"
+                raise refused(f"{where}BMv2 refuses {what}", error) from error
+
+    def change(self, entries: Sequence[Entry]) -> None:
         """Give entries that are there other actions and parameters. One that is not there is an `InputError`."""
-        calls = [self.entry_call(entry) for entry in entries]
-        found = pipeline(self.standard, "bm_mt_get_entry_from_key", ((*call[:3], call[5]) for call in calls))
-        for entry, answer in zip(entries, found, strict=True):
+        found = list(zip(entries, self.found(entries), strict=True))
+        plain = [(entry, old) for entry, old in found if isinstance(entry, TableEntry)]
+        changes = [(CONTEXT, e.table, old.entry_handle, e.action, self.values(e)) for e, old in plain]
+        pipeline(self.standard, "bm_mt_modify_entry", changes)
+        for entry, old in found:
+            if isinstance(entry, ProfileEntry):
+                kind, number = self.members(entry.profile, profile_calls(self.program, entry))
+                modify = getattr(self.standard, f"bm_mt_indirect{kind}_modify_entry")
+                modify(CONTEXT, entry.table, old.entry_handle, number)
+
+    def remove(self, entries: Sequence[Entry]) -> None:
+        for entry, old in zip(entries, self.found(entries), strict=True):
+            kind = "" if isinstance(entry, TableEntry) else "_indirect"
+            getattr(self.standard, f"bm_mt{kind}_delete_entry")(CONTEXT, entry.table, old.entry_handle)
+
+    def found(self, entries: Sequence[Entry]) -> list[BmMtEntry]:
+        """What BMv2 has for the keys of these entries; `InputError` if it has no such entry."""
+        calls = ((CONTEXT, each.table, self.key(each), self.options(each)) for each in entries)
+        answers = pipeline(self.standard, "bm_mt_get_entry_from_key", calls)
+        for entry, answer in zip(entries, answers, strict=True):
             if isinstance(answer, InvalidTableOperation):
                 raise InputError(f"table '{entry.table}' has no entry for the key {entry.key}: install it first")
-        changes = [
-            (CONTEXT, entry.table, old.entry_handle, entry.action, call[4])
-            for entry, old, call in zip(entries, found, calls, strict=True)
+        return answers
+
+    def place(self, entry: Entry) -> tuple[int, str, int]:
+        """An entry that is there as calls name it: context, table, handle."""
+        return CONTEXT, entry.table, self.found([entry])[0].entry_handle
+
+    def key(self, entry: Entry) -> list[BmMatchParam]:
+        """The key of an entry as BMv2 takes it."""
+        return [match(value, part) for value, part in zip(entry.key, self.program.table(entry.table).key, strict=True)]
+
+    def values(self, entry: TableEntry) -> list[bytes]:
+        """The parameters of an entry as BMv2 takes them; `InputError` where they do not fit the program."""
+        return values(action_call(self.program, entry))
+
+    def options(self, entry: Entry) -> BmAddEntryOptions:
+        return BmAddEntryOptions(entry.priority)
+
+    def members(self, profile: str, calls: Sequence[ActionCall]) -> tuple[str, int]:
+        """The member of a profile that runs a call, or a group of members ("_ws" in the names of BMv2's calls)."""
+        made = [
+            self.standard.bm_mt_act_prof_add_member(CONTEXT, profile, call.action.name, values(call)) for call in calls
         ]
-        pipeline(self.standard, "bm_mt_modify_entry", changes)
+        if len(made) == 1:
+            return "", made[0]
+        group: int = self.standard.bm_mt_act_prof_create_group(CONTEXT, profile)
+        for member in made:
+            self.standard.bm_mt_act_prof_add_member_to_group(CONTEXT, profile, member, group)
+        return "_ws", group
+
+    def set_default(self, default: DefaultAction | ProfileDefault) -> None:
+        """Set a default action; in a table with an action profile it is a new member of that, or a group."""
+        table = self.program.table(default.table)
+        calls = [call(table, action, params) for action, params in actions_of(default)]
+        if table.profile is None:
+            self.standard.bm_mt_set_default_action(CONTEXT, table.name, calls[0].action.name, values(calls[0]))
+            return
+        kind, number = self.members(table.profile, calls)
+        what = "group" if kind else "member"
+        getattr(self.standard, f"bm_mt_indirect{kind}_set_default_{what}")(CONTEXT, table.name, number)
+
+    def reset_default(self, table: str) -> None:
+        kind = "" if self.program.table(table).profile is None else "_indirect"
+        getattr(self.standard, f"bm_mt{kind}_reset_default_entry")(CONTEXT, table)
+
+    def put_group(self, group: MulticastGroup) -> None:
+        self.remove_group(group.group)
+        self.add_group(group)
+
+    def add_group(self, group: MulticastGroup) -> None:
+        """Add a multicast group that is not there, with its nodes."""
+        handle = self.replication.bm_mc_mgrp_create(CONTEXT, group.group)
+        self.nodes[group.group] = []
+        for replica, ports in group.runs():
+            bitmap = format(sum(1 << port for port in ports), "b")
+            node: int = self.replication.bm_mc_node_create(CONTEXT, replica, bitmap, "")
+            self.replication.bm_mc_node_associate(CONTEXT, handle, node)
+            self.nodes[group.group].append(node)
+
+    def remove_group(self, number: int) -> None:
+        """Remove a multicast group and its nodes; do nothing if there is none."""
+        for node in self.nodes.pop(number, ()):
+            self.replication.bm_mc_node_destroy(CONTEXT, node)
+        with suppress(InvalidMcOperation):
+            self.replication.bm_mc_mgrp_destroy(CONTEXT, number)
+
+    def put_session(self, session: MirrorSession) -> None:
+        if session.size_bytes:
+            raise UnsupportedError(f"mirror session {session.session}: BMv2 does not cut clones")
+        config = MirroringSessionConfig(port=session.port, mgid=session.group)
+        self.switch.mirroring_session_add(session.session, config)
+
+    def remove_session(self, number: int) -> None:
+        with suppress(InvalidMirroringOperation):
+            self.switch.mirroring_session_delete(number)
+
+    def add_value(self, member: ValueSetMember) -> None:
+        self.standard.bm_parse_vset_add(CONTEXT, member.value_set, self.value_bytes(member))
+
+    def remove_value(self, member: ValueSetMember) -> None:
+        self.standard.bm_parse_vset_remove(CONTEXT, member.value_set, self.value_bytes(member))
+
+    def value_bytes(self, member: ValueSetMember) -> bytes:
+        """A value as BMv2 takes it."""
+        return in_bytes(member.value, self.program.value_sets[member.value_set].bits)
+
+    def write_register(self, name: str, index: int | None, value: int) -> None:
+        if index is not None:
+            self.standard.bm_register_write(*write_call(RegisterPreset(name, index, value)))
+        else:
+            last = self.program.register(name).size
+            _, _, _, signed = write_call(RegisterPreset(name, 0, value))
+            self.standard.bm_register_write_range(CONTEXT, name, 0, last, signed)
+
+    def write_counter(self, name: str, index: int | None, packets: int, octets: int) -> None:
+        cells = range(self.program.counter(name).size) if index is None else (index,)
+        value = BmCounterValue(packets=packets, bytes=octets)
+        pipeline(self.standard, "bm_counter_write", ((CONTEXT, name, cell, value) for cell in cells))
+
+    def set_rates(self, rates: MeterRates) -> None:
+        """Set the rates of a meter's cell or of all; the cells of a direct meter are entries, by their handles."""
+        given = [BmMeterRateConfig(rate, burst) for rate, burst in rates.rates]
+        if rates.index is None:
+            self.standard.bm_meter_array_set_rates(CONTEXT, rates.meter, given)
+        elif rates.meter in self.program.meters:
+            self.standard.bm_meter_set_rates(CONTEXT, rates.meter, rates.index, given)
+        else:
+            table = next(table.name for table in self.program.tables.values() if table.meter == rates.meter)
+            self.standard.bm_mt_set_meter_rates(CONTEXT, table, rates.index, given)
+
+    def read_rates(self, name: str, index: int) -> Rates:
+        return rates_of(self.standard.bm_meter_get_rates(CONTEXT, name, index))
+
+    def entry_counts(self, entry: Entry) -> tuple[int, int]:
+        value = self.standard.bm_mt_read_counter(*self.place(entry))
+        return value.packets, value.bytes
+
+    def write_entry_counts(self, entry: Entry, packets: int, octets: int) -> None:
+        self.standard.bm_mt_write_counter(*self.place(entry), BmCounterValue(packets=packets, bytes=octets))
+
+    def set_entry_rates(self, entry: Entry, rates: Rates) -> None:
+        given = [BmMeterRateConfig(rate, burst) for rate, burst in rates]
+        self.standard.bm_mt_set_meter_rates(*self.place(entry), given)
+
+    def entry_rates(self, entry: Entry) -> Rates:
+        return rates_of(self.standard.bm_mt_get_meter_rates(*self.place(entry)))
+
+    def idle_s(self, entry: Entry) -> float:
+        life = self.found([entry])[0].life
+        return 0.0 if life is None else life.time_since_hit_ms / 1000
+
+    def set_crc(self, calculation: str, parameters: CrcParameters) -> None:
+        bits = CRC_CUSTOM[self.program.calculations[calculation].algorithm]
+        numbers = (signed(each, bits) for each in (parameters.polynomial, parameters.first, parameters.last))
+        kind = BmCrc16Config if bits == 16 else BmCrc32Config
+        config = kind(*numbers, parameters.reflect_data, parameters.reflect_result)
+        getattr(self.standard, f"bm_set_crc{bits}_custom_parameters")(CONTEXT, calculation, config)
+
+    def read_digests(self) -> list[Digest]:
+        """Refuse: BMv2 publishes digests by nanomsg."""
+        raise UnsupportedError("target 'bmv2' gives no digests here: it publishes them by nanomsg")
+
+    def now_us(self) -> int:
+        now: int = self.switch.get_time_elapsed_us()
+        return now
 
     def wipe(self) -> None:
         pipeline(self.standard, "bm_register_reset", ((CONTEXT, name) for name in self.program.registers))
 
     def reset(self) -> None:
         """Delete all entries and groups, and set registers and counters to 0, as after a fresh start."""
+        self.nodes.clear()
         self.standard.bm_reset_state()
-
-    def entry_call(self, entry: TableEntry) -> tuple[Any, ...]:
-        call = action_call(self.program, entry)
-        key = key_of(self.program, entry)
-        return CONTEXT, entry.table, key, entry.action, values(call), BmAddEntryOptions(entry.priority)
-
-    def add_profiled(self, entry: ProfileEntry) -> None:
-        """Make the members that `entry` runs, a group if they are not one, and the entry that names it."""
-        key, options = key_of(self.program, entry), BmAddEntryOptions(entry.priority)
-        members = [self.add_member(entry.profile, call) for call in profile_calls(self.program, entry)]
-        try:
-            if len(members) == 1:
-                self.standard.bm_mt_indirect_add_entry(CONTEXT, entry.table, key, members[0], options)
-            else:
-                group = self.add_member_group(entry.profile, members)
-                self.standard.bm_mt_indirect_ws_add_entry(CONTEXT, entry.table, key, group, options)
-        except InvalidTableOperation as error:
-            raise refused(f"BMv2 refuses the entry of table '{entry.table}' for the key {entry.key}", error) from error
-
-    def add_member(self, profile: str, call: ActionCall) -> int:
-        handle: int = self.standard.bm_mt_act_prof_add_member(CONTEXT, profile, call.action.name, values(call))
-        return handle
-
-    def add_member_group(self, profile: str, members: Sequence[int]) -> int:
-        group: int = self.standard.bm_mt_act_prof_create_group(CONTEXT, profile)
-        for member in members:
-            self.standard.bm_mt_act_prof_add_member_to_group(CONTEXT, profile, member, group)
-        return group
-
-    def set_default(self, default: DefaultAction) -> None:
-        """Set a default action; in a table with an action profile it is a new member of that."""
-        call, profile = default_call(self.program, default), self.program.table(default.table).profile
-        if profile is None:
-            self.standard.bm_mt_set_default_action(CONTEXT, default.table, default.action, values(call))
-        else:
-            member = self.add_member(profile, call)
-            self.standard.bm_mt_indirect_set_default_member(CONTEXT, default.table, member)
-
-    def set_rates(self, meter: MeterRates) -> None:
-        """Set the rates of a meter's cell or of all; the cells of a direct meter are entries, by their handles."""
-        rates = [BmMeterRateConfig(rate, burst) for rate, burst in meter.rates]
-        if meter.index is None:
-            self.standard.bm_meter_array_set_rates(CONTEXT, meter.meter, rates)
-        elif meter.meter in self.program.meters:
-            self.standard.bm_meter_set_rates(CONTEXT, meter.meter, meter.index, rates)
-        else:
-            table = next(table.name for table in self.program.tables.values() if table.meter == meter.meter)
-            self.standard.bm_mt_set_meter_rates(CONTEXT, table, meter.index, rates)
-
-    def add_group(self, group: MulticastGroup) -> list[int]:
-        handle = self.replication.bm_mc_mgrp_create(CONTEXT, group.group)
-        nodes = [self.add_node(replica, ports) for replica, ports in group.runs()]
-        for node in nodes:
-            self.replication.bm_mc_node_associate(CONTEXT, handle, node)
-        return nodes
-
-    def add_node(self, replica: int, ports: Iterable[int]) -> int:
-        """Add a multicast node, and return its handle."""
-        bitmap = format(sum(1 << port for port in ports), "b")
-        node: int = self.replication.bm_mc_node_create(CONTEXT, replica, bitmap, "")
-        return node
 
 
 def view(handle: Handle, program: Program) -> RuntimeView:  # noqa: ARG001, p4-utils reads it from its file
@@ -307,6 +427,11 @@ def groups(tree: Mapping[str, Any]) -> Iterator[MulticastGroup]:
         yield group_of_nodes(group["id"], ((each["rid"], p) for each in own for p in ports_of[each["l2_handle"]]))
 
 
+def rates_of(found: Iterable[BmMeterRateConfig]) -> Rates:
+    """The rates of a meter's cell as BMv2 tells them."""
+    return tuple((each.units_per_micros, each.burst_size) for each in found)
+
+
 def refused(what: str, error: InvalidTableOperation) -> InputError:
     """The error that says what BMv2 refuses, with its name for the reason."""
     return InputError(f"{what}: {TableOperationErrorCode._VALUES_TO_NAMES[error.code]}")
@@ -322,23 +447,13 @@ def pipeline(client: Any, method: str, calls: Iterable[tuple[Any, ...]]) -> list
     send: Callable[..., None] = getattr(client, f"send_{method}")
     receive: Callable[[], Any] = getattr(client, f"recv_{method}")
     answers: list[Any] = []
-    for batch in batches(calls, CALLS_IN_FLIGHT):
-        for call in batch:
-            send(*call)
-        answers += [answer(receive) for _ in batch]
+    source = iter(calls)
+    while batch := list(islice(source, CALLS_IN_FLIGHT)):
+        for arguments in batch:
+            send(*arguments)
+        for _ in batch:
+            try:
+                answers.append(receive())
+            except InvalidTableOperation as refusal:
+                answers.append(refusal)
     return answers
-
-
-def answer(receive: Callable[[], Any]) -> Any:
-    """What `receive` returns, or the refusal that it raises."""
-    try:
-        return receive()
-    except InvalidTableOperation as refusal:
-        return refusal
-
-
-def batches(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
-    """`items` in lists of at most `size`."""
-    source = iter(items)
-    while batch := list(islice(source, size)):
-        yield batch

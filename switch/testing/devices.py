@@ -265,7 +265,6 @@ def in_bmv2(program: Path, ports: Iterable[int], clock: Clock) -> Iterator[Devic
     read_program(program)  # its errors say what is wrong with a file; simple_switch would only refuse it
     from thrift.Thrift import TException  # noqa: PLC0415, only where BMv2 is
 
-    from inakit.switch.bmv2.bmv2_data_plane import Bmv2DataPlane  # noqa: PLC0415
     from inakit.switch.bmv2.runtime import Runtime  # noqa: PLC0415
     from inakit.switch.bmv2.simple_switch_process import SimpleSwitchProcess, free_port  # noqa: PLC0415
 
@@ -277,7 +276,7 @@ def in_bmv2(program: Path, ports: Iterable[int], clock: Clock) -> Iterator[Devic
         try:
             process.wait_until_ready()
             runtime = Runtime(control_port, program)
-            yield DeviceOnInterfaces(runtime, wires, Bmv2DataPlane(runtime), BMV2_GAP_S)
+            yield DeviceOnInterfaces(runtime, wires, runtime, BMV2_GAP_S)
             process.check()
         except (TException, OSError) as error:
             raise process.failure(error) from error

@@ -43,7 +43,6 @@ def run(*command: str) -> None:
 @pytest.mark.bmv2
 @pytest.mark.long
 def test_lab_2_in_the_form_of_ptf_on_simple_switch(tmp_path: Path) -> None:
-    from inakit.switch.bmv2.bmv2_data_plane import Bmv2DataPlane  # noqa: PLC0415, only where BMv2 is
     from inakit.switch.bmv2.runtime import Runtime  # noqa: PLC0415
     from inakit.switch.bmv2.simple_switch_process import SimpleSwitchProcess, free_port  # noqa: PLC0415
 
@@ -57,7 +56,7 @@ def test_lab_2_in_the_form_of_ptf_on_simple_switch(tmp_path: Path) -> None:
         process = SimpleSwitchProcess("switch", command, thrift, tmp_path / "log")
         try:
             process.wait_until_ready()
-            fill_switch(TESTS / "commands.txt", CommandedSwitch(ControlPlane(Bmv2DataPlane(Runtime(thrift, program)))))
+            fill_switch(TESTS / "commands.txt", CommandedSwitch(ControlPlane(Runtime(thrift, program))))
             tested = [part for port, (_, far) in pairs.items() for part in ("-i", f"{port}@{far}")]
             ptf = [sys.executable, ptf_script(), "--test-dir", str(TESTS), *tested]
             done = subprocess.run(ptf, check=False, cwd=tmp_path, capture_output=True, text=True)
