@@ -33,7 +33,16 @@ from inakit.switch.entries import (
 from inakit.switch.interpret.egress_queues import EgressQueues
 from inakit.switch.interpret.packet import Packet, PacketPlaces, Trace
 from inakit.switch.interpret.table_state import Installed, TableState
-from inakit.switch.program.program import DROP_PORT, ActionCall, Counter, CrcParameters, Program, Register, Source, Table
+from inakit.switch.program.program import (
+    DROP_PORT,
+    ActionCall,
+    Counter,
+    CrcParameters,
+    Program,
+    Register,
+    Source,
+    Table,
+)
 from inakit.topo.errors import InputError, UnsupportedError
 
 

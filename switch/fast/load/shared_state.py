@@ -53,8 +53,8 @@ from inakit.switch.fast.load.running_tables import (
     write_crc,
 )
 from inakit.switch.fast.load.table_stores import HashTable, Memory, Row, Tables, store_of
-from inakit.switch.running_switch import StatefulSwitch
 from inakit.switch.program.program import CrcParameters
+from inakit.switch.running_switch import StatefulSwitch
 from inakit.topo.errors import InputError, RunError, UnsupportedError
 
 
