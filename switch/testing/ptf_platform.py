@@ -168,7 +168,7 @@ class Port:
 
 def start(config: dict[str, Any], options: PtfOptions, stack: ExitStack) -> None:
     """Start a switch, which runs until `stack` is closed, and tell PTF's `config` its ports."""
-    made: Callable[[Options, Journal], ServedSwitch] = ServedSwitch
+    made: Callable[[Options], ServedSwitch] = ServedSwitch
     if options.kernel:
         wires = stack.enter_context(open_wires(options.ports))
         names = wires.interfaces
