@@ -308,8 +308,7 @@ def used_slots(plan: Plan, chips: dict[str, Chip]) -> Iterator[UsedLimit]:
     """The slots of each pipeline up to the last one that a tree owns, and the memory of their sums."""
     ends: dict[tuple[str, int], int] = {}
     for aggregator in (a for planned in plan.trees for a in planned.tree.aggregators):
-        inp = aggregator.switch, aggregator.pipeline
-        ends[inp] = max(ends.get(inp, 0), aggregator.first_slot + aggregator.slots)
+        ends[aggregator.inp] = max(ends.get(aggregator.inp, 0), aggregator.first_slot + aggregator.slots)
     for (switch, pipeline), end in ends.items():
         chip, where = chips.get(switch), f"{switch}, pipeline {pipeline}"
         if chip is not None:

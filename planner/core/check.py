@@ -252,7 +252,7 @@ class TreeCheck:
         """
         if not policy_of(self.tree.policy).shared:
             return
-        for (switch, pipeline), count in Counter((a.switch, a.pipeline) for a in self.tree.aggregators).items():
+        for (switch, pipeline), count in Counter(a.inp for a in self.tree.aggregators).items():
             if count > 1:
                 why = f"{count} aggregators in pipeline {pipeline}; under '{self.tree.policy}' one is possible"
                 raise self.broken("ina", f"switch {switch}", why)
@@ -364,7 +364,7 @@ def check_overlap(plan: Plan) -> None:
         for aggregator in tree.aggregators:
             where = f"job {planned.job}, tree {tree.number}, label {aggregator.label}"
             owner = SHARING if policy_of(tree.policy).shared else where
-            segments[aggregator.switch, aggregator.pipeline].append((owner, aggregator))
+            segments[aggregator.inp].append((owner, aggregator))
     for (switch, pipeline), owners in segments.items():
         for (first, a), (second, b) in combinations(owners, 2):
             together = a.first_slot < b.first_slot + b.slots and b.first_slot < a.first_slot + a.slots
@@ -405,7 +405,7 @@ def check_recirculation(problem: Problem, plan: Plan) -> None:
     summed: dict[tuple[str, int], float] = defaultdict(float)
     for tree, rate in rated_trees(plan):
         for aggregator in tree.aggregators:
-            summed[aggregator.switch, aggregator.pipeline] += rate * len(aggregator.children)
+            summed[aggregator.inp] += rate * len(aggregator.children)
     for (switch, pipeline), load in summed.items():
         chip = problem.fabric.switch_by_name[switch].chip
         if chip is None or chip.recirculation_bps is None:

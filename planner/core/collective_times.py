@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from inakit.planner.core.loads import summed_by
 from inakit.planner.core.plan import ACKNOWLEDGED_AT_ONCE, Collective, Connection, Transfer
 from inakit.planner.core.problem import FragmentFormat, Problem
 from inakit.topo.fabric.fabric import DirectedLink, Fabric
@@ -132,19 +133,14 @@ def acknowledgement_loads_bps(collectives: Iterable[Collective], fragment: Fragm
 
 def busiest(collectives: Iterable[Collective], path: Callable[[Connection], tuple[str, ...]]) -> Loads:
     """By link, the sum over jobs of what loads it in the job's busiest step."""
-    total: defaultdict[DirectedLink, float] = defaultdict(float)
+    most: list[Loads] = []
     for collective in collectives:
-        most: defaultdict[DirectedLink, float] = defaultdict(float)
+        most.append({})
         for members in collective.concurrent:
-            loads: defaultdict[DirectedLink, float] = defaultdict(float)
-            for connection in (collective.connections[number] for number, _ in members):
-                for link in pairwise(path(connection)):
-                    loads[link] += connection.rate_bps
-            for link, load in loads.items():
-                most[link] = max(most[link], load)
-        for link, load in most.items():
-            total[link] += load
-    return dict(total)
+            sending = [collective.connections[number] for number, _ in members]
+            loads = summed_by((link, each.rate_bps) for each in sending for link in pairwise(path(each)))
+            most[-1] |= {link: max(most[-1].get(link, 0.0), load) for link, load in loads.items()}
+    return summed_by(each for loads in most for each in loads.items())
 
 
 ROUNDING = 1e-9
@@ -155,10 +151,7 @@ def overlaps(fabric: Fabric, collective: Collective) -> bool:
 
     Where they do not, the rates of connections are for one step after the other.
     """
-    loads: defaultdict[DirectedLink, float] = defaultdict(float)
-    for connection in collective.connections:
-        for link in connection.links:
-            loads[link] += connection.rate_bps
+    loads = summed_by((link, each.rate_bps) for each in collective.connections for link in each.links)
     return all(load_bps <= fabric.capacities_bps[link] * (1 + ROUNDING) for link, load_bps in loads.items())
 
 

@@ -7,15 +7,15 @@ are `fsum`'s, which are the same on every machine: `sum` rounds floats in anothe
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from math import fsum, inf
 
 from inakit.planner.core.collective_times import Foreseen, acknowledgement_loads_bps, chunk_loads_bps, foresee
 from inakit.planner.core.fragment_ranges import fragment_ranges
-from inakit.planner.core.loads import summed_flows
+from inakit.planner.core.loads import summed_by, summed_flows
 from inakit.planner.core.plan import ROOT_LABEL, AggregationTree, Plan
 from inakit.planner.core.problem import Problem
 from inakit.planner.core.slots import Inp
@@ -143,16 +143,18 @@ def evaluate(problem: Problem, plan: Plan) -> Prediction:
     jobs = summed | {each.collective.job: predict_collective(problem, each) for each in alone}
     hops = sum(x.packets * len(branch.links) for x in loads for branch in x.tree.branches)
     hops += sum(int(count) * len(c.links) for each in alone for c, count in each.counts())
-    acknowledgements = acknowledgement_loads_bps(plan.collectives, problem.fragment)
+    worker_rates_bps = summed_by(((x.job, worker), x.rate_bps) for x in loads for worker in x.tree.workers.values())
+    for each in alone:
+        worker_rates_bps |= {(each.collective.job, host): rate for host, rate in each.rates_bps(wire).items()}
     return Prediction(
         jobs={job.number: jobs[job.number] for job in problem.jobs},
         link_loads_bps=together(link_loads(loads), chunk_loads_bps(plan.collectives)),
-        result_loads_bps=together(result_loads(loads), acknowledgements),
-        worker_rates_bps=worker_rates(loads) | collective_rates(alone, wire),
-        ps_ingress_bps=ingress_rates(loads),
+        result_loads_bps=together(result_loads(loads), acknowledgement_loads_bps(plan.collectives, problem.fragment)),
+        worker_rates_bps=worker_rates_bps,
+        ps_ingress_bps=summed_by((x.tree.root, x.rate_bps * x.arrivals) for x in loads if not x.tree.in_network_root),
         overhead_bytes=hops * wire,
         switches=switch_aggregation(loads, alone),
-        summed_bps=summed_rates(loads),
+        summed_bps=summed_by((inp, count * x.rate_bps) for x in loads for inp, count in summed_flows([x.tree]).items()),
     )
 
 
@@ -185,8 +187,7 @@ def predict_job(
 ) -> JobPrediction:
     """The prediction for one job, given the trees of all jobs and how long their ways are.
 
-    A tree takes fragments x wire bytes x 8 / rate. A job's trees send at the same time, so its slowest tree is its
-    communication time.
+    A job's trees send at the same time, so its slowest tree is its communication time.
     """
     loads, wire_bytes = [load for load in of_all if load.job == number], problem.fragment.wire_bytes
     received = sum(load.packets * load.arrivals for load in loads if not load.tree.in_network_root)
@@ -197,6 +198,12 @@ def predict_job(
         sent_bytes=sum(load.packets * len(load.tree.workers) for load in loads) * wire_bytes,
         way_s=max(ways_s[number, load.tree.number] for load in loads),
     )
+
+
+def tree_ways_s(problem: Problem, loads: list[TreeLoad]) -> dict[tuple[int, int], float]:
+    """By job and tree number, the seconds of a fragment's longest way to the root and of its result's way back."""
+    hops_s, passes_s = link_times(problem, loads), recirculation_times(problem, loads)
+    return {(load.job, load.tree.number): way_s(load.tree, hops_s, passes_s) for load in loads}
 
 
 def link_times(problem: Problem, loads: list[TreeLoad]) -> dict[DirectedLink, float]:
@@ -224,26 +231,15 @@ def recirculation_times(problem: Problem, loads: list[TreeLoad]) -> dict[Inp, fl
     return found
 
 
-def tree_ways_s(problem: Problem, loads: list[TreeLoad]) -> dict[tuple[int, int], float]:
-    """By job and tree number, the seconds of a fragment's longest way to the root and of its result's way back."""
-    hops_s, passes_s = link_times(problem, loads), recirculation_times(problem, loads)
-    return {(load.job, load.tree.number): way_s(load.tree, hops_s, passes_s) for load in loads}
-
-
-def passed(tree: AggregationTree, label: int) -> Iterator[Inp]:
-    """The pipelines of the aggregators between a label and the root."""
-    while label != ROOT_LABEL:
-        label = tree.branch_of[label].parent
-        if label in tree.aggregator_of:
-            yield tree.aggregator_of[label].switch, tree.aggregator_of[label].pipeline
-
-
 def way_s(tree: AggregationTree, hops_s: dict[DirectedLink, float], passes_s: dict[Inp, float]) -> float:
     """The seconds of the longest way from a worker to the root, plus those of the longest way of a result back."""
 
     def times(label: int) -> Iterator[float]:
         yield from (hops_s[link] for link in pairwise(tree.way(label)))
-        yield from (passes_s.get(inp, 0.0) for inp in passed(tree, label))
+        while label != ROOT_LABEL:
+            label = tree.branch_of[label].parent
+            if label in tree.aggregator_of:
+                yield passes_s.get(tree.aggregator_of[label].inp, 0.0)
 
     up = max(fsum(times(label)) for label in tree.workers)
     back = 0.0
@@ -256,58 +252,19 @@ def way_s(tree: AggregationTree, hops_s: dict[DirectedLink, float], passes_s: di
     return up + back
 
 
-def link_loads(loads: list[TreeLoad]) -> dict[DirectedLink, float]:
+def link_loads(loads: Iterable[TreeLoad]) -> dict[DirectedLink, float]:
     """The bit/s of gradients on every directed link."""
-    rates: dict[DirectedLink, float] = defaultdict(float)
-    for load in loads:
-        for branch in load.tree.branches:
-            for link in branch.links:
-                rates[link] += load.rate_bps
-    return dict(rates)
+    return summed_by((link, load.rate_bps) for load in loads for branch in load.tree.branches for link in branch.links)
 
 
-def result_loads(loads: list[TreeLoad]) -> dict[DirectedLink, float]:
+def result_loads(loads: Iterable[TreeLoad]) -> dict[DirectedLink, float]:
     """The bit/s of results on every directed link.
 
     Results are multicast: one copy on every link of the way back, however many flows came by it.
     """
-    rates: dict[DirectedLink, float] = defaultdict(float)
-    for load in loads:
-        for node, parent in load.tree.result_parents.items():
-            rates[parent, node] += load.rate_bps
-    return dict(rates)
-
-
-def summed_rates(loads: list[TreeLoad]) -> dict[Inp, float]:
-    """By switch and pipeline, the bit/s of gradients that its aggregators take in."""
-    rates: dict[Inp, float] = defaultdict(float)
-    for load in loads:
-        for inp, count in summed_flows([load.tree]).items():
-            rates[inp] += count * load.rate_bps
-    return dict(rates)
-
-
-def worker_rates(loads: list[TreeLoad]) -> dict[tuple[int, str], float]:
-    """By (job, worker), the bit/s that the worker sends over all its trees."""
-    rates: dict[tuple[int, str], float] = defaultdict(float)
-    for load in loads:
-        for worker in load.tree.workers.values():
-            rates[load.job, worker] += load.rate_bps
-    return dict(rates)
-
-
-def collective_rates(alone: list[Foreseen], wire_bytes: int) -> dict[tuple[int, str], float]:
-    """By (job, worker), the bit/s that a worker of a collective sends, from its first frame to its last."""
-    return {(x.collective.job, host): rate for x in alone for host, rate in x.rates_bps(wire_bytes).items()}
-
-
-def ingress_rates(loads: list[TreeLoad]) -> dict[str, float]:
-    """By PS, the bit/s of gradients that it receives. A root in the network is no PS."""
-    rates: dict[str, float] = defaultdict(float)
-    for load in loads:
-        if not load.tree.in_network_root:
-            rates[load.tree.root] += load.rate_bps * load.arrivals
-    return dict(rates)
+    return summed_by(
+        ((parent, node), load.rate_bps) for load in loads for node, parent in load.tree.result_parents.items()
+    )
 
 
 def switch_aggregation(loads: list[TreeLoad], alone: list[Foreseen]) -> dict[str, SwitchAggregation]:

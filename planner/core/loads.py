@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
-from math import inf
+from collections.abc import Hashable, Iterable
+from typing import TypeVar
 
 from inakit.planner.core.plan import AggregationTree
-from inakit.planner.core.slots import Inp
+from inakit.planner.core.slots import Inp, Resource, resource_bps
 from inakit.topo.fabric.fabric import DirectedLink, Fabric
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+def summed_by(amounts: Iterable[tuple[Key, float]]) -> dict[Key, float]:
+    """The sum of the amounts of each key."""
+    sums: dict[Key, float] = defaultdict(float)
+    for key, amount in amounts:
+        sums[key] += amount
+    return dict(sums)
 
 
 def flow_counts(trees: Iterable[AggregationTree]) -> Counter[DirectedLink]:
@@ -18,16 +28,12 @@ def flow_counts(trees: Iterable[AggregationTree]) -> Counter[DirectedLink]:
 
 def aggregated_flows(trees: Iterable[AggregationTree]) -> Counter[str]:
     """By switch, the number of flows that its aggregators take in."""
-    counts: Counter[str] = Counter()
-    for tree in trees:
-        for aggregator in tree.aggregators:
-            counts[aggregator.switch] += len(aggregator.children)
-    return counts
+    return Counter(a.switch for tree in trees for a in tree.aggregators for _ in a.children)
 
 
 def summed_flows(trees: Iterable[AggregationTree]) -> Counter[Inp]:
     """By input pipeline, the number of flows that its aggregators take in."""
-    return Counter((a.switch, a.pipeline) for tree in trees for a in tree.aggregators for _ in a.children)
+    return Counter(a.inp for tree in trees for a in tree.aggregators for _ in a.children)
 
 
 def equal_rate_bps(fabric: Fabric, trees: Iterable[AggregationTree]) -> float:
@@ -42,17 +48,9 @@ def sending_rate_bps(fabric: Fabric, trees: Iterable[tuple[AggregationTree, floa
     every switch that has an `aggregation_rate_bps` (InArt's switch capacity constraint), and of every pipeline whose
     chip recirculates what it sums.
     """
-    links: dict[DirectedLink, float] = defaultdict(float)
-    switches: dict[str, float] = defaultdict(float)
-    pipelines: dict[Inp, float] = defaultdict(float)
+    loads: dict[Resource, float] = defaultdict(float)
     for tree, share in trees:
-        for link, count in flow_counts([tree]).items():
-            links[link] += share * count
-        for switch, count in aggregated_flows([tree]).items():
-            switches[switch] += share * count
-        for inp, count in summed_flows([tree]).items():
-            pipelines[inp] += share * count
-    rates = [fabric.capacities_bps[link] / load for link, load in links.items()]
-    rates += [(fabric.switch_by_name[switch].aggregation_rate_bps or inf) / load for switch, load in switches.items()]
-    rates += [fabric.switch_by_name[inp[0]].pipeline_summing_bps / load for inp, load in pipelines.items()]
-    return min(rates, default=0.0)
+        for counts in (flow_counts([tree]), aggregated_flows([tree]), summed_flows([tree])):
+            for resource, count in counts.items():
+                loads[resource] += share * count
+    return min((resource_bps(fabric, resource) / load for resource, load in loads.items()), default=0.0)

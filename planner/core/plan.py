@@ -172,6 +172,11 @@ class Aggregator:
     first_slot: int
     slots: int
 
+    @property
+    def inp(self) -> tuple[str, int]:
+        """The input pipeline in which it sums: the switch and the pipeline's number."""
+        return self.switch, self.pipeline
+
 
 @dataclass(frozen=True)
 class AggregationTree:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from math import inf
 from typing import TypeGuard
 
-from inakit.planner.core.plan import MOST_BITS, AggregationTree, Aggregator
+from inakit.planner.core.plan import MOST_BITS, AggregationTree
 from inakit.planner.core.policies import policy_of
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.fabric import DirectedLink, Fabric
@@ -55,9 +55,6 @@ DEFAULT_WINDOW = 256
 """Fragments on their way at once. At 20 Mbit/s and 326 B a packet these are 33 ms of data, more than any round trip of
 an emulated network."""
 
-Pipeline = tuple[str, int]
-"""A switch's name, and the number of one of its pipelines."""
-
 
 def assign_slots(
     fabric: Fabric, trees: Sequence[AggregationTree], window: int = DEFAULT_WINDOW
@@ -70,60 +67,51 @@ def assign_slots(
     fewer slots than its trees need.
     """
     exclusive = [tree for tree in trees if not policy_of(tree.policy).shared]
-    sharing = {pipeline_of(a) for tree in trees if policy_of(tree.policy).shared for a in tree.aggregators}
-    users = Counter(pipeline_of(aggregator) for tree in exclusive for aggregator in tree.aggregators)
-    shares = {
-        pipeline: fair_share(fabric, pipeline, count + (pipeline in sharing)) for pipeline, count in users.items()
-    }
-    taken: Counter[Pipeline] = Counter()
-    segments = {}
+    sharing = {a.inp for tree in trees if policy_of(tree.policy).shared for a in tree.aggregators}
+    users = Counter(aggregator.inp for tree in exclusive for aggregator in tree.aggregators)
+    shares = {inp: fair_share(fabric, inp, count + (inp in sharing)) for inp, count in users.items()}
+    taken: Counter[Inp] = Counter()
+    assigned = {}
     for tree in exclusive:
         versions = policy_of(tree.policy).versions
-        share = min((shares[pipeline_of(aggregator)] for aggregator in tree.aggregators), default=0)
+        share = min((shares[aggregator.inp] for aggregator in tree.aggregators), default=0)
         slots = min(share, window * versions) // versions * versions
         if tree.aggregators and not slots:
             raise too_few(fabric, tree, versions)
-        segments[id(tree)] = tuple(take(taken, aggregator, slots) for aggregator in tree.aggregators)
+        segments = []
+        for aggregator in tree.aggregators:
+            segments.append(replace(aggregator, first_slot=taken[aggregator.inp], slots=slots))
+            taken[aggregator.inp] += slots
+        assigned[id(tree)] = tuple(segments)
     for tree in trees:
-        segments.setdefault(id(tree), tuple(rest(fabric, taken, aggregator) for aggregator in tree.aggregators))
-    return tuple(replace(tree, aggregators=segments[id(tree)]) for tree in trees)
+        if id(tree) not in assigned:
+            assigned[id(tree)] = tuple(
+                replace(a, first_slot=taken[a.inp], slots=slots_of(fabric, a.switch) - taken[a.inp])
+                for a in tree.aggregators
+            )
+    return tuple(replace(tree, aggregators=assigned[id(tree)]) for tree in trees)
 
 
-def take(taken: Counter[Pipeline], aggregator: Aggregator, slots: int) -> Aggregator:
-    """The aggregator with the next slots of its pipeline, which are taken from then on."""
-    first = taken[pipeline_of(aggregator)]
-    taken[pipeline_of(aggregator)] += slots
-    return replace(aggregator, first_slot=first, slots=slots)
-
-
-def rest(fabric: Fabric, taken: Counter[Pipeline], aggregator: Aggregator) -> Aggregator:
-    """The aggregator with all slots of its pipeline that no segment takes."""
-    first = taken[pipeline_of(aggregator)]
-    available = fabric.switch_by_name[aggregator.switch].slots_per_pipeline
-    return replace(aggregator, first_slot=first, slots=available - first)
+def slots_of(fabric: Fabric, switch: str) -> int:
+    """The slots that each pipeline of a switch has."""
+    return fabric.switch_by_name[switch].slots_per_pipeline
 
 
 def too_few(fabric: Fabric, tree: AggregationTree, versions: int) -> InputError:
     """The error for a tree whose share of a pipeline has no slot for each version that its policy needs."""
-    available = {a.switch: fabric.switch_by_name[a.switch].slots_per_pipeline for a in tree.aggregators}
-    switch = min(available, key=lambda name: available[name])
+    switch = min((a.switch for a in tree.aggregators), key=lambda name: slots_of(fabric, name))
     return InputError(
-        f"switch '{switch}': its {available[switch]} aggregator slots leave tree {tree.number} none, and slot policy "
-        f"'{tree.policy}' needs {versions}; raise aggregator_slots"
+        f"switch '{switch}': its {slots_of(fabric, switch)} aggregator slots leave tree {tree.number} none, and slot "
+        f"policy '{tree.policy}' needs {versions}; raise aggregator_slots"
     )
 
 
-def pipeline_of(aggregator: Aggregator) -> Pipeline:
-    """The pipeline in which an aggregator sums."""
-    return aggregator.switch, aggregator.pipeline
-
-
-def fair_share(fabric: Fabric, pipeline: Pipeline, users: int) -> int:
+def fair_share(fabric: Fabric, inp: Inp, users: int) -> int:
     """The slots of each of so many users of a pipeline. Raises `InputError` where there are more users than slots."""
-    available = fabric.switch_by_name[pipeline[0]].slots_per_pipeline
+    available = slots_of(fabric, inp[0])
     if available < users:
         raise InputError(
-            f"switch '{pipeline[0]}': {users} trees aggregate in pipeline {pipeline[1]}, which has {available} "
-            "aggregator slots; raise aggregator_slots to at least one per tree"
+            f"switch '{inp[0]}': {users} trees aggregate in pipeline {inp[1]}, which has {available} aggregator "
+            "slots; raise aggregator_slots to at least one per tree"
         )
     return available // users

@@ -74,8 +74,7 @@ def used_bitmaps(problem: Problem, plan: Plan) -> Iterator[UsedLimit]:
     most: dict[tuple[str, int], int] = {}
     for planned in plan.trees:
         for aggregator in planned.tree.aggregators:
-            inp = aggregator.switch, aggregator.pipeline
-            most[inp] = max(most.get(inp, 0), len(planned.tree.summands(aggregator)))
+            most[aggregator.inp] = max(most.get(aggregator.inp, 0), len(planned.tree.summands(aggregator)))
     for (switch, pipeline), children in most.items():
         if problem.fabric.switch_by_name[switch].chip is not None:
             limit = most_children(problem.fabric, switch)

@@ -85,7 +85,7 @@ def tree_of(
         branch(label, worker, way, parents, onward)
         for (label, worker), way in zip(workers.items(), chosen, strict=True)
     ]
-    branches += [Branch(each.label, ROOT_LABEL, onward[each.switch, each.pipeline]) for each in aggregators]
+    branches += [Branch(each.label, ROOT_LABEL, onward[each.inp]) for each in aggregators]
     return AggregationTree(number, task.server, workers, aggregators, tuple(branches))
 
 

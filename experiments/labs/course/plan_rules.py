@@ -264,7 +264,7 @@ def check_sums(found: StudentPlan) -> None:
             for before, node in pairwise(branch.path[:-1]):
                 passing[node, fabric.ingress_pipeline(node, before)].append(branch.label)
         for aggregator in planned.tree.aggregators:
-            passing[aggregator.switch, aggregator.pipeline].append(aggregator.label)
+            passing[aggregator.inp].append(aggregator.label)
         for (switch, pipeline), flows in passing.items():
             if len(flows) > 1 and switch in fabric.ina_names:
                 who = " and ".join(found.names[planned.job][label] for label in flows[:2])
