@@ -52,14 +52,13 @@ sum        no rank adds a gradient to a chunk twice, and each ends with every ch
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, pairwise
 from math import ceil, fsum, inf, isclose, isfinite
 
 from inakit.planner.core.plan import (
     ACKNOWLEDGED_AT_ONCE,
     MOST_BITS,
-    AggregationTree,
     Aggregator,
     Branch,
     Collective,
@@ -178,11 +177,8 @@ class TreeCheck:
 
     def check_workers(self) -> None:
         """Check that each worker of the job has one label in the tree, and that no other host has one."""
-        hosts = Counter(self.tree.workers.values())
-        for host in sorted(set(hosts) | set(self.job.workers)):
-            expected = 1 if host in self.job.workers else 0
-            if hosts[host] != expected:
-                raise self.broken("worker", f"host {host}", f"it has {hosts[host]} labels, not {expected}")
+        for host, why in wrong_hosts(self.job, self.tree.workers.values(), "labels"):
+            raise self.broken("worker", f"host {host}", why)
 
     def check_root(self) -> None:
         """Check that the tree ends at a PS of its job, or at the switch of the aggregator labelled 0."""
@@ -216,7 +212,9 @@ class TreeCheck:
         if not 0 <= aggregator.pipeline < len(switch.pipelines):
             why = f"pipeline {aggregator.pipeline} of {len(switch.pipelines)}, counted from 0"
             raise self.broken("ina", what, why)
-        self.check_children(aggregator, switch)
+        bits = bits_of(switch)
+        if not 1 <= len(aggregator.children) <= bits:
+            raise self.broken("children", what, f"{len(aggregator.children)} children, not 1 to {bits}")
         least = policy_of(self.tree.policy).versions
         if aggregator.first_slot < 0 or aggregator.slots < least:
             why = f"{aggregator.slots} slots from {aggregator.first_slot} on; policy '{self.tree.policy}' needs {least}"
@@ -231,12 +229,6 @@ class TreeCheck:
             if listed[child] > 1 or branch is None or branch.parent != aggregator.label:
                 why = f"is listed {listed[child]} times" if listed[child] > 1 else "does not have it as its parent"
                 raise self.broken("parent", what, f"child {child} {why}")
-
-    def check_children(self, aggregator: Aggregator, switch: Switch) -> None:
-        """Check that an aggregator has children, and that a slot's bitmap has a bit for each."""
-        what, bits = f"label {aggregator.label} on {aggregator.switch}", bits_of(switch)
-        if not 1 <= len(aggregator.children) <= bits:
-            raise self.broken("children", what, f"{len(aggregator.children)} children, not 1 to {bits}")
 
     def check_summands(self, aggregator: Aggregator) -> None:
         """Check that a slot's bitmap has a bit for everything that is told apart in it, which the policy decides."""
@@ -268,18 +260,9 @@ class TreeCheck:
 
     def check_path(self, branch: Branch) -> None:
         """Check that a branch follows links of the fabric over switches, from its label's node to its parent's."""
-        what, path = f"label {branch.label}", branch.path
-        if len(path) < 2:
-            raise self.broken("path", what, "its path has no link")
-        ends = (self.node_of(branch.label), self.node_of(branch.parent))
-        if (path[0], path[-1]) != ends:
-            raise self.broken("path", what, f"it leads from {path[0]} to {path[-1]}, not from {ends[0]} to {ends[1]}")
-        for link in pairwise(path):
-            if link not in self.fabric.capacities_bps:
-                raise self.broken("path", f"{what}, link {link_name(link)}", "the fabric has no such link")
-        for node in path[1:-1]:
-            if node not in self.fabric.switch_by_name:
-                raise self.broken("path", what, f"it passes host {node}")
+        ends = self.node_of(branch.label), self.node_of(branch.parent)
+        for rule, where, why in path_mistakes(self.fabric, branch.path, ends):
+            raise self.broken(rule, f"label {branch.label}{where}", why)
 
     def node_of(self, label: int) -> str:
         """The node of a label: an aggregator's switch, a worker's host, or the root."""
@@ -309,7 +292,8 @@ class TreeCheck:
             passed.add(here)
             way += self.branches[here].path[1:]
             here = self.branches[here].parent
-        self.check_up_down(label, way)
+        for where, why in up_down_mistakes(self.fabric, way):
+            raise self.broken("up-down", f"label {label}{where}", why)
         for node, count in Counter(way).items():
             if count > 1:
                 raise self.broken("forwarding", f"label {label}", f"its way to the root passes {node} {count} times")
@@ -331,15 +315,38 @@ class TreeCheck:
         for node in sorted({*above} - reached):
             raise self.broken("results", f"node {node}", "it gets results that no worker needs")
 
-    def check_up_down(self, label: int, way: list[str]) -> None:
-        """Check that the nodes of a way first climb, then cross, then descend."""
-        tiers = self.fabric.tiers
-        falls = [(tiers[a] > tiers[b]) - (tiers[a] < tiers[b]) for a, b in pairwise(way)]
-        for position, (before, after) in enumerate(pairwise(falls)):
-            if after < before:
-                link = link_name(way[position + 1 : position + 3])
-                verb = "climbs" if after < 0 else "crosses"
-                raise self.broken("up-down", f"label {label}, link {link}", f"it {verb} after going down or across")
+
+def wrong_hosts(job: Job, hosts: Iterable[str], what: str) -> Iterator[tuple[str, str]]:
+    """The hosts that are not exactly the job's workers, each once, and why. `what` says what a host has one of."""
+    counts = Counter(hosts)
+    for host in sorted(set(counts) | set(job.workers)):
+        expected = 1 if host in job.workers else 0
+        if counts[host] != expected:
+            yield host, f"it has {counts[host]} {what}, not {expected}"
+
+
+def path_mistakes(fabric: Fabric, path: Sequence[str], ends: tuple[str, str]) -> Iterator[tuple[str, str, str]]:
+    """Where a path does not follow links over switches from one end to the other: rule, place, and why."""
+    if len(path) < 2:
+        yield "path", "", "its path has no link"
+    elif (path[0], path[-1]) != ends:
+        yield "path", "", f"it leads from {path[0]} to {path[-1]}, not from {ends[0]} to {ends[1]}"
+    for link in pairwise(path):
+        if link not in fabric.capacities_bps:
+            yield "path", f", link {link_name(link)}", "the fabric has no such link"
+    for node in path[1:-1]:
+        if node not in fabric.switch_by_name:
+            yield "path", "", f"it passes host {node}"
+
+
+def up_down_mistakes(fabric: Fabric, way: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Where the nodes of a way do not first climb, then cross, then descend: the link, and why."""
+    tiers = fabric.tiers
+    falls = [(tiers[a] > tiers[b]) - (tiers[a] < tiers[b]) for a, b in pairwise(way)]
+    for position, (before, after) in enumerate(pairwise(falls)):
+        if after < before:
+            verb = "climbs" if after < 0 else "crosses"
+            yield f", link {link_name(way[position + 1 : position + 3])}", f"it {verb} after going down or across"
 
 
 def bits_of(switch: Switch) -> int:
@@ -347,7 +354,7 @@ def bits_of(switch: Switch) -> int:
     return MOST_BITS if switch.chip is None else min(MOST_BITS, switch.chip.children_per_slot)
 
 
-def link_name(link: tuple[str, ...] | list[str]) -> str:
+def link_name(link: Sequence[str]) -> str:
     """A link or a path as messages show it, such as `h1->leaf1`."""
     return "->".join(link)
 
@@ -373,53 +380,40 @@ def check_overlap(plan: Plan) -> None:
 
 
 def check_capacity(problem: Problem, plan: Plan) -> None:
-    """Check that gradients load no link, and no switch's aggregators, beyond their capacity in bit/s."""
+    """Check that no link, no switch's aggregators and no pipeline's recirculation get more than their rate in bit/s."""
     fabric = problem.fabric
-    links: Counter[DirectedLink] = Counter()
+    flows: Counter[DirectedLink] = Counter()
+    links: dict[DirectedLink, float] = defaultdict(float)
     switches: dict[str, float] = defaultdict(float)
-    loads: dict[DirectedLink, float] = defaultdict(float)
-    for tree, rate in rated_trees(plan):
-        for branch in tree.branches:
-            for link in pairwise(branch.path):
-                loads[link] += rate
-                links[link] += 1
-        for aggregator in tree.aggregators:
-            switches[aggregator.switch] += rate * len(aggregator.children)
+    pipelines: dict[tuple[str, int], float] = defaultdict(float)
+    for planned in plan.trees:
+        for link in (link for branch in planned.tree.branches for link in pairwise(branch.path)):
+            links[link] += planned.rate_bps
+            flows[link] += 1
+        for aggregator in planned.tree.aggregators:
+            taken_in = planned.rate_bps * len(aggregator.children)
+            switches[aggregator.switch] += taken_in
+            pipelines[aggregator.inp] += taken_in
     for collective in plan.collectives:
         for link, (count, load) in busiest_step(problem, collective).items():
-            loads[link] += load
-            links[link] += count
-    for link, load in loads.items():
+            links[link] += load
+            flows[link] += count
+    for link, load in links.items():
         if load > fabric.capacities_bps[link] * (1 + TOLERANCE):
-            why = f"{links[link]} flows load it with {load:g} bit/s, it has {fabric.capacities_bps[link]:g}"
+            why = f"{flows[link]} flows load it with {load:g} bit/s, it has {fabric.capacities_bps[link]:g}"
             raise broken("capacity", f"link {link_name(link)}", why)
-    for switch, load in switches.items():
-        limit = fabric.switch_by_name[switch].aggregation_rate_bps
+    for name, load in switches.items():
+        limit = fabric.switch_by_name[name].aggregation_rate_bps
         if limit is not None and load > limit * (1 + TOLERANCE):
-            raise broken("capacity", f"switch {switch}", f"its aggregators get {load:g} bit/s, they sum {limit:g}")
-    check_recirculation(problem, plan)
-
-
-def check_recirculation(problem: Problem, plan: Plan) -> None:
-    """Check that the packets that a pipeline sums fit its recirculation bandwidth, once for each pass but the first."""
-    summed: dict[tuple[str, int], float] = defaultdict(float)
-    for tree, rate in rated_trees(plan):
-        for aggregator in tree.aggregators:
-            summed[aggregator.inp] += rate * len(aggregator.children)
-    for (switch, pipeline), load in summed.items():
-        chip = problem.fabric.switch_by_name[switch].chip
-        if chip is None or chip.recirculation_bps is None:
-            continue
-        passes = ceil(problem.fragment.values / chip.values_per_pass)
-        if load * (passes - 1) > chip.recirculation_bps * (1 + TOLERANCE):
-            why = f"{passes} passes of {load:g} bit/s need {load * (passes - 1):g}, it has {chip.recirculation_bps:g}"
-            raise broken("passes", f"switch {switch}, pipeline {pipeline}", why)
-
-
-def rated_trees(plan: Plan) -> Iterator[tuple[AggregationTree, float]]:
-    """Every tree with the rate of each of its flows in bit/s."""
-    for planned in plan.trees:
-        yield planned.tree, planned.rate_bps
+            raise broken("capacity", f"switch {name}", f"its aggregators get {load:g} bit/s, they sum {limit:g}")
+    for (name, pipeline), load in pipelines.items():
+        chip = fabric.switch_by_name[name].chip
+        if chip is not None and chip.recirculation_bps is not None:
+            passes = ceil(problem.fragment.values / chip.values_per_pass)
+            again = load * (passes - 1)
+            if again > chip.recirculation_bps * (1 + TOLERANCE):
+                why = f"{passes} passes of {load:g} bit/s need {again:g}, it has {chip.recirculation_bps:g}"
+                raise broken("passes", f"switch {name}, pipeline {pipeline}", why)
 
 
 Sent = list[tuple[Connection, Transfer]]
@@ -429,7 +423,7 @@ Held = list[list[int]]
 
 def broken_by(rule: str, collective: Collective, what: str, why: str) -> PlanError:
     """The error for a broken rule, which names the job, the place and the reason."""
-    return PlanError(f"rule {rule} broken at job {collective.job}, {what}: {why}")
+    return broken(rule, f"job {collective.job}, {what}", why)
 
 
 def check_collective(problem: Problem, collective: Collective) -> None:
@@ -445,11 +439,8 @@ def check_collective(problem: Problem, collective: Collective) -> None:
 
 def check_ranks(job: Job, collective: Collective) -> None:
     """Check rule rank, and that there is a chunk."""
-    hosts = Counter(collective.ranks)
-    for host in sorted(set(hosts) | set(job.workers)):
-        expected = 1 if host in job.workers else 0
-        if hosts[host] != expected:
-            raise broken_by("rank", collective, f"host {host}", f"it has {hosts[host]} ranks, not {expected}")
+    for host, why in wrong_hosts(job, collective.ranks, "ranks"):
+        raise broken_by("rank", collective, f"host {host}", why)
     if collective.chunks < 1:
         raise broken_by("chunk", collective, "its gradient", f"it is divided into {collective.chunks} chunks")
 
@@ -474,21 +465,13 @@ def check_connection(fabric: Fabric, collective: Collective, connection: Connect
     if not (isfinite(connection.rate_bps) and connection.rate_bps > 0):
         raise broken_by("rate", collective, what, f"{connection.rate_bps:g} bit/s is no rate to send at")
     ends = collective.ranks[connection.source], collective.ranks[connection.destination]
-    path = connection.path
-    if len(path) < 2 or (path[0], path[-1]) != ends:
-        raise broken_by("path", collective, what, f"it is {'->'.join(path)}, not from {ends[0]} to {ends[1]}")
-    for link in pairwise(path):
-        if link not in fabric.capacities_bps:
-            raise broken_by("path", collective, f"{what}, link {'->'.join(link)}", "the fabric has no such link")
-    for node, count in Counter(path).items():
+    for rule, where, why in path_mistakes(fabric, connection.path, ends):
+        raise broken_by(rule, collective, f"{what}{where}", why)
+    for node, count in Counter(connection.path).items():
         if count > 1:
             raise broken_by("up-down", collective, what, f"it passes {node} {count} times")
-    for node in path[1:-1]:
-        if node not in fabric.switch_by_name:
-            raise broken_by("path", collective, what, f"it passes host {node}")
-    falls = [(fabric.tiers[a] > fabric.tiers[b]) - (fabric.tiers[a] < fabric.tiers[b]) for a, b in pairwise(path)]
-    if any(after < before for before, after in pairwise(falls)):
-        raise broken_by("up-down", collective, what, f"{'->'.join(path)} climbs or crosses after going down or across")
+    for where, why in up_down_mistakes(fabric, connection.path):
+        raise broken_by("up-down", collective, f"{what}{where}", why)
 
 
 def check_transfers(collective: Collective, connection: Connection) -> None:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inakit.planner.core.loads import summed_by
+from inakit.planner.core.loads import sums_by_key
 from inakit.planner.core.plan import ACKNOWLEDGED_AT_ONCE, Collective, Connection, Transfer
 from inakit.planner.core.problem import FragmentFormat, Problem
 from inakit.topo.fabric.fabric import DirectedLink, Fabric
@@ -138,9 +138,9 @@ def busiest(collectives: Iterable[Collective], path: Callable[[Connection], tupl
         most.append({})
         for members in collective.concurrent:
             sending = [collective.connections[number] for number, _ in members]
-            loads = summed_by((link, each.rate_bps) for each in sending for link in pairwise(path(each)))
+            loads = sums_by_key((link, each.rate_bps) for each in sending for link in pairwise(path(each)))
             most[-1] |= {link: max(most[-1].get(link, 0.0), load) for link, load in loads.items()}
-    return summed_by(each for loads in most for each in loads.items())
+    return sums_by_key(each for loads in most for each in loads.items())
 
 
 ROUNDING = 1e-9
@@ -151,7 +151,7 @@ def overlaps(fabric: Fabric, collective: Collective) -> bool:
 
     Where they do not, the rates of connections are for one step after the other.
     """
-    loads = summed_by((link, each.rate_bps) for each in collective.connections for link in each.links)
+    loads = sums_by_key((link, each.rate_bps) for each in collective.connections for link in each.links)
     return all(load_bps <= fabric.capacities_bps[link] * (1 + ROUNDING) for link, load_bps in loads.items())
 
 

@@ -15,7 +15,7 @@ from math import fsum, inf
 
 from inakit.planner.core.collective_times import Foreseen, acknowledgement_loads_bps, chunk_loads_bps, foresee
 from inakit.planner.core.fragment_ranges import fragment_ranges
-from inakit.planner.core.loads import summed_by, summed_flows
+from inakit.planner.core.loads import summed_flows, sums_by_key
 from inakit.planner.core.plan import ROOT_LABEL, AggregationTree, Plan
 from inakit.planner.core.problem import Problem
 from inakit.planner.core.slots import Inp
@@ -143,7 +143,7 @@ def evaluate(problem: Problem, plan: Plan) -> Prediction:
     jobs = summed | {each.collective.job: predict_collective(problem, each) for each in alone}
     hops = sum(x.packets * len(branch.links) for x in loads for branch in x.tree.branches)
     hops += sum(int(count) * len(c.links) for each in alone for c, count in each.counts())
-    worker_rates_bps = summed_by(((x.job, worker), x.rate_bps) for x in loads for worker in x.tree.workers.values())
+    worker_rates_bps = sums_by_key(((x.job, worker), x.rate_bps) for x in loads for worker in x.tree.workers.values())
     for each in alone:
         worker_rates_bps |= {(each.collective.job, host): rate for host, rate in each.rates_bps(wire).items()}
     return Prediction(
@@ -151,10 +151,12 @@ def evaluate(problem: Problem, plan: Plan) -> Prediction:
         link_loads_bps=together(link_loads(loads), chunk_loads_bps(plan.collectives)),
         result_loads_bps=together(result_loads(loads), acknowledgement_loads_bps(plan.collectives, problem.fragment)),
         worker_rates_bps=worker_rates_bps,
-        ps_ingress_bps=summed_by((x.tree.root, x.rate_bps * x.arrivals) for x in loads if not x.tree.in_network_root),
+        ps_ingress_bps=sums_by_key((x.tree.root, x.rate_bps * x.arrivals) for x in loads if not x.tree.in_network_root),
         overhead_bytes=hops * wire,
         switches=switch_aggregation(loads, alone),
-        summed_bps=summed_by((inp, count * x.rate_bps) for x in loads for inp, count in summed_flows([x.tree]).items()),
+        summed_bps=sums_by_key(
+            (inp, count * x.rate_bps) for x in loads for inp, count in summed_flows([x.tree]).items()
+        ),
     )
 
 
@@ -254,7 +256,9 @@ def way_s(tree: AggregationTree, hops_s: dict[DirectedLink, float], passes_s: di
 
 def link_loads(loads: Iterable[TreeLoad]) -> dict[DirectedLink, float]:
     """The bit/s of gradients on every directed link."""
-    return summed_by((link, load.rate_bps) for load in loads for branch in load.tree.branches for link in branch.links)
+    return sums_by_key(
+        (link, load.rate_bps) for load in loads for branch in load.tree.branches for link in branch.links
+    )
 
 
 def result_loads(loads: Iterable[TreeLoad]) -> dict[DirectedLink, float]:
@@ -262,7 +266,7 @@ def result_loads(loads: Iterable[TreeLoad]) -> dict[DirectedLink, float]:
 
     Results are multicast: one copy on every link of the way back, however many flows came by it.
     """
-    return summed_by(
+    return sums_by_key(
         ((parent, node), load.rate_bps) for load in loads for node, parent in load.tree.result_parents.items()
     )
 

@@ -13,7 +13,7 @@ from inakit.topo.fabric.fabric import DirectedLink, Fabric
 Key = TypeVar("Key", bound=Hashable)
 
 
-def summed_by(amounts: Iterable[tuple[Key, float]]) -> dict[Key, float]:
+def sums_by_key(amounts: Iterable[tuple[Key, float]]) -> dict[Key, float]:
     """The sum of the amounts of each key."""
     sums: dict[Key, float] = defaultdict(float)
     for key, amount in amounts:

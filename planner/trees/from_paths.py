@@ -53,17 +53,20 @@ def plan_from_paths(
 ) -> Plan:
     """The plan of chosen paths: `paths[job]` has one from every worker to every PS, hosts included.
 
-    Every PS of a job gets a tree. `rates_bps[job number, PS]` is the rate of each flow of that task, and
-    a job's gradient is split in proportion; a PS whose rate is 0, or missing, gets no tree and needs no paths. Rates
-    that the links cannot carry are all lowered by one factor. Without `rates_bps` every flow has the best equal rate,
-    and gradients are split equally. Only the switches in `aggregate_at` sum. `results` are, by task, those of a tree.
-    Raises `InputError` for a path that is
-    missing, and for a job that has no rate.
+    Every PS of a job gets a tree. `rates_bps[job number, PS]` is the rate of each flow of that task, and a job's
+    gradient is split in proportion; a PS whose rate is 0, or missing, gets no tree and needs no paths. Rates that the
+    links cannot carry are all lowered by one factor. Without `rates_bps` every flow has the best equal rate, and
+    gradients are split equally. Only the switches in `aggregate_at` sum. `results` are, by task, those of a tree.
+    Raises `InputError` for a path that is missing, and for a job that has no rate.
     """
     equal = {(job.number, server): 1.0 for job in problem.jobs for server in job.servers}
     given = equal if rates_bps is None else rates_bps
     tasks = tasks_with_rate(problem, given)
-    made = [with_results(task_tree(problem.fabric, *task, paths, aggregate_at), task, results or {}) for task in tasks]
+    made = []
+    for job, server in tasks:  # a tree has the place of its PS among the job's, from 1, as its number
+        own = job_paths(problem.fabric, job, server, paths)
+        tree = tree_from_paths(problem.fabric, job.servers.index(server) + 1, own, aggregate_at)
+        made.append(replace(tree, results=(results or {}).get((job.number, server), {})))
     trees = assign_slots(problem.fabric, made, window)
     rates = [given[job.number, server] for job, server in tasks]
     factor = sending_rate_bps(problem.fabric, zip(trees, rates, strict=True))
@@ -74,13 +77,6 @@ def plan_from_paths(
         for (job, _), tree, rate in zip(tasks, trees, rates, strict=True)
     )
     return Plan(method, problem.fabric.name, planned, outcome)
-
-
-def with_results(
-    tree: AggregationTree, task: tuple[Job, str], results: Mapping[tuple[int, str], dict[str, str]]
-) -> AggregationTree:
-    """The task's tree with the way of its results, where `results` has one."""
-    return replace(tree, results=results.get((task[0].number, task[1]), {}))
 
 
 def tasks_with_rate(problem: Problem, rates: Mapping[tuple[int, str], float]) -> list[tuple[Job, str]]:
@@ -94,14 +90,6 @@ def tasks_with_rate(problem: Problem, rates: Mapping[tuple[int, str], float]) ->
 def job_sum(job: Job, rates: Mapping[tuple[int, str], float]) -> float:
     """The rate of a job over all its PSs."""
     return sum(rates.get((job.number, server), 0.0) for server in job.servers)
-
-
-def task_tree(
-    fabric: Fabric, job: Job, server: str, paths: Mapping[int, Iterable[Path]], aggregate_at: Collection[str]
-) -> AggregationTree:
-    """The tree of a job's task to one PS, numbered by the place of the PS among the job's, from 1."""
-    number = job.servers.index(server) + 1
-    return tree_from_paths(fabric, number, job_paths(fabric, job, server, paths), aggregate_at)
 
 
 def job_paths(fabric: Fabric, job: Job, server: str, paths: Mapping[int, Iterable[Path]]) -> list[Path]:
@@ -123,8 +111,7 @@ def tree_from_paths(
     Labels count from 1: the workers in the order of `paths`, then the aggregators. Where more flows enter an INP
     than a slot's bitmap has bits, it has several aggregators, each with an outgoing flow of its own.
     """
-    merged = merge(fabric, paths, aggregate_at)
-    parents = summed_by(fabric, merged, aggregate_at)
+    merged, parents = merge(fabric, paths, aggregate_at)
     children = Counter(parents.values())
     kept = [summing for summing, number in children.items() if number > 1]
     labels: dict[Sender, int] = dict(zip((*(path[0] for path in merged), *kept), count(1), strict=False))
@@ -142,24 +129,34 @@ def tree_from_paths(
     return AggregationTree(number, merged[0][-1], workers, aggregators, ordered)
 
 
-def merge(fabric: Fabric, paths: Iterable[Path], aggregate_at: Collection[str]) -> list[Path]:
-    """The paths, each continued, from the first sum that it joins, as the path that began this sum continues."""
+def merge(
+    fabric: Fabric, paths: Iterable[Path], aggregate_at: Collection[str]
+) -> tuple[list[Path], dict[tuple[Sender, Inp], Summing]]:
+    """The paths, each continued, from the first sum that it joins, as the path that began this sum continues.
+
+    The second value says by sender, and the next INP on its way, in which sum it is: as many of the first flows of an
+    INP as a slot's bitmap has bits, then as many of the next.
+    """
     rest: dict[Summing, Path] = {}
     arrived: Counter[Inp] = Counter()
-    merged = []
+    merged: list[Path] = []
+    parents: dict[tuple[Sender, Inp], Summing] = {}
     for chosen in paths:
         path = chosen
+        sender: Sender = chosen[0]
         begun: dict[Summing, int] = {}
         for position, inp in inps(fabric, chosen, aggregate_at):
             summing = Summing(*inp, arrived[inp] // most_children(fabric, inp[0]))
             arrived[inp] += 1
+            parents[sender, inp] = summing
+            sender = summing
             if summing in rest:
                 path = chosen[:position] + rest[summing]
                 break
             begun[summing] = position
         rest |= {summing: path[position:] for summing, position in begun.items()}
         merged.append(path)
-    return merged
+    return merged, parents
 
 
 def inps(fabric: Fabric, path: Path, aggregate_at: Collection[str]) -> Iterator[tuple[int, Inp]]:
@@ -168,22 +165,6 @@ def inps(fabric: Fabric, path: Path, aggregate_at: Collection[str]) -> Iterator[
         switch = path[position]
         if switch in aggregate_at:
             yield position, (switch, fabric.ingress_pipeline(switch, path[position - 1]))
-
-
-def summed_by(fabric: Fabric, merged: list[Path], aggregate_at: Collection[str]) -> dict[tuple[Sender, Inp], Summing]:
-    """By sender and the next INP on its way, the group in which it is summed: as many of the first flows as a slot's
-    bitmap has bits, then as many of the next.
-    """
-    arrived: Counter[Inp] = Counter()
-    found: dict[tuple[Sender, Inp], Summing] = {}
-    for path in merged:
-        sender: Sender = path[0]
-        for _, inp in inps(fabric, path, aggregate_at):
-            if (sender, inp) not in found:
-                found[sender, inp] = Summing(*inp, arrived[inp] // most_children(fabric, inp[0]))
-                arrived[inp] += 1
-            sender = found[sender, inp]
-    return found
 
 
 def pieces(

@@ -47,7 +47,9 @@ def with_first_transfer(**changes: object) -> Change:
 
 
 BROKEN: dict[str, Change] = {
-    "rule path broken at job 1, connection 0->1: it is h2->h3": lambda c: replace(c, path=("h2", "h3", "h4")),
+    "rule path broken at job 1, connection 0->1: it leads from h2 to h4, not from h2 to h3": lambda c: replace(
+        c, path=("h2", "h3", "h4")
+    ),
     "rule path broken at job 1, connection 0->1, link h2->leaf2": lambda c: replace(c, path=("h2", "leaf2", "h3")),
     "rule rate .*-1 bit/s": lambda c: replace(c, rate_bps=-1.0),
     "rule capacity broken at link h2->leaf1": lambda c: replace(c, rate_bps=2e9),
