@@ -17,7 +17,7 @@ import os
 import platform
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
@@ -93,6 +93,11 @@ class Capacity:
         """The part of `load` that uses the busier processors as much as the calibration did; over 1 if it is light."""
         return self.busy.most / self.use(load).most
 
+    @property
+    def subject(self) -> tuple[object, ...]:
+        """What the result is about; a later one replaces it."""
+        return self.target, self.hosts
+
 
 def nearest(capacities: Sequence[Capacity], target: str, hosts: int) -> Capacity | None:
     """The calibration of that target whose number of hosts is nearest, as a ratio; None if the target has none."""
@@ -100,23 +105,18 @@ def nearest(capacities: Sequence[Capacity], target: str, hosts: int) -> Capacity
     return min(of_target, key=lambda capacity: abs(math.log(capacity.hosts / hosts)), default=None)
 
 
-@dataclass(frozen=True)
-class Forecast:
-    """Whether this machine can carry a plan, and a line that says so."""
+def forecast(capacity: Capacity, load: Load, scale: float) -> tuple[str, bool]:
+    """A line about a plan before its run, and whether this machine can carry it.
 
-    text: str
-    carried: bool
-
-
-def forecast(capacity: Capacity, load: Load, scale: float) -> Forecast:
-    """The forecast for a plan before its run; `scale` is the one at which `load` was planned."""
+    `scale` is the one at which `load` was planned.
+    """
     use, share = capacity.use(load), capacity.carried_share(load)
     made = f"(calibrated {capacity.date} with {capacity.hosts} hosts)"
     if share >= 1:
         need = f"needs {use.endpoint:.0%} of the endpoint processor and {use.switches:.0%} of the switches'"
-        return Forecast(f"{need} {made}", True)
+        return f"{need} {made}", True
     fits = f"this machine carries about {share:.2f} of the planned rates: --scale {rounded_down(scale * share):g} fits"
-    return Forecast(f"{fits} {made}", False)
+    return f"{fits} {made}", False
 
 
 def rounded_down(number: float) -> float:
@@ -148,6 +148,11 @@ class Fit:
     hosts: int
     link_bps: float
 
+    @property
+    def subject(self) -> tuple[object, ...]:
+        """What the result is about; a later one replaces it."""
+        return self.target, self.fabric, self.hosts
+
 
 @checked_dataclass(frozen=True)
 class Calibrations:
@@ -161,15 +166,10 @@ class Calibrations:
 
 def this_machine() -> Machine:
     """This machine, with the processors that this process may use."""
+    lines = (line.partition(":") for line in Path("/proc/cpuinfo").read_text().splitlines())
+    model = next((value.strip() for key, _, value in lines if key.strip() == "model name"), platform.machine())
     processors = len(os.sched_getaffinity(0))
-    return Machine(processor_model(), processors, ", ".join(quotas()), platform.release(), __version__)
-
-
-def processor_model() -> str:
-    """The processor's model as the kernel names it; the architecture where the kernel has no name."""
-    lines = Path("/proc/cpuinfo").read_text().splitlines()
-    names = (value.strip() for key, _, value in (line.partition(":") for line in lines) if key.strip() == "model name")
-    return next(names, platform.machine())
+    return Machine(model, processors, ", ".join(quotas()), platform.release(), __version__)
 
 
 def default_file() -> Path:
@@ -178,45 +178,29 @@ def default_file() -> Path:
     return Path(cache) / "inakit" / "calibration.json"
 
 
-def load_capacities(file: Path, machine: Machine) -> tuple[Capacity, ...]:
-    """What calibrations found on `machine`."""
-    return load(file, machine).capacities
+def load_results(file: Path | None = None, machine: Machine | None = None) -> Calibrations:
+    """What was found on a machine, by default on this one and in the default file.
 
-
-def load_fits(file: Path, machine: Machine) -> tuple[Fit, ...]:
-    """What probes found on `machine`."""
-    return load(file, machine).fits
-
-
-def load(file: Path, machine: Machine) -> Calibrations:
-    """The file's contents; empty where the file is missing, damaged, of another version or of another machine."""
+    Empty where the file is missing, damaged, of another version or of another machine.
+    """
+    machine = machine or this_machine()
     with suppress(OSError, ValidationError):
-        found = TypeAdapter(Calibrations).validate_json(file.read_bytes())
+        found = TypeAdapter(Calibrations).validate_json((file or default_file()).read_bytes())
         if (found.version, found.machine) == (FILE_VERSION, machine):
             return found
     return Calibrations(FILE_VERSION, machine)
 
 
-def save_capacity(file: Path, machine: Machine, capacity: Capacity) -> None:
-    """Add `capacity` to the file; it replaces an earlier one of the same target and number of hosts."""
-    known = load(file, machine)
-    others = (c for c in known.capacities if (c.target, c.hosts) != (capacity.target, capacity.hosts))
-    write(file, replace(known, capacities=(*others, capacity)))
-
-
-def save_fit(file: Path, machine: Machine, fit: Fit) -> None:
-    """Add `fit` to the file; it replaces an earlier one of the same target, fabric and number of hosts."""
-    known = load(file, machine)
-    others = (f for f in known.fits if (f.target, f.fabric, f.hosts) != (fit.target, fit.fabric, fit.hosts))
-    write(file, replace(known, fits=(*others, fit)))
-
-
-def write(file: Path, content: Calibrations) -> None:
-    """Write the file whole or not at all. Raises `OutputError`."""
+def save_result(result: Capacity | Fit, file: Path | None = None, machine: Machine | None = None) -> None:
+    """Add a result to the file, in the place of an earlier one of the same. Raises `OutputError`."""
+    file, known = file or default_file(), load_results(file, machine)
+    kind = "capacities" if isinstance(result, Capacity) else "fits"
+    others = [each for each in getattr(known, kind) if each.subject != result.subject]
+    content = asdict(known) | {kind: [asdict(each) for each in (*others, result)]}
     draft = file.with_suffix(f".{os.getpid()}")
     with writing(file):
         file.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_text(json.dumps(asdict(content), indent=2) + "\n")
+        draft.write_text(json.dumps(content, indent=2) + "\n")
         draft.replace(file)
 
 
@@ -228,12 +212,10 @@ def announce(console: Console, problem: Problem, plans: Mapping[str, Prepared], 
 
     The rates of the problem's fabric are the described ones times `scale`.
     """
-    capacity = nearest(load_capacities(default_file(), this_machine()), target, hosts_at_work(problem))
+    capacity = nearest(load_results().capacities, target, hosts_at_work(problem))
     if capacity is None:
         console.print(HINT, style="dim", highlight=False)
         return
     for name, prepared in plans.items():
-        load = planned_load(problem, prepared.prediction)
-        said = forecast(capacity, load, scale)
-        style = "dim" if said.carried else "yellow"
-        console.print(f"{name}: {said.text}", style=style, highlight=False, soft_wrap=True)
+        told, carried = forecast(capacity, planned_load(problem, prepared.prediction), scale)
+        console.print(f"{name}: {told}", style="dim" if carried else "yellow", highlight=False, soft_wrap=True)

@@ -26,13 +26,11 @@ from inakit.experiments.calibrate.capacity import (
     Capacity,
     Load,
     Use,
-    default_file,
     hosts_at_work,
-    load_capacities,
+    load_results,
     nearest,
     planned_load,
-    save_capacity,
-    this_machine,
+    save_result,
 )
 from inakit.experiments.calibrate.trials import Trial, TrialNetwork
 from inakit.experiments.run.console import NARROW, working
@@ -124,6 +122,11 @@ class Calibration:
     memory_bytes: int
 
     @property
+    def link_bps(self) -> float:
+        """The capacity of the fastest link at the scale that was found."""
+        return max(self.fabric.capacities_bps.values()) * self.trial.scale
+
+    @property
     def idle(self) -> float:
         """The idle share of all processors while gradients were sent."""
         switches, busy = len(switch_processors()), self.trial.busy
@@ -150,7 +153,8 @@ def find_limit(bed: TrialNetwork, console: Console) -> Calibration:
             + "; ".join(trials[-1].reasons[:1])
         )
     trial = [trial for trial in trials if trial.scale == scale and trial.verdict == VALID][-1]
-    keep(bed, trial)
+    today = datetime.now(UTC).date().isoformat()
+    save_result(Capacity(bed.world.name, hosts_at_work(bed.problem), trial.load, trial.busy, today))
     workers = {worker for job in bed.problem.jobs for worker in job.workers}
     return Calibration(bed.problem.fabric, len(workers), trial, bed.setup_s, memory_bytes())
 
@@ -158,15 +162,8 @@ def find_limit(bed: TrialNetwork, console: Console) -> Calibration:
 def first_scale(bed: TrialNetwork) -> float:
     """The scale of the first trial: the one that this machine should just carry, by its nearest calibration."""
     load = planned_load(bed.problem, evaluate(bed.problem, bed.plan))
-    known = load_capacities(default_file(), this_machine())
-    return (nearest(known, bed.world.name, hosts_at_work(bed.problem)) or A_GUESS).carried_share(load)
-
-
-def keep(bed: TrialNetwork, trial: Trial) -> None:
-    """Keep the trial in the cache, for the forecasts of `emulate` and for the start of the next calibration."""
-    today = datetime.now(UTC).date().isoformat()
-    hosts = hosts_at_work(bed.problem)
-    save_capacity(default_file(), this_machine(), Capacity(bed.world.name, hosts, trial.load, trial.busy, today))
+    known = nearest(load_results().capacities, bed.world.name, hosts_at_work(bed.problem))
+    return (known or A_GUESS).carried_share(load)
 
 
 def shown(bed: TrialNetwork, scale: float, console: Console) -> Trial:
@@ -235,7 +232,7 @@ QUANTITIES: tuple[Quantity[Calibration], ...] = (
     Quantity("switches", lambda found: len(found.fabric.switches), "switches", "d"),
     Quantity("hosts", lambda found: len(found.fabric.hosts)),
     Quantity("workers", lambda found: found.workers, "workers", "d"),
-    Quantity("link_mbps", lambda found: max_capacity_bps(found) / 1e6, "links\nMbit/s", ".2f"),
+    Quantity("link_mbps", lambda found: found.link_bps / 1e6, "links\nMbit/s", ".2f"),
     Quantity("worker_mbps", lambda found: found.trial.worker_bps / 1e6),
     Quantity("endpoint_pps", lambda found: found.trial.load.endpoint_pps, "endpoints\npackets/s", ",.0f"),
     Quantity("switch_pps", lambda found: found.trial.load.switch_pps, "switches\npackets/s", ",.0f"),
@@ -244,11 +241,6 @@ QUANTITIES: tuple[Quantity[Calibration], ...] = (
     Quantity("idle", lambda found: found.idle, "idle\nCPU", ".0%"),
 )
 PANELS = (("endpoint_pps", "switch_pps"), ("link_mbps",), ("setup_s",), ("memory_mb",), ("idle",))
-
-
-def max_capacity_bps(found: Calibration) -> float:
-    """The capacity of the fastest link at the scale that was found, in bit/s."""
-    return max(found.fabric.capacities_bps.values()) * found.trial.scale
 
 
 CALIBRATED = Curve(

@@ -15,12 +15,10 @@ from rich.console import Console
 
 from inakit.experiments.calibrate.capacity import (
     Fit,
-    default_file,
     hosts_at_work,
-    load_fits,
+    load_results,
     planned_load,
-    save_fit,
-    this_machine,
+    save_result,
 )
 from inakit.experiments.calibrate.trials import Trial, TrialNetwork
 from inakit.experiments.run.console import working
@@ -67,7 +65,7 @@ def fit(plans: Mapping[str, Prepared], world: RealTimeWorld, console: Console, *
     network is taken again, without a probe, for plans that need no more packets per second.
     Raises `MachineError` where this machine carries not even `FLOOR_BPS`.
     """
-    probed = simplest(heaviest(plans))
+    probed = simplest(max(plans.values(), key=packets))
     problem = probed.problem
     rates = round_rates(fastest_bps(problem))
     network, asked = (world.name, problem.fabric.name, hosts_at_work(problem), rates[0]), packets(probed)
@@ -79,8 +77,7 @@ def fit(plans: Mapping[str, Prepared], world: RealTimeWorld, console: Console, *
         TrialNetwork(problem, probed.plan, world, PROBE_S, panel=panel) as bed,
     ):
         found = rates[climb(lambda rung: bed.trial(MARGIN * rates[rung] / rates[0]), first, len(rates))]
-    kept = Fit(world.name, problem.fabric.name, hosts_at_work(problem), found)
-    save_fit(default_file(), this_machine(), kept)
+    save_result(Fit(world.name, problem.fabric.name, hosts_at_work(problem), found))
     FOUND[network] = asked, Fitted(found / rates[0], found)
     return FOUND[network][1]
 
@@ -95,11 +92,6 @@ def round_rates(highest_bps: float) -> tuple[float, ...]:
     decades = range(int(math.log10(FLOOR_BPS)), 1 + int(math.log10(highest_bps)))
     below = (float(digit * 10**decade) for decade in decades for digit in ROUND)
     return (highest_bps, *sorted((rate for rate in below if FLOOR_BPS <= rate < highest_bps), reverse=True))
-
-
-def heaviest(plans: Mapping[str, Prepared]) -> Prepared:
-    """The plan with the most packets per second."""
-    return max(plans.values(), key=packets)
 
 
 def simplest(prepared: Prepared) -> Prepared:
@@ -129,8 +121,7 @@ def first_rung(problem: Problem, target: str, rates: Sequence[float]) -> int:
 def kept_rate(problem: Problem, target: str) -> float | None:
     """The link rate that the last probe of this network found for a target on this machine; None without one."""
     wanted = (target, problem.fabric.name, hosts_at_work(problem))
-    fits = load_fits(default_file(), this_machine())
-    return next((each.link_bps for each in fits if (each.target, each.fabric, each.hosts) == wanted), None)
+    return next((each.link_bps for each in load_results().fits if each.subject == wanted), None)
 
 
 def climb(trial: Callable[[int], Trial], first: int, rungs: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -128,24 +129,39 @@ def run(emulation: Emulation, console: Console, plans: Mapping[str, Prepared] | 
     plans = {name: prepared.fitted(world.program) for name, prepared in plans.items()}
     folder = RunFolder(emulation.results, emulation.problem.fabric.name)
     record = new_record(emulation, plans, world)
-    runs = runs_of(emulation, plans, folder)
-    folder.write_record(record)
-    with folder.completing(record):
+    with completing(emulation, plans, record, folder, console) as runs:
         for name, planned in runs.items():
-            try:
-                observation = emulation.sampling.of(world, planned.prepared)
-                outcome = measure(emulation, name, replace(planned, observation=observation), world, console)
-            except TooSlowError as slow:
-                record.planners[name].take(ended_early(slow, emulation))
-            else:
+            observed = replace(planned, observation=emulation.sampling.of(world, planned.prepared))
+            with keeping(emulation, name, record, folder):
+                outcome = measure(emulation, name, observed, world, console)
                 record.planners[name].take(outcome.results)
                 outcome.write(folder, name)
                 draw(name, outcome, folder, emulation.problem.fabric.name)
                 warn_of_losses(console, name, outcome.captured)
-            folder.write_record(record)
+    return record
+
+
+@contextmanager
+def completing(
+    emulation: Emulation, plans: Mapping[str, Prepared], record: RunRecord, folder: RunFolder, console: Console
+) -> Iterator[dict[str, Run]]:
+    """Write what is planned, yield the run of each plan, and complete the record with the verdict and the report."""
+    runs = runs_of(emulation, plans, folder)
+    folder.write_record(record)
+    with folder.completing(record):
+        yield runs
         record.finish(*overall(record.planners))
     conclude(record, folder, console)
-    return record
+
+
+@contextmanager
+def keeping(emulation: Emulation, name: str, record: RunRecord, folder: RunFolder) -> Iterator[None]:
+    """Write the record after the run of a plan, also after one that was ended early."""
+    try:
+        yield
+    except TooSlowError as slow:
+        record.planners[name].take(ended_early(slow, emulation))
+    folder.write_record(record)
 
 
 def conclude(record: RunRecord, folder: RunFolder, console: Console) -> None:

@@ -21,18 +21,15 @@ from rich.table import Table
 from inakit.experiments.emulate.emulate import (
     Emulation,
     check,
-    conclude,
-    ended_early,
+    completing,
+    keeping,
     measure,
     new_record,
-    overall,
     planned_and_settled,
-    runs_of,
 )
 from inakit.experiments.report.method_styles import styles_of
 from inakit.experiments.run.console import NARROW, NamedTable, working
 from inakit.experiments.run.outcome import Outcome
-from inakit.experiments.run.pace import TooSlowError
 from inakit.experiments.run.printed_report import exactness, verdict
 from inakit.experiments.run.record import PlannerRecord, RunRecord, Training
 from inakit.experiments.run.run_folder import RunFolder
@@ -218,26 +215,21 @@ class Framework:
     alone: Callable[[TrainingTask, Mean], History]
 
 
-def numpy_framework() -> Framework:
-    """The kit's own perceptron in NumPy."""
-    return Framework(lambda task: nullcontext(DataParallel(task)), train_alone)
+def find_framework(name: str) -> Framework:
+    """The kit's perceptron in NumPy, or PyTorch with a process per worker.
 
-
-def torch_framework() -> Framework:
-    """PyTorch, a process per worker. Raises `MachineError` where it is not installed."""
-    from inakit.traffic.training.ddp import TorchRanks, train_alone_in_torch  # noqa: PLC0415
+    Raises `InputError` for an unknown name, `MachineError` where PyTorch is not installed.
+    """
+    if name not in FRAMEWORKS:
+        raise unknown_name("framework", name, FRAMEWORKS)
+    if name == "numpy":
+        return Framework(lambda task: nullcontext(DataParallel(task)), train_alone)
+    from inakit.traffic.training.ddp import TorchRanks, train_alone_in_torch  # noqa: PLC0415, PyTorch is optional
 
     return Framework(TorchRanks, train_alone_in_torch)
 
 
-FRAMEWORKS = {"numpy": numpy_framework, "torch": torch_framework}
-
-
-def find_framework(name: str) -> Framework:
-    """The framework of that name. Raises `InputError` for an unknown name, `MachineError` if it is not installed."""
-    if name not in FRAMEWORKS:
-        raise unknown_name("framework", name, FRAMEWORKS)
-    return FRAMEWORKS[name]()
+FRAMEWORKS = ("numpy", "torch")
 
 
 def training_problem(problem: Problem, recipe: Recipe, compute_s: float) -> tuple[Problem, TrainingTask]:
@@ -283,30 +275,21 @@ def run_training(emulation: Emulation, task: TrainingTask, framework: str, conso
     folder = RunFolder(emulation.results, f"train-{emulation.problem.fabric.name}")
     record = new_record(emulation, plans, world)
     record.configuration.training = asdict(task.recipe) | {"framework": framework}
-    runs = runs_of(emulation, plans, folder)
-    folder.write_record(record)
     curves = [curve_of(ALONE, task, alone.rounded)]
-    with folder.completing(record):
+    with completing(emulation, plans, record, folder, console) as runs:
         for name, planned in runs.items():
-            try:
+            with keeping(emulation, name, record, folder):
                 with used.learn(task) as learning:
                     outcome = measure(emulation, name, planned, world, console, learning)
                     history = learning.history
-            except TooSlowError as slow:
-                record.planners[name].take(ended_early(slow, emulation))
-            else:
                 outcome.write(folder, name)
                 curves.append(curve_of(name, task, history, outcome.measured))
-                entry = record.planners[name]
+                entry, compute_s = record.planners[name], emulation.problem.jobs[0].compute_s
                 entry.take(outcome.results)
-                compute_s = emulation.problem.jobs[0].compute_s
                 entry.verdict, entry.reasons = judged(outcome, compute_s, history, alone.rounded)
                 entry.training = training_figures(curves[-1], history, alone)
-            folder.write_record(record)
         write_curves(folder, curves)
-        record.finish(*overall(record.planners))
-    console.print(training_table(task, curves, record.planners))
-    conclude(record, folder, console)
+        console.print(training_table(task, curves, record.planners))
     return record
 
 

@@ -6,8 +6,9 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from pydantic import Field, StrictStr
 from rich.console import Console
 
 from inakit.experiments.emulate.emulate import Emulation, ended_early, make_plans, measure
@@ -15,7 +16,7 @@ from inakit.experiments.run.faults_file import load_faults
 from inakit.experiments.run.outcome import planned_figures
 from inakit.experiments.run.pace import TooSlowError
 from inakit.experiments.run.run import Run
-from inakit.experiments.study.setting import PLANS_ONLY, Block, Setting, combined
+from inakit.experiments.study.setting import KEYS, PLANS_ONLY, Block, Setting, combined
 from inakit.experiments.sweeps.engines import Engine
 from inakit.experiments.sweeps.run_trials import run_trials
 from inakit.experiments.sweeps.trial import ROOT, Finished, Kept, Trial, code_version, key_of
@@ -23,6 +24,7 @@ from inakit.experiments.worlds.registry import find_world, is_virtual
 from inakit.planner.own_planners import name_of
 from inakit.planner.prepared import Prepared
 from inakit.planner.registry import find_own
+from inakit.topo.files.reader import Record
 
 COMPARED = (
     "sending_rate_bps",
@@ -94,17 +96,16 @@ RUNNING = ("topo", "switch", "traffic", "p4/build", "experiments/run", "experime
 """The code on which runs depend besides."""
 
 
-@dataclass(frozen=True)
-class FigureAsked:
-    """A figure that a study file asks for: the keys of its axes, lines and panels, and how it is drawn."""
+class FigureAsked(Record):
+    """A figure that a study file asks for: a line for each `colour`, a panel for each `facet`."""
 
-    x: str
-    y: str
-    colour: str = "planner"
-    facet: str | None = None
-    kind: str = "lines"
-    size: str = "column"
-    log: str = ""
+    x: StrictStr = Field(description=f"one of {', '.join(KEYS)}")
+    y: StrictStr = Field(description="a figure such as sending_rate_bps")
+    colour: StrictStr = Field("planner", description=f"one of {', '.join(KEYS)}")
+    facet: StrictStr | None = Field(None, description=f"one of {', '.join(KEYS)}")
+    kind: Literal["lines", "bars"] = Field("lines", description="lines or bars")
+    size: Literal["column", "page"] = Field("column", description="column or page: the width in a paper")
+    log: Literal["", "x", "y", "xy"] = Field("", description="the logarithmic axes: x, y or xy")
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ others.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast
 
@@ -81,18 +81,6 @@ LISTS: dict[str, Any] = {name: listed(name) for name in KEYS}
 Varied = cast("type[BlockRecord]", create_model("Varied", __base__=BlockRecord, **LISTS))
 
 
-class FigureRecord(Record):
-    """A figure: a line for each `colour`, a panel for each `facet`."""
-
-    x: StrictStr = Field(description=f"one of {', '.join(KEYS)}")
-    y: StrictStr = Field(description="a figure such as sending_rate_bps")
-    colour: StrictStr = Field("planner", description=f"one of {', '.join(KEYS)}")
-    facet: StrictStr | None = Field(None, description=f"one of {', '.join(KEYS)}")
-    kind: Literal["lines", "bars"] = Field("lines", description="lines or bars")
-    size: Literal["column", "page"] = Field("column", description="column or page: the width in a paper")
-    log: Literal["", "x", "y", "xy"] = Field("", description="the logarithmic axes: x, y or xy")
-
-
 class StudyRecord(Record):
     """All that a study file says."""
 
@@ -106,19 +94,17 @@ class StudyRecord(Record):
     labels: dict[StrictStr, StrictStr] = Field(
         {}, description="what tables and figures call values: {fattree:k=4: ...}"
     )
-    figures: list[FigureRecord] = Field([], description="a list of {x: ..., y: ..., colour: ..., facet: ...}")
+    figures: list[FigureAsked] = Field([], description="a list of {x: ..., y: ..., colour: ..., facet: ...}")
 
 
-def known_world(name: str) -> None:
-    """Raise `InputError` with the nearest name for an unknown world."""
-    if name not in (*WORLDS, PLANS_ONLY):
-        raise unknown_name("world", name, [*WORLDS, PLANS_ONLY])
+def one_of(what: str, known: Collection[str]) -> Callable[[str], None]:
+    """What raises `InputError` with the nearest name for one that is not known."""
 
+    def check(name: str) -> None:
+        if name not in known:
+            raise unknown_name(what, name, known)
 
-def known_mode(name: str) -> None:
-    """Raise `InputError` with the nearest name for an unknown mode."""
-    if name not in MODES:
-        raise unknown_name("mode", name, MODES)
+    return check
 
 
 def there(name: str) -> None:
@@ -131,8 +117,8 @@ CHECKS: Mapping[str, Callable[[str], object]] = {
     "fabric": lambda name: Setting(fabric=name).fabric_choice.base(),
     "planner": find_method,
     "policy": policy_of,
-    "world": known_world,
-    "mode": known_mode,
+    "world": one_of("world", [*WORLDS, PLANS_ONLY]),
+    "mode": one_of("mode", MODES),
     "jobs": there,
     "faults": there,
 }
@@ -165,7 +151,7 @@ def study_of(file: ParsedFile) -> Study:
         shows=tuple(record.shows),
         against=record.against,
         labels=record.labels,
-        figures=tuple(FigureAsked(**figure.model_dump()) for figure in record.figures),
+        figures=tuple(record.figures),
     )
 
 

@@ -119,7 +119,7 @@ def differences(shown: Shown, counted: Sequence[Row], against: str) -> Iterator[
 def default_charts(counted: Sequence[Row], shown: Shown) -> list[FigureAsked]:
     """A chart of the first figure over the first key that varies in numbers; none where no key does."""
     numbers = [key for key in shown.groups if all(isinstance(row[key], int | float) for row in counted)]
-    return [FigureAsked(numbers[0], shown.figures[0])] if numbers else []
+    return [FigureAsked(x=numbers[0], y=shown.figures[0])] if numbers else []
 
 
 def chart(asked: FigureAsked, counted: Sequence[Row]) -> dict[str, Any]:

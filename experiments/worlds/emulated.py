@@ -133,7 +133,7 @@ class EmulatedWorld:
 
 @contextmanager
 def or_virtual() -> Iterator[None]:
-    """Say in whatever error this machine raises in the block that virtual time is a way round it."""
+    """Add to a `MachineError` of the block that virtual time needs none of what is missing."""
     try:
         yield
     except MachineError as error:

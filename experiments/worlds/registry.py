@@ -20,7 +20,7 @@ OTHERS = {
     "fast": "bmv2, the reference, is 32 to 105 times slower (`inakit bench`)",
     "virtual": "time is the network's own, and links have the described rates",
 }
-"""By world, what else there is to know of it beside the others."""
+"""A remark on each world, which compares it with the others."""
 
 
 def worlds_here() -> list[str]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from inakit.switch.program.read import check_sources, read_program
 from inakit.topo.c_library import LIBRARY, check_compiler
 from inakit.topo.errors import RunError
 from inakit.topo.fabric.circuits import INTERCONNECT
-from inakit.topo.fabric.fabric import QUEUE_PACKETS, Fabric, Link, addresses
+from inakit.topo.fabric.fabric import QUEUE_PACKETS, Fabric, addresses
 from inakit.topo.virtual.engine import PS_PER_NS, PS_PER_S, Engine, Following, Hops, Recirculation, Series
 from inakit.topo.virtual.virtual_network import Source, Tap, VirtualNetwork, as_rows
 from inakit.traffic.measure.counters import InterfaceCounters, Snapshot, Watched, switch_counters
@@ -166,38 +166,30 @@ class SourcesOfPcaps:
             source.stop()
 
 
-@dataclass(frozen=True)
-class Lasting:
-    """Something that lasts until a moment: `end` ends it, and `over` is then resolved."""
-
-    until: float
-    end: Callable[[], None]
-    over: Future[None]
-
-
 class Ends:
-    """Everything that lasts, and when it ends."""
+    """Everything that lasts: by the moment of its end, what ends it, and the future that is then resolved."""
 
     def __init__(self) -> None:
-        self.lasting: list[Lasting] = []
+        self.lasting: list[tuple[float, Callable[[], None], Future[None]]] = []
 
     @property
     def soonest(self) -> float | None:
         """The moment at which something ends next; None if nothing lasts."""
-        return min((each.until for each in self.lasting), default=None)
+        return min((until for until, *_ in self.lasting), default=None)
 
     def add(self, until: float, end: Callable[[], None]) -> Future[None]:
         """Let something last until a moment; the future is resolved when it has ended."""
         future: Future[None] = Future()
-        self.lasting.append(Lasting(until, end, future))
+        self.lasting.append((until, end, future))
         return future
 
     def end_due(self, now: float) -> None:
         """End everything that lasts until the moment `now` or an earlier one."""
-        for each in [each for each in self.lasting if each.until <= now]:
+        for each in [each for each in self.lasting if each[0] <= now]:
             self.lasting.remove(each)
-            each.end()
-            each.over.set_result(None)
+            _, end, over = each
+            end()
+            over.set_result(None)
 
 
 class Inline(Executor):
@@ -210,45 +202,14 @@ class Inline(Executor):
         return future
 
 
-class Counted(Protocol):
-    """A network whose ports count."""
-
-    @property
-    def hosts(self) -> Sequence[HostPort]:
-        """The hosts' ports."""
-        ...
-
-    @property
-    def switches(self) -> Mapping[str, InProcessSwitch]:
-        """The switches of the fabric, by name."""
-        ...
-
-    @property
-    def cables(self) -> Sequence[Link]:
-        """The links, or what takes their place on a patch panel."""
-        ...
-
-    def now(self) -> float:
-        """Seconds since the network came up."""
-        ...
-
-    def interfaces(self) -> dict[str, InterfaceCounters]:
-        """The counters of every port, by the monitor's name for it."""
-        ...
-
-    def queue_drops(self) -> dict[str, int]:
-        """How many packets the queue of every port dropped, by the monitor's name for the port."""
-        ...
-
-
 @dataclass(frozen=True)
 class CountedNetwork(Watched):
     """The counters of a network, named by node and port."""
 
-    network: Counted = field(kw_only=True)
+    network: LiveVirtualNetwork = field(kw_only=True)
 
     @classmethod
-    def of(cls, network: Counted) -> CountedNetwork:
+    def of(cls, network: LiveVirtualNetwork) -> CountedNetwork:
         """The counters of all hosts and switches of a network."""
         ports: dict[str, dict[int, str]] = {name: {} for name in network.switches}
         peers: dict[str, dict[int, str]] = {name: {} for name in network.switches}

@@ -22,13 +22,12 @@ from inakit.experiments.calibrate.capacity import (
     Machine,
     Use,
     announce,
-    default_file,
     forecast,
-    load_capacities,
+    load_results,
     nearest,
     planned_load,
     rounded_down,
-    save_capacity,
+    save_result,
     this_machine,
 )
 from inakit.experiments.calibrate.limit import (
@@ -113,11 +112,9 @@ def test_what_is_carried_keeps_the_busier_processors_no_busier_than_they_were(lo
 
 def test_a_forecast_says_what_is_needed_or_what_would_fit() -> None:
     light, heavy = forecast(KNOWN, Load(50_000, 50_000), 1.0), forecast(KNOWN, Load(150_000, 100_000), 0.5)
-    assert light.carried
-    assert not heavy.carried
     made = "(calibrated 2026-11-21 with 16 hosts)"
-    assert light.text == f"needs 40% of the endpoint processor and 12% of the switches' {made}"
-    assert heavy.text == f"this machine carries about 0.67 of the planned rates: --scale 0.33 fits {made}"
+    assert light == (f"needs 40% of the endpoint processor and 12% of the switches' {made}", True)
+    assert heavy == (f"this machine carries about 0.67 of the planned rates: --scale 0.33 fits {made}", False)
 
 
 @pytest.mark.parametrize(("number", "rounded"), [(0.3333, 0.33), (1.0, 1.0), (12.99, 12.0), (0.0002, 0.0002)])
@@ -182,8 +179,8 @@ def test_a_run_that_takes_much_too_long_is_ended() -> None:
 def test_capacities_are_kept_one_for_each_target_and_size(tmp_path: Path) -> None:
     file, here = tmp_path / "inakit" / "calibration.json", this_machine()
     for capacity in (KNOWN, replace(KNOWN, hosts=54), replace(KNOWN, date="2026-12-01")):
-        save_capacity(file, here, capacity)
-    assert set(load_capacities(file, here)) == {replace(KNOWN, hosts=54), replace(KNOWN, date="2026-12-01")}
+        save_result(capacity, file, here)
+    assert set(load_results(file, here).capacities) == {replace(KNOWN, hosts=54), replace(KNOWN, date="2026-12-01")}
     assert [path.name for path in file.parent.iterdir()] == [file.name]
 
 
@@ -201,23 +198,23 @@ HERE = this_machine()
 )
 def test_what_another_machine_carries_says_nothing_about_this_one(other: Machine, tmp_path: Path) -> None:
     here = HERE
-    save_capacity(tmp_path / "file", other, KNOWN)
-    assert load_capacities(tmp_path / "file", here) == ()
-    save_capacity(tmp_path / "file", here, KNOWN)
-    assert load_capacities(tmp_path / "file", here) == (KNOWN,)
+    save_result(KNOWN, tmp_path / "file", other)
+    assert load_results(tmp_path / "file", here).capacities == ()
+    save_result(KNOWN, tmp_path / "file", here)
+    assert load_results(tmp_path / "file", here).capacities == (KNOWN,)
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"version": 1}', "\x00\xff"])
 def test_a_damaged_file_is_as_good_as_none(content: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text(content)
-    assert load_capacities(tmp_path / "file", this_machine()) == ()
+    assert load_results(tmp_path / "file").capacities == ()
 
 
 def test_a_file_of_another_version_is_not_read(tmp_path: Path) -> None:
-    save_capacity(tmp_path / "file", this_machine(), KNOWN)
+    save_result(KNOWN, tmp_path / "file")
     content = json.loads((tmp_path / "file").read_text())
     (tmp_path / "file").write_text(json.dumps(content | {"version": 1}))
-    assert load_capacities(tmp_path / "file", this_machine()) == ()
+    assert load_results(tmp_path / "file").capacities == ()
 
 
 def test_before_a_run_the_machine_is_judged_or_calibration_suggested(
@@ -234,10 +231,10 @@ def test_before_a_run_the_machine_is_judged_or_calibration_suggested(
         return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
 
     assert "inakit calibrate" in said()
-    save_capacity(default_file(), this_machine(), replace(KNOWN, load=load))
+    save_result(replace(KNOWN, load=load))
     assert said().startswith("aro: needs 80% of the endpoint processor and 50% of the switches'")
     half = Load(load.endpoint_pps / 2, load.switch_pps / 2)
-    save_capacity(default_file(), this_machine(), replace(KNOWN, load=half))
+    save_result(replace(KNOWN, load=half))
     assert "carries about 0.50 of the planned rates: --scale 0.5 fits" in said()
 
 
@@ -302,7 +299,7 @@ def test_a_tiny_fabric_is_calibrated_and_kept(tmp_path: Path, monkeypatch: pytes
         pytest.skip(f"this machine is too busy for a valid trial: {error}")
     if slower.verdict == "OVERLOADED":
         pytest.skip(f"this machine is too busy for a valid trial at a hundredth of what it carried: {slower}")
-    (kept,) = load_capacities(default_file(), this_machine())
+    (kept,) = load_results().capacities
     assert (kept.target, kept.hosts, kept.load) == ("fast", 1 + len(one.jobs[0].workers), found.trial.load)
     assert (found.trial.verdict, slower.verdict) == ("VALID", "VALID")
     assert found.trial.load.endpoint_pps == pytest.approx(100 * slower.load.endpoint_pps)
