@@ -2,21 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import SupportsBytes
 
+from inakit.switch.control.control_plane import ControlPlane
 from inakit.switch.control.entry_files import fill_switch
 from inakit.switch.control.recorded_entries import add_group, install, set_rates
 from inakit.switch.control.simple_switch_cli import CommandedSwitch, run_command, whole_name
-from inakit.switch.entries import MeterRates, MirrorSession, MulticastGroup, SwitchEntries
+from inakit.switch.entries import MeterRates, MirrorSession, MulticastGroup, SwitchEntries, TableEntry
 from inakit.switch.program.program import NEVER_APPLIED, Program
 from inakit.switch.testing.devices import Device
 from inakit.switch.testing.stf_play import mismatch, spaced
-from inakit.switch.testing.stf_script import StfNames, parse_expect
-from inakit.switch.testing.target_comparison import TestedTable
+from inakit.switch.testing.stf_script import Add, SetDefault, StfNames, parse_expect
 from inakit.topo.errors import InputError, unknown_name
+
+Key = Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class TestedTable:
+    """The table `name`. Keys are {field: value}, values those of STF; the highest `priority` wins, as in STF."""
+
+    __test__ = False
+    control: ControlPlane
+    names: StfNames
+    name: str
+
+    def add(self, key: Key, action: str, priority: int | None = None, **params: object) -> None:
+        self.control.tables.add_entry(self._entry(key, priority, action, params))
+
+    def change(self, key: Key, action: str, priority: int | None = None, **params: object) -> None:
+        entry = self._entry(key, priority, action, params)
+        self.control.tables.modify(self.name, self._handle(key, priority), entry.action, entry.params)
+
+    def delete(self, key: Key, priority: int | None = None) -> None:
+        self.control.tables.delete(self.name, self._handle(key, priority))
+
+    def clear(self) -> None:
+        """Remove all entries."""
+        self.control.tables.clear(self.name)
+
+    def entries(self) -> list[TableEntry]:
+        """The entries by their handles. Of their priorities the lowest wins, as in BMv2."""
+        return [held.entry for held in self.control.tables.entries(self.name) if isinstance(held.entry, TableEntry)]
+
+    def counter(self, key: Key, priority: int | None = None) -> tuple[int, int]:
+        """Packets and bytes that the entry with this key has counted: its table has a direct counter."""
+        return self.control.counters.read_entry(self.name, self._handle(key, priority))
+
+    def set_default(self, action: str, **params: object) -> None:
+        """Choose the action that the table runs on a miss."""
+        default = self.names.default(SetDefault(self.name, action, as_text(params)))
+        self.control.tables.set_default(default.table, default.action, default.params)
+
+    def reset_default(self) -> None:
+        """Let the table run on a miss what its program says."""
+        self.control.tables.reset_default(self.name)
+
+    def _entry(self, key: Key, priority: int | None, action: str, params: Key) -> TableEntry:
+        return self.names.entry(Add(self.name, priority, as_text(key), action, as_text(params)))
+
+    def _handle(self, key: Key, priority: int | None) -> int:
+        found = self.names.matched(Add(self.name, priority, as_text(key), "", ()))
+        return self.control.tables.find(self.name, *found)
+
+
+def as_text(values: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
+    """Names and values as an STF statement has them."""
+    return tuple((name, str(value)) for name, value in values.items())
 
 
 class PacketTest:

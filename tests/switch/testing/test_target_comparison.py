@@ -21,8 +21,17 @@ from inakit.switch.program.program import Program
 from inakit.switch.program.read import read_program
 from inakit.switch.testing.devices import Device, InProcessDevice, open_device
 from inakit.switch.testing.random_packets import Draw
-from inakit.switch.testing.random_trials import Batch, Contest, comes_again
-from inakit.switch.testing.target_comparison import Comparison, Outcome, batches, compare, decide, whole_limits
+from inakit.switch.testing.target_comparison import (
+    Batch,
+    Comparison,
+    Contest,
+    Outcome,
+    batches,
+    comes_again,
+    compare,
+    decide,
+    whole_limits,
+)
 from inakit.topo.errors import InputError
 
 ROUTER = PROGRAMS / "router.json"
