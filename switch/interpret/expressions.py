@@ -183,12 +183,16 @@ LEAVES: dict[type, Callable[..., Value]] = {
 }
 
 
-def elements(context: Context, stack: str, member: str | None = None) -> list[int]:
-    """The places of a stack's headers; of a stack of unions, those of one member."""
+def headers_of(context: Context, stack: str, member: str | None = None) -> list[str]:
+    """The headers of a stack; of a stack of unions, those of one member."""
     if member is None:
-        return [context.places.base[name] for name in context.program.stacks[stack].headers]
-    unions = context.program.union_stacks[stack].unions
-    return [context.places.base[union.members[member]] for union in unions]
+        return [*context.program.stacks[stack].headers]
+    return [union.members[member] for union in context.program.union_stacks[stack].unions]
+
+
+def elements(context: Context, stack: str, member: str | None = None) -> list[int]:
+    """The places of these headers."""
+    return [context.places.base[name] for name in headers_of(context, stack, member)]
 
 
 def is_header(node: Expression) -> bool:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 
-from inakit.switch.interpret.expressions import element_place, elements, header_of, last_place, value_of
-from inakit.switch.interpret.packet import Packet, Run, Value, block_size, has_variable
+from inakit.switch.interpret.expressions import element_place, header_of, headers_of, last_place, value_of
+from inakit.switch.interpret.packet import Packet, Run, block_size, has_variable
 from inakit.switch.interpret.switch_state import Context
 from inakit.switch.program.program import (
     Argument,
@@ -45,13 +45,25 @@ def cut_to(field: Field) -> Cut:
 
 
 def store(context: Context, target: Argument) -> Store:
-    """The function that writes a number to a field, wherever it is."""
-    if isinstance(target, Field):
-        return store_field(context, target)
-    for kind, placed in PLACED.items():
-        if isinstance(target, kind):
-            return store_at(placed(context, target), cut_to(declared(context, target)))
-    raise context.refusal(f"writing to '{target}'")
+    """The function that writes a number to a field, wherever it is; to a place that is negative it writes nothing."""
+    match target:
+        case Field():
+            return store_field(context, target)
+        case ElementField():
+            place, field = element_place(context, target), header_of(context, target.header).fields[target.index]
+        case LastField(stack, index, _, member):
+            header = headers_of(context, stack, member)[0]
+            place, field = last_place(context, target), context.program.headers[header].fields[index]
+        case _:
+            raise context.refusal(f"writing to '{target}'")
+    cut = cut_to(field)
+
+    def write(packet: Packet, value: int) -> None:
+        found = place(packet)
+        if found >= 0:
+            packet[found] = cut(value)
+
+    return write
 
 
 def store_field(context: Context, field: Field) -> Store:
@@ -65,32 +77,6 @@ def store_field(context: Context, field: Field) -> Store:
         packet[place] = cut(value)
 
     return write_signed if field.signed else write
-
-
-def store_at(place: Value, cut: Cut) -> Store:
-    """The function that writes to the place that `place` gives; to a negative one it writes nothing."""
-
-    def write(packet: Packet, value: int) -> None:
-        found = place(packet)
-        if found >= 0:
-            packet[found] = cut(value)
-
-    return write
-
-
-PLACED: dict[type, Callable[..., Value]] = {ElementField: element_place, LastField: last_place}
-
-
-def declared(context: Context, target: Argument) -> Field:
-    """A field of the same type as the one that `target` is at run time."""
-    if isinstance(target, ElementField):
-        return header_of(context, target.header).fields[target.index]
-    assert isinstance(target, LastField)
-    program, stack, member = context.program, target.stack, target.member
-    header = (
-        program.stacks[stack].headers[0] if member is None else program.union_stacks[stack].unions[0].members[member]
-    )
-    return context.program.headers[header].fields[target.index]
 
 
 WHOLE = {8: "B", 16: "H", 32: "I", 64: "Q"}
@@ -194,18 +180,6 @@ def header_copy(context: Context, header: Header) -> Copy:
     return copy
 
 
-def pairs_copied(context: Context, pairs: list[tuple[str, str]]) -> Run:
-    """The function that copies header after header, given the names of target and source."""
-    headers, base = context.program.headers, context.places.base
-    copies = [(header_copy(context, headers[to]), base[to], base[of]) for to, of in pairs]
-
-    def run(packet: Packet) -> None:
-        for copy, to, of in copies:
-            copy(packet, to, of)
-
-    return run
-
-
 # {"op": "assign_header", "parameters": [{"type": "header", "value": "outer"}, {"type": "header", "value": "inner"}]}
 def assign_header(context: Context, target: Expression, source: Expression) -> Run:
     """Copy one header to another."""
@@ -251,48 +225,48 @@ def remove_header(context: Context, target: Expression) -> Run:
 
 
 # {"op": "assign_union", "parameters": [{"type": "header_union", "value": "u"}, {"type": "header_union", ...}]}
-def assign_union(context: Context, target: UnionReference, source: UnionReference) -> Run:
-    """Copy a header union, member by member."""
-    to, of = (context.program.unions[each.union].members for each in (target, source))
-    return pairs_copied(context, [(to[member], of[member]) for member in to])
-
-
 # {"op": "assign_header_stack", "parameters": [{"type": "header_stack", "value": "a"}, {"type": "header_stack", ...}]}
-def assign_stack(context: Context, target: StackReference, source: StackReference) -> Run:
-    """Copy a header stack, and how many elements are filled."""
-    to, of = (context.program.stacks[each.stack].headers for each in (target, source))
-    return with_count(context, target.stack, source.stack, pairs_copied(context, list(zip(to, of, strict=True))))
-
-
 # {"op": "assign_union_stack", "parameters": [{"type": "header_union_stack", "value": "a"}, ...]}
-def assign_union_stack(context: Context, target: UnionStackReference, source: UnionStackReference) -> Run:
-    """Copy a stack of unions, and how many elements are filled."""
-    to, of = (context.program.union_stacks[each.stack].unions for each in (target, source))
-    pairs = [(one.members[name], two.members[name]) for one, two in zip(to, of, strict=True) for name in one.members]
-    return with_count(context, target.stack, source.stack, pairs_copied(context, pairs))
-
-
-def with_count(context: Context, target: str, source: str, copy: Run) -> Run:
-    """The function that runs `copy`, and copies how many elements the parser has filled."""
-    to, of = context.places.next[target], context.places.next[source]
+def assign_all(context: Context, target: Several, source: Several) -> Run:
+    """Copy a union or a stack, header by header; of a stack also how many elements are filled."""
+    headers, base, following = context.program.headers, context.places.base, context.places.next
+    pairs = zip(all_headers(context, target), all_headers(context, source), strict=True)
+    copies = [(header_copy(context, headers[to]), base[to], base[of]) for to, of in pairs]
+    counts = []
+    if not isinstance(target, UnionReference) and not isinstance(source, UnionReference):
+        counts.append((following[target.stack], following[source.stack]))
 
     def run(packet: Packet) -> None:
-        packet[to] = packet[of]
-        copy(packet)
+        for to, of in counts:
+            packet[to] = packet[of]
+        for copy, to, of in copies:
+            copy(packet, to, of)
 
     return run
 
 
+Several = StackReference | UnionReference | UnionStackReference
+
+
+def all_headers(context: Context, named: Several) -> list[str]:
+    """The headers of a union or stack; those of a stack of unions union by union."""
+    program = context.program
+    match named:
+        case UnionReference(union):
+            return [*program.unions[union].members.values()]
+        case StackReference(stack):
+            return [*program.stacks[stack].headers]
+    return [name for union in program.union_stacks[named.stack].unions for name in union.members.values()]
+
+
 def rows_of(context: Context, stack: StackReference | UnionStackReference) -> list[tuple[list[int], int]]:
     """The places of a stack's headers, and their size; of a stack of unions, these for each member."""
-    if isinstance(stack, StackReference):
-        first = context.program.stacks[stack.stack].headers[0]
-        return [(elements(context, stack.stack), block_size(context.program.headers[first]))]
-    members = context.program.union_stacks[stack.stack].unions[0].members
-    return [
-        (elements(context, stack.stack, member), block_size(context.program.headers[name]))
-        for member, name in members.items()
-    ]
+    members: list[str | None] = [None]
+    if isinstance(stack, UnionStackReference):
+        members = [*context.program.union_stacks[stack.stack].unions[0].members]
+    rows = [headers_of(context, stack.stack, member) for member in members]
+    base, headers = context.places.base, context.program.headers
+    return [([base[name] for name in row], block_size(headers[row[0]])) for row in rows]
 
 
 def swap(packet: Packet, one: int, other: int, size: int) -> None:
@@ -337,9 +311,9 @@ def pop(context: Context, stack: StackReference | UnionStackReference, count: Ex
 WHOLE_HEADERS: dict[str, Callable[..., Run]] = {
     "add_header": add_header,
     "assign_header": assign_header,
-    "assign_header_stack": assign_stack,
-    "assign_union": assign_union,
-    "assign_union_stack": assign_union_stack,
+    "assign_header_stack": assign_all,
+    "assign_union": assign_all,
+    "assign_union_stack": assign_all,
     "pop": pop,
     "push": push,
     "remove_header": remove_header,

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from inakit.switch.interpret.actions import statement
 from inakit.switch.interpret.calculations import checksums_updated, checksums_verified
-from inakit.switch.interpret.expressions import elements, value_of
+from inakit.switch.interpret.expressions import elements, headers_of, value_of
 from inakit.switch.interpret.headers import byte_size, packer, store, unpack_variable, unpacker
 from inakit.switch.interpret.packet import Packet, Run, Value
 from inakit.switch.interpret.switch_state import Context
@@ -39,16 +39,16 @@ class ParserError(Exception):
         self.number = number
 
 
-def failure(context: Context, name: str) -> int:
-    """The number that the program gives to an error of core.p4."""
-    return context.program.errors[name]
-
-
 # {"op": "extract", "parameters": [{"type": "regular", "value": "ipv4"}]}
 def extract(context: Context, target: HeaderReference | StackReference | UnionStackReference) -> Run:
     """Read a header of constant length; the parser goes on behind it."""
     place, header, filled = target_of(context, target)
-    short, unpack, size, fields = failure(context, "PacketTooShort"), unpacker(header), header.size, len(header.fields)
+    short, unpack, size, fields = (
+        context.program.errors["PacketTooShort"],
+        unpacker(header),
+        header.size,
+        len(header.fields),
+    )
     siblings = context.places.siblings
 
     def run(packet: Packet) -> None:
@@ -71,16 +71,17 @@ def target_of(
     context: Context, target: HeaderReference | StackReference | UnionStackReference
 ) -> tuple[Value, Header, int | None]:
     """The place of the header to extract, a header of its type, and the place that counts a stack's elements."""
-    headers, places = context.program.headers, context.places
     match target:
         case HeaderReference(name):
-            return value_of(context, target), headers[name], None
-        case StackReference(name):
-            return next_of(context, name, None), headers[context.program.stacks[name].headers[0]], places.next[name]
-        case UnionStackReference(name, str(member)):
-            header = context.program.union_stacks[name].unions[0].members[member]
-            return next_of(context, name, member), headers[header], places.next[name]
-    raise context.refusal(f"extracting '{target}'")
+            return value_of(context, target), context.program.headers[name], None
+        case StackReference(stack):
+            member = None
+        case UnionStackReference(stack, str(member)):
+            pass
+        case _:
+            raise context.refusal(f"extracting '{target}'")
+    header = context.program.headers[headers_of(context, stack, member)[0]]
+    return next_of(context, stack, member), header, context.places.next[stack]
 
 
 def next_of(context: Context, stack: str, member: str | None) -> Value:
@@ -88,7 +89,7 @@ def next_of(context: Context, stack: str, member: str | None) -> Value:
     bases, filled, full = (
         elements(context, stack, member),
         context.places.next[stack],
-        failure(context, "StackOutOfBounds"),
+        context.program.errors["StackOutOfBounds"],
     )
 
     def place(packet: Packet) -> int:
@@ -106,7 +107,9 @@ def extract_variable(
     """Read a header whose variable field has `bits` bits; the parser goes on behind it."""
     place, header, filled = target_of(context, target)
     length_of, size, siblings = value_of(context, bits), byte_size(header), context.places.siblings
-    odd, short, long = (failure(context, n) for n in ("ParserInvalidArgument", "PacketTooShort", "HeaderTooShort"))
+    odd, short, long = (
+        context.program.errors[n] for n in ("ParserInvalidArgument", "PacketTooShort", "HeaderTooShort")
+    )
     values = 1 + len(header.fields)
 
     def run(packet: Packet) -> None:
@@ -137,7 +140,7 @@ def set_field(context: Context, target: Argument, source: Expression) -> Run:
     if not isinstance(source, Lookahead):
         return statement(context, Primitive("assign", (target, source), None))
     write, peek, size = store(context, target), lookahead(source), -(-source.bits // 8)
-    short = failure(context, "PacketTooShort")
+    short = context.program.errors["PacketTooShort"]
 
     def run(packet: Packet) -> None:
         if packet.parsed + size > len(packet.data):
@@ -175,7 +178,7 @@ def verify(context: Context, condition: Expression, error: Expression) -> Run:
 def advance(context: Context, bits: Expression) -> Run:
     """Go on behind so many bits, which must be whole bytes of the packet."""
     distance = value_of(context, bits)
-    odd, short = failure(context, "ParserInvalidArgument"), failure(context, "PacketTooShort")
+    odd, short = context.program.errors["ParserInvalidArgument"], context.program.errors["PacketTooShort"]
 
     def run(packet: Packet) -> None:
         by = distance(packet)
