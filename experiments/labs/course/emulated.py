@@ -23,10 +23,10 @@ from inakit.experiments.labs.course.aggregation import WORKERS, job_entries, tot
 from inakit.experiments.labs.course.loss_network import judge_results
 from inakit.experiments.labs.course.loss_nodes import Event, Fragments, StudentWorker
 from inakit.experiments.labs.course.tree_lab import FILE, StudentEntries
-from inakit.experiments.labs.course.tree_network import drawn_plan, drawn_rounds, interleaved, judge_arrived
+from inakit.experiments.labs.course.tree_network import Round, drawn_plan, drawn_rounds, interleaved, judge_arrived
 from inakit.experiments.labs.grading.grade import Request
 from inakit.experiments.labs.grading.lab import Finding, Grade, Graded, Item, WrongError
-from inakit.experiments.labs.grading.packets import GRADIENT, TYPE_AGG, Agg, agg_in, explain_sum
+from inakit.experiments.labs.grading.packets import GRADIENT, TYPE_AGG, Agg, agg_in
 from inakit.experiments.labs.grading.submission import Submission, compiled_program, read_submission
 from inakit.experiments.labs.sandbox.process import EndedError
 from inakit.experiments.labs.sandbox.switch_runner import with_whole_names
@@ -37,7 +37,7 @@ from inakit.topo.errors import InakitError, InputError, MachineError
 from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch
 from inakit.topo.live.needs import check_machine
 from inakit.topo.live.netlink import network_namespace
-from inakit.topo.live.network import Network, RunningHost
+from inakit.topo.live.network import Network
 from inakit.traffic.sockets.packet_sockets import Messages, send_all
 
 RATE_BPS = 100e6
@@ -63,8 +63,11 @@ class HostFrames:
     """The hosts' sockets, which hear packets of aggregations only."""
 
     def __init__(self, network: Network) -> None:
-        self.network = network
-        self.sockets = {name: open_socket(host) for name, host in network.hosts.items()}
+        self.sockets: dict[str, socket.socket] = {}
+        for name, host in network.hosts.items():
+            with network_namespace(host.pid):
+                self.sockets[name] = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(TYPE_AGG))
+                self.sockets[name].bind((host.interface, TYPE_AGG))
         self.names = {each: name for name, each in self.sockets.items()}
         self.outbox = Messages()
 
@@ -84,6 +87,7 @@ class HostFrames:
         return found
 
     def exchange(self, host: str, packet: bytes, expected: int) -> Arrived:
+        """Send a packet from a host; what comes to hosts, of which so many packets are expected."""
         self.send(host, packet)
         first = self.received(PATIENCE_S, expected) if expected else []
         return first + self.received(QUIET_S)
@@ -92,13 +96,6 @@ class HostFrames:
         """Close the sockets."""
         for each in self.names:
             each.close()
-
-
-def open_socket(host: RunningHost) -> socket.socket:
-    with network_namespace(host.pid):
-        opened = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(TYPE_AGG))
-        opened.bind((host.interface, TYPE_AGG))
-    return opened
 
 
 @contextmanager
@@ -142,21 +139,30 @@ class Emulation:
     target: str
 
     def program(self, stem: str) -> str:
+        """The compiled program."""
         return compiled_program(self.submission, stem)[0]
 
 
 def run_sums(run: Emulation, stem: str, slots: int, *, versions: bool) -> str:
-    """Labs 2 and 3: four workers, several rounds of several slots, one packet after the other; what was done."""
-    ports = list(range(1, WORKERS + 1))
+    """Labs 2 and 3: four workers, several rounds of several slots, one packet after the other; what was done.
+
+    Raises `WrongError` unless the last packet of a round, and no other, brings all workers the sum.
+    """
     rounds, chosen = 4, run.random.sample(range(slots), 8)
+    hosts = {worker: f"h{worker + 1}" for worker in range(WORKERS)}
+    ports = list(range(1, WORKERS + 1))
     with running(star(WORKERS), run.program(stem), stem, {"s1": job_entries(ports)}, run.target) as frames:
         for number in range(rounds):
             for slot in chosen:
-                gradients = [
-                    Agg(GRADIENT, worker, slot, number, drawn(run.random), version=number % 2 if versions else 0)
-                    for worker in run.random.sample(range(WORKERS), WORKERS)
-                ]
-                run_round(frames, gradients)
+                version = number % 2 if versions else 0
+                order = run.random.sample(range(WORKERS), WORKERS)
+                gradients = {n: Agg(GRADIENT, n, slot, number, drawn(run.random), version=version) for n in order}
+                each, last = Round(0, slot, number, gradients), gradients[order[-1]]
+                for worker, gradient in gradients.items():
+                    expected = WORKERS if gradient is last else 0
+                    arrived = frames.exchange(hosts[worker], gradient.packed(), expected)
+                    result = last.result(total(gradients.values()))
+                    judge_arrived(hosts, each, arrived, result if gradient is last else None)
     return f"{WORKERS} workers, {rounds * len(chosen)} sums"
 
 
@@ -165,38 +171,14 @@ def drawn(random: Random) -> tuple[int, ...]:
     return tuple(random.getrandbits(32) for _ in range(8))
 
 
-def run_round(frames: HostFrames, gradients: list[Agg]) -> None:
-    """Let workers send; raises `WrongError` unless the last packet, and no other, brings all of them the sum."""
-    last = gradients[-1]
-    what = f"slot {last.slot}, round {last.round}"
-    for each in gradients:
-        arrived = frames.exchange(f"h{each.worker + 1}", each.packed(), len(gradients) if each is last else 0)
-        if each is not last and arrived:
-            raise WrongError(f"{what}: a packet comes to {arrived[0][0]} before all have sent")
-    expected = sorted((f"h{worker + 1}", last.result(total(gradients)).packed()) for worker in range(len(gradients)))
-    if sorted(arrived) == expected:
-        return
-    missing = sorted({host for host, _ in expected} - {host for host, _ in arrived})
-    if missing:
-        raise WrongError(f"{what}: no result comes to {', '.join(missing)}")
-    found = agg_in(arrived[0][1])
-    named = {f"worker {each.worker}'s gradient": each.values for each in gradients}
-    why = explain_sum(found.values, named) if found is not None else ""
-    raise WrongError(f"{what}: {why or 'what comes to workers is not one result each'}")
-
-
 def run_lossy(run: Emulation) -> str:
     """Lab 4: three workers of the student, whose hosts lose packets both ways; what was done."""
     fragments = tuple(tuple(drawn(run.random) for _ in range(40)) for _ in range(3))
     job, text = Fragments(4, fragments), run.submission.text("worker.py")
-    ports = list(range(1, job.workers + 1))
+    entries = {"s1": job_entries(list(range(1, job.workers + 1)))}
     with ExitStack() as stack:
-        workers = [StudentWorker(job, number, text) for number in range(job.workers)]
-        for worker in workers:
-            stack.callback(worker.close)
-        frames = stack.enter_context(
-            running(star(job.workers), run.program("loss"), "loss", {"s1": job_entries(ports)}, run.target)
-        )
+        workers = [stack.enter_context(closing(StudentWorker(job, number, text))) for number in range(job.workers)]
+        frames = stack.enter_context(running(star(job.workers), run.program("loss"), "loss", entries, run.target))
         timeouts = LossyRun(job, workers, frames, run.random).go()
     return f"{job.workers} workers, {job.count} sums each, {LOST:.0%} of packets lost, {timeouts} rounds of timeouts"
 
@@ -209,29 +191,24 @@ class LossyRun:
         self.done = [0] * job.workers
 
     def go(self) -> int:
-        """Run until all have all sums; how often nothing came any more. Raises `WrongError`."""
+        """Run until all have all results; how often nothing came any more. Raises `WrongError`."""
         for worker in range(self.job.workers):
             self.of(worker, Event("start"))
         timeouts = 0
         while min(self.done) < self.job.count:
             arrived = self.frames.received(TIMEOUT_S, 1)
-            if not arrived:
-                timeouts += 1
-                if timeouts > MOST_TIMEOUTS:
-                    raise WrongError(f"after {timeouts} rounds of timeouts some worker still lacks a result")
-                self.time_out()
             for host, packet in arrived:
                 found = agg_in(packet)
                 if found is not None and self.random.random() >= LOST:
                     self.of(int(host[1:]) - 1, Event("receive", found))
+            if not arrived:
+                timeouts += 1
+                if timeouts > MOST_TIMEOUTS:
+                    raise WrongError(f"after {timeouts} rounds of timeouts some worker still lacks a result")
+                for worker in [worker for worker, done in enumerate(self.done) if done < self.job.count]:
+                    for slot in range(self.job.pool):
+                        self.of(worker, Event("timeout", None, slot))
         return timeouts
-
-    def time_out(self) -> None:
-        """All workers that lack a result time out for each slot."""
-        for worker, done in enumerate(self.done):
-            if done < self.job.count:
-                for slot in range(self.job.pool):
-                    self.of(worker, Event("timeout", None, slot))
 
     def of(self, worker: int, event: Event) -> None:
         """Let an event happen to a worker, and send what it sends, unless that is lost."""
@@ -254,7 +231,7 @@ def run_tree(run: Emulation) -> str:
         for each, gradient, complete in interleaved(rounds, run.random):
             workers = plan.trees[each.job].workers
             arrived = frames.exchange(workers[gradient.worker], gradient.packed(), len(workers) if complete else 0)
-            judge_arrived(workers, each, arrived, complete=complete)
+            judge_arrived(workers, each, arrived, each.tree_result if complete else None)
     return f"{len(plan.switches)} switches, {len(plan.trees)} jobs, {len(rounds)} sums"
 
 

@@ -403,7 +403,12 @@ class Round:
     gradients: dict[int, Agg]
 
     def __str__(self) -> str:
-        return f"job {self.job}, slot {self.slot}, round {self.number}"
+        return f"{f'job {self.job}, ' if self.job else ''}slot {self.slot}, round {self.number}"
+
+    @property
+    def tree_result(self) -> Agg:
+        """The result that the root of a tree sends."""
+        return Agg(RESULT, ROOT_LABEL, self.slot, self.number, total(self.gradients.values()), self.job)
 
 
 def drawn_rounds(drawn: DrawnPlan, random: Random, jobs: Sequence[int]) -> list[Round]:
@@ -448,22 +453,24 @@ def run_jobs(network: TreeNetwork, random: Random, jobs: Sequence[int] = ()) -> 
         workers = drawn.trees[each.job].workers
         arrived = network.send(workers[gradient.worker], gradient.packed())
         try:
-            judge_arrived(workers, each, arrived, complete=complete)
+            judge_arrived(workers, each, arrived, each.tree_result if complete else None)
         except WrongError as wrong:
             why = f". Dropped last: {network.drops[-1]}" if network.drops and wrong.cause.endswith(MISSING) else ""
             raise network.wrong(wrong.cause + why, wrong.finding.expected) from None
         network.exchanges = []
 
 
-def judge_arrived(workers: Mapping[int, str], each: Round, arrived: list[tuple[str, bytes]], *, complete: bool) -> None:
-    """Raise `WrongError` unless every worker of a job has its result just when the last one has sent."""
-    hosts = set(workers.values())
-    results = {host: agg_in(packet) for host, packet in arrived}
-    if not complete:
+def judge_arrived(
+    workers: Mapping[int, str], each: Round, arrived: list[tuple[str, bytes]], wanted: Agg | None
+) -> None:
+    """Raise `WrongError` unless each worker has got the result that is wanted; nobody gets any before all have sent."""
+    if wanted is None:
         if arrived:
             early = f"{short(arrived[0][1])} comes to {arrived[0][0]} before all have sent"
             raise WrongError(f"{each}: {early}", expected=["nothing at any host"])
         return
+    hosts = set(workers.values())
+    results = {host: agg_in(packet) for host, packet in arrived}
     strangers, missing = sorted(set(results) - hosts), sorted(hosts - set(results))
     cause = ""
     if strangers:
@@ -474,8 +481,8 @@ def judge_arrived(workers: Mapping[int, str], each: Round, arrived: list[tuple[s
         cause = f"{len(arrived)} results come to {len(workers)} workers"
     if cause:
         raise WrongError(f"{each}: {cause}", expected=[f"a result at {', '.join(sorted(hosts))}"])
-    wanted = Agg(RESULT, 0, each.slot, each.number, total(each.gradients.values()), each.job)
-    named = {f"label {label}'s gradient": gradient.values for label, gradient in each.gradients.items()}
+    sender = "label" if each.job else "worker"
+    named = {f"{sender} {label}'s gradient": gradient.values for label, gradient in each.gradients.items()}
     for host, result in results.items():
         if result is None or result.kind != RESULT:
             cause = f"what comes to {host} is no result"
