@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
@@ -193,40 +194,43 @@ def capture_to(
         capture = Capture(port.interface, kept, network.switch_processors, limit.packets, at_once=decode)
         running = stack.enter_context(capture)
         console.print(f"capturing at port {port.number} of {place[0]}, which leads to {port.peer}; Ctrl-C ends it")
-        tell = telling(console, kept) if decode else nobody_asked
+        tell = telling(console, kept) if decode else lambda: None
+        until = math.inf if limit.seconds is None else time.monotonic() + limit.seconds
         with suppress(KeyboardInterrupt):
-            wait(running, limit.seconds, tell)
+            while not running.ended and time.monotonic() < until:
+                tell()
+                time.sleep(POLL_S)
         found = running.stop()
         tell()
     console.print(describe_capture(str(file or f"port {port.number}"), found), highlight=False, soft_wrap=True)
 
 
 def telling(console: Console, file: Path) -> Callable[[], None]:
-    """A function that prints the packets which have come into the file since it was last called."""
-    from inakit.experiments.inspect.decoded import Decoded  # noqa: PLC0415, scapy takes long to import
+    """A function that prints the packets which have come into the file since it was last called.
 
-    decoded = Decoded(file)
+    Each gets a line: when it passed, and what its layers say, which scapy knows by the packet format.
+    """
+    from scapy.utils import PcapReader  # noqa: PLC0415, scapy takes long to import
+
+    import inakit.traffic.wire.scapy_layers  # noqa: F401, PLC0415, scapy then knows the layers
+
+    reader = PcapReader(str(file))
 
     def tell() -> None:
         while True:
             with interrupts_held():  # a packet that has been read is printed, and none is printed twice
-                if (line := decoded.next_line()) is None:
+                begin = reader.f.tell()
+                try:
+                    packet = reader.read_packet()
+                except EOFError:
+                    packet = None
+                if packet is None or len(packet.original) < (packet.wirelen or 0):  # the rest is still to be written
+                    reader.f.seek(begin)
                     return
+                line = f"{datetime.fromtimestamp(float(packet.time)):%H:%M:%S.%f} {packet.summary()}"
                 console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     return tell
-
-
-def nobody_asked() -> None:
-    """Print nothing."""
-
-
-def wait(running: Capture, seconds: float | None, meanwhile: Callable[[], None]) -> None:
-    """Wait until tcpdump has ended or the seconds are over, and call `meanwhile` again and again."""
-    until = math.inf if seconds is None else time.monotonic() + seconds
-    while not running.ended and time.monotonic() < until:
-        meanwhile()
-        time.sleep(POLL_S)
 
 
 def describe_capture(name: str, found: Counts) -> str:

@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from ipaddress import IPv4Address
 from itertools import groupby
 from typing import Any
@@ -107,7 +106,10 @@ def read(view: SwitchView, program: Program, selection: Selection) -> Contents:
 def as_document(contents: Contents) -> dict[str, Any]:
     """Everything that was read, ready for JSON; of registers and counters only the elements that are not 0."""
     return {
-        "tables": {name: [entry_document(e) for e in entries] for name, entries in contents.tables.items()},
+        "tables": {
+            name: [{"key": list(e.key), "action": e.action, "params": list(e.params)} for e in entries]
+            for name, entries in contents.tables.items()
+        },
         "groups": {group.group: list(group.ports) for group in contents.groups},
         "more_replicas": {group.group: [list(each) for each in group.more] for group in contents.groups if group.more},
         "registers": {
@@ -119,11 +121,6 @@ def as_document(contents: Contents) -> dict[str, Any]:
             for name, (packets, octets) in contents.counters.items()
         },
     }
-
-
-def entry_document(entry: TableEntry) -> dict[str, Any]:
-    """A table entry, ready for JSON."""
-    return {"key": list(entry.key), "action": entry.action, "params": list(entry.params)}
 
 
 ROWS = 20
@@ -156,25 +153,23 @@ def dump(
 def sections(contents: Contents, facts: SwitchFacts, shown: int | None) -> Iterator[Section]:
     """A title and lines for every table, for all groups, for registers of equal length, for every counter."""
     for name, entries in contents.tables.items():
-        yield f"table {name}: {count(len(entries), 'entry', 'entries')}", table_lines(contents.program, entries)
+        what = "entry" if len(entries) == 1 else "entries"
+        yield f"table {name}: {len(entries)} {what}", table_lines(contents.program, entries)
     if contents.groups:
         yield "multicast groups", map(group_line, contents.groups)
     by_length = sorted(contents.registers.items(), key=lambda item: len(item[1]))
     for length, registers in groupby(by_length, key=lambda item: len(item[1])):
         yield register_section(dict(registers), length, shown)
     for name, (packets, octets) in contents.counters.items():
-        yield f"counter {name}", counter_lines(packets, octets, element_name(name, facts))
+        element = element_name(name, facts)
+        rows = [[str(packets[n]), str(octets[n]), element(int(n))] for n in np.flatnonzero(packets)]
+        yield f"counter {name}", aligned([["packets", "bytes", ""], *rows]) if rows else []
 
 
 def group_line(group: MulticastGroup) -> str:
     """A multicast group in one line: its ports, and those that get more than one copy."""
     more = "".join(f", port {port} as replica {replica}" for replica, port in group.more)
     return f"{group.group} -> ports {list(group.ports)}{more}"
-
-
-def count(number: int, one: str, many: str) -> str:
-    """A number with the noun that it counts."""
-    return f"{number} {one if number == 1 else many}"
 
 
 def table_lines(program: Program, entries: Sequence[TableEntry]) -> list[str]:
@@ -213,17 +208,13 @@ def register_section(registers: Mapping[str, Values], length: int, shown: int | 
     If the registers are those of slots, the slots that hold a fragment come first.
     """
     used = np.flatnonzero(np.any([values != 0 for values in registers.values()], axis=0))
-    title = f"{heading(registers)}: {len(used)} of {length} elements not 0"
+    heading = f"register {next(iter(registers))}" if len(registers) == 1 else f"{len(registers)} registers"
+    title = f"{heading}: {len(used)} of {length} elements not 0"
     if SLOT_BITMAP in registers:
         waiting = registers[SLOT_BITMAP][used] != 0
         used = np.concatenate([used[waiting], used[~waiting]])
         title += f", {np.count_nonzero(waiting)} slots hold a fragment"
     return title, element_lines(families(registers), used, shown) if used.size else []
-
-
-def heading(registers: Mapping[str, Values]) -> str:
-    """The heading of a table of registers."""
-    return f"register {next(iter(registers))}" if len(registers) == 1 else f"{len(registers)} registers"
 
 
 def families(registers: Mapping[str, Values]) -> dict[str, NDArray[Any]]:
@@ -243,7 +234,14 @@ def families(registers: Mapping[str, Values]) -> dict[str, NDArray[Any]]:
 
 
 def element_lines(columns: Mapping[str, NDArray[Any]], used: NDArray[np.int64], shown: int | None) -> list[str]:
-    """A line for each element at the indices `used`; only the first `shown` of them, or all for None."""
+    """A line for each element at the indices `used`; only the first `shown` of them, or all for None.
+
+    Of a family of registers it has the first two numbers.
+    """
+
+    def first_values(values: NDArray[Any]) -> str:
+        return " ".join(number(int(value)) for value in values[:2]) + (" ..." if len(values) > 2 else "")
+
     rows = [[str(index), *(first_values(values[:, index]) for values in columns.values())] for index in used[:shown]]
     lines = aligned([["index", *columns], *rows])
     if len(used) > len(rows):
@@ -251,31 +249,14 @@ def element_lines(columns: Mapping[str, NDArray[Any]], used: NDArray[np.int64], 
     return lines
 
 
-def first_values(values: NDArray[Any]) -> str:
-    """One number, or the first two of the numbers that a family of registers has at an index."""
-    first = " ".join(number(int(value)) for value in values[:2])
-    return first if len(values) <= 2 else f"{first} ..."
-
-
 def element_name(counter: str, facts: SwitchFacts) -> Callable[[int], str]:
     """A function from the index of a counter's element to its name."""
     if counter == EVENTS:
         return lambda index: Event(index).name.lower()
     if counter in PORT_COUNTERS:
-        return partial(port_name, {port.number: port.peer for port in facts.ports})
+        peers = {port.number: f" ({port.peer})" for port in facts.ports}
+        return lambda port: f"port {port}{peers.get(port, '')}"
     return str
-
-
-def port_name(peers: Mapping[int, str], port: int) -> str:
-    """A port with the node at its other end."""
-    return f"port {port} ({peers[port]})" if port in peers else f"port {port}"
-
-
-def counter_lines(packets: Values, octets: Values, name: Callable[[int], str]) -> list[str]:
-    """A line per element that is not 0."""
-    used = [int(index) for index in np.flatnonzero(packets)]
-    rows = [[str(packets[index]), str(octets[index]), name(index)] for index in used]
-    return aligned([["packets", "bytes", ""], *rows]) if rows else []
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:

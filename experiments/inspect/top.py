@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from itertools import zip_longest
 from math import inf
@@ -168,12 +168,9 @@ def processor_rates(network: RunningNetwork, before: Sample, after: Sample) -> I
         then = before.processors[number]
         passed = max(1, now.total - then.total)
         softirq = (now.softirq - then.softirq) / passed
-        yield ProcessorRate(number, role(network, number), now.idle_since(then), softirq, dropped.get(number, 0))
-
-
-def role(network: RunningNetwork, processor: int) -> str:
-    uses = {"endpoints": network.endpoint_processors, "switches": network.switch_processors}
-    return ", ".join(use for use, processors in uses.items() if processor in processors)
+        uses = {"endpoints": network.endpoint_processors, "switches": network.switch_processors}
+        role = ", ".join(use for use, processors in uses.items() if number in processors)
+        yield ProcessorRate(number, role, now.idle_since(then), softirq, dropped.get(number, 0))
 
 
 FULL_LOAD = 0.95
@@ -270,22 +267,18 @@ def top(console: Console, run: str | None, interval_s: float, *, once: bool) -> 
     network = find_network(run)
     if os.geteuid() != 0:
         raise MachineError(f"looking into the hosts of a network needs root: {as_root()}")
-    lower_own_priority(network)
-    if once or not console.is_terminal:
-        print_once(network, interval_s)
-        return
-    try:
-        with Live(console=console, screen=True, auto_refresh=False) as live:
-            watch_all(live, network, interval_s, follow=run is None)
-    except KeyboardInterrupt:
-        return
-
-
-def lower_own_priority(network: RunningNetwork) -> None:
     allowed = os.sched_getaffinity(0).intersection(network.switch_processors)
     if allowed:
         os.sched_setaffinity(0, allowed)
     os.nice(NICENESS)
+    if once or not console.is_terminal:
+        print_once(network, interval_s)
+        return
+    watched: RunningNetwork | None = network
+    with suppress(KeyboardInterrupt), Live(console=console, screen=True, auto_refresh=False) as live:
+        while watched is not None:
+            watch(live, watched, interval_s)
+            watched = next_network(network.owner, interval_s) if run is None else None
 
 
 def print_once(network: RunningNetwork, interval_s: float) -> None:
@@ -296,14 +289,6 @@ def print_once(network: RunningNetwork, interval_s: float) -> None:
         found = rates(network, before, sampler.sample())
     rows = max(len(found.links), len(found.switches)) + len(found.processors) + HEAD_LINES
     print(screen(network, found, widths_of(found), 6 * rows).plain)
-
-
-def watch_all(live: Live, network: RunningNetwork, interval_s: float, *, follow: bool) -> None:
-    """Watch one network and, with `follow`, the later networks of the same process."""
-    watched: RunningNetwork | None = network
-    while watched is not None:
-        watch(live, watched, interval_s)
-        watched = next_network(network.owner, interval_s) if follow else None
 
 
 def watch(live: Live, network: RunningNetwork, interval_s: float) -> None:

@@ -253,8 +253,8 @@ def test_the_planners_that_were_measured_are_ranked(
     for student in ("ann", "bob", "cid"):
         (tmp_path / student).mkdir()
     monkeypatch.setattr("inakit.experiments.labs.course.plan_networks.for_the_board", lambda _: [])
-    monkeypatch.setattr(board, "entry_of", Ended(lambda student, *_: board.Entry(student, (0.5,)), ending()))
-    shown: list[board.Entry] = []
+    monkeypatch.setattr(board, "entry_of", Ended(lambda student, *_: board.Standing(student, (0.5,)), ending()))
+    shown: list[board.Standing] = []
     with pytest.raises(ending):
         board.leaderboard(tmp_path, "0", Screen(), shown.extend)
     assert [entry.student for entry in shown] == ["ann", "bob"]

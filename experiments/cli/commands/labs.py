@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from inakit.experiments.labs.course.emulated import check_emulation, with_emulation
-from inakit.experiments.labs.course.leaderboard import Entry, board_of, ranked
+from inakit.experiments.labs.course.leaderboard import Standing, board_of, ranked
 from inakit.experiments.labs.course.leaderboard import leaderboard as measured
 from inakit.experiments.labs.course.measure_lab import write_own_fabric
 from inakit.experiments.labs.course.pool_throughput import Star, curve_lines
@@ -75,7 +75,7 @@ def leaderboard(
 ) -> None:
     """Rank the planners of lab 6 on larger networks: the mean part of a bound that no plan exceeds."""
 
-    def show(entries: list[Entry]) -> None:
+    def show(entries: list[Standing]) -> None:
         for rank, entry in ranked(entries):
             print(f"{rank:3} {entry.student:24} {entry.mean:6.1%}  {entry.problem}".rstrip())
         with writing(table):

@@ -29,7 +29,7 @@ COLUMNS = ("rank", "student", "mean", "worst", "problem")
 
 
 @dataclass(frozen=True)
-class Entry:
+class Standing:
     """A planner's parts of the bound, network by network, and the first thing that was wrong."""
 
     student: str
@@ -42,7 +42,7 @@ class Entry:
         return round(fmean(self.parts), 3)
 
 
-def leaderboard(folder: Path, seed: str, console: Console, show: Callable[[list[Entry]], None]) -> list[Entry]:
+def leaderboard(folder: Path, seed: str, console: Console, show: Callable[[list[Standing]], None]) -> list[Standing]:
     """The planners of a class, the best first, which are shown; also where an interruption leaves only some.
 
     Raises `InputError` as `submissions_in` does.
@@ -51,25 +51,25 @@ def leaderboard(folder: Path, seed: str, console: Console, show: Callable[[list[
     problems = plan_networks.for_the_board(Random(f"{seed}/6-plan/leaderboard"))
     bounds = [bound_bps(problem) for problem in problems]
 
-    def shown(rows: Sequence[Row[str, Entry]]) -> list[Entry]:
+    def shown(rows: Sequence[Row[str, Standing]]) -> list[Standing]:
         nothing = (0.0,) * len(problems)
-        entries = [row.found or Entry(row.asked, nothing, f"not measured: {row.error}") for row in rows]
+        entries = [row.found or Standing(row.asked, nothing, f"not measured: {row.error}") for row in rows]
         entries.sort(key=lambda each: (-each.mean, each.student))
         show(entries)
         return entries
 
-    def measured(student: str) -> Entry:
+    def measured(student: str) -> Standing:
         return entry_of(student, handed[student], problems, bounds)
 
     return measure_rows(list(handed), measured, lambda entry: f"{entry.mean:.1%}", shown, console)
 
 
-def entry_of(student: str, path: Path, problems: list[Problem], bounds: list[float]) -> Entry:
+def entry_of(student: str, path: Path, problems: list[Problem], bounds: list[float]) -> Standing:
     """One planner on all networks. A network on which it breaks a rule, or has no plan in time, counts 0."""
     try:
         text = read_submission(path, expected=(FILE,)).text(FILE)
     except InakitError as error:
-        return Entry(student, (0.0,) * len(problems), str(error))
+        return Standing(student, (0.0,) * len(problems), str(error))
     parts, wrong = [], ""
     with closing(StudentPlanner(text)) as planner:
         for problem, bound in zip(problems, bounds, strict=True):
@@ -77,7 +77,7 @@ def entry_of(student: str, path: Path, problems: list[Problem], bounds: list[flo
             planner.close()
             parts.append(part)
             wrong = wrong or why
-    return Entry(student, tuple(parts), wrong)
+    return Standing(student, tuple(parts), wrong)
 
 
 def part_of(planner: StudentPlanner, problem: Problem, bound: float) -> tuple[float, str]:
@@ -94,7 +94,7 @@ def part_of(planner: StudentPlanner, problem: Problem, bound: float) -> tuple[fl
     return min(planned.rate_bps for planned in found.plan.trees) / bound, ""
 
 
-def ranked(entries: list[Entry]) -> Iterator[tuple[int, Entry]]:
+def ranked(entries: list[Standing]) -> Iterator[tuple[int, Standing]]:
     """Entries with their ranks; equal means share one."""
     rank = 0
     for place, entry in enumerate(entries, start=1):
@@ -103,7 +103,7 @@ def ranked(entries: list[Entry]) -> Iterator[tuple[int, Entry]]:
         yield rank, entry
 
 
-def board_of(entries: list[Entry]) -> str:
+def board_of(entries: list[Standing]) -> str:
     """The leaderboard as CSV, with a column for each network."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -116,6 +116,11 @@ class HandedIn:
 
     submission: Submission
 
+    @classmethod
+    def of_bench(cls, bench: Bench) -> HandedIn:
+        """The files of the bench's submission."""
+        return cls(bench.submission)
+
     def text(self, name: str) -> str:
         """The text of a file. Raises `InputError` if it is not there, `WrongError` if it is too long."""
         text = self.submission.text(name)
@@ -276,22 +281,17 @@ HEADINGS = ("Question", "Setup", "Results", "Limits", "Answer")
 LEAST_WORDS = 20
 
 
-def handed_in(bench: Bench) -> HandedIn:
-    """The files of the submission."""
-    return HandedIn(bench.submission)
-
-
 def begin(bench: Bench) -> None:
     """Note whose fabric is graded; `InputError` for a submission without any of the files."""
     if not set(FILES) & set(bench.submission.texts):
         bench.submission.text(ANSWERS)
     with suppress(WrongError, InputError):
-        bench.notes.append(f"graded on the fabric of student {shown(bench.once(handed_in).student)}")
+        bench.notes.append(f"graded on the fabric of student {shown(bench.once(HandedIn.of_bench).student)}")
 
 
 def check_own(bench: Bench) -> None:
     """The study is of the student's own fabric, as the task has it."""
-    handed = bench.once(handed_in)
+    handed = bench.once(HandedIn.of_bench)
     student, expected = handed.student, bench.submission.student
     if expected and student != expected:
         raise WrongError(f"{ANSWERS} says that the student is {shown(student)}, and {shown(expected)} handed it in")
@@ -306,7 +306,7 @@ def check_own(bench: Bench) -> None:
 
 def check_design(bench: Bench) -> None:
     """Both methods in the same runs, enough seeds, sizes from short to long."""
-    keys = bench.once(handed_in).keys
+    keys = bench.once(HandedIn.of_bench).keys
     if len(keys) > MOST_RUNS:
         raise WrongError(f"{STUDY} asks for {len(keys)} runs: at most {MOST_RUNS} are enough")
     if others := sorted({key.planner for key in keys} - {INA, RING}):
@@ -320,11 +320,7 @@ def check_design(bench: Bench) -> None:
             raise WrongError(f"{STUDY}: at {size} bytes {told}: both run with the same ones")
         if len(by[INA]) < LEAST_SEEDS:
             raise WrongError(f"{STUDY}: {len(by[INA])} seeds at {size} bytes: at least {LEAST_SEEDS} are expected")
-    check_sizes(sorted(seeds))
-
-
-def check_sizes(sizes: list[int]) -> None:
-    """Raise `WrongError` for sizes that are too few, or do not reach from short to long."""
+    sizes = sorted(seeds)
     if len(sizes) < LEAST_SIZES:
         raise WrongError(f"{STUDY} has {len(sizes)} sizes: at least {LEAST_SIZES} are expected")
     if sizes[0] > SHORT_BYTES or not LONG_BYTES <= sizes[-1] <= MOST_GRADIENT_BYTES:
@@ -339,7 +335,7 @@ def listed(numbers: set[int]) -> str:
 
 
 def check_table(bench: Bench) -> None:
-    handed = bench.once(handed_in)
+    handed = bench.once(HandedIn.of_bench)
     asked, there = handed.keys, handed.results
     if missing := [key for key in asked if key not in there]:
         raise WrongError(f"{RESULTS} lacks {len(missing)} of the runs of {STUDY}, such as {missing[0]}")
@@ -349,29 +345,24 @@ def check_table(bench: Bench) -> None:
 
 def check_again(bench: Bench) -> None:
     """Some runs, drawn, give the same when they are run again."""
-    handed = bench.once(handed_in)
+    handed = bench.once(HandedIn.of_bench)
     results = handed.results
     with tempfile.TemporaryDirectory(prefix="inakit-study-") as folder:
         fabric = write_own_fabric(handed.student, Path(folder))
         for planner in (INA, RING):
             own = sorted(key for key in results if key.planner == planner and key.gradient_bytes >= 4)
             for key in sorted(bench.random.sample(own, min(SAMPLES, len(own)))):
-                run_again(key, results[key], {**STAYS, "fabric": str(fabric)}, handed.student)
-
-
-def run_again(key: RunKey, given: float, stays: dict[str, Any], student: str) -> None:
-    """Raise `WrongError` if a run on the student's fabric takes another time than is given."""
-    row = measure_setting({**stays, **key._asdict()})
-    found = row["measured_communication_time_s"]
-    if found is None or abs(given - found) > SAME * found:
-        took = f"{found:.9g} s" if found is not None else "nothing"
-        again = f"run again on the fabric of student {shown(student)} it gives {took}"
-        raise WrongError(f"{RESULTS}: the run {key} has {given:.9g} s; {again}")
+                row = measure_setting({**STAYS, "fabric": str(fabric), **key._asdict()})
+                given, found = results[key], row["measured_communication_time_s"]
+                if found is None or abs(given - found) > SAME * found:
+                    took = f"{found:.9g} s" if found is not None else "nothing"
+                    again = f"run again on the fabric of student {shown(handed.student)} it gives {took}"
+                    raise WrongError(f"{RESULTS}: the run {key} has {given:.9g} s; {again}")
 
 
 def check_intervals(bench: Bench) -> None:
     """The summary has a line for each size, with the means and intervals of the table."""
-    handed = bench.once(handed_in)
+    handed = bench.once(HandedIn.of_bench)
     for size in handed.sizes:
         if size not in handed.summary:
             raise WrongError(f"{SUMMARY} has no line for {size} bytes")
@@ -387,49 +378,32 @@ def check_intervals(bench: Bench) -> None:
 
 def check_crossover(bench: Bench) -> None:
     """The crossover lies where the intervals of the difference change sides, and is known to a factor of 4."""
-    handed = bench.once(handed_in)
-    low, high = crossover_given(handed.answers.get("crossover_bytes"))
+    handed = bench.once(HandedIn.of_bench)
+    match handed.answers.get("crossover_bytes"):
+        case [int(low), int(high)] if 0 < low < high:
+            given = f"{ANSWERS}: crossover_bytes [{low}, {high}]"
+        case other:
+            wanted = "two sizes: the largest at which INA is quicker, and the smallest at which the ring is"
+            raise WrongError(f"{ANSWERS}: 'crossover_bytes' is {shown(other)}: {wanted}")
     signs = {size: verdicts([b - a for a, b in pairs]) for size in handed.sizes if (pairs := handed.pairs(size))}
     for end in (low, high):
         if end not in signs:
             raise WrongError(f"{ANSWERS}: crossover_bytes has {end}, a size that the table does not have")
+    words = {1: "INA is quicker", -1: "the ring is quicker"}
+    shows = {sign: f"says that {quicker}" for sign, quicker in words.items()} | {0: "contains 0"}
     for size, found in signs.items():
-        wanted, words = (
-            (1, "INA is quicker") if size <= low else (-1, "the ring is quicker") if size >= high else (0, "")
-        )
-        if wanted not in found and words:
-            raise WrongError(
-                f"{ANSWERS}: crossover_bytes [{low}, {high}] says that {words} at {size} bytes; "
-                f"the interval of the difference in the table {told(found)}"
-            )
-        if not words and 0 not in found:
-            raise WrongError(
-                f"{ANSWERS}: crossover_bytes [{low}, {high}] leaves open who is quicker at {size} bytes; "
-                f"the interval of the difference in the table {told(found)}"
-            )
+        sign = 1 if size <= low else -1 if size >= high else 0
+        if sign not in found:
+            claims = f"says that {words[sign]}" if sign else "leaves open who is quicker"
+            table = " or ".join(shows[each] for each in sorted(found))
+            raise WrongError(f"{given} {claims} at {size} bytes; the interval of the difference in the table {table}")
     if high > NARROW * low:
-        raise WrongError(
-            f"{ANSWERS}: crossover_bytes [{low}, {high}] is wider than a factor of 4: measure seeds or sizes between"
-        )
-
-
-def told(found: set[int]) -> str:
-    """What intervals say, in words."""
-    words = {1: "says that INA is quicker", -1: "says that the ring is quicker", 0: "contains 0"}
-    return " or ".join(words[each] for each in sorted(found))
-
-
-def crossover_given(given: Any) -> tuple[int, int]:
-    match given:
-        case [int(low), int(high)] if 0 < low < high:
-            return low, high
-    wanted = "two sizes: the largest at which INA is quicker, and the smallest at which the ring is"
-    raise WrongError(f"{ANSWERS}: 'crossover_bytes' is {shown(given)}: {wanted}")
+        raise WrongError(f"{given} is wider than a factor of 4: measure seeds or sizes between")
 
 
 def check_speedup(bench: Bench) -> None:
     """The speedups at the shortest and the longest message follow from the table."""
-    handed = bench.once(handed_in)
+    handed = bench.once(HandedIn.of_bench)
     given = handed.answers.get("speedup")
     if not isinstance(given, dict):
         raise WrongError(f"{ANSWERS}: 'speedup' is {shown(given)}: shortest and longest, each [mean, low, high]")
@@ -447,7 +421,7 @@ def check_speedup(bench: Bench) -> None:
 
 def check_report(bench: Bench) -> None:
     """The report has its parts, and the answer names two sizes between the shortest and the longest of the table."""
-    handed = bench.once(handed_in)
+    handed = bench.once(HandedIn.of_bench)
     text = handed.text(REPORT)
     parts = {each[1].strip(): each[2] for each in re.finditer(r"^#+ (.*)\n((?:(?!#).*\n?)*)", text, re.M)}
     for heading in HEADINGS:

@@ -161,7 +161,7 @@ def test_the_leaderboard_ranks_by_what_trees_are_worth(tmp_path: Path, monkeypat
         (tmp_path / student).mkdir()
         (tmp_path / student / "planner.py").write_text(text)
     (tmp_path / "eve").mkdir()
-    shown: list[board.Entry] = []
+    shown: list[board.Standing] = []
     entries = board.leaderboard(tmp_path, "0", Console(file=StringIO()), shown.extend)
     assert shown == entries
     assert [(rank, entry.student) for rank, entry in board.ranked(entries)] == [(1, "ann"), (2, "bob"), (2, "eve")]
