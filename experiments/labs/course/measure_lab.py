@@ -148,14 +148,24 @@ class HandedIn:
         return student.strip()
 
     @cached_property
-    def runs(self) -> list[dict[str, Any]]:
-        """The runs that the study file asks for: of each the keys that are not the default."""
+    def study(self) -> list[dict[str, Any]] | WrongError:
+        """The runs that the study file asks for, or the mistake in it."""
         text, module = self.text(STUDY), "inakit.experiments.labs.sandbox.study_runner"
         with tempfile.TemporaryDirectory(prefix="inakit-study-") as folder:
             write_own_fabric(self.student, Path(folder))
             with closing(Sandboxed(module, study_limits(), {"mistake": WrongError}, site=True)) as process:
-                found: list[dict[str, Any]] = process.ask("runs", folder, text)
+                try:
+                    found: list[dict[str, Any]] = process.ask("runs", folder, text)
+                except WrongError as mistake:
+                    return mistake
                 return found
+
+    @property
+    def runs(self) -> list[dict[str, Any]]:
+        """The runs that the study file asks for: of each the keys that are not the default."""
+        if isinstance(self.study, WrongError):
+            raise WrongError(self.study.cause)
+        return self.study
 
     @property
     def keys(self) -> list[RunKey]:
@@ -193,6 +203,7 @@ class HandedIn:
         return found
 
     def pairs(self, size: int) -> list[tuple[float, float]]:
+        """The times of INA and of the ring at a size, in runs of the same seed."""
         seeds = sorted(key.seed for key in self.results if key[:2] == (INA, size))
         both = [(RunKey(INA, size, seed), RunKey(RING, size, seed)) for seed in seeds]
         return [(self.results[a], self.results[b]) for a, b in both if b in self.results]

@@ -247,8 +247,8 @@ class ModelTree:
     def __init__(self, entries: SwitchEntries) -> None:
         self.name, self.why = entries.switch, ""
         self.tables: dict[str, dict[tuple[int, ...], tuple[int, ...]]] = {name: {} for name in TABLES}
-        for entry in entries.tables:
-            self.tables[entry.table][tuple(int(str(part)) for part in entry.key)] = entry.params
+        for each in entries.tables:
+            self.tables[each.table][tuple(int(str(part)) for part in each.key)] = each.params
         self.groups = {group.group: group.ports for group in entries.groups}
         self.sums: dict[tuple[int, int], dict[int, Values]] = {}
 
@@ -299,7 +299,7 @@ class ModelTree:
         return self.spread(replace(complete, kind=RESULT)) if label == ROOT_LABEL else self.send_up(complete)
 
     def pass_on(self, found: Agg, not_summed: str) -> Packets:
-        """Send a gradient on that no aggregator here sums; `not_summed` says which entry is missing for that."""
+        """Forward a gradient that no aggregator here sums; `not_summed` says which entry is missing for that."""
         left = self.send_up(found)
         if self.why:
             self.why += f"; it is not summed there either: {not_summed}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from ipaddress import IPv4Address
 from itertools import product
 
 TYPE_IPV4, TYPE_AGG = 0x0800, 0x88B5
@@ -84,11 +85,6 @@ def summed(gradients: Sequence[Values]) -> Values:
     return tuple(sum(elements) % MODULUS for elements in zip(*gradients, strict=True))
 
 
-def address(number: int) -> str:
-    """An IPv4 address as people write it."""
-    return ".".join(map(str, number.to_bytes(4, "big")))
-
-
 def described(packet: bytes) -> str:
     """A packet in words, or in hexadecimal digits if it is none of the labs'."""
     found = agg_in(packet)
@@ -96,61 +92,33 @@ def described(packet: bytes) -> str:
         return str(found)
     if len(packet) >= ETHERNET.size + IPV4.size and packet[12:14] == TYPE_IPV4.to_bytes(2, "big"):
         fields = IPV4.unpack_from(packet, ETHERNET.size)
-        to, source = packet[:6].hex(":"), packet[6:12].hex(":")
-        addresses = f"{address(int.from_bytes(fields[8], 'big'))} to {address(int.from_bytes(fields[9], 'big'))}"
-        return f"IPv4 {addresses} ttl {fields[5]} checksum {fields[7]:04x}, Ethernet {source} to {to}"
+        addresses = f"{IPv4Address(fields[8])} to {IPv4Address(fields[9])}"
+        ethernet = f"{packet[6:12].hex(':')} to {packet[:6].hex(':')}"
+        return f"IPv4 {addresses} ttl {fields[5]} checksum {fields[7]:04x}, Ethernet {ethernet}"
     return f"{len(packet)} bytes {packet[:40].hex()}{'...' if len(packet) > 40 else ''}"
 
 
-MOST_TIMES = 2
 MOST_TRIED = 3**8
-TIMES = {0: "is not in it", 2: "is in it twice"}
 
 
-def explain_sum(got: Values, wanted: Mapping[str, Values], others: Mapping[str, Values] | None = None) -> str:
+def explain_sum(got: Values, wanted: Mapping[str, Values], others: Mapping[str, Values] = {}) -> str:
     """Why `got` is not the sum of the gradients of `wanted`, by their names; empty if it is.
 
-    `others` are what might be in it by mistake.
+    `others` may be in it by mistake. Tried is whether each gradient is in the sum not at all, once or twice.
     """
     right = summed(list(wanted.values()))
     wrong = [number for number, (one, other) in enumerate(zip(got, right, strict=True)) if one != other]
     if not wrong:
         return ""
-    where = "the sum is wrong" if len(wrong) == len(got) else f"{elements(wrong)} wrong, the others right"
+    names, verb = ", ".join(f"v{number}" for number in wrong), "is" if len(wrong) == 1 else "are"
+    where = "the sum is wrong" if len(wrong) == len(got) else f"{names} of the sum {verb} wrong, the others right"
     if all(got[number] == min(MODULUS - 1, sum(values[number] for values in wanted.values())) for number in wrong):
         return f"{where}: it stops at the greatest number where it has to wrap around, modulo 2^32"
-    times = times_of(got, wrong, wanted, others or {})
-    if times is None:
-        return f"{where}, and is no sum of gradients that were sent"
-    return f"{where}: {'; '.join(said(times, wanted))}"
-
-
-def elements(numbers: list[int]) -> str:
-    """Elements by name, and the verb."""
-    return f"{', '.join(f'v{number}' for number in numbers)} of the sum {'is' if len(numbers) == 1 else 'are'}"
-
-
-def times_of(
-    got: Values, wrong: list[int], wanted: Mapping[str, Values], others: Mapping[str, Values]
-) -> dict[str, int] | None:
-    """How often each gradient is in the wrong elements of a sum; None if no few times make it."""
-    known = {**wanted, **others}
-    if (MOST_TIMES + 1) ** len(known) > MOST_TRIED:
-        known = dict(wanted)
-    usual = [(1, 0, 2) if name in wanted else (0, 1, 2) for name in known]
-    for times in product(*usual):
-        if all(
-            sum(n * values[e] for n, values in zip(times, known.values(), strict=True)) % MODULUS == got[e]
-            for e in wrong
-        ):
-            return dict(zip(known, times, strict=True))
-    return None
-
-
-def said(times: Mapping[str, int], wanted: Mapping[str, Values]) -> list[str]:
-    """What is unusual about how often gradients are in a sum."""
-    return [
-        f"{name} {TIMES.get(count, 'is in it')}"
-        for name, count in times.items()
-        if count != (1 if name in wanted else 0)
-    ]
+    known = {**wanted, **others} if 3 ** (len(wanted) + len(others)) <= MOST_TRIED else dict(wanted)
+    counts = {0: "is not in it", 1: "is in it", 2: "is in it twice"}
+    for times in product(*((1, 0, 2) if name in wanted else (0, 1, 2) for name in known)):
+        sums = (sum(n * values[e] for n, values in zip(times, known.values(), strict=True)) % MODULUS for e in wrong)
+        if all(found == got[e] for found, e in zip(sums, wrong, strict=True)):
+            unusual = [(name, n) for name, n in zip(known, times, strict=True) if n != (name in wanted)]
+            return f"{where}: {'; '.join(f'{name} {counts[n]}' for name, n in unusual)}"
+    return f"{where}, and is no sum of gradients that were sent"
