@@ -86,20 +86,15 @@ def with_rate(plan: Plan, rate_bps: float) -> Plan:
 
 
 def rate_left_bps(fabric: Fabric, plan: Plan) -> float:
-    """The sending rate at which the fabric carries the plan's trees; 0 where it lacks a link of theirs, or
-    cannot sum as they do.
+    """The sending rate at which the fabric carries the plan's trees; 0 where it lacks a link or an INA switch of
+    theirs.
     """
-    shares = [(planned.tree, planned.share) for planned in plan.trees]
-    return sending_rate_bps(fabric, shares) if can_sum(fabric, plan) else 0.0
-
-
-def can_sum(fabric: Fabric, plan: Plan) -> bool:
-    """Whether all links of the plan are still there, and all switches where it sums are still INA switches."""
     trees = [planned.tree for planned in plan.trees]
     links = {link for tree in trees for branch in tree.branches for link in branch.links}
-    return links <= fabric.capacities_bps.keys() and all(
-        inp.switch in fabric.ina_names for tree in trees for inp in tree.aggregators
-    )
+    sums = {aggregator.switch for tree in trees for aggregator in tree.aggregators}
+    if not (links <= fabric.capacities_bps.keys() and sums <= fabric.ina_names):
+        return 0.0
+    return sending_rate_bps(fabric, ((planned.tree, planned.share) for planned in plan.trees))
 
 
 def rate_bps(plan: Plan) -> float:

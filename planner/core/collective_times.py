@@ -75,7 +75,14 @@ def hops_of(fabric: Fabric, bits: int, connections: Sequence[Connection]) -> lis
             send_s = bits / fabric.capacities_bps[a, b]
             row = place, number[a, b], send_s, latencies.get(a, 0.0), delays[a, b]
             rows[direction(fabric.tiers[a], fabric.tiers[b])].append(row)
-    return [hop_of(np.array(rows[key]), len(connections)) for key in sorted(rows)]
+    hops = []
+    for table in (np.array(rows[key]) for key in sorted(rows)):
+        own, links = table[:, 0].astype(np.int64), np.full(len(connections), NONE, np.int64)
+        times = np.zeros((3, len(connections)))
+        links[own] = table[:, 1].astype(np.int64)
+        times[:, own] = table[:, 2:].T
+        hops.append(Hop(links, *times))
+    return hops
 
 
 def direction(tier: int, next_tier: int) -> tuple[int, int]:
@@ -83,15 +90,6 @@ def direction(tier: int, next_tier: int) -> tuple[int, int]:
     if tier == next_tier:
         return ACROSS, 0
     return (UP, tier) if tier < next_tier else (DOWN, -tier)
-
-
-def hop_of(rows: Times, connections: int) -> Hop:
-    """The hop of rows (connection, link, send_s, before_s, after_s)."""
-    place = rows[:, 0].astype(np.int64)
-    link, (send_s, before_s, after_s) = np.full(connections, NONE, np.int64), np.zeros((3, connections))
-    link[place] = rows[:, 1].astype(np.int64)
-    send_s[place], before_s[place], after_s[place] = rows[:, 2:].T
-    return Hop(link, send_s, before_s, after_s)
 
 
 def sent_in_turn(link: Numbers, came: Times, send_s: Times) -> Times:

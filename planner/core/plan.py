@@ -238,18 +238,14 @@ class AggregationTree:
     def bits(self, aggregator: Aggregator) -> dict[int, int]:
         """The bits of every label that may come to an aggregator; 0 for a label that is only a part of a summand."""
         place = {label: position for position, label in enumerate(self.summands(aggregator))}
+        below = list(aggregator.children)
+        for label in below:  # grows while it is walked: then come the children's children, and so on
+            if label in self.aggregator_of:
+                below += self.aggregator_of[label].children
         return {
             label: sum(1 << place[part] for part in {label, *self.workers_below[label]} if part in place)
-            for label in self.labels_below(aggregator)
+            for label in below
         }
-
-    def labels_below(self, aggregator: Aggregator) -> tuple[int, ...]:
-        """The labels of the aggregator's children, of their children, and so on."""
-        found = list(aggregator.children)
-        for label in found:  # grows while it is walked
-            if label in self.aggregator_of:
-                found += self.aggregator_of[label].children
-        return tuple(found)
 
     @property
     def in_network_root(self) -> bool:
@@ -369,18 +365,20 @@ class Plan:
 
 
 def trees_of(collective: Collective) -> tuple[AggregationTree, ...]:
-    """The trees, with the destinations' ranks, counted from 1, as their numbers and the sources' ranks as labels."""
+    """A tree for each rank that receives, numbered from 1 by ranks; the sources' ranks, from 1, are its labels."""
     into: defaultdict[int, list[Connection]] = defaultdict(list)
     for connection in collective.connections:
         into[connection.destination].append(connection)
-    return tuple(tree_to(collective, rank, into[rank]) for rank in sorted(into))
-
-
-def tree_to(collective: Collective, rank: int, connections: list[Connection]) -> AggregationTree:
-    """The tree of all connections to one rank."""
-    workers = {label_of(each): collective.ranks[each.source] for each in connections}
-    branches = tuple(Branch(label_of(each), ROOT_LABEL, each.path) for each in connections)
-    return AggregationTree(tree_number(rank), collective.ranks[rank], workers, (), branches)
+    return tuple(
+        AggregationTree(
+            tree_number(rank),
+            collective.ranks[rank],
+            {label_of(each): collective.ranks[each.source] for each in into[rank]},
+            (),
+            tuple(Branch(label_of(each), ROOT_LABEL, each.path) for each in into[rank]),
+        )
+        for rank in sorted(into)
+    )
 
 
 def tree_number(destination: int) -> int:

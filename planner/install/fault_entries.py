@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import count, pairwise
 from random import Random
@@ -74,34 +74,29 @@ def switch_faults(fabric: Fabric, installed: SwitchEntries, faults: Faults, seed
     to_hosts = {port: found for port, found in leaving.items() if peers[port] in fabric.host_names}
     twice = {port: found.duplicate for port, found in leaving.items() if found.duplicate}
     doubling, groups = doubled_ways(installed, twice)
-    rows = [*arrival_rows(arriving, bool(twice)), *departure_rows(to_hosts), *doubling]
+    rows = [
+        TableEntry(program.ARRIVING, (port,), program.ARRIVAL_FAULTY, (share_of(found.drop), share_of(found.reorder)))
+        for port, found in arriving.items()
+        if twice or found.drop or found.reorder  # a switch doubles only what comes by a port with such an entry
+    ]
+    rows += [
+        TableEntry(program.LEAVING, (port,), program.DEPARTURE_FAULTY, (share_of(found.drop),))
+        for port, found in to_hosts.items()
+        if found.drop
+    ]
+    rows += doubling
     if not rows:
         return installed
+    random = Random(f"{seed} {name}")
+    beginnings = (
+        RegisterPreset(register, port, random.getrandbits(32)) for register in program.DRAWS for port in sorted(peers)
+    )
     return replace(
         installed,
         tables=(*installed.tables, *rows),
         groups=(*installed.groups, *groups),
-        registers=(*installed.registers, *beginnings(name, peers, seed)),
+        registers=(*installed.registers, *beginnings),
     )
-
-
-def arrival_rows(arriving: Mapping[int, LinkFaults], doubles: bool) -> Iterator[TableEntry]:
-    """The entries for loss and overtaking on arrival.
-
-    A switch doubles only packets that come by a port with such an entry, so with `doubles` every port has one.
-    """
-    for port, found in arriving.items():
-        if doubles or found.drop or found.reorder:
-            shares = (share_of(found.drop), share_of(found.reorder))
-            yield TableEntry(program.ARRIVING, (port,), program.ARRIVAL_FAULTY, shares)
-
-
-def departure_rows(to_hosts: Mapping[int, LinkFaults]) -> Iterator[TableEntry]:
-    """The entries for loss on the way to a host, which happens at the switch that sends."""
-    for port, found in to_hosts.items():
-        if found.drop:
-            share = (share_of(found.drop),)
-            yield TableEntry(program.LEAVING, (port,), program.DEPARTURE_FAULTY, share)
 
 
 def doubled_ways(installed: SwitchEntries, twice: Mapping[int, float]) -> tuple[list[TableEntry], list[MulticastGroup]]:
@@ -122,14 +117,6 @@ def doubled_ways(installed: SwitchEntries, twice: Mapping[int, float]) -> tuple[
         rows.append(TableEntry(program.WAYS, way, program.DOUBLED, (share, number)))
         groups.append(MulticastGroup(number, ports, more))
     return rows, groups
-
-
-def beginnings(switch: str, ports: Mapping[int, str], seed: int) -> Iterator[RegisterPreset]:
-    """The state with which each port's random sequence begins, drawn from `seed` and the switch's name."""
-    random = Random(f"{seed} {switch}")
-    for register in program.DRAWS:
-        for port in sorted(ports):
-            yield RegisterPreset(register, port, random.getrandbits(32))
 
 
 def share_of(share: float) -> int:
@@ -179,13 +166,10 @@ def with_background(problem: Problem, installed: Entries, routes: Routes) -> Ent
     """The entries, and those of `routes` that are not among them."""
     rows = list(route_rows(problem.fabric, routes))
     names = dict.fromkeys([*(entries.switch for entries in installed.switches), *(switch for switch, _ in rows)])
-    grown = (with_rows(installed.of(name), [row for switch, row in rows if switch == name]) for name in names)
-    return Entries(tuple(grown))
-
-
-def with_rows(entries: SwitchEntries, rows: Iterable[TableEntry]) -> SwitchEntries:
-    """One switch's entries, and those of the rows that are not among them."""
-    return replace(entries, tables=tuple(dict.fromkeys((*entries.tables, *rows))))
+    own = {name: [*installed.of(name).tables, *(row for switch, row in rows if switch == name)] for name in names}
+    return Entries(
+        tuple(replace(installed.of(name), tables=tuple(dict.fromkeys(tables))) for name, tables in own.items())
+    )
 
 
 def flow_links(problem: Problem, routes: Routes, flow: Flow) -> tuple[DirectedLink, ...]:

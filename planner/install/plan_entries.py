@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from inakit.planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Plan, trees_of
-from inakit.planner.core.policies import SlotPolicy, policy_of
+from inakit.planner.core.policies import policy_of
 from inakit.planner.core.problem import Problem
 from inakit.planner.install import program
 from inakit.planner.install.program import COPIES, KIND_GRADIENT, KIND_NOTICE, KIND_RESULT, PORTS, SLOTS_PER_PIPELINE
@@ -141,26 +141,21 @@ def aggregation_rows(fabric: Fabric, tree: TreeKey) -> Iterator[Row]:
     """The entries of every aggregator: the bits of each child, and of the labels below that may come unaggregated."""
     for aggregator in tree.tree.aggregators:
         full = (1 << len(tree.tree.summands(aggregator))) - 1
-        freed = is_freed_by_results(fabric, tree.tree, aggregator)
-        policy = policy_bits(policy_of(tree.tree.policy), is_root=aggregator.label == ROOT_LABEL, freed=freed)
-        owned = (aggregator.first_slot, aggregator.slots, aggregator.label, tree.tree.reach, policy)
+        freed, policy = is_freed_by_results(fabric, tree.tree, aggregator), policy_of(tree.tree.policy)
+        held = {
+            program.POLICY_ROOT: aggregator.label == ROOT_LABEL,
+            program.POLICY_HOLD: policy.holds,
+            program.POLICY_SHADOW: policy.shadows or freed,  # slots that results free keep their sums until then
+            program.POLICY_EVICT: policy.evicts,
+            program.POLICY_NOTIFY: policy.notifies,
+        }
+        bits_held = sum(bit for bit, holds in held.items() if holds)
+        owned = (aggregator.first_slot, aggregator.slots, aggregator.label, tree.tree.reach, bits_held)
         bits = tree.tree.bits(aggregator) | ({ROOT_LABEL: 0} if freed else {})
         for label, child in bits.items():
             key = (aggregator.pipeline, *tree.key, label)
             entry = TableEntry(program.AGGREGATION, key, program.AGGREGATE, (child, full, *owned))
             yield aggregator.switch, entry
-
-
-def policy_bits(policy: SlotPolicy, *, is_root: bool, freed: bool) -> int:
-    """A policy as the P4 program takes it. Slots that are `freed` by results keep their sums until then."""
-    said = {
-        program.POLICY_ROOT: is_root,
-        program.POLICY_HOLD: policy.holds,
-        program.POLICY_SHADOW: policy.shadows or freed,
-        program.POLICY_EVICT: policy.evicts,
-        program.POLICY_NOTIFY: policy.notifies,
-    }
-    return sum(bit for bit, holds in said.items() if holds)
 
 
 def is_freed_by_results(fabric: Fabric, tree: AggregationTree, aggregator: Aggregator) -> bool:
@@ -243,7 +238,9 @@ def unicast_routes(fabric: Fabric, trees: list[AggregationTree]) -> Routes:
     routes: Routes = {}
     for tree in trees:
         for worker in tree.workers.values():
-            up = result_path(tree, worker)
+            up: tuple[str, ...] = (worker,)  # the way of results in reverse
+            while up[-1] != tree.root:
+                up = (*up, tree.result_parents[up[-1]])
             add_route(fabric, routes, tuple(reversed(up)))
             if tree.server is not None:
                 up = without_detours(up + tree.fallback[1:])
@@ -260,14 +257,6 @@ def without_detours(path: tuple[str, ...]) -> tuple[str, ...]:
             del short[short.index(node) :]
         short.append(node)
     return tuple(short)
-
-
-def result_path(tree: AggregationTree, worker: str) -> tuple[str, ...]:
-    """The way of results to a worker in reverse: from the worker to the root."""
-    path = [worker]
-    while path[-1] != tree.root:
-        path.append(tree.result_parents[path[-1]])
-    return tuple(path)
 
 
 def add_route(fabric: Fabric, routes: Routes, path: tuple[str, ...]) -> None:

@@ -64,18 +64,11 @@ def place_netpack(cluster: Cluster, job: QueuedJob, busy: Busy) -> list[str]:
     for rack in racks:
         free = len(cluster.free_hosts(rack))
         counts = np.arange(min(free, job.hosts) + 1)
-        tables.append(
-            np.where(counts == 0, 0.0, 1 + busiest_uplink(cluster, rack, busy) + LEFT_BEHIND * (free - counts))
-        )
+        busiest = busy[cluster.uplinks[cluster.fabric.tor_of(rack.hosts[0])]].max(initial=0.0)
+        tables.append(np.where(counts == 0, 0.0, 1 + busiest + LEFT_BEHIND * (free - counts)))
     shares = divided(all_given(job.hosts), tables)
     chosen = sorted(zip(racks, shares, strict=True), key=lambda found: -found[1])
     return [host for rack, number in chosen for host in cluster.free_hosts(rack)[:number]]
-
-
-def busiest_uplink(cluster: Cluster, rack: Block, busy: Busy) -> float:
-    """The busy part of the busiest uplink of a rack; 0 without uplinks."""
-    uplinks = cluster.uplinks[cluster.fabric.tor_of(rack.hosts[0])]
-    return float(busy[uplinks].max(initial=0.0))
 
 
 def place_mina(cluster: Cluster, job: QueuedJob, _: Busy) -> list[str]:

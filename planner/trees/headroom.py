@@ -23,7 +23,10 @@ ROUNDING = 1e-9
 
 def headroom(problem: Problem, plan: Plan, prediction: Prediction) -> tuple[float, str]:
     """The factor of all rates at which gradients and results fit, at most 1, and why it is not 1."""
-    factor, links = tightest(problem, prediction)
+    capacities, loads = problem.fabric.capacities_bps, prediction.loads_with_results_bps
+    factors = {link: capacities[link] / load for link, load in loads.items() if load > 0}
+    factor = min(factors.values(), default=1.0)
+    links = [link for link, own in factors.items() if own <= factor * (1 + ROUNDING)]
     used = (window for window in used_windows(problem, plan) if window.used > 0)
     window = max(used, key=lambda window: window.share, default=None)
     if window is not None and 1 / window.share < factor:
@@ -32,14 +35,6 @@ def headroom(problem: Problem, plan: Plan, prediction: Prediction) -> tuple[floa
     else:
         why = sharing(problem, plan, links) if factor < 1 - ROUNDING else ""
     return (factor, why) if factor < 1 - ROUNDING else (1.0, "")
-
-
-def tightest(problem: Problem, prediction: Prediction) -> tuple[float, list[DirectedLink]]:
-    """The factor at which gradients and results fit every link, and the links that are full at it."""
-    capacities, loads = problem.fabric.capacities_bps, prediction.loads_with_results_bps
-    factors = {link: capacities[link] / load for link, load in loads.items() if load > 0}
-    least = min(factors.values(), default=1.0)
-    return least, [link for link, factor in factors.items() if factor <= least * (1 + ROUNDING)]
 
 
 def sharing(problem: Problem, plan: Plan, links: list[DirectedLink]) -> str:

@@ -12,7 +12,6 @@ from inakit.planner.core.policies import policy_of
 from inakit.planner.core.problem import Problem
 from inakit.planner.core.slots import assign_slots, most_children
 from inakit.topo.errors import PlanError
-from inakit.topo.fabric.fabric import Fabric
 
 
 def with_policy(problem: Problem, plan: Plan, name: str) -> Plan:
@@ -25,23 +24,15 @@ def with_policy(problem: Problem, plan: Plan, name: str) -> Plan:
 
 def with_policies(problem: Problem, plan: Plan, names: Mapping[int, str]) -> Plan:
     """As `with_policy`, with a policy for each job by its number."""
-    trees = [under(names[planned.job], planned.job, planned.tree) for planned in plan.trees]
-    trees = [within_bitmaps(problem.fabric, tree) for tree in trees]
-    assigned = assign_slots(problem.fabric, trees)
-    return plan.with_trees(assigned)
-
-
-def under(name: str, job: int, tree: AggregationTree) -> AggregationTree:
-    """A job's tree with the policy of that name, and with the root that the policy needs. Its slots are not assigned
-    yet.
-    """
-    return replace(rooted_in_network(job, tree) if policy_of(name).needs_root else tree, policy=name)
-
-
-def within_bitmaps(fabric: Fabric, tree: AggregationTree) -> AggregationTree:
-    """The tree whose bitmaps tell its workers apart or, where a chip has too few bits for them, its children only."""
-    crowded = any(len(tree.summands(a)) > most_children(fabric, a.switch) for a in tree.aggregators)
-    return replace(tree, whole_children=True) if crowded else tree
+    trees = []
+    for planned in plan.trees:
+        name = names[planned.job]
+        tree = rooted_in_network(planned.job, planned.tree) if policy_of(name).needs_root else planned.tree
+        tree = replace(tree, policy=name)
+        if any(len(tree.summands(a)) > most_children(problem.fabric, a.switch) for a in tree.aggregators):
+            tree = replace(tree, whole_children=True)  # a chip has too few bits to tell the workers apart
+        trees.append(tree)
+    return plan.with_trees(assign_slots(problem.fabric, trees))
 
 
 def rooted_in_network(job: int, tree: AggregationTree) -> AggregationTree:
