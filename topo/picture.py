@@ -35,14 +35,6 @@ class Labels:
     taken: list[Bbox] = field(default_factory=list)
     left_out: int = 0
 
-    def keep_clear(self, texts: Iterable[Text]) -> None:
-        """Let no label stand upon these texts."""
-        self.taken += [self.extent(text) for text in texts if text.get_text()]
-
-    def keep_clear_of_box(self, corner: Point, opposite: Point) -> None:
-        """Let no label stand upon this box, which is given in the units of the drawing."""
-        self.taken.append(Bbox(self.axes.transData.transform([corner, opposite])))
-
     def place(self, text: Text, places: Iterable[Point]) -> bool:
         """Put a text at the first of `places` where it fits, or remove it where it fits nowhere. Whether it fitted."""
         for place in places:
@@ -192,7 +184,10 @@ class Picture:
         axes = figure.add_axes((0, 0, 1, 1))
         axes.set_axis_off()
         axes.set_aspect("equal")
-        self.draw_links(axes)
+        for link in self.fabric.links:
+            self.draw_line(axes, link.a, link.b, 0.0, color=CABLE, linewidth=1.1, zorder=1)
+        for hop in self.directed:
+            self.draw_flow(axes, hop)
         for switch in self.fabric.switch_by_name:
             self.draw_switch(axes, switch)
         for host in self.fabric.hosts:
@@ -201,13 +196,6 @@ class Picture:
         missing = self.label_loads(axes)
         self.finish(axes, title, width, missing)
         return figure
-
-    def draw_links(self, axes: Axes) -> None:
-        """Draw every cable, and over it what is sent along it."""
-        for link in self.fabric.links:
-            self.draw_line(axes, link.a, link.b, 0.0, color=CABLE, linewidth=1.1, zorder=1)
-        for hop in self.directed:
-            self.draw_flow(axes, hop)
 
     @property
     def directed(self) -> list[DirectedLink]:
@@ -226,7 +214,10 @@ class Picture:
             shift = LANE * (number - middle)
             thick = width / len(colors) ** 0.5
             self.draw_line(axes, *hop, shift, color=color, linestyle=dash, linewidth=thick, zorder=2)
-            self.draw_arrow(axes, hop, color, shift, width / len(colors))
+            # An arrowhead just beyond the middle of the line.
+            style = {"arrowstyle": "-|>", "mutation_scale": 7 + 2 * width / len(colors), "color": color}
+            tail, tip = self.point_at(hop, 0.52, shift), self.point_at(hop, 0.6, shift)
+            axes.annotate("", xy=tip, xytext=tail, arrowprops=style | {"shrinkA": 0, "shrinkB": 0}, zorder=2.5)
 
     def draw_line(self, axes: Axes, a: str, b: str, shift: float, **style: object) -> None:
         """Draw the line of a link from `a` to `b`, moved by `shift` to the right, in matplotlib's `style`."""
@@ -253,21 +244,14 @@ class Picture:
         (ax, ay), (bx, by) = points[first], points[first + 1]
         return ax + (at - first) * (bx - ax), ay + (at - first) * (by - ay)
 
-    def draw_arrow(self, axes: Axes, hop: DirectedLink, color: str, shift: float, width: float) -> None:
-        """Draw an arrowhead just beyond the middle of the line of a link; `width` is the width of the line."""
-        style = {"arrowstyle": "-|>", "mutation_scale": 7 + 2 * width, "color": color, "shrinkA": 0, "shrinkB": 0}
-        tail, tip = self.point_at(hop, 0.52, shift), self.point_at(hop, 0.6, shift)
-        axes.annotate("", xy=tip, xytext=tail, arrowprops=style, zorder=2.5)
-
     def label_loads(self, axes: Axes) -> int:
         """Label every load beside its own direction's line; how many have no room."""
         hops = [hop for hop in self.directed if self.loads.get(hop)]
         if len(hops) > MAX_LABELS:
             return len(hops)
         labels = Labels(axes)
-        labels.keep_clear(text for text in axes.texts if text.get_text())
-        for node in self.fabric.tiers:
-            labels.keep_clear_of_box(*self.box_of(node))
+        labels.taken += [labels.extent(text) for text in axes.texts if text.get_text()]
+        labels.taken += [Bbox(axes.transData.transform(self.box_of(node))) for node in self.fabric.tiers]
         for hop in hops:
             labels.place(self.load_text(axes, hop), self.places(hop))
         return labels.left_out
@@ -395,17 +379,14 @@ class Picture:
         if False in kinds:
             handles.append(Patch(facecolor=COMMON, edgecolor=INK, label="common switch"))
         for number, tree in enumerate(self.trees):
-            color, owner = TREE_COLORS[number % len(TREE_COLORS)], self.owner(number)
+            color = TREE_COLORS[number % len(TREE_COLORS)]
+            owner = f"job {self.owners[number]}, " if self.owners else ""
             label = f"{owner}tree {tree.number} (Σ aggregates)"
             handles.append(Line2D([], [], color=color, linestyle=dash_of(number), linewidth=2.4, label=label))
         if self.loads:
             label = "full link (load one way, share of capacity)"
             handles.append(Line2D([], [], color=INK, linewidth=4, label=label))
         return handles
-
-    def owner(self, number: int) -> str:
-        """The job that a tree belongs to, as the legend's entry begins; nothing where jobs are not known."""
-        return f"job {self.owners[number]}, " if self.owners else ""
 
 
 def dash_of(tree: int) -> Literal["-", "--", ":"]:

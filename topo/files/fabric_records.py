@@ -125,30 +125,15 @@ def described(file: ParsedFile) -> Chip:
 
 def chip_of(name: str, record: ChipRecord) -> Chip:
     """The chip of a record. Raises `FabricError` for what no single key is to blame for."""
-    return Chip(
-        name,
-        record.values_per_pass,
-        record.slots_per_pipeline,
-        record.children_per_slot,
-        record.pipelines,
-        record.table_entries,
-        record.multicast_groups,
-        record.recirculation,
-        record.ports_per_pipeline,
-        None if record.register_kib is None else record.register_kib * KIB,
-    )
+    said = record.model_dump(exclude={"name", "recirculation", "register_kib"})
+    kib = record.register_kib
+    return Chip(name, **said, recirculation_bps=record.recirculation, register_bytes=None if kib is None else kib * KIB)
 
 
 def chip_document(chip: Chip) -> dict[str, Any]:
     """The chip in the words of its profile, without its name: `chip_of` makes an equal chip of it."""
-    document: dict[str, Any] = {
-        "values_per_pass": chip.values_per_pass,
-        "slots_per_pipeline": chip.slots_per_pipeline,
-        "children_per_slot": chip.children_per_slot,
-        "pipelines": chip.pipelines,
-        "table_entries": chip.table_entries,
-        "multicast_groups": chip.multicast_groups,
-    }
+    alike = ("values_per_pass", "slots_per_pipeline", "children_per_slot", "pipelines", "table_entries")
+    document = {name: getattr(chip, name) for name in (*alike, "multicast_groups")}
     if chip.recirculation_bps is not None:
         document["recirculation"] = rate_text(chip.recirculation_bps)
     if chip.ports_per_pipeline:
@@ -257,40 +242,29 @@ def links_of(record: FabricRecord) -> Iterator[Link]:
 def switch_of(name: str, record: SwitchRecord, rates_bps: Mapping[int, float], chips: Mapping[str, Chip]) -> Switch:
     """The switch of a record, with one of `chips` or a profile. `rates_bps`: those of its ports that have links.
 
-    Raises `FabricError` for an unknown chip.
+    Its pipelines are as listed, or the ports with links in so many groups, or as they fill its chip. Raises
+    `FabricError` for an unknown chip.
     """
-    chip = None
-    if record.chip is not None:
-        chip = chips[record.chip] if record.chip in chips else chip_called(record.chip, name)
+    try:
+        chip = None if record.chip is None else chips.get(record.chip) or find_chip(record.chip)
+    except FabricError as error:
+        raise FabricError(f"switches.{name}.chip: {error}") from error
+    if isinstance(record.pipelines, list):
+        pipelines = tuple(map(tuple, record.pipelines))
+    elif record.pipelines is None and chip is not None:
+        pipelines = chip.fill(rates_bps)
+    else:
+        pipelines = contiguous_pipelines(max(rates_bps, default=0), record.pipelines or 1)
     return Switch(
         name,
         record.tier,
-        pipelines_of(record, rates_bps, chip),
+        pipelines,
         record.ina,
         record.aggregator_slots,
         record.aggregation_rate,
         record.latency,
         chip,
     )
-
-
-def chip_called(chip: str, switch: str) -> Chip:
-    """The profile of that name or file. Raises `FabricError` that names the switch."""
-    try:
-        return find_chip(chip)
-    except FabricError as error:
-        raise FabricError(f"switches.{switch}.chip: {error}") from error
-
-
-def pipelines_of(
-    record: SwitchRecord, rates_bps: Mapping[int, float], chip: Chip | None
-) -> tuple[tuple[int, ...], ...]:
-    """The pipelines of a record: as listed, or the ports with links in so many groups, or as they fill its chip."""
-    if isinstance(record.pipelines, list):
-        return tuple(map(tuple, record.pipelines))
-    if record.pipelines is None and chip is not None:
-        return chip.fill(rates_bps)
-    return contiguous_pipelines(max(rates_bps, default=0), record.pipelines or 1)
 
 
 def document_of(fabric: Fabric) -> dict[str, Any]:

@@ -168,7 +168,10 @@ def with_network_cards(record: FabricRecord) -> tuple[FabricRecord, dict[str, st
     cards = {host: names.fresh(CARD.format(host=host)) for host in links}
     switches = {name: switch.model_copy(update={"tier": switch.tier + 1}) for name, switch in record.switches.items()}
     switches |= {card: SwitchRecord(tier=1, ina=False) for card in cards.values()}
-    own = [host_link(host, cards[host], found) for host, found in links.items()]
+    own = []  # the link from each host to its card
+    for host, found in links.items():
+        forth, back = zip(*(capacities(host, link) for link in found), strict=True)
+        own.append(LinkRecord(a=host, b=cards[host], capacity=sum(forth), capacity_back=sum(back)))
     moved = [moved_to(cards, link) for link in record.links]
     return record.model_copy(update={"switches": switches, "links": [*moved, *own]}), cards
 
@@ -194,12 +197,6 @@ def moved_to(cards: dict[str, str], link: LinkRecord) -> LinkRecord:
         if host in cards:
             changed |= {end: cards[host]} | ({} if port is None else {f"{end}_port": port + 1})
     return link.model_copy(update=changed)
-
-
-def host_link(host: str, card: str, links: list[LinkRecord]) -> LinkRecord:
-    """The link from a host to its card."""
-    forth, back = zip(*(capacities(host, link) for link in links), strict=True)
-    return LinkRecord(a=host, b=card, capacity=sum(forth), capacity_back=sum(back))
 
 
 def capacities(host: str, link: LinkRecord) -> tuple[float, float]:

@@ -349,16 +349,11 @@ def announced(folder: Path, facts: RunningNetwork) -> Iterator[None]:
 
 def running_networks() -> list[RunningNetwork]:
     """Every network of this machine that is up."""
-    folders = [folder for folder in run_folders() if owner_lives(folder)]
-    return [network for folder in folders if (network := read_facts(folder / FILE)) is not None]
-
-
-def read_facts(path: Path) -> RunningNetwork | None:
-    """What a network says of itself in a file; None where the network is not up yet, or not any more."""
-    try:
-        return JSON.validate_json(path.read_bytes())
-    except FileNotFoundError:
-        return None
+    found = []
+    for folder in filter(owner_lives, run_folders()):
+        with suppress(FileNotFoundError):  # not up yet, or not any more
+            found.append(JSON.validate_json((folder / FILE).read_bytes()))
+    return found
 
 
 def find_network(run: str | None = None) -> RunningNetwork:

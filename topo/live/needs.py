@@ -72,21 +72,15 @@ def missing_root() -> str | None:
 
 def missing_capabilities(*names: str) -> str | None:
     """Which of these capabilities this process has not. Each name may be several, `A or B`, of which one is enough."""
-    held = held_capabilities()
+    held = -1  # all of them, where the kernel does not say
+    with suppress(OSError):
+        status = dict(line.split(":", 1) for line in STATUS.read_text().splitlines())
+        held = int(status.get("CapEff", "-1"), 16)
     lacking = [name for name in names if not any(held >> CAPABILITIES[each] & 1 for each in name.split(" or "))]
     if not lacking:
         return None
     options = " ".join(f"--cap-add={name.split(' or ')[-1].removeprefix('CAP_')}" for name in lacking)
     return f"root lacks {', '.join(lacking)}, as in a container: start that with {options}, or --privileged"
-
-
-def held_capabilities() -> int:
-    """The bits of the effective capabilities; all of them where the kernel does not say."""
-    with suppress(OSError):
-        for line in STATUS.read_text().splitlines():
-            if line.startswith("CapEff:"):
-                return int(line.split()[1], 16)
-    return -1
 
 
 def in_user_namespace() -> bool:

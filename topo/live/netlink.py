@@ -51,20 +51,15 @@ def entered(pid: int) -> Iterator[None]:
     """The same as `network_namespace`, but it raises what the system says: `OSError`."""
     home = os.open(f"/proc/self/task/{threading.get_native_id()}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     try:
-        enter_namespace(f"/proc/{pid}/ns/net")
+        target = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            set_namespace(target)
+        finally:
+            os.close(target)
         yield
     finally:
         set_namespace(home)
         os.close(home)
-
-
-def enter_namespace(path: str) -> None:
-    """Move the calling thread to the network namespace at a path such as `/proc/17/ns/net`."""
-    target = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        set_namespace(target)
-    finally:
-        os.close(target)
 
 
 def set_namespace(descriptor: int) -> None:
@@ -119,15 +114,13 @@ def inside(pid: int | None) -> Iterator[IPRoute]:
 
 def create_pair(a: End, b: End, group: int) -> None:
     """Create a veth pair, each end in its namespace, both in the device group `group`."""
-    first, second = (link_request(end, group) for end in (a, b))
+    first, second = (
+        {"ifname": end.interface, "address": end.mac, "group": group}
+        | ({} if end.pid is None else {"net_ns_pid": end.pid})
+        for end in (a, b)
+    )
     with inside(None) as netlink:
         netlink.link("add", kind="veth", num_tx_queues=1, num_rx_queues=1, peer=second, **first)
-
-
-def link_request(end: End, group: int) -> dict[str, object]:
-    """One end of a veth pair as netlink's request takes it."""
-    namespace = {} if end.pid is None else {"net_ns_pid": end.pid}
-    return {"ifname": end.interface, "address": end.mac, "group": group, **namespace}
 
 
 def index_of(interface: str) -> int:
@@ -159,7 +152,14 @@ def add_neighbors(index: int, known: Iterable[Address]) -> None:
     only. Raises `OSError` for one. pyroute2 encodes an entry in 1.6 ms: the million entries of a fat-tree with k = 16
     (320 switches, 1,024 hosts) would take it half an hour, and these bytes take a second.
     """
-    messages = [neighbor_request(index, address) for address in known]
+    messages = []
+    for address in known:
+        # RTM_NEWNEIGH: netlink header, ndmsg, and the attributes NDA_DST and NDA_LLADDR.
+        attributes = struct.pack("=HH4s", 8, 1, address.ipv4.to_bytes(4, "big"))
+        attributes += struct.pack("=HH6s2x", 10, 2, address.mac.to_bytes(6, "big"))
+        entry = struct.pack("=BxxxiHBB", socket.AF_INET, index, NUD_PERMANENT, 0, 0) + attributes
+        flags = NLM_F_REQUEST | NLM_F_CREATE | NLM_F_REPLACE
+        messages.append(struct.pack("=IHHII", NETLINK_HEADER + len(entry), RTM_NEWNEIGH, flags, 0, 0) + entry)
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as netlink:
         for first in range(0, len(messages), NEIGHBORS_PER_BATCH):
             netlink.send(b"".join(messages[first : first + NEIGHBORS_PER_BATCH]))
@@ -167,15 +167,6 @@ def add_neighbors(index: int, known: Iterable[Address]) -> None:
                 answer = netlink.recv(65536, socket.MSG_DONTWAIT)
                 code = -struct.unpack_from("=i", answer, NETLINK_HEADER)[0]
                 raise OSError(code, f"neighbour entries refused: {os.strerror(code)}")
-
-
-def neighbor_request(index: int, address: Address) -> bytes:
-    """The message RTM_NEWNEIGH: netlink header, ndmsg, and the attributes NDA_DST and NDA_LLADDR."""
-    attributes = struct.pack("=HH4s", 8, 1, address.ipv4.to_bytes(4, "big"))
-    attributes += struct.pack("=HH6s2x", 10, 2, address.mac.to_bytes(6, "big"))
-    entry = struct.pack("=BxxxiHBB", socket.AF_INET, index, NUD_PERMANENT, 0, 0) + attributes
-    flags = NLM_F_REQUEST | NLM_F_CREATE | NLM_F_REPLACE
-    return struct.pack("=IHHII", NETLINK_HEADER + len(entry), RTM_NEWNEIGH, flags, 0, 0) + entry
 
 
 def set_up(netlink: IPRoute, index: int, **options: int) -> None:
@@ -249,16 +240,12 @@ def add_qdisc(netlink: IPRoute, kind: str, index: int, **options: float) -> None
     try:
         netlink.tc("add", kind, index, **options)
     except NetlinkError as error:
-        if error.code == errno.ENOENT:
-            raise missing_qdisc(kind) from error
-        raise
-
-
-def missing_qdisc(kind: str) -> MachineError:
-    """The error for a qdisc that the kernel lacks, with what to do about it."""
-    if kind == "netem":
-        return MachineError("this kernel has no netem, which delays packets: set the delay of every link to 0")
-    return MachineError(f"this kernel has no qdisc '{kind}': load the module sch_{kind}")
+        if error.code != errno.ENOENT:
+            raise
+        if kind == "netem":
+            way = "this kernel has no netem, which delays packets: set the delay of every link to 0"
+            raise MachineError(way) from error
+        raise MachineError(f"this kernel has no qdisc '{kind}': load the module sch_{kind}") from error
 
 
 def remove_shaping(netlink: IPRoute, index: int) -> None:

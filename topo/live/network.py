@@ -198,7 +198,8 @@ class Network:
         """Start `command` in the namespace of `host`; a command that still runs at the end is killed then."""
         process: subprocess.Popen[bytes] = self.mininet[host].popen(command, **options)
         self.ledger.record("pid", process.pid)
-        self._exits.callback(end_process, process)
+        self._exits.callback(process.wait)
+        self._exits.callback(process.kill)
         return process
 
     def _start(self) -> None:
@@ -209,17 +210,13 @@ class Network:
         self.mininet = empty_mininet()
         self._exits.callback(self._stop_nodes)
         self._build()
-        self._start_switches()
-        self._exits.enter_context(announced(self.ledger.folder, self.facts()))
-        self._exits.callback(self.grace_periods.expedite)
-        self.grace_periods.relax()
-
-    def _start_switches(self) -> None:
-        """Do what Mininet's `start` does where there is no controller, and report a step for each switch."""
-        self.mininet.build()
+        self.mininet.build()  # what Mininet's `start` does where there is no controller
         for switch in self.mininet.switches:
             switch.start([])
             self._step()
+        self._exits.enter_context(announced(self.ledger.folder, self.facts()))
+        self._exits.callback(self.grace_periods.expedite)
+        self.grace_periods.relax()
 
     def _step(self) -> None:
         """Report that one more node or link is up."""
@@ -301,7 +298,9 @@ class Network:
             if host.node.intfs:
                 others = (address for name, address in self.addresses.items() if name != host.name)
                 add_neighbors(index_of(host.interface), others)
-                receive_on_endpoint_processor(host)
+                # Else the processor of the sending switch takes in what the host receives. Some kernels cannot (RPS).
+                with suppress(OSError):
+                    steer_packets(host.interface, endpoint_processor(), host.pid)
         self._step()
 
     def _stop_nodes(self) -> None:
@@ -325,15 +324,6 @@ def check_latencies(fabric: Fabric) -> None:
             )
 
 
-def receive_on_endpoint_processor(host: RunningHost) -> None:
-    """Let the endpoints' processor take in what a host receives; else the processor of the sending switch does.
-
-    Has no effect where the kernel cannot steer packets (RPS).
-    """
-    with suppress(OSError):
-        steer_packets(host.interface, endpoint_processor(), host.pid)
-
-
 def empty_mininet() -> Mininet:
     """A Mininet without nodes, made without its `init`, which would change limits of the whole machine."""
     from mininet.net import Mininet  # noqa: PLC0415
@@ -345,12 +335,6 @@ def empty_mininet() -> Mininet:
         return Mininet(host=FabricHost, link=FabricLink, intf=None, controller=None, build=False)
     finally:
         Mininet.inited = initialised
-
-
-def end_process(process: subprocess.Popen[bytes]) -> None:
-    """Kill a child process and reap it."""
-    process.kill()
-    process.wait()
 
 
 def hang_up(nodes: list[Any]) -> None:

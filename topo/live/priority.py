@@ -45,18 +45,13 @@ def has_quota(proc: Path = PROC, cgroups: Path = CGROUPS) -> bool:
 
 def quotas(proc: Path = PROC, cgroups: Path = CGROUPS) -> tuple[str, ...]:
     """The quotas of the groups around this process, as the kernel writes them: "microseconds period"."""
-    return tuple(quota for folder in cpu_groups("self", proc, cgroups) for quota in quota_of(folder))
-
-
-def quota_of(folder: Path) -> Iterator[str]:
-    """The quota of a group, if it has one.
-
-    Without a quota, `cpu.max` of version 2 is "max 100000" and `cpu.cfs_quota_us` of version 1 is -1.
-    """
-    for line in (*lines(folder / "cpu.max"), *lines(folder / "cpu.cfs_quota_us")):
-        if line.split()[0] not in {"max", "-1"}:
-            period = lines(folder / "cpu.cfs_period_us")
-            yield " ".join((line, *period))
+    found = []
+    for folder in cpu_groups("self", proc, cgroups):
+        # Without a quota, `cpu.max` of version 2 is "max 100000" and `cpu.cfs_quota_us` of version 1 is -1.
+        for line in (*lines(folder / "cpu.max"), *lines(folder / "cpu.cfs_quota_us")):
+            if line.split()[0] not in {"max", "-1"}:
+                found.append(" ".join((line, *lines(folder / "cpu.cfs_period_us"))))
+    return tuple(found)
 
 
 def free_processes(proc: Path = PROC, cgroups: Path = CGROUPS) -> int | None:

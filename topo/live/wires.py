@@ -57,7 +57,8 @@ class FabricIntf(TCIntf):  # type: ignore[misc]
             silence(self.name)
             if bw is not None:
                 remove_shaping(netlink, index)
-                self.shaping = bw * 1e6, max_queue_size or queue_length(netlink, index), seconds(delay)
+                queue_packets = max_queue_size or netlink.get_links(index)[0].get_attr("IFLA_TXQLEN")
+                self.shaping = bw * 1e6, queue_packets, seconds(delay)
                 shape(netlink, index, *self.shaping)
             if ip is not None:
                 self.ip, self.prefixLen = ip.split("/")
@@ -93,12 +94,6 @@ class FabricLink(TCLink):  # type: ignore[misc]
 def namespace_pid(node: Any) -> int | None:
     """A process in the node's network namespace; None is the root namespace."""
     return node.pid if node.inNamespace else None
-
-
-def queue_length(netlink: Any, index: int) -> int:
-    """The queue length that the interface was made with, in packets."""
-    length: int = netlink.get_links(index)[0].get_attr("IFLA_TXQLEN")
-    return length
 
 
 def seconds(delay: str | None) -> float:
