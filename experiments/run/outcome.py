@@ -29,7 +29,7 @@ from inakit.planner.core.problem import Problem
 from inakit.planner.prepared import Prepared
 from inakit.planner.trees.headroom import RESULTS_RETURN
 from inakit.traffic.measure.bandwidth import algorithm_bandwidth_bps, bus_bandwidth_bps, bytes_by_tier, core_bytes
-from inakit.traffic.measure.comparison import Figures, Pair, measured_by_job, paired, planned_by_job
+from inakit.traffic.measure.comparison import Figures, Pair, measured_by_job, off_plan, paired, planned_by_job
 from inakit.traffic.measure.counters import difference
 from inakit.traffic.measure.fidelity import Excuses, judge, turned_away
 from inakit.traffic.measure.measured import Measured
@@ -41,7 +41,6 @@ from inakit.traffic.measure.monitor import (
     link_totals,
     measured_aggregation,
 )
-from inakit.traffic.measure.off_plan import off_plan
 from inakit.traffic.measure.processors import part_series
 from inakit.traffic.measure.verdict import Verdict
 from inakit.traffic.wire.packet_format import FRAGMENT, Event

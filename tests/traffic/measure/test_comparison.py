@@ -15,10 +15,9 @@ from inakit.planner.prepared import with_headroom
 from inakit.planner.registry import find_method
 from inakit.planner.trees.under_policy import with_policy
 from inakit.topo.files.fabrics import load_fabric
-from inakit.traffic.measure.comparison import paired
+from inakit.traffic.measure.comparison import TOLERANCE, off_plan, paired
 from inakit.traffic.measure.fidelity import late_senders
 from inakit.traffic.measure.measured import Iteration, Measured
-from inakit.traffic.measure.off_plan import TOLERANCE, off_plan
 from inakit.traffic.wire.packet_format import FRAGMENT
 
 CASES = Path(__file__).resolve().parents[2] / "experiments" / "cases"
