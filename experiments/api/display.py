@@ -9,8 +9,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from inakit.topo.errors import writing
-from inakit.topo.extras import lacking
+from inakit.topo.errors import lacking, writing
 
 if TYPE_CHECKING:
     import pandas

@@ -16,8 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from inakit.experiments.cli.surroundings import FAILED, covering_others
-from inakit.topo.errors import InakitError, output_error, system_error
-from inakit.topo.extras import lacking_import
+from inakit.topo.errors import InakitError, lacking_import, output_error, system_error
 from inakit.topo.live.signals import ENDING, code_of, ignore_signals, signals_unwind
 from inakit.topo.ownership import give, given_to_owners
 

@@ -16,8 +16,7 @@ from typing import Any, Protocol
 import joblib
 
 from inakit.experiments.sweeps.trial import Finished, Kept, Trial, carry_out, now
-from inakit.topo.errors import InputError, RunError, unknown_name
-from inakit.topo.extras import lacking
+from inakit.topo.errors import InputError, RunError, lacking, unknown_name
 
 DIED = "its worker process died twice while it ran this: it crashed, or was killed, perhaps for lack of memory"
 RENEWED = "A worker stopped while some jobs were given to the executor"

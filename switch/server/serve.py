@@ -16,8 +16,7 @@ from inakit.switch.server.served_switch import ServedSwitch
 from inakit.switch.server.switch_options import Options
 from inakit.switch.targets import load
 from inakit.topo.c_library import cache_directory
-from inakit.topo.errors import InakitError, InputError, writing
-from inakit.topo.extras import lacking_import
+from inakit.topo.errors import InakitError, InputError, lacking_import, writing
 from inakit.topo.live.signals import ENDING
 from inakit.topo.ownership import given_to_owners
 

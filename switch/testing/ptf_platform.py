@@ -31,7 +31,7 @@ from inakit.switch.server.serve import running
 from inakit.switch.server.served_switch import ServedSwitch
 from inakit.switch.server.switch_options import LogOptions, Options
 from inakit.switch.testing.devices import HEAD, open_wires
-from inakit.topo.extras import lacking
+from inakit.topo.errors import lacking
 
 MOST_BYTES = 1 << 16
 Ends = Mapping[str, socket.socket]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -214,65 +214,36 @@ class Values(NamedTuple):
     final: BoolArray
 
 
-class JobRows(NamedTuple):
-    """The columns of `Dataflow` for one job: first those by row of a stream, then those by value row."""
-
-    rows: IntArray
-    source: IntArray
-    target: IntArray
-    step: IntArray
-    terms: IntArray
-    own: BoolArray
-    following: IntArray
-    final: BoolArray
-    rank: IntArray
-    fragment: IntArray
-
-
 def dataflow(layout: CollectiveLayout) -> Dataflow:
     """The dataflow of all jobs of a layout."""
     source, target, step = (np.full(int(layout.streams.count.sum()), NONE, np.int64) for _ in range(3))
-    jobs: list[JobRows] = []
+    columns: list[tuple[NDArray[Any], ...]] = []
     results: list[IntArray] = []
-    begun = 0
+    begun = 0  # the value rows of the jobs so far
     for job_index, collective in enumerate(layout.collectives):
-        job = job_rows(layout, job_index, begun)
-        source[job.rows], target[job.rows], step[job.rows] = job.source, job.target, job.step
+        parts = collective.chunk_fragments(layout.totals[job_index])
+        starts, sizes = np.array([part.start for part in parts]), np.array([len(part) for part in parts])
+        sent = sent_by(layout, job_index, sizes)
+        values, of_sent, of_arrival = values_of(collective, sent, sizes)
+        first = begun + before(values.size)
+        place, rows = ragged(sent.first_row, sent.size)
+        within, came = rows - sent.first_row[place], of_arrival[place]
+        source[rows] = first[of_sent][place] + within
+        target[rows] = np.where(came >= 0, first[came] + within, NONE)
+        step[rows] = sent.step[place]
+        value, row = ragged(first, values.size)
+        rank, chunk = np.divmod(values.place, collective.chunks)
+        rank, fragment = rank[value], starts[chunk][value] + row - first[value]
+        follows, final = values.following[value], values.final[value]
+        following = np.where(follows >= 0, first[follows] + row - first[value], NONE)
+        job = np.full(len(value), job_index)
+        columns.append((values.terms[value], values.own[value], following, final, job, rank, fragment))
         table = np.full((len(collective.ranks), layout.totals[job_index]), NONE, np.int64)
-        table[job.rank[job.final], job.fragment[job.final]] = begun + np.flatnonzero(job.final)
+        table[rank[final], fragment[final]] = begun + np.flatnonzero(final)
         results.append(table)
-        jobs.append(job)
-        begun += len(job.terms)
-    numbers = np.repeat(np.arange(len(jobs)), [len(job.terms) for job in jobs])
-    terms, own, following, final, rank, fragment = (np.concatenate(each) for each in list(zip(*jobs, strict=True))[4:])
-    return Dataflow(source, target, step, terms, own, following, final, numbers, rank, fragment, tuple(results))
-
-
-def job_rows(layout: CollectiveLayout, job_index: int, begun: int) -> JobRows:
-    """The columns of a job, whose value rows are counted from `begun` on."""
-    collective = layout.collectives[job_index]
-    parts = collective.chunk_fragments(layout.totals[job_index])
-    starts, sizes = np.array([part.start for part in parts]), np.array([len(part) for part in parts])
-    sent = sent_by(layout, job_index, sizes)
-    values, of_sent, of_arrival = values_of(collective, sent, sizes)
-    first = begun + before(values.size)
-    place, rows = ragged(sent.first_row, sent.size)
-    within, came = rows - sent.first_row[place], of_arrival[place]
-    value, row = ragged(first, values.size)
-    rank, chunk = np.divmod(values.place, collective.chunks)
-    follows = values.following[value]
-    return JobRows(
-        rows=rows,
-        source=first[of_sent][place] + within,
-        target=np.where(came >= 0, first[came] + within, NONE),
-        step=sent.step[place],
-        terms=values.terms[value],
-        own=values.own[value],
-        following=np.where(follows >= 0, first[follows] + row - first[value], NONE),
-        final=values.final[value],
-        rank=rank[value],
-        fragment=starts[chunk][value] + row - first[value],
-    )
+        begun += len(value)
+    terms, own, following, final, job, rank, fragment = (np.concatenate(each) for each in zip(*columns, strict=True))
+    return Dataflow(source, target, step, terms, own, following, final, job, rank, fragment, tuple(results))
 
 
 def sent_by(layout: CollectiveLayout, job_index: int, sizes: IntArray) -> Sent:

@@ -45,8 +45,7 @@ from inakit.planner.methods.atro.cluster import Cluster, most_workers_bound
 from inakit.planner.new_planner import write_package, write_planner
 from inakit.planner.prepared import Prepared, prepare
 from inakit.planner.registry import KIT, METHODS, OWN, SCHEDULERS, by_name, find_method
-from inakit.topo.errors import InputError
-from inakit.topo.extras import lacking_import
+from inakit.topo.errors import InputError, lacking_import
 from inakit.topo.files.quantities import parse_rate
 from inakit.traffic.wire.packet_format import FRAGMENT
 

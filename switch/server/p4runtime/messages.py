@@ -16,7 +16,7 @@ from typing import Any
 from google.protobuf import any_pb2, descriptor_pool, message_factory
 from google.rpc import status_pb2
 
-from inakit.topo.extras import lacking
+from inakit.topo.errors import lacking
 
 Message = Any
 """A message of a class that is made while the program runs."""

@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 from inakit.experiments.cli import commands
 from inakit.experiments.cli.app import LazyCommand, app
 from inakit.experiments.cli.known_commands import COMMANDS, Command, Group
-from inakit.topo.extras import EXTRAS
+from inakit.topo.errors import EXTRAS
 
 
 def rows(table: Mapping[str, Command | Group] = COMMANDS) -> Iterator[Command]:
