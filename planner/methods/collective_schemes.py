@@ -85,15 +85,14 @@ def by_rack(fabric: Fabric, job: Job, seed: int) -> list[str]:
     """
     _ = seed
     place = {switch.name: number for number, switch in enumerate(fabric.switches)}
-    above = {name: min(place[peer] for peer in (*peers_above(fabric, name), name)) for name in place}
+    tiers = fabric.tiers
+    above = {
+        name: min(place[peer] for peer in (*fabric.neighbors[name], name) if peer == name or tiers[peer] > tiers[name])
+        for name in place
+    }
     host = {each.name: number for number, each in enumerate(fabric.hosts)}
     tor = fabric.tor_of
     return sorted(job.workers, key=lambda worker: (above[tor(worker)], place[tor(worker)], host[worker]))
-
-
-def peers_above(fabric: Fabric, switch: str) -> list[str]:
-    """The switches above a switch to which it has a link."""
-    return [peer for peer in fabric.neighbors[switch] if fabric.tiers[peer] > fabric.tiers[switch]]
 
 
 def racks_of(fabric: Fabric, ranks: Sequence[str]) -> tuple[tuple[int, ...], ...]:
@@ -112,30 +111,23 @@ def racks_of(fabric: Fabric, ranks: Sequence[str]) -> tuple[tuple[int, ...], ...
 def ring(group: Group) -> Scheme:
     """The ring of all ranks, in their order."""
     builder = Builder(group.ranks)
-    reduce_scatter(builder, range(group.ranks), 0)
-    all_gather(builder, range(group.ranks), group.ranks - 1)
+    go_round(builder, range(group.ranks), 0, sums=True)
+    go_round(builder, range(group.ranks), group.ranks - 1, sums=False)
     return builder.scheme()
 
 
-def reduce_scatter(builder: Builder, members: Sequence[int], step: int, first: int = 0, count: int = 1) -> None:
-    """Sum blocks of `count` chunks, from chunk `first` on, round a ring, from `step` on; there are as many as members.
+def go_round(
+    builder: Builder, members: Sequence[int], step: int, first: int = 0, count: int = 1, *, sums: bool
+) -> None:
+    """Send blocks of `count` chunks, from chunk `first` on, round a ring, from `step` on; as many as it has members.
 
-    Member i ends with the sum of block i + 1.
+    A reduce-scatter `sums` them: member i ends with the sum of block i + 1. The all-gather begins with that.
     """
-    n = len(members)
+    n, send = len(members), builder.add if sums else builder.put
     for turn in range(n - 1):
         for place, rank in enumerate(members):
-            block = (place - turn) % n
-            builder.add(step + turn, (rank, members[(place + 1) % n]), first + block * count, count)
-
-
-def all_gather(builder: Builder, members: Sequence[int], step: int, first: int = 0, count: int = 1) -> None:
-    """Send the blocks that `reduce_scatter` has left at each member round the ring, from `step` on."""
-    n = len(members)
-    for turn in range(n - 1):
-        for place, rank in enumerate(members):
-            block = (place + 1 - turn) % n
-            builder.put(step + turn, (rank, members[(place + 1) % n]), first + block * count, count)
+            block = (place + (not sums) - turn) % n
+            send(step + turn, (rank, members[(place + 1) % n]), first + block * count, count)
 
 
 # -- A ring in every group of ranks, rings among groups, and again the rings in groups (2D ring, as in NCCL and
@@ -164,12 +156,12 @@ def rings_of(group: Group, size: int) -> Scheme:
     among, builder = len(groups), Builder(group.ranks)
     middle, end = size - 1, size - 1 + 2 * (among - 1)
     for members in groups:
-        reduce_scatter(builder, members, 0, count=among)
-        all_gather(builder, members, end, count=among)
+        go_round(builder, members, 0, count=among, sums=True)
+        go_round(builder, members, end, count=among, sums=False)
     for place in range(size):
         peers, first = [members[place] for members in groups], (place + 1) % size * among
-        reduce_scatter(builder, peers, middle, first)
-        all_gather(builder, peers, middle + among - 1, first)
+        go_round(builder, peers, middle, first, sums=True)
+        go_round(builder, peers, middle + among - 1, first, sums=False)
     return builder.scheme()
 
 
@@ -253,28 +245,22 @@ def ranges_of(chunks: list[int]) -> list[tuple[int, int]]:
 
 
 def recursive_doubling(group: Group) -> Scheme:
-    """Doubling only, of the whole gradient."""
-    core = core_ranks(group.ranks)
+    """Doubling only, of the whole gradient, among as many ranks as the greatest power of two has.
+
+    Those beyond leave out every second one of the first ranks, which gives what it has to the next one in the first
+    step, and gets the sums from it in the last.
+    """
+    beyond = group.ranks - (1 << group.ranks.bit_length() - 1)
+    core = [*range(1, 2 * beyond, 2), *range(2 * beyond, group.ranks)]
     rounds = len(core).bit_length() - 1
     builder = Builder(1)
-    fold(builder, group.ranks, core, rounds + 1)
+    for rank in range(0, 2 * beyond, 2):
+        builder.add(0, (rank, rank + 1), 0)
+        builder.put(rounds + 1, (rank + 1, rank), 0)
     for place, rank in enumerate(core):
         for turn in range(rounds):
             builder.add(1 + turn, (rank, core[place ^ 1 << turn]), 0)
     return builder.scheme()
-
-
-def core_ranks(ranks: int) -> list[int]:
-    """As many ranks as the greatest power of two has; those beyond leave out every second one of the first."""
-    beyond = ranks - (1 << ranks.bit_length() - 1)
-    return [*range(1, 2 * beyond, 2), *range(2 * beyond, ranks)]
-
-
-def fold(builder: Builder, ranks: int, core: list[int], last: int) -> None:
-    """Let ranks that are not in the core give what they have to the next one in step 0, and get sums in step `last`."""
-    for rank in sorted(set(range(ranks)) - set(core)):
-        builder.add(0, (rank, rank + 1), 0)
-        builder.put(last, (rank + 1, rank), 0)
 
 
 # -- Double binary trees, as NCCL has had them since 2.4 (Sanders, Speck and Traeff, "Two-tree algorithms for full
@@ -295,19 +281,14 @@ def double_tree(group: Group) -> Scheme:
     levels = max(max(heights(tree).values()) for tree in trees)
     chunks = max(1, min(group.fragments // 2, 2 * levels + 2))
     builder = Builder(2 * chunks)
-    for number, tree in enumerate(trees):
-        add_tree(builder, tree, number * chunks, chunks)
+    for number, tree in enumerate(trees):  # sum chunks up the tree, and send the sums down
+        height, depth = heights(tree), depths(tree)
+        top = max(height.values())
+        for rank, parent in tree.items():
+            for turn in range(chunks):
+                builder.add(height[rank] + turn, (rank, parent), number * chunks + turn)
+                builder.put(top + depth[parent] + turn, (parent, rank), number * chunks + turn)
     return builder.scheme(pipelined=True)
-
-
-def add_tree(builder: Builder, tree: Parents, first: int, chunks: int) -> None:
-    """Sum `chunks` chunks from `first` on up a tree, and send the sums down."""
-    height, depth = heights(tree), depths(tree)
-    top = max(height.values())
-    for rank, parent in tree.items():
-        for turn in range(chunks):
-            builder.add(height[rank] + turn, (rank, parent), first + turn)
-            builder.put(top + depth[parent] + turn, (parent, rank), first + turn)
 
 
 def both_trees(ranks: int) -> tuple[Parents, Parents]:

@@ -10,7 +10,7 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import pairwise
 from math import inf
 from operator import itemgetter
@@ -25,7 +25,6 @@ from inakit.planner.methods.collective_schemes import (
     Group,
     Make,
     Order,
-    Scheme,
     by_rack,
     double_tree,
     drawn,
@@ -58,22 +57,13 @@ class Paths:
     def of(self, ends: Ends) -> tuple[Path, ...]:
         """All of them. Raises `InputError` where there is none."""
         if ends not in self.found:
-            self.found[ends] = self.search(*ends)
+            source, destination = ends
+            if destination not in self.towards:
+                self.towards[destination] = unfold(self.fabric, destination)
+            if source not in self.towards[destination].next_hops:
+                raise unreachable(source, destination)
+            self.found[ends] = tuple(self.towards[destination].paths(source))
         return self.found[ends]
-
-    def search(self, source: str, destination: str) -> tuple[Path, ...]:
-        """All of them, not from memory."""
-        if destination not in self.towards:
-            self.towards[destination] = unfold(self.fabric, destination)
-        unfolded = self.towards[destination]
-        if source not in unfolded.next_hops:
-            raise unreachable(source, destination)
-        return tuple(unfolded.paths(source))
-
-    @cached_property
-    def capacities_bps(self) -> dict[DirectedLink, float]:
-        """The capacity of every link."""
-        return self.fabric.capacities_bps
 
 
 Sets = Mapping[Ends, Sequence[int]]
@@ -96,7 +86,7 @@ def even(paths: Paths, together: Sets, seed: int) -> dict[Ends, Path]:
 
     Of paths that are equally good the seed decides.
     """
-    draw, loads = random.Random(seed), Loads(paths.capacities_bps)
+    draw, loads = random.Random(seed), Loads(paths.fabric.capacities_bps)
     options = {ends: draw.sample(found, len(found)) for ends, found in ((ends, paths.of(ends)) for ends in together)}
     chosen: dict[Ends, Path] = {}
     for _ in range(ROUNDS):
@@ -155,18 +145,8 @@ def plan_scheme(make: Make, name: str, ways: Ways, problem: Problem, paths: Path
 Together = tuple[tuple[int, int], ...]
 """Connections that send at the same time: their numbers, and how many chunks each sends."""
 
-
-@dataclass(frozen=True)
-class Routed:
-    """A collective without rates, and the sets of its connections that send at the same time."""
-
-    collective: Collective
-    together: tuple[Together, ...]
-
-    @property
-    def links(self) -> set[DirectedLink]:
-        """The links by which it sends chunks or acknowledgements."""
-        return {way for c in self.collective.connections for a, b in c.links for way in ((a, b), (b, a))}
+Routed = tuple[Collective, tuple[Together, ...]]
+"""A collective without rates, and the sets of its connections that send at the same time."""
 
 
 def routed_collective(make: Make, ways: Ways, problem: Problem, job: Job, paths: Paths, seed: int) -> Routed:
@@ -176,55 +156,47 @@ def routed_collective(make: Make, ways: Ways, problem: Problem, job: Job, paths:
     ranks = ways.order(problem.fabric, job, seed)
     group = Group(len(ranks), racks_of(problem.fabric, ranks), problem.fragment.count(job.gradient_bytes))
     scheme = make(group)
-    bare = without_paths(job, ranks, scheme)
-    together = (all_at_once(bare),) if scheme.pipelined else bare.concurrent
+    bare = [Connection(*pair, (), 0.0, transfers) for pair, transfers in scheme.transfers.items()]
+    together = Collective(job.number, tuple(ranks), scheme.chunks, tuple(bare)).concurrent
+    if scheme.pipelined:
+        together = (tuple((n, sum(t.count for t in each.transfers)) for n, each in enumerate(bare)),)
     sets: defaultdict[Ends, list[int]] = defaultdict(list)
     for number, members in enumerate(together):
-        for ends in (bare.connections[member] for member, _ in members):
+        for ends in (bare[member] for member, _ in members):
             sets[ranks[ends.source], ranks[ends.destination]].append(number)
     found = ways.routes(paths, sets, seed)
-    connections = (replace(c, path=found[ranks[c.source], ranks[c.destination]]) for c in bare.connections)
-    return Routed(replace(bare, connections=tuple(connections)), together)
-
-
-def without_paths(job: Job, ranks: Sequence[str], scheme: Scheme) -> Collective:
-    """The scheme as a collective of a job, whose connections have neither paths nor rates yet."""
-    connections = (Connection(*pair, (), 0.0, transfers) for pair, transfers in scheme.transfers.items())
-    return Collective(job.number, tuple(ranks), scheme.chunks, tuple(connections))
-
-
-def all_at_once(collective: Collective) -> Together:
-    """All connections, with the chunks of all their steps."""
-    return tuple((n, sum(t.count for t in each.transfers)) for n, each in enumerate(collective.connections))
+    connections = tuple(replace(c, path=found[ranks[c.source], ranks[c.destination]]) for c in bare)
+    return Collective(job.number, tuple(ranks), scheme.chunks, connections), together
 
 
 def with_shared_rates(problem: Problem, routed: Sequence[Routed]) -> list[Collective]:
     """The collectives with the highest rates by which connections that send at the same time end together.
 
     Their rates are as the numbers of chunks that they send. A connection of several sets has the least of its rates.
-    Jobs that use the same link get equal parts of it.
+    Jobs that use the same link for chunks or acknowledgements get equal parts of it.
     """
-    users = Counter(link for each in routed for link in each.links)
-    parts = {link: problem.fabric.capacities_bps[link] / count for link, count in users.items()}
+    users = Counter(
+        link
+        for collective, _ in routed
+        for link in {way for c in collective.connections for a, b in c.links for way in ((a, b), (b, a))}
+    )
+    parts_bps = {link: problem.fabric.capacities_bps[link] / count for link, count in users.items()}
     share = acknowledging_share(problem.fragment)
-    return [with_rates(each, parts, share) for each in routed]
-
-
-def with_rates(routed: Routed, parts_bps: Mapping[DirectedLink, float], share: float) -> Collective:
-    """The collective with the highest rates on its parts of links; acknowledgements need `share` of the way back."""
-    collective = routed.collective
-    rates = [inf] * len(collective.connections)
-    for members in routed.together:
-        loads: defaultdict[DirectedLink, float] = defaultdict(float)
-        for number, chunks in members:
-            for a, b in collective.connections[number].links:
-                loads[a, b] += chunks
-                loads[b, a] += chunks * share
-        rate = min(parts_bps[link] / load for link, load in loads.items())
-        for number, chunks in members:
-            rates[number] = min(rates[number], chunks * rate)
-    rated = (replace(each, rate_bps=rate) for each, rate in zip(collective.connections, rates, strict=True))
-    return replace(collective, connections=tuple(rated))
+    found = []
+    for collective, together in routed:
+        rates = [inf] * len(collective.connections)
+        for members in together:
+            loads: defaultdict[DirectedLink, float] = defaultdict(float)
+            for number, chunks in members:
+                for a, b in collective.connections[number].links:
+                    loads[a, b] += chunks
+                    loads[b, a] += chunks * share
+            rate = min(parts_bps[link] / load for link, load in loads.items())
+            for number, chunks in members:
+                rates[number] = min(rates[number], chunks * rate)
+        rated = (replace(each, rate_bps=rate) for each, rate in zip(collective.connections, rates, strict=True))
+        found.append(replace(collective, connections=tuple(rated)))
+    return found
 
 
 def plan_quickest(makes: Sequence[Make], name: str, ways: Ways, problem: Problem, options: Options) -> Plan:
@@ -262,7 +234,7 @@ def plan_best_order(makes: Sequence[Make], name: str, ways: Ways, problem: Probl
     paths = Paths(problem.fabric)
 
     def planned(found: Orders) -> tuple[float, Plan]:
-        own = replace(ways, order=given(found))
+        own = replace(ways, order=lambda _fabric, job, _seed: found[job.number])
         return quickest(problem, [plan_scheme(make, name, own, problem, paths, options.seed) for make in makes])
 
     least_s, best = planned(orders)
@@ -272,16 +244,6 @@ def plan_best_order(makes: Sequence[Make], name: str, ways: Ways, problem: Probl
         if time_s < least_s:
             orders, least_s, best = tried, time_s, plan
     return best
-
-
-def given(orders: Orders) -> Order:
-    """The order that takes these."""
-
-    def of_job(fabric: Fabric, job: Job, seed: int) -> list[str]:
-        _ = fabric, seed
-        return orders[job.number]
-
-    return of_job
 
 
 def changed(orders: Orders, draw: random.Random) -> Orders:

@@ -7,69 +7,54 @@ Min-min order: of all flows not yet routed, the one whose best path costs least 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from heapq import heapify, heappop, heapreplace
-from itertools import pairwise
+from itertools import pairwise, product
+from operator import itemgetter
 
 from inakit.planner.core.method import Options
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
 from inakit.planner.trees.from_paths import plan_from_paths
 from inakit.planner.trees.unfolding import unreachable
-from inakit.topo.fabric.fabric import DirectedLink, Fabric, Path
+from inakit.topo.fabric.fabric import DirectedLink, Path
 from inakit.topo.fabric.up_down import up_down_paths
-
-Flow = tuple[int, str, str]
-"""A job's number, a worker, a PS."""
 
 
 def plan(problem: Problem, options: Options) -> Plan:
-    """LBMM's plan; a job with several PSs splits its gradient equally (InArt 5.1.2)."""
-    chosen = min_min(problem.fabric, candidates(problem))
-    paths = {job.number: [path for flow, path in chosen.items() if flow[0] == job.number] for job in problem.jobs}
-    return plan_from_paths(problem, paths, method="lbmm", window=options.window)
+    """LBMM's plan; a job with several PSs splits its gradient equally (InArt 5.1.2).
 
-
-def candidates(problem: Problem) -> dict[Flow, list[Path]]:
-    """The shortest up-down paths of every flow. Raises `InputError` when a flow has none."""
-    found: dict[Flow, list[Path]] = {}
-    for job in problem.jobs:
-        for worker in job.workers:
-            for server in job.servers:
-                found[job.number, worker, server] = up_down_paths(problem.fabric, worker, server)
-                if not found[job.number, worker, server]:
-                    raise unreachable(worker, server)
-    return found
-
-
-def min_min(fabric: Fabric, flows: Mapping[Flow, list[Path]]) -> dict[Flow, Path]:
-    """A path for each flow, the cheapest flow first. Ties go to the first flow and its first path.
-
-    Costs only grow. So a flow that is first by what it once cost, and still costs as much, is the cheapest.
+    Ties go to the first flow and its first path. Costs only grow. So a flow that is first by what it once cost, and
+    still costs as much, is the cheapest. Raises `InputError` for a worker that does not reach a PS.
     """
+    capacities = problem.fabric.capacities_bps
     load: Counter[DirectedLink] = Counter()
-    names = list(flows)
-    waiting = [(cheapest(fabric, load, paths)[0], number) for number, paths in enumerate(flows.values())]
+
+    def cheapest(paths: Iterable[Path]) -> tuple[tuple[float, float], Path]:
+        """The first path of the least cost: its highest load with one more flow; then the sum of its loads."""
+        costs = []
+        for path in paths:
+            loads = [(load[link] + 1) / capacities[link] for link in pairwise(path)]
+            costs.append(((max(loads), sum(loads)), path))
+        return min(costs, key=itemgetter(0))
+
+    flows = []
+    for job in problem.jobs:
+        for worker, server in product(job.workers, job.servers):
+            flows.append((job.number, up_down_paths(problem.fabric, worker, server)))
+            if not flows[-1][1]:
+                raise unreachable(worker, server)
+    waiting = [(cheapest(paths)[0], number) for number, (_, paths) in enumerate(flows)]
     heapify(waiting)
-    chosen: dict[Flow, Path] = {}
+    chosen: dict[int, list[Path]] = {job.number: [] for job in problem.jobs}
     while waiting:
         known, number = waiting[0]
-        now, path = cheapest(fabric, load, flows[names[number]])
+        owner, paths = flows[number]
+        now, path = cheapest(paths)
         if now > known:
             heapreplace(waiting, (now, number))
             continue
         heappop(waiting)
-        chosen[names[number]] = path
+        chosen[owner].append(path)
         load.update(pairwise(path))
-    return chosen
-
-
-def cheapest(fabric: Fabric, load: Counter[DirectedLink], paths: Iterable[Path]) -> tuple[tuple[float, float], Path]:
-    """The first of the paths that cost least, with its cost."""
-    return min(((cost(fabric, load, path), path) for path in paths), key=lambda option: option[0])
-
-
-def cost(fabric: Fabric, load: Counter[DirectedLink], path: Path) -> tuple[float, float]:
-    """The path's highest load with one more flow (flows per bit/s); then the sum of its loads, which decides ties."""
-    loads = [(load[link] + 1) / fabric.capacities_bps[link] for link in pairwise(path)]
-    return max(loads), sum(loads)
+    return plan_from_paths(problem, chosen, method="lbmm", window=options.window)

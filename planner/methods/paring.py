@@ -85,11 +85,8 @@ def best_for(fabric: Fabric, server: str, count: int, options: ParingOptions) ->
 
 def tree_cost(overlay: Overlay, chosen: Collection[str], racks: Mapping[str, int]) -> float:
     """The tree's hops: between aggregators and to the PS, and from each rack's workers to the nearest of these."""
-    total, joined = 0.0, list[str]()
-    for name in nearest_first(overlay, chosen):
-        total += overlay.reach(name, joined)
-        joined.append(name)
-    return total + sum(workers * (1 + overlay.reach(rack, chosen)) for rack, workers in racks.items() if workers)
+    joining = sum(nearest_first(overlay, chosen).values())
+    return joining + sum(workers * (1 + overlay.reach(rack, chosen)) for rack, workers in racks.items() if workers)
 
 
 def steiner_nodes(overlay: Overlay, options: ParingOptions, cost: Cost) -> list[str]:
@@ -105,11 +102,11 @@ def steiner_nodes(overlay: Overlay, options: ParingOptions, cost: Cost) -> list[
     return chosen
 
 
-def nearest_first(overlay: Overlay, chosen: Collection[str]) -> list[str]:
-    """The aggregators in Prim's order: each is the nearest to those before it and the PS."""
-    joined, left = list[str](), list(chosen)
-    while left:
-        name = min(left, key=lambda name: overlay.reach(name, joined))
-        left.remove(name)
-        joined.append(name)
+def nearest_first(overlay: Overlay, chosen: Collection[str]) -> dict[str, float]:
+    """The aggregators in Prim's order, each the nearest to those before it and the PS, and its hops to these."""
+    joined: dict[str, float] = {}
+    while len(joined) < len(chosen):
+        hops = {name: overlay.reach(name, joined) for name in chosen if name not in joined}
+        name = min(hops, key=hops.__getitem__)
+        joined[name] = hops[name]
     return joined

@@ -10,11 +10,12 @@ option `workloads`).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import pairwise
 from math import inf
+from operator import itemgetter
 from typing import ClassVar
 
 import numpy as np
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 
 from inakit.planner.core.method import Options
 from inakit.planner.core.plan import Plan
-from inakit.planner.core.problem import Job, Problem
+from inakit.planner.core.problem import Problem
 from inakit.planner.solvers import divided, min_plus
 from inakit.planner.trees.from_paths import plan_of_trees, tree_from_paths
 from inakit.planner.trees.unfolding import static_paths, turns, unfold
@@ -199,30 +200,26 @@ def gather(tree: ReductionTree, k: int) -> Gathered:
     row = np.zeros(tree.switches, np.int64)
     for level in levels:
         row[level] = np.arange(len(level))
-    gathered = Gathered(tree, [np.empty(0)] * height, row, costs_above(tree, height))
+    above = np.zeros((tree.switches, height + 1))
+    for switch in tree.order:
+        parent = tree.parent[switch]
+        above[switch, 1:] = tree.cost[switch] + (above[parent, :-1] if parent != DESTINATION else 0.0)
+    gathered = Gathered(tree, [np.empty(0)] * height, row, above)
     for depth in range(height, 0, -1):
         gathered.tables[depth - 1] = level_table(gathered, levels[depth - 1], depth, k)
     return gathered
 
 
-def costs_above(tree: ReductionTree, height: int) -> Numbers:
-    """rho(v, l) of every switch v for l links, in the shape (n, height + 1). No link follows the root's."""
-    above = np.zeros((tree.switches, height + 1))
-    for switch in tree.order:
-        parent = tree.parent[switch]
-        rest = above[parent, :-1] if parent != DESTINATION else 0.0
-        above[switch, 1:] = tree.cost[switch] + rest
-    return above
-
-
 def level_table(gathered: Gathered, level: Indices, depth: int, k: int) -> Numbers:
-    """X of all switches of one depth, given those below."""
+    """X of all switches of one depth, given those below. The first children of all are added, then the second ones."""
     tree = gathered.tree
     above = gathered.above[level, 1 : depth + 1]
     red = (tree.load[level][:, None] * above)[:, :, None]
     blue = np.zeros((len(level), 1, 1))
-    for rows, children in rounds(tree, level):
-        below = gathered.tables[depth][gathered.row[children]]
+    children = [tree.children[switch] for switch in level.tolist()]
+    for turn in range(max(map(len, children), default=0)):
+        rows = np.asarray([row for row, own in enumerate(children) if len(own) > turn])
+        below = gathered.tables[depth][gathered.row[[children[row][turn] for row in rows]]]
         red = added(red, rows, below[:, 1:], k)
         blue = added(blue, rows, below[:, :1], k)
     width = min(k, blue.shape[2]) + 1  # one more, which may be the switch itself
@@ -232,14 +229,6 @@ def level_table(gathered: Gathered, level: Indices, depth: int, k: int) -> Numbe
     aggregated[usable, :, 1:] = (leaving + blue[:, :, : width - 1])[usable]
     found: Numbers = np.minimum(padded(red, width), aggregated)
     return found
-
-
-def rounds(tree: ReductionTree, level: Indices) -> Iterator[tuple[Indices, Indices]]:
-    """The first child of each switch of a level, then the second, and so on: (rows of the level, their children)."""
-    children = [tree.children[switch] for switch in level.tolist()]
-    for turn in range(max(map(len, children), default=0)):
-        rows = [row for row, own in enumerate(children) if len(own) > turn]
-        yield np.asarray(rows), np.asarray([children[row][turn] for row in rows])
 
 
 def added(sums: Numbers, rows: Indices, below: Numbers, k: int) -> Numbers:
@@ -259,38 +248,30 @@ def padded(table: Numbers, width: int) -> Numbers:
 def color(gathered: Gathered, k: int) -> tuple[int, ...]:
     """SOAR-Color: the switches that aggregate in the optimum, in rising order."""
     tree, chosen = gathered.tree, []
+
+    def below(switch: int, links: int) -> list[Numbers]:
+        """For each child, the least time by number of switches, with `links` above `switch` without sums."""
+        return [gathered.table(child)[links] for child in tree.children[switch]]
+
+    def least_below(switch: int, links: int, number: int) -> float:
+        """The least time of all children's subtrees when at most `number` of their switches aggregate (mSplit)."""
+        return float(reduce(min_plus, below(switch, links), np.zeros(number + 1))[number])
+
     waiting = [(tree.order[0], 1, k)]  # switch, links above it without sums, switches that may aggregate in its subtree
     while waiting:
         switch, links, number = waiting.pop()
         if number == 0 or not tree.sending[switch]:
             continue
-        if is_blue(gathered, switch, links, number):
-            chosen.append(switch)
-            links, number = 0, number - 1
-        shares = divided(np.zeros(number + 1), child_tables(gathered, switch, links))
+        if tree.available[switch]:
+            rho = gathered.above[switch, links]
+            red = tree.load[switch] * rho + least_below(switch, links, number)
+            blue = tree.sums[switch] * rho + least_below(switch, 0, number - 1)
+            if blue < red * (1 - ROUNDING):  # it saves time that this switch aggregates
+                chosen.append(switch)
+                links, number = 0, number - 1
+        shares = divided(np.zeros(number + 1), below(switch, links))
         waiting += [(child, links + 1, own) for child, own in zip(tree.children[switch], shares, strict=True)]
     return tuple(sorted(chosen))
-
-
-def is_blue(gathered: Gathered, switch: int, links: int, number: int) -> bool:
-    """Whether it saves time that this switch aggregates."""
-    tree = gathered.tree
-    if not tree.available[switch]:
-        return False
-    rho = gathered.above[switch, links]
-    red = tree.load[switch] * rho + least_below(gathered, switch, links, number)
-    blue = tree.sums[switch] * rho + least_below(gathered, switch, 0, number - 1)
-    return bool(blue < red * (1 - ROUNDING))
-
-
-def child_tables(gathered: Gathered, switch: int, links: int) -> list[Numbers]:
-    """For each child of a switch, the least time by number of switches, with `links` above the switch without sums."""
-    return [gathered.table(child)[links] for child in gathered.tree.children[switch]]
-
-
-def least_below(gathered: Gathered, switch: int, links: int, number: int) -> float:
-    """The least time of all children's subtrees when at most `number` of their switches aggregate (SOAR's mSplit)."""
-    return float(reduce(min_plus, child_tables(gathered, switch, links), np.zeros(number + 1))[number])
 
 
 # -- The planner.
@@ -305,47 +286,30 @@ class SoarOptions(Options):
     LEAST: ClassVar[Mapping[str, int]] = {"switches": 0, "workloads": 1}
 
 
-@dataclass(frozen=True)
-class Choice:
-    """A static tree of a task: its workers' paths, the switches that aggregate, the utilisation in seconds per bit."""
-
-    paths: Sequence[Path]
-    aggregating: frozenset[str]
-    utilisation_s: float
-
-
 def plan(problem: Problem, options: SoarOptions) -> Plan:
-    """SOAR's plan: one tree for each task, one after another, all flows at the best equal rate."""
+    """SOAR's plan: one tree for each task, one after another, all flows at the best equal rate.
+
+    A task gets the best static tree towards its PS, each with its best switches of those that do not serve as many
+    tasks as they may. Of several as good it is the first from number seed + turn on.
+    """
+    fabric = problem.fabric
     serving: Counter[str] = Counter()
     trees = []
     tasks = [(job, server) for job in problem.jobs for server in job.servers]
     for turn, (job, server) in enumerate(tasks):
-        full = {name for name, tasks in serving.items() if tasks == options.workloads}
-        chosen = choose(problem.fabric, job, server, options, turn, full)
-        serving.update(chosen.aggregating)
-        tree = tree_from_paths(problem.fabric, job.servers.index(server) + 1, chosen.paths, chosen.aggregating)
-        trees.append((job.number, 1 / len(job.servers), tree))
+        full = {name for name, served in serving.items() if served == options.workloads}
+        unfolded = unfold(fabric, server)
+        choices = []
+        for number in range(turns(unfolded)):
+            paths = static_paths(unfolded, job.workers, number)
+            names, tree = tree_of_paths(fabric, paths, full)
+            best = best_switches(tree, options.switches)
+            choices.append((tree.utilisation_s(best), paths, [names[switch] for switch in best]))
+        first = (options.seed + turn) % len(choices)
+        _, paths, aggregating = min(choices[first:] + choices[:first], key=itemgetter(0))
+        serving.update(aggregating)
+        trees.append((job.number, 1 / len(job.servers), tree_from_paths(fabric, 1, paths, aggregating)))
     return plan_of_trees("soar", problem, trees, options.window)
-
-
-def choose(fabric: Fabric, job: Job, server: str, options: SoarOptions, turn: int, full: Collection[str]) -> Choice:
-    """The best static tree of a task, by the optimum of each, without the switches that are `full`.
-
-    Of several as good it is the first from number seed + `turn` on.
-    """
-    found = list(choices(fabric, job, server, options.switches, full))
-    first = (options.seed + turn) % len(found)
-    return min(found[first:] + found[:first], key=lambda choice: choice.utilisation_s)
-
-
-def choices(fabric: Fabric, job: Job, server: str, k: int, full: Collection[str]) -> Iterator[Choice]:
-    """Each static tree towards the PS, with its best switches. Raises `InputError` for a worker that misses the PS."""
-    unfolded = unfold(fabric, server)
-    for turn in range(turns(unfolded)):
-        paths = static_paths(unfolded, job.workers, turn)
-        names, tree = tree_of_paths(fabric, paths, full)
-        best = best_switches(tree, k)
-        yield Choice(paths, frozenset(names[switch] for switch in best), tree.utilisation_s(best))
 
 
 def tree_of_paths(fabric: Fabric, paths: Sequence[Path], full: Collection[str] = ()) -> tuple[list[str], ReductionTree]:
