@@ -108,7 +108,6 @@ def in_turn(fabric: Fabric, tasks: Sequence[SplitTask], racks: Iterable[str]) ->
 
 
 def ecmp_paths(problem: Problem, seed: int) -> dict[int, list[Path]]:
-    """By job, one shortest path for each worker and PS."""
     return {
         job.number: [
             ecmp_path(problem.fabric, worker, server, seed) for worker in job.workers for server in job.servers

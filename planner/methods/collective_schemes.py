@@ -61,7 +61,6 @@ class Builder:
         self.found[pair].append(Transfer(step, first, count, adds=False))
 
     def scheme(self, *, pipelined: bool = False) -> Scheme:
-        """The scheme of all that was added."""
         ordered = {pair: tuple(sorted(own, key=lambda t: (t.step, t.first))) for pair, own in self.found.items()}
         return Scheme(self.chunks, ordered, pipelined)
 
@@ -73,7 +72,6 @@ Order = Callable[[Fabric, Job, int], list[str]]
 
 
 def drawn(fabric: Fabric, job: Job, seed: int) -> list[str]:
-    """Any order."""
     _ = fabric
     return random.Random(f"{seed} {job.number}").sample(job.workers, len(job.workers))
 

@@ -111,7 +111,6 @@ class Loads:
         self.counts: Counter[tuple[int, DirectedLink]] = Counter()
 
     def count(self, sets: Iterable[int], path: Path, times: int) -> None:
-        """Add a connection of these sets, or take it away."""
         for link in pairwise(path):
             for each in sets:
                 self.counts[each, link] += times

@@ -116,10 +116,8 @@ def decided(fabric: Fabric, path: Path, rest: dict[Inp, Path]) -> Path:
 
 
 def first_uplink(loads: Loads, own: Path) -> int:
-    """The flows on the link that leaves the worker's ToR."""
     return loads[own[1], own[2]] if len(own) > 2 else 0
 
 
 def busiest_link(loads: Loads, own: Path) -> int:
-    """The flows on the busiest link of the path."""
     return max(loads[link] for link in pairwise(own))

@@ -239,11 +239,9 @@ class BestForest:
 
     @property
     def gap(self) -> float:
-        """The relative gap of the forest's worth to the bound."""
         return max(0.0, self.bound / self.forest.value - 1)
 
     def with_better(self, forest: Forest) -> BestForest:
-        """The same with this forest, if it is worth more."""
         return replace(self, forest=forest) if forest.value > self.forest.value * (1 + TIGHT) else self
 
 

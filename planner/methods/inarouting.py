@@ -63,11 +63,9 @@ class SharedFabric:
         return found
 
     def entering(self, task: SplitTask) -> Counter[str]:
-        """By switch, the task's workers that hang from it."""
         return Counter(self.fabric.tor_of(worker) for worker in task.job.workers)
 
     def sums(self, node: str) -> bool:
-        """Whether a node is an INA switch."""
         return node in self.fabric.ina_names
 
 
@@ -85,7 +83,6 @@ def path_from(task: SplitTask, hops: NextHops, node: str) -> Path:
 
 
 def worker_paths(network: SharedFabric, task: SplitTask, hops: NextHops) -> list[Path]:
-    """The path of every worker of the task, hosts included."""
     return [(worker, *path_from(task, hops, network.fabric.tor_of(worker))) for worker in task.job.workers]
 
 
@@ -121,7 +118,6 @@ def equal_shares(usages: Sequence[Usage], capacities: Mapping[Resource, float]) 
 
 
 def totals(usages: Iterable[Usage]) -> Counter[Resource]:
-    """What all tasks use together."""
     found: Counter[Resource] = Counter()
     for used in usages:
         found.update(used)
@@ -428,7 +424,6 @@ def climb(judge: Judge, hops: list[NextHops]) -> list[NextHops]:
 
 
 def neighbours(network: SharedFabric, task: SplitTask, hops: NextHops) -> Iterator[NextHops]:
-    """The routes in which one rack takes another path."""
     for tor in network.entering(task):
         known = path_from(task, hops, tor)
         for path in task.unfolded.paths(tor):
@@ -466,7 +461,6 @@ def judged(network: SharedFabric, hops: Sequence[NextHops], seconds: float) -> S
 
 
 def heuristic_routes(network: SharedFabric, options: SolverOptions) -> list[NextHops]:
-    """The rounded relaxation, re-routed."""
     return rerouted(network, relax_and_round(network, options)[0], options.seed)
 
 

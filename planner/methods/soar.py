@@ -71,12 +71,10 @@ class ReductionTree:
 
     @property
     def switches(self) -> int:
-        """The number n of switches."""
         return len(self.parent)
 
     @cached_property
     def children(self) -> list[list[int]]:
-        """By switch, the switches whose parent it is, in rising order."""
         found: list[list[int]] = [[] for _ in range(self.switches)]
         for switch, parent in enumerate(self.parent.tolist()):
             if parent != DESTINATION:

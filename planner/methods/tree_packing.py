@@ -75,12 +75,10 @@ class Ground:
 
     @cached_property
     def worth(self) -> Worth:
-        """The objective of all tasks' rates."""
         return Worth(self.tasks, access_links(self.fabric, self.tasks, results=self.results))
 
     @cached_property
     def aggregate_at(self) -> frozenset[str]:
-        """The names of the INA switches."""
         return frozenset(switch.name for switch in self.fabric.switches if switch.ina)
 
     @cached_property
@@ -153,7 +151,6 @@ def forest(ground: Ground, columns: Sequence[Column], rates_bps: Sequence[float]
 
 
 def task_rates(ground: Ground, columns: Sequence[Column], rates_bps: Sequence[float]) -> list[float]:
-    """By task, the sum of its trees' rates."""
     totals = [0.0] * len(ground.tasks)
     for column, rate in zip(columns, rates_bps, strict=True):
         totals[column.task] += rate
@@ -183,14 +180,12 @@ class Tree:
 
     @property
     def flows_to_server(self) -> int:
-        """The flows of the tree on the PS's link."""
         if self.task.tor_sums:
             return len({*self.task.local, *self.task.gates})
         return flows_to_tor(self.task, self.choice) + sum(map(len, self.task.local.values()))
 
     @property
     def paths(self) -> list[Path]:
-        """The tree's path for every worker."""
         return self.task.paths(self.choice)
 
 
@@ -208,7 +203,6 @@ def spread(task: LeafSpine, most: int) -> list[Tree]:
 
 
 def key(gates: Gates) -> tuple[tuple[int, Spines], ...]:
-    """The gates in a form that a dictionary can have as key."""
     return tuple(gates.items())
 
 

@@ -44,15 +44,12 @@ class Steps:
         self.capacities = tuple(set(capacities))
 
     def above(self, t: float) -> float:
-        """The first step above `t`."""
         return min((flows_within(b, t) + 1) / b for b in self.capacities)
 
     def from_(self, t: float) -> float:
-        """The first step that is not below `t`."""
         return min(ceil(b * t * (1 - ROUNDING)) / b for b in self.capacities)
 
     def up_to(self, t: float) -> float:
-        """The last step that is not above `t`."""
         return max(flows_within(b, t) / b for b in self.capacities)
 
 

@@ -81,7 +81,6 @@ class LeafSpine:
 
     @property
     def workers(self) -> int:
-        """The number of the task's workers."""
         flows = chain(self.local.values(), *(leaf.flows for leaf in self.leaves))
         return sum(map(len, flows))
 
@@ -121,7 +120,6 @@ class LeafSpine:
                 yield from ((*forced, *others) for others in combinations(free, count))
 
     def behind(self, used: tuple[int, ...]) -> Spines:
-        """The spines behind these gates together."""
         gates = [self.gates[gate] for gate in used if gate in self.gates]
         return Spines(
             tuple(chain.from_iterable(gate.aggregating for gate in gates)),

@@ -61,12 +61,10 @@ class Demand:
     most_children: int | None = None
 
     def children(self, inp: Inp) -> int:
-        """How many flows an INP sums into one."""
         return self.most_children or most_children(self.graph.fabric, inp[0])
 
     @cached_property
     def access(self) -> list[DirectedLink]:
-        """The workers' links."""
         return [link for worker in self.graph.workers for link in self.graph.out_of[worker]]
 
     @cached_property
@@ -81,18 +79,15 @@ class Demand:
 
     @cached_property
     def links(self) -> list[DirectedLink]:
-        """The links that are no worker's own."""
         access = set(self.access)
         return [link for link in self.graph.links if link not in access]
 
     @cached_property
     def capacities_bps(self) -> dict[DirectedLink, float]:
-        """The capacity of every link of the task."""
         return {link: self.graph.fabric.capacities_bps[link] for link in self.graph.links}
 
     @cached_property
     def aggregation_rates_bps(self) -> dict[str, float]:
-        """The aggregation rate of every INA switch of the task that has one."""
         rates = {z: self.graph.fabric.switch_by_name[z].aggregation_rate_bps for z in self.graph.aggregating}
         return {z: rate for z, rate in rates.items() if rate is not None}
 

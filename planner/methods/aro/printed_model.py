@@ -61,12 +61,10 @@ class OneRate(Rates):
         self.model += pulp.lpSum(y for _, y in terms) <= b * self.t, name
 
     def at_least(self, rate: float) -> None:
-        """Bound t from above by 1 / rate; a rate of 0 demands nothing."""
         self.t.upBound = 1 / rate if rate > 0 else None
 
     @property
     def values(self) -> list[float]:
-        """The one rate, 1 / t."""
         return [1 / self.t.varValue]
 
 
@@ -102,13 +100,11 @@ class Continuous(Rates):
         return self.loads[id(y)]
 
     def at_least(self, rate: float) -> None:
-        """Bound every r from below."""
         for r in self.r:
             r.lowBound = rate * self.levels
 
     @property
     def values(self) -> list[float]:
-        """The rates r, in units of b-bar."""
         return [r.varValue for r in self.r]
 
 
@@ -131,7 +127,6 @@ class Quantized(Continuous):
 
     @property
     def values(self) -> list[float]:
-        """The rates r / N, in units of b-bar."""
         return [round(r.varValue) / self.levels for r in self.r]
 
 
@@ -189,11 +184,9 @@ class PrintedModel:
 
     @property
     def rates_bps(self) -> list[float]:
-        """The rates r of the solved model in bit/s, task by task."""
         return [rate * self.unit_bps for rate in self.rates.values]
 
     def counts(self, i: int) -> dict[DirectedLink, int]:
-        """The flows y[i] of the solved model, by link."""
         return {link: round(y.varValue) for link, y in self.flows[i].y.items()}
 
 
@@ -286,7 +279,6 @@ def conserve_flows(model: pulp.LpProblem, i: int, graph: TaskGraph, flows: Flows
 
 
 def total(y: dict[DirectedLink, Any], links: list[DirectedLink]) -> Any:
-    """The sum of y over these links."""
     return pulp.lpSum(y[link] for link in links)
 
 

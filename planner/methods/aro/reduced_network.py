@@ -40,27 +40,22 @@ class Reduced:
 
     @cached_property
     def into(self) -> dict[str, list[DirectedLink]]:
-        """The links into every node, by the node's name."""
         return grouped(self.links, 1)
 
     @cached_property
     def out_of(self) -> dict[str, list[DirectedLink]]:
-        """The links out of every node, by the node's name."""
         return grouped(self.links, 0)
 
     @cached_property
     def aggregating(self) -> list[str]:
-        """The INA switches of the task, each once."""
         return list(dict.fromkeys(switch for switch, _ in self.entering))
 
     @cached_property
     def sums(self) -> frozenset[str]:
-        """The INA switches of the task as a set."""
         return frozenset(self.aggregating)
 
     @cached_property
     def common(self) -> list[str]:
-        """The common switches of the task."""
         known = {*self.aggregating, self.task.server}
         return [z for z in dict.fromkeys((*self.starting, *self.into)) if z not in known]
 
@@ -97,7 +92,6 @@ class Network:
 
     @cached_property
     def tasks_on(self) -> dict[DirectedLink, list[int]]:
-        """By link, the tasks that may use it."""
         found: dict[DirectedLink, list[int]] = defaultdict(list)
         for i, graph in enumerate(self.graphs):
             for link in graph.links:

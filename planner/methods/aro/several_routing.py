@@ -100,7 +100,6 @@ class Dealer:
         return share
 
     def fits(self, shares: Sequence[Flows]) -> bool:
-        """Whether no link has more than its capacity."""
         loads: dict[DirectedLink, float] = defaultdict(float)
         for hand, share in zip(self.hands, shares, strict=True):
             for link, n in share.items():
@@ -166,7 +165,6 @@ class Columns:
 
     @cached_property
     def flows(self) -> dict[DirectedLink, int]:
-        """y and z: all that loads links."""
         return self.y | self.z
 
 
@@ -205,7 +203,6 @@ class Conflict:
     used: dict[int, frozenset[Inp]]
 
     def holds(self, rates: Rates) -> bool:
-        """Whether these rates are high enough for the conflict to apply."""
         return all(rates[i] >= rate for i, rate in self.rates.items())
 
 
@@ -321,12 +318,10 @@ class Question:
         ]
 
     def is_whole(self, solution: Solution) -> bool:
-        """Whether all y and z of the solution are whole numbers."""
         counts = (solution.values[k] for column in self.columns for k in column.flows.values())
         return all(abs(count - round(count)) < WHOLE for count in counts)
 
     def make_whole(self) -> None:
-        """Demand that all y, z and x are whole numbers."""
         for column in self.columns:
             for k in (*column.flows.values(), *column.x.values()):
                 self.program.integral[k] = True

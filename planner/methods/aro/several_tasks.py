@@ -244,7 +244,6 @@ class Search:
         return self.known_impossible(least) or self.ask(least, time_limit_s, exact=False) == INFEASIBLE
 
     def known_impossible(self, rates: Rates) -> bool:
-        """Whether rates no higher than these are known to be infeasible."""
         return any(is_up_to(known, rates) for known in self.impossible)
 
     def ask(self, rates: Rates, time_limit_s: float, *, exact: bool = True) -> str:

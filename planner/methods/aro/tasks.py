@@ -53,12 +53,10 @@ class TaskGraph:
 
     @cached_property
     def into(self) -> dict[str, list[DirectedLink]]:
-        """The links into every node, by the node's name."""
         return grouped(self.links, end=1)
 
     @cached_property
     def out_of(self) -> dict[str, list[DirectedLink]]:
-        """The links out of every node, by the node's name."""
         return grouped(self.links, end=0)
 
     @cached_property
@@ -77,7 +75,6 @@ class TaskGraph:
 
     @cached_property
     def inps_of(self) -> dict[str, list[Inp]]:
-        """The INPs of each INA switch."""
         found: dict[str, list[Inp]] = {}
         for inp in self.inps:
             found.setdefault(inp[0], []).append(inp)
@@ -115,7 +112,6 @@ class TaskGraph:
         }
 
     def sums_of(self, inp: Inp, flows: int) -> int:
-        """How many flows leave an INP that so many flows enter."""
         return sums_of(flows, most_children(self.fabric, inp[0]))
 
     def without(self, switches: Collection[str]) -> TaskGraph | None:

@@ -70,7 +70,6 @@ def pre_pruned(graphs: Sequence[TaskGraph], alpha: float) -> list[TaskGraph]:
 
 
 def aggregators(fabric: Fabric, names: Iterable[str]) -> list[str]:
-    """The INA switches among these."""
     return [name for name in names if fabric.switch_by_name[name].ina]
 
 

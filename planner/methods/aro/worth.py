@@ -55,7 +55,6 @@ class Worth:
 
     @cached_property
     def jobs(self) -> dict[int, list[int]]:
-        """The tasks of each job."""
         found: dict[int, list[int]] = {}
         for i, task in enumerate(self.tasks):
             found.setdefault(task.job.number, []).append(i)
@@ -83,7 +82,6 @@ class Worth:
         return [self.weights[job] * sum(rates[i] for i in tasks) for job, tasks in self.jobs.items()]
 
     def least(self, rates: Sequence[float]) -> float:
-        """The least of the jobs' weighted throughputs."""
         return min(self.throughputs(rates))
 
     def of(self, rates: Sequence[float]) -> float:
@@ -124,7 +122,6 @@ class Worth:
         program.maximise([(1, least), *((self.mu * weight, column) for weight, column in total)])
 
     def ceiling(self, high: Rates) -> float:
-        """An upper bound of the sum of all weighted throughputs."""
         found = 0.0
         for job, tasks in self.jobs.items():
             links = [capacity for together, capacity in self.access.items() if set(together) >= set(tasks)]
@@ -210,7 +207,6 @@ class Levels:
 
 
 def levels(net: Network) -> Levels:
-    """The levels of all tasks of the network."""
     b = net.fabric.capacities_bps
     links = [[*graph.links, *((v, u) for u, v in graph.links if net.results)] for graph in net.graphs]
     capacities = tuple(tuple({b[link] for link in own}) for own in links)

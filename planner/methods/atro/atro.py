@@ -69,12 +69,10 @@ class Skeleton:
 
     @property
     def aggregators(self) -> list[str]:
-        """The aggregators that are wired."""
         return [switch for switch in self.parents if switch not in self.room]
 
     @property
     def spare(self) -> list[str]:
-        """The common switches that are not wired yet."""
         return [name for name in self.cluster.common_names if name not in self.parents]
 
     def add(self, switch: str, parents: list[str], room: int | None = None) -> None:

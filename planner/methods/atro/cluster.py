@@ -47,22 +47,18 @@ class Cluster:
 
     @cached_property
     def aggregator_names(self) -> tuple[str, ...]:
-        """The names of the aggregators: agg1, agg2 and so on."""
         return tuple(f"agg{i}" for i in range(1, self.aggregators + 1))
 
     @cached_property
     def common_names(self) -> tuple[str, ...]:
-        """The names of the common switches: cs1, cs2 and so on."""
         return tuple(f"cs{i}" for i in range(1, self.common + 1))
 
     @property
     def switch_names(self) -> tuple[str, ...]:
-        """The names of the aggregators, then of the common switches."""
         return self.aggregator_names + self.common_names
 
     @cached_property
     def worker_names(self) -> tuple[str, ...]:
-        """The names of the workers: w1, w2 and so on."""
         return tuple(f"w{i}" for i in range(1, self.workers + 1))
 
 
@@ -90,11 +86,9 @@ class Wiring:
         return hops
 
     def inflow(self, node: str) -> int:
-        """The flows that come to a node."""
         return sum(count for (_, peer), count in self.flows.items() if peer == node)
 
     def outflow(self, node: str) -> int:
-        """The flows that leave a node."""
         return sum(self.next_hops.get(node, {}).values())
 
 

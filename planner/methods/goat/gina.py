@@ -59,7 +59,6 @@ class Gina:
 
     @property
     def group_of(self) -> IntArray:
-        """The group of each worker."""
         return np.repeat(np.arange(len(self.workers)), self.workers)
 
 
@@ -168,7 +167,6 @@ def relax(gina: Gina, costs: Costs, options: SolverOptions) -> tuple[Fractions, 
 
 
 def optimum(gina: Gina, costs: Costs, options: SolverOptions) -> tuple[Schedule, SolverOutcome]:
-    """The exact solution, for small cases."""
     found, _, outcome = solved(gina, costs, options, relaxed=False)
     return Schedule(found.x > 0.5, found.y.argmax(axis=2)[gina.group_of]), outcome
 
@@ -230,7 +228,6 @@ class Search:
         return change
 
     def loss(self, g: int, s: int) -> float:
-        """How much more a byte of sub-model g costs without its sum at switch s."""
         return float(-self.gain(((g, s),)) / self.gina.sizes[g])
 
     def changes(self) -> Iterator[Change]:
@@ -253,7 +250,6 @@ class Search:
         return change
 
     def pays(self, change: Change) -> bool:
-        """Whether a change lowers the cost and all of its switches have room."""
         return self.gain(change) > self.least_gain and all(self.has_room(change, s) for _, s in change)
 
     def has_room(self, change: Change, s: int) -> bool:
@@ -262,7 +258,6 @@ class Search:
         return bool(self.room[s] - taken >= -LEAST_GAIN * self.gina.memory[s])
 
     def gain(self, change: Change) -> float:
-        """By how much a change lowers the cost."""
         return sum(self.cost[g] - self.cost_of(g, row) for g, row in self.turned(change).items())
 
     def turned(self, change: Change) -> dict[int, BoolArray]:
@@ -274,7 +269,6 @@ class Search:
         return rows
 
     def turn(self, change: Change) -> Change:
-        """Make the change."""
         for g, row in self.turned(change).items():
             self.cost[g] = self.cost_of(g, row)
             self.x[g] = row

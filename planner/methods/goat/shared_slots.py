@@ -64,7 +64,6 @@ class Sharing:
 
     @property
     def rules(self) -> SlotPolicy:
-        """The policy of that name."""
         return policy_of(self.policy)
 
 
@@ -81,7 +80,6 @@ class Counts:
     flushed: float = 0
 
     def scaled(self, factor: float) -> Counts:
-        """All counts multiplied by `factor`."""
         return Counts(**{name: count * factor for name, count in vars(self).items()})
 
 
@@ -99,7 +97,6 @@ class Packets:
     partial: BoolArray
 
     def only(self, chosen: BoolArray) -> Packets:
-        """The packets where `chosen` is true."""
         if chosen.all():
             return self
         where = np.flatnonzero(chosen)
@@ -280,7 +277,6 @@ class Gradient:
 
     @property
     def slot_of(self) -> IntArray:
-        """The slot of each lane."""
         return (np.arange(self.lanes) * self.slots) // self.lanes
 
     @property

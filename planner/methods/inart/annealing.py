@@ -44,8 +44,6 @@ class Option:
 
 @dataclass(frozen=True)
 class Onward:
-    """A path from an INP's switch to the PS."""
-
     nodes: Path
     loaded: Loaded
 
@@ -235,7 +233,6 @@ class Search:
             self.place(old, weight, 1)
 
     def turn(self, number: int, temperature: float, draw: random.Random) -> None:
-        """Try another path for the sum of a site."""
         site = self.choices.sites[number]
         weight = self.choices.weights[site.task] if self.counts[number] else 0.0
         old, new = self.onward[number], site.onward[int(draw.random() * len(site.onward))]
@@ -254,7 +251,6 @@ class Search:
         return min(capacity / load for capacity, load in loaded if load > TOLERANCE) / self.choices.mean
 
     def routing(self) -> Routing:
-        """The routing as it stands."""
         ways: list[list[Way]] = [[] for _ in self.choices.weights]
         onward: list[dict[Inp, Path]] = [{} for _ in self.choices.weights]
         for option, flow in zip(self.chosen, self.choices.flows, strict=True):

@@ -282,7 +282,6 @@ def relax_at(fabric: Fabric, tasks: Sequence[SplitTask], rate_bps: float, option
 
 
 def alike(tasks: Sequence[SplitTask]) -> bool:
-    """Whether all tasks have the same share."""
     return len({task.share for task in tasks}) == 1
 
 
@@ -309,7 +308,6 @@ class Routing:
 def round_off(
     fabric: Fabric, tasks: Sequence[SplitTask], relaxed: Relaxed, draw: random.Random, rounding: Rounding
 ) -> Routing:
-    """One drawing for all tasks."""
     parts = zip(tasks, relaxed.tasks, strict=True)
     ways, onward = zip(*(rounding(fabric, task, part, draw) for task, part in parts), strict=True)
     return Routing(ways, onward)
@@ -359,7 +357,6 @@ def routed(
 
 
 def entrances(fabric: Fabric, task: SplitTask) -> list[Group]:
-    """The group of each worker of the task."""
     return [entrance(fabric, worker) for worker in task.job.workers]
 
 
@@ -457,7 +454,6 @@ def best_rates(
 
 
 def by_job(tasks: Sequence[SplitTask], rates: Sequence[Any]) -> Mapping[int, list[Any]]:
-    """The rates of the tasks, by the number of their job."""
     found: dict[int, list[Any]] = defaultdict(list)
     for task, rate in zip(tasks, rates, strict=True):
         found[task.job.number].append(rate)

@@ -78,6 +78,5 @@ def switch_left(switch: Switch, used_bps: float) -> Switch:
 
 
 def check_used(where: str, used_bps: float) -> None:
-    """Raise `InputError` for a negative use."""
     if not used_bps >= 0:
         raise InputError(f"background traffic of {used_bps:g} bit/s at {where}: at least 0 is expected")

@@ -177,13 +177,11 @@ def highest_rate(problem: Scheduling, job: PlacedJob) -> float:
 
 
 def most_ports(problem: Scheduling, pairs: Iterable[Pair]) -> dict[Pair, int]:
-    """The most connections of each pair of units."""
     ports = {unit.name: unit.optical_ports for unit in problem.center.units}
     return {(v, u): min(ports[v], ports[u]) for v, u in pairs}
 
 
 def binary(model: pulp.LpProblem, name: str) -> Any:
-    """A Boolean variable."""
     return model.add_variable(name, cat=pulp.LpBinary)
 
 

@@ -164,12 +164,10 @@ class Active:
 
     @property
     def left_bits(self) -> float:
-        """The bits that each worker still has to send."""
         return max(self.run.left)
 
     @property
     def update_s(self) -> float:
-        """The seconds of the update at the end."""
         return self.job.update_time(self.shape.inc)
 
     def time_left(self, rate_bps: float) -> float:
@@ -273,13 +271,11 @@ class Simulation:
         one.shape, one.run = Shape(one.job, unit), Run(self.center, one.job, unit)
 
     def use_inc(self, one: Active, unit: str | None) -> None:
-        """Give a job INC in that unit, or none."""
         self.serve(one, unit)
         if unit is not None:
             self.resources.inc_jobs[unit] -= 1
 
     def grant(self, one: Active, more_bps: float) -> None:
-        """Raise the rate of each worker of a job."""
         self.resources.add(one.shape, more_bps)
         one.rate_bps += more_bps
 

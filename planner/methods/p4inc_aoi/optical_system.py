@@ -66,7 +66,6 @@ class DataCenter:
 
     @cached_property
     def index(self) -> dict[str, int]:
-        """The place of each unit among the units."""
         return {unit.name: place for place, unit in enumerate(self.units)}
 
 
@@ -147,7 +146,6 @@ class Scheduling:
 
     @cached_property
     def job_of(self) -> dict[int, PlacedJob]:
-        """The job of each number."""
         return {job.number: job for job in self.jobs}
 
 

@@ -25,12 +25,10 @@ class Shape:
 
     @cached_property
     def flows(self) -> tuple[tuple[Pair, int], ...]:
-        """By pair of units, the job's flow between them."""
         return tuple((pair(unit, self.job.server), weight) for unit, weight in self.job.flows(self.inc))
 
     @cached_property
     def loads(self) -> tuple[tuple[str, int], ...]:
-        """By unit, the load of its switch."""
         return tuple(self.job.switch_loads(self.inc).items())
 
 

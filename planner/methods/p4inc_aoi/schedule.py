@@ -55,12 +55,10 @@ class Slot:
 
     @cached_property
     def ports(self) -> dict[Pair, int]:
-        """The connections of each pair of units."""
         return {pair(circuit.a, circuit.b): circuit.ports for circuit in self.circuits}
 
     @cached_property
     def rates_bps(self) -> dict[int, float]:
-        """The rate of each job's workers."""
         return {grant.job: grant.rate_bps for grant in self.grants}
 
 
@@ -279,8 +277,6 @@ def expect(constraint: str, holds: bool, what: str) -> None:
 
 @dataclass(frozen=True)
 class SchedulingFile:
-    """The document of a file with a problem."""
-
     version: Literal[1]
     center: DataCenter
     jobs: tuple[PlacedJob, ...]
@@ -289,8 +285,6 @@ class SchedulingFile:
 
 @dataclass(frozen=True)
 class ScheduleFile:
-    """The document of a file with a schedule."""
-
     version: Literal[1]
     schedule: Schedule
 

@@ -183,7 +183,6 @@ def read_trace(path: Path) -> list[JobRequest]:
 
 
 def request_of(path: Path, line: int, row: dict[str, str]) -> JobRequest:
-    """The job of a row. Raises `InputError` with the line of a mistake."""
     try:
         request = JobRequest(**{key: COLUMNS[key](value) for key, value in row.items()})
     except (ValueError, TypeError, KeyError) as error:
