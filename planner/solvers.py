@@ -106,6 +106,12 @@ PROVEN_GAP = 1e-6
 """A relative gap below it is rounding: the solution is optimal."""
 
 
+def proven(gap: float, started: float, solver: str | None = None) -> SolverOutcome:
+    """The outcome of a search that began at `started` on the monotonic clock, and whose result has this gap."""
+    optimal = gap <= PROVEN_GAP
+    return SolverOutcome(OPTIMAL if optimal else FEASIBLE, time.monotonic() - started, 0.0 if optimal else gap, solver)
+
+
 @dataclass(frozen=True)
 class Solver:
     """A solver that PuLP drives. `gap` reads the relative gap that it has proven, None where it does not tell."""

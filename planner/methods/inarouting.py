@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 from inakit.planner.core import fair_rates
 from inakit.planner.core.loads import aggregated_flows, flow_counts
 from inakit.planner.core.method import Options
-from inakit.planner.core.plan import FEASIBLE, OPTIMAL, Plan, SolverOptions, SolverOutcome
+from inakit.planner.core.plan import Plan, SolverOptions, SolverOutcome
 from inakit.planner.core.problem import Problem
-from inakit.planner.solvers import PROVEN_GAP, solve
+from inakit.planner.solvers import proven, solve
 from inakit.planner.trees.from_paths import plan_from_paths, tree_from_paths
 from inakit.planner.trees.summed_once import SplitTask, split_equally
 from inakit.topo.fabric.fabric import DirectedLink, Fabric, Path
@@ -439,7 +439,7 @@ def plan(problem: Problem, options: Options) -> Plan:
     started = time.monotonic()
     network = shared_fabric(problem)
     hops = heuristic_routes(network, options.for_solver)
-    outcome = judged(network, hops, time.monotonic() - started)
+    outcome = judged(network, hops, started)
     return plan_of(problem, network, hops, "inarouting", outcome, options)
 
 
@@ -453,11 +453,9 @@ def plan_optimum(problem: Problem, options: Options) -> Plan:
     return plan_of(problem, network, hops, "inarouting-opt", outcome, options)
 
 
-def judged(network: SharedFabric, hops: Sequence[NextHops], seconds: float) -> SolverOutcome:
+def judged(network: SharedFabric, hops: Sequence[NextHops], started: float) -> SolverOutcome:
     """What is proven of routes: their total of fair rates beside what no routes exceed."""
-    gap = total_bound_bps(network) / total_rates(network, hops)[0] - 1
-    proven = gap < PROVEN_GAP
-    return SolverOutcome(OPTIMAL if proven else FEASIBLE, seconds, 0.0 if proven else gap)
+    return proven(total_bound_bps(network) / total_rates(network, hops)[0] - 1, started)
 
 
 def heuristic_routes(network: SharedFabric, options: SolverOptions) -> list[NextHops]:

@@ -13,7 +13,6 @@ than 64 enter one, the job's tree goes on from the fabric's root to its first PS
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from inakit.planner.core.method import Options
@@ -22,7 +21,7 @@ from inakit.planner.core.problem import Job, Problem
 from inakit.planner.trees.from_paths import plan_of_trees, tree_from_paths
 from inakit.planner.trees.under_policy import rooted_in_network
 from inakit.planner.trees.unfolding import static_path, static_paths, unfold
-from inakit.topo.fabric.fabric import Fabric, Path
+from inakit.topo.fabric.fabric import Fabric
 
 POLICY = "switchml"
 """The slot policy of a root that answers by itself: a segment with two versions, of which one keeps the last sums."""
@@ -60,39 +59,23 @@ def climbing(fabric: Fabric, root: str) -> set[str]:
 
 
 def job_tree(fabric: Fabric, job: Job, root: str | None, seed: int) -> AggregationTree:
-    """The job's part of the tree, with its root in the network if one aggregator can sum all."""
-    if root is not None:
-        paths = static_paths(unfold(fabric, root), job.workers, seed)
-        for switch in last_common(fabric, paths):
-            tree = tree_from_paths(fabric, 1, [path[: path.index(switch) + 1] for path in paths], fabric.ina_names)
-            if sums_all(tree):
-                way = static_path(unfold(fabric, job.servers[0]), switch, seed)
-                return replace(rooted_in_network(job.number, tree), policy=POLICY, fallback=way)
-    return tree_from_paths(fabric, 1, paths_to_server(fabric, job, root, seed), fabric.ina_names)
+    """The job's part of the tree, with its root in the network if one aggregator can sum all.
 
-
-def paths_to_server(fabric: Fabric, job: Job, root: str | None, seed: int) -> list[Path]:
-    """Static paths to the job's first PS: climbing to `root`, and down again, where this passes no switch twice."""
+    Otherwise its paths lead to its first PS: up to `root` and down again, or below it where a path turns back there,
+    because both parts would pass a switch.
+    """
     to_server = unfold(fabric, job.servers[0])
     paths = static_paths(to_server, job.workers, seed)
-    if root is None:
-        return paths
-    to_root, down = unfold(fabric, root), static_path(to_server, root, seed)
-    return [through(path, static_path(to_root, path[0], seed), down) for path in paths]
-
-
-def through(direct: Path, up: Path, down: Path) -> Path:
-    """The path up and down, or the direct one, which turns back below the root, where both parts pass a switch."""
-    return direct if set(up) & set(down[1:]) else up + down[1:]
-
-
-def last_common(fabric: Fabric, paths: Sequence[Path]) -> Iterator[str]:
-    """The INA switches that all paths pass, from the lowest up to the root."""
-    shared = set.intersection(*(set(path) for path in paths))
-    yield from (node for node in paths[0] if node in shared and node in fabric.ina_names)
-
-
-def sums_all(tree: AggregationTree) -> bool:
-    """Whether one aggregator at the root sums all."""
-    last = [branch for branch in tree.branches if branch.parent == ROOT_LABEL]
-    return len(last) == 1 and last[0].label in tree.aggregator_of and len(last[0].path) == 1
+    if root is not None:
+        up = static_paths(unfold(fabric, root), job.workers, seed)
+        shared = set.intersection(*(set(path) for path in up)) & fabric.ina_names
+        for switch in (node for node in up[0] if node in shared):  # from the lowest up to the root
+            tree = tree_from_paths(fabric, 1, [path[: path.index(switch) + 1] for path in up], fabric.ina_names)
+            last = [branch for branch in tree.branches if branch.parent == ROOT_LABEL]
+            if len(last) == 1 and last[0].label in tree.aggregator_of and len(last[0].path) == 1:
+                way = static_path(to_server, switch, seed)
+                return replace(rooted_in_network(job.number, tree), policy=POLICY, fallback=way)
+        down = static_path(to_server, root, seed)
+        both = zip(paths, up, strict=True)
+        paths = [direct if set(above) & set(down[1:]) else above + down[1:] for direct, above in both]
+    return tree_from_paths(fabric, 1, paths, fabric.ina_names)

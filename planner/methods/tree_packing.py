@@ -14,7 +14,7 @@ from inakit.planner.core.plan import OPTIMAL, AggregationTree
 from inakit.planner.core.slots import Resource, most_children, resource_bps
 from inakit.planner.methods.aro.bisection import Steps, least_t
 from inakit.planner.methods.aro.leaf_spine import Choice, LeafSpine, Spines
-from inakit.planner.methods.aro.reduced_network import Network, Reduced, access_links, limit_copies
+from inakit.planner.methods.aro.reduced_network import Network, Reduced, access_links, result_columns
 from inakit.planner.methods.aro.tasks import Task
 from inakit.planner.methods.aro.worth import Worth
 from inakit.planner.solvers import LinearProgram, Term
@@ -195,28 +195,27 @@ def spread(task: LeafSpine, most: int) -> list[Tree]:
     known: dict[tuple[tuple[int, Spines], ...], Tree | None] = {}
     for dealt in deals(task.gates, min(most, MOST_TREES)):
         for gates in dealt:
-            if key(gates) not in known:
-                known[key(gates)] = tree_on(task, gates)
-        trees = [tree for gates in dealt if (tree := known[key(gates)])]
+            if gates not in known:
+                known[gates] = tree_on(task, dict(gates))
+        trees = [tree for gates in dealt if (tree := known[gates])]
         best = max(best, trees, key=lambda trees: total_rate(task, trees))
     return best
 
 
-def key(gates: Gates) -> tuple[tuple[int, Spines], ...]:
-    return tuple(gates.items())
-
-
-def deals(gates: Gates, most: int) -> Iterator[list[Gates]]:
+def deals(gates: Gates, most: int) -> Iterator[list[tuple[tuple[int, Spines], ...]]]:
     """The ways to give each gate to one tree, or to deal its spines out to all trees in turn."""
     for count in range(len(gates) + 1):
         for divided in combinations(gates, count):
             whole = [gate for gate in gates if gate not in divided]
             for groups in partitions(whole, most):
                 trees = most if divided else len(groups)
-                yield [
-                    {gate: gates[gate] for gate in group} | {gate: every(gates[gate], k, trees) for gate in divided}
-                    for k, group in enumerate([*groups, *[[]] * (trees - len(groups))])
-                ]
+                dealt = []
+                for k, group in enumerate([*groups, *[[]] * (trees - len(groups))]):
+                    own = {gate: gates[gate] for gate in group}
+                    for gate in divided:
+                        own[gate] = Spines(gates[gate].aggregating[k::trees], gates[gate].common[k::trees])
+                    dealt.append(tuple(own.items()))
+                yield dealt
 
 
 def partitions(gates: Sequence[int], most: int) -> Iterator[list[list[int]]]:
@@ -232,11 +231,6 @@ def partitions(gates: Sequence[int], most: int) -> Iterator[list[list[int]]]:
             yield [[first], *groups]
 
 
-def every(spines: Spines, k: int, trees: int) -> Spines:
-    """The k-th tree's part of these spines."""
-    return Spines(spines.aggregating[k::trees], spines.common[k::trees])
-
-
 def tree_on(task: LeafSpine, gates: Gates) -> Tree | None:
     """The best tree over the spines of these gates; None without spines, or if an INP would get too many flows."""
     own = replace(task, gates={gate: spines for gate, spines in gates.items() if spines.aggregating or spines.common})
@@ -245,17 +239,15 @@ def tree_on(task: LeafSpine, gates: Gates) -> Tree | None:
 
     def fits(t: float) -> Choice | None:
         choice = own.fits(t)
-        return choice if choice is not None and children(own, choice) <= own.most_children else None
+        if choice is None:
+            return None
+        through_one = flows_to_tor(own, choice) + max(map(len, own.local.values()), default=0)
+        children = min(own.most_children_at_tor(choice), through_one)  # or fewer enter an INP of the PS's leaf
+        return choice if children <= own.most_children else None
 
     highest = task.workers / min(task.capacities_bps)
     least = least_t(fits, Steps(task.capacities_bps), 1 / task.worker_bps, highest)
     return Tree(own, least.solution, 1 / least.t) if least else None
-
-
-def children(task: LeafSpine, choice: Choice) -> int:
-    """An upper bound of the flows that enter one INP of the PS's leaf."""
-    through_one = flows_to_tor(task, choice) + max(map(len, task.local.values()), default=0)
-    return min(task.most_children_at_tor(choice), through_one)
 
 
 def flows_to_tor(task: LeafSpine, choice: Choice) -> int:
@@ -279,23 +271,19 @@ def total_rate(task: LeafSpine, trees: Sequence[Tree]) -> float:
 
 
 def rate_bound(task: LeafSpine) -> float:
-    """A rate that no forest exceeds, by counting: workers' links, what leaves a leaf, what the PS gets."""
-    spine_count = sum(len(spines.aggregating) + len(spines.common) for spines in task.gates.values())
-    uplinks = [task.spine_bps * spine_count / len(leaf.flows) for leaf in task.leaves]
-    return min(task.worker_bps, *uplinks, task.server_bps / fewest_flows(task))
+    """A rate that no forest exceeds, by counting: workers' links, what leaves a leaf, what the PS gets.
 
-
-def fewest_flows(task: LeafSpine) -> int:
-    """The fewest flows that the PS gets from a tree.
-
-    Its leaf sums what comes in by one pipeline, a spine what comes from leaves that enter it by one.
+    The PS's leaf sums what comes in by one pipeline, a spine what comes from leaves that enter it by one.
     """
+    fewest = task.workers  # flows that the PS gets from a tree
     if task.tor_sums:
         through_local = not task.leaves or any(gate in task.local for gate in task.gates)
-        return len(task.local) + (0 if through_local else 1)
-    if task.most_aggregating:
-        return len(task.sizes) + sum(map(len, task.local.values()))
-    return task.workers
+        fewest = len(task.local) + (0 if through_local else 1)
+    elif task.most_aggregating:
+        fewest = len(task.sizes) + sum(map(len, task.local.values()))
+    spine_count = sum(len(spines.aggregating) + len(spines.common) for spines in task.gates.values())
+    uplinks = [task.spine_bps * spine_count / len(leaf.flows) for leaf in task.leaves]
+    return min(task.worker_bps, *uplinks, task.server_bps / fewest)
 
 
 # -- What no forest exceeds, from the linear relaxation of tree packing: ARO's (4) to (9), multiplied by a rate.
@@ -344,19 +332,7 @@ def add_trees(program: LinearProgram, net: Network, graph: Reduced, rate: int) -
     for z in graph.common:
         received = [*total(y, graph.into.get(z, [])), (float(graph.starting[z]), rate)]
         program.equal([*received, *total(y, graph.out_of[z], -1)], 0)  # (9)
-    return y | add_results(program, net, graph, y, rate) if net.results else y
-
-
-def add_results(
-    program: LinearProgram, net: Network, graph: Reduced, y: Mapping[DirectedLink, int], rate: int
-) -> dict[DirectedLink, int]:
-    """Add a task's results to the program, multiplied by its rate; returns their columns by link."""
-    z = {(v, u): program.variable(0, inf) for u, v in graph.links}
-    for (v, u), column in z.items():
-        program.at_most([(1, column), (-1, y[u, v])], 0)
-        program.at_most([(1, column), (-net.width((v, u)), rate)], 0)
-    limit_copies(program, net, graph, z, rate)
-    return z | {(v, u): rate for u, v in graph.both_roles}
+    return y | result_columns(program, net, graph, y, rate=rate) if net.results else y
 
 
 def total(y: Mapping[DirectedLink, int], links: Iterable[DirectedLink], sign: float = 1) -> list[Term]:

@@ -53,48 +53,6 @@ class Steps:
         return max(flows_within(b, t) / b for b in self.capacities)
 
 
-@dataclass
-class Bisection(Generic[SolutionT]):
-    """What is known while t is bisected: a solution `best` with its t, and that none exists below `bound`.
-
-    No t below `low` is asked about any more. `failure` is the error of the last question that was given up.
-    """
-
-    fits: Callable[[float], SolutionT | None]
-    steps: Steps
-    low: float
-    bound: float
-    best: tuple[SolutionT, float] | None
-    failure: SolverError | None = None
-
-    def ask(self, t: float) -> None:
-        """Look for a solution at `t`. Where `fits` gives up with a `SolverError`, the bound stays below `t`."""
-        solution = None
-        try:
-            solution = self.fits(t)
-            if solution is None:
-                self.bound = self.steps.above(t)
-        except SolverError as error:
-            self.failure = error
-        if solution is not None:
-            self.best = solution, t
-        else:
-            self.low = self.steps.above(t)
-
-    def following(self, t: float) -> float:
-        """The t to ask about after `t`: between `low` and the best one, or without a solution at least twice `t`."""
-        if self.best is None:
-            return self.steps.from_(max(2 * t, self.low))
-        return self.steps.up_to((self.low + self.best[1]) / 2)
-
-    def result(self, gap: float) -> Least[SolutionT] | None:
-        """The best solution, once no better one is left to ask about, or its relative gap is at most `gap`."""
-        if self.best is None:
-            return None
-        t = self.best[1]
-        return Least(*self.best, self.bound) if self.low >= t * (1 - ROUNDING) or 1 - self.bound / t <= gap else None
-
-
 def least_t(
     fits: Callable[[float], SolutionT | None],
     steps: Steps,
@@ -109,17 +67,32 @@ def least_t(
     on above that t, and the bound stays below; the search raises this error if no other t has a solution either.
     `known` is a solution to start from.
     """
-    t = steps.from_(lowest)
-    search = Bisection(fits, steps, t, t, (known.solution, known.t) if known else None)
-    if known:
-        t = search.following(t)
+    low = bound = t = steps.from_(lowest)  # no t below `low` is asked about any more
+    best = known and (known.solution, known.t)
+    failure: SolverError | None = None
+
+    def following() -> float:
+        """The t to ask about next: between `low` and the best one, or without a solution at least twice the last."""
+        return steps.up_to((low + best[1]) / 2) if best else steps.from_(max(2 * t, low))
+
+    t = following() if known else t
     while True:
-        search.ask(t)
-        if search.best is None and t >= highest:
+        solution = None
+        try:
+            solution = fits(t)
+            if solution is None:
+                bound = steps.above(t)
+        except SolverError as error:
+            failure = error
+        if solution is not None:
+            best = solution, t
+        else:
+            low = steps.above(t)
+        if best is None and t >= highest:
             break
-        if found := search.result(gap):
-            return found
-        t = search.following(t)
-    if search.failure is not None:
-        raise search.failure
+        if best and (low >= best[1] * (1 - ROUNDING) or 1 - bound / best[1] <= gap):
+            return Least(*best, bound)
+        t = following()
+    if failure is not None:
+        raise failure
     return None

@@ -22,7 +22,7 @@ from inakit.planner.core.slots import Inp, limited_pipelines, most_children
 from inakit.planner.methods.aro.bisection import Least, Steps, flows_within, least_t
 from inakit.planner.methods.aro.leaf_spine import Choice, LeafSpine, leaf_spine
 from inakit.planner.methods.aro.tasks import Task, TaskGraph, task_graph
-from inakit.planner.solvers import PROVEN_GAP, run
+from inakit.planner.solvers import PROVEN_GAP, proven, run
 from inakit.planner.trees.from_paths import Summing
 from inakit.topo.errors import SolverError
 from inakit.topo.fabric.fabric import DirectedLink, Fabric, Path
@@ -303,7 +303,7 @@ def best_routing(fabric: Fabric, task: Task, options: SolverOptions) -> ProvenPa
         lowest = bound.bound
         fits = choice is not None and closed.most_children_at_tor(choice.solution) <= closed.most_children
         if choice is not None and fits and choice.t <= bound.t:
-            return ProvenPaths(closed.paths(choice.solution), outcome_of(choice, started))
+            return ProvenPaths(closed.paths(choice.solution), proven(choice.gap, started))
     graph = task_graph(fabric, task.job.workers, task.server)
     test = FlowTest(Demand(graph), options, started + options.time_limit_s)
     least = best_flows(test, lowest)
@@ -312,7 +312,7 @@ def best_routing(fabric: Fabric, task: Task, options: SolverOptions) -> ProvenPa
         flows = tidying.tidy(least.t, least.solution)
     except SolverError:  # no time for it
         flows = least.solution
-    return ProvenPaths(generate_routes(graph, flows), outcome_of(least, started, options.solver))
+    return ProvenPaths(generate_routes(graph, flows), proven(least.gap, started, options.solver))
 
 
 def best_choice(closed: LeafSpine, options: SolverOptions) -> Least[Choice] | None:
@@ -335,9 +335,3 @@ def best_flows(test: FlowTest, lowest: float) -> Least[Counts]:
         least = least_t(replace(test, share=1.0).fits, steps, least.bound, highest, gap, known=least)
     assert least is not None  # at the highest t, every link carries all flows
     return least
-
-
-def outcome_of(least: Least[Any], started: float, solver: str | None = None) -> SolverOutcome:
-    """How well t is proven: optimal, or feasible with its relative gap."""
-    proven = least.gap <= PROVEN_GAP
-    return SolverOutcome(OPTIMAL if proven else FEASIBLE, monotonic() - started, 0.0 if proven else least.gap, solver)

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from math import ceil
+from math import ceil, inf
 
 from inakit.planner.core.slots import Inp, most_children
 from inakit.planner.methods.aro.tasks import Task, grouped
@@ -236,32 +236,26 @@ def result_columns(
     net: Network,
     graph: Reduced,
     y: Mapping[DirectedLink, int],
-    most: Mapping[DirectedLink, int],
+    most: Mapping[DirectedLink, int] | None = None,
+    rate: int | None = None,
 ) -> dict[DirectedLink, int]:
     """Add a task's z to the program; returns their columns by link.
 
-    `y` are the columns of the task's gradients, and `most[v, u]` are the most copies that links carry.
+    `y` are the columns of the task's gradients, and `most[v, u]` are the most copies that links carry. With the column
+    of a `rate` y and z are multiplied by it.
     """
-    z = {(v, u): program.variable(0, most[v, u]) for u, v in graph.links}
+    z = {(v, u): program.variable(0, most[v, u] if most else inf) for u, v in graph.links}
     for (v, u), column in z.items():
         program.at_most([(1, column), (-1, y[u, v])], 0)
-    limit_copies(program, net, graph, z)
-    return z | {(v, u): program.variable(1, 1) for u, v in graph.both_roles}
-
-
-def limit_copies(
-    program: LinearProgram, net: Network, graph: Reduced, z: Mapping[DirectedLink, int], rate: int | None = None
-) -> None:
-    """Results come to every ToR with workers, and go on only from nodes to which they come.
-
-    With the column of a `rate` z is multiplied by it.
-    """
+        if rate is not None:
+            program.at_most([(1, column), (-net.width((v, u)), rate)], 0)
     for tor in dict.fromkeys((*graph.starting, *(switch for switch, _ in graph.local))):
         came: list[Term] = [(1, z[v, tor]) for _, v in graph.out_of[tor]]
         program.at_least(came if rate is None else [*came, (-1, rate)], 1 if rate is None else 0)
     for (u, w), column in z.items():
-        if u != graph.task.server:
+        if u != graph.task.server:  # results go on only from where they come
             program.at_most([(1, column), *((-float(net.size(w)), z[v, u]) for _, v in graph.out_of[u])], 0)
+    return z | {(v, u): program.variable(1, 1) if rate is None else rate for u, v in graph.both_roles}
 
 
 def result_parents(

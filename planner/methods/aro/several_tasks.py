@@ -32,7 +32,7 @@ from inakit.planner.methods.aro.several_routing import (
 )
 from inakit.planner.methods.aro.tasks import Task, tasks_of
 from inakit.planner.methods.aro.worth import STRICT, Box, Rates, Worth, levels
-from inakit.planner.solvers import PROVEN_GAP, LinearProgram, Term
+from inakit.planner.solvers import LinearProgram, Term, proven
 from inakit.planner.trees.from_paths import Sender, Summing, plan_from_paths
 from inakit.topo.errors import SolverError
 from inakit.topo.fabric.fabric import Fabric, Path
@@ -342,9 +342,7 @@ def several(problem: Problem, options: Options) -> Plan:
     started = monotonic()
     search = searched(problem.fabric, tasks_of(problem), options.for_solver, started, results=options.with_results)
     found = search.incumbent
-    gap = max(0.0, search.bound / found.value - 1)
-    status, gap = (OPTIMAL, 0.0) if gap <= PROVEN_GAP else (FEASIBLE, gap)
-    outcome = SolverOutcome(status, monotonic() - started, gap, "highs")
+    outcome = proven(max(0.0, search.bound / found.value - 1), started, "highs")
     return plan_of(problem, search.net, found.routing, found.rates, outcome, options.window)
 
 

@@ -19,7 +19,7 @@ import pulp
 from numpy.typing import NDArray
 
 from inakit.planner.core.plan import SolverOptions, SolverOutcome
-from inakit.planner.solvers import PROVEN_GAP, solve
+from inakit.planner.solvers import proven, solve
 from inakit.topo.errors import InputError, unknown_name
 
 FloatArray = NDArray[np.float64]
@@ -321,8 +321,7 @@ def schedule(gina: Gina, options: KrgsOptions) -> tuple[Schedule, SolverOutcome]
     drawn = (round_off(gina, fractions, draw) for _ in range(options.roundings))
     best = min((repair(gina, one, costs) for one in drawn), key=lambda found: value(gina, found, costs))
     gap = max(0.0, value(gina, best, costs) - bound) / max(abs(bound), TINY)
-    status = "optimal" if gap < PROVEN_GAP else "feasible"
-    return best, SolverOutcome(status, time.monotonic() - started, gap, options.solver.solver)
+    return best, proven(gap, started, options.solver.solver)
 
 
 def round_off(gina: Gina, fractions: Fractions, draw: np.random.Generator) -> Schedule:

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from inakit.planner.core.loads import sending_rate_bps
 from inakit.planner.core.method import Options
-from inakit.planner.core.plan import FEASIBLE, OPTIMAL, AggregationTree, Plan, SolverOutcome
+from inakit.planner.core.plan import AggregationTree, Plan
 from inakit.planner.core.problem import Problem
 from inakit.planner.methods.inart.annealing import Choices, Search
 from inakit.planner.methods.inart.relaxation import (
@@ -29,7 +29,7 @@ from inakit.planner.methods.inart.relaxation import (
     split_routes,
     with_shares,
 )
-from inakit.planner.solvers import PROVEN_GAP
+from inakit.planner.solvers import proven
 from inakit.planner.trees.from_paths import plan_of_trees
 from inakit.planner.trees.summed_once import SplitTask, split_equally, tree_of
 from inakit.topo.fabric.fabric import Fabric
@@ -87,9 +87,8 @@ def finished(
 ) -> Plan:
     """The plan of these trees, with its gap to `bound_bps` and the time since `started`."""
     gap = max(0.0, bound_bps / rate_bps(problem.fabric, routed) - 1)
-    outcome = SolverOutcome(OPTIMAL if gap < PROVEN_GAP else FEASIBLE, time.monotonic() - started, gap)
     trees = [(task.job.number, task.share, tree) for task, tree in routed]
-    return plan_of_trees(method, problem, trees, options.window, outcome, by_share=True)
+    return plan_of_trees(method, problem, trees, options.window, proven(gap, started), by_share=True)
 
 
 def rate_bps(fabric: Fabric, routed: Routed) -> float:

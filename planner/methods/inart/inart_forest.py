@@ -18,12 +18,12 @@ from typing import ClassVar
 
 from inakit.planner.core.fragment_ranges import split
 from inakit.planner.core.method import Options
-from inakit.planner.core.plan import FEASIBLE, OPTIMAL, Plan, PlannedTree, SolverOutcome
+from inakit.planner.core.plan import Plan, PlannedTree
 from inakit.planner.core.problem import Problem
 from inakit.planner.core.slots import Resource, assign_slots
 from inakit.planner.methods.inart.relaxation import relax, round_together, split_model
 from inakit.planner.methods.tree_packing import NEGLIGIBLE, Column, Ground, distinct_loads
-from inakit.planner.solvers import PROVEN_GAP, LinearProgram
+from inakit.planner.solvers import LinearProgram, proven
 from inakit.planner.trees.from_paths import numbered
 from inakit.planner.trees.summed_once import SplitTask, split_equally, tree_of
 from inakit.topo.errors import SolverError
@@ -69,8 +69,7 @@ def plan_trees(problem: Problem, tasks: Sequence[SplitTask], options: InartFores
     planned = planned_trees(problem, ground, tasks, packed, options.window)
     rate_bps = sum(each.rate_bps for each in planned if each.job == planned[0].job)
     gap = max(0.0, relaxed.bound_bps / rate_bps - 1)
-    outcome = SolverOutcome(OPTIMAL if gap < PROVEN_GAP else FEASIBLE, time.monotonic() - started, gap)
-    return Plan(method, fabric.name, planned, outcome)
+    return Plan(method, fabric.name, planned, proven(gap, started))
 
 
 def pack(ground: Ground, tasks: Sequence[SplitTask], columns: Sequence[Column]) -> Parts:

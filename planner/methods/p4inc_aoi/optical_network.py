@@ -6,7 +6,7 @@ units, and stay as they are while circuits and rates change.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import replace
 from itertools import combinations
 
@@ -14,9 +14,9 @@ from inakit.planner.core.loads import sending_rate_bps
 from inakit.planner.core.plan import AggregationTree, Plan, PlannedTree
 from inakit.planner.core.policies import DEFAULT_POLICY
 from inakit.planner.core.problem import FragmentFormat, Job, Problem
-from inakit.planner.methods.p4inc_aoi.optical_system import DataCenter, PlacedJob, Scheduling
+from inakit.planner.methods.p4inc_aoi.optical_system import DataCenter, Scheduling
 from inakit.planner.methods.p4inc_aoi.schedule import Schedule, Slot, pair
-from inakit.planner.trees.from_paths import tree_from_paths
+from inakit.planner.trees.from_paths import numbered, tree_from_paths
 from inakit.planner.trees.under_policy import with_policies
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.circuits import Interconnect, optical_ports
@@ -62,76 +62,55 @@ def pairs_of(slot: Slot) -> list[tuple[str, str]]:
 
 
 def problem_of(scheduling: Scheduling, schedule: Schedule, fragment: FragmentFormat) -> Problem:
-    """The jobs on servers of their units, in turn. Between iterations they compute and update.
+    """The jobs on servers of their units, those first that have waited longest. Between iterations they compute and
+    update.
 
     Raises `InputError` for a unit that has no server left for the PS of a job: on a host, a job has one role.
     """
-    pools = Pools(scheduling.center)
-    jobs = tuple(pools.place(job, schedule.inc.get(job.number), fragment) for job in scheduling.jobs)
-    return Problem(fabric_of(scheduling.center), jobs, fragment)
+    pools = {unit.name: [f"{unit.name}h{n}" for n in range(1, unit.servers + 1)] for unit in scheduling.center.units}
 
+    def take(unit: str, count: int, without: Collection[str] = ()) -> list[str]:
+        taken = [host for host in pools[unit] if host not in without][:count]
+        pools[unit] = [host for host in pools[unit] if host not in taken] + taken
+        return taken
 
-class Pools:
-    """The servers of every unit, those that have waited longest first."""
-
-    def __init__(self, center: DataCenter) -> None:
-        self.of = {unit.name: [f"{unit.name}h{n}" for n in range(1, unit.servers + 1)] for unit in center.units}
-
-    def place(self, job: PlacedJob, inc: str | None, fragment: FragmentFormat) -> Job:
-        """The job on the next servers of its units. Raises `InputError` where none is left for its PS."""
-        workers = [host for unit, count in job.workers.items() for host in self.take(unit, count)]
-        server = self.take(job.server, 1, workers)
+    jobs = []
+    for job in scheduling.jobs:
+        workers = [host for unit, count in job.workers.items() for host in take(unit, count)]
+        server = take(job.server, 1, workers)
         if not server:
             raise InputError(
-                f"job {job.number}: unit '{job.server}' has a worker on each of its {len(self.of[job.server])} servers "
+                f"job {job.number}: unit '{job.server}' has a worker on each of its {len(pools[job.server])} servers "
                 "and none left for the PS: give it one more"
             )
         size = 4 * fragment.values * max(1, round(job.gradient_bytes / fragment.wire_bytes))
-        pause_s = job.compute_s + job.update_time(inc)
-        return Job(job.number, tuple(workers), tuple(server), size, iterations=job.iterations, compute_s=pause_s)
-
-    def take(self, unit: str, count: int, without: Collection[str] = ()) -> list[str]:
-        """The next servers of a unit that are not in `without`; fewer than `count` where there are not so many."""
-        taken = [host for host in self.of[unit] if host not in without][:count]
-        self.of[unit] = [host for host in self.of[unit] if host not in taken] + taken
-        return taken
+        pause_s = job.compute_s + job.update_time(schedule.inc.get(job.number))
+        jobs.append(Job(job.number, tuple(workers), tuple(server), size, iterations=job.iterations, compute_s=pause_s))
+    return Problem(fabric_of(scheduling.center), tuple(jobs), fragment)
 
 
 def plan_of(scheduling: Scheduling, schedule: Schedule, problem: Problem) -> Plan:
     """Trees for each job: to its PS, summed where the schedule has INC. Where that is the whole sum, the PS stands by.
 
-    A flow may need more than one connection, so a job has as many trees as it has connections side by side. Rates are
-    those at which all jobs could send at once, on a circuit between every two units.
+    A flow may need more than one connection, so a job has as many equal trees as a flow of it has connections at most.
+    Rates are those at which all jobs could send at once, on a circuit between every two units.
     """
-    trees = {
-        placed.number: trees_of(problem.fabric, job, schedule.inc.get(job.number), side_by_side(schedule, placed))
-        for placed, job in zip(scheduling.jobs, problem.jobs, strict=True)
-    }
-    shares = [(number, 1 / len(found), tree) for number, found in trees.items() for tree in found]
-    rate_bps = sending_rate_bps(problem.fabric, ((tree, share) for _, share, tree in shares))
-    planned = tuple(PlannedTree(number, share, rate_bps / len(trees[number]), tree) for number, share, tree in shares)
-    policies = {
-        job.number: IN_NETWORK if job.home is not None and schedule.inc.get(job.number) == job.home else DEFAULT_POLICY
-        for job in scheduling.jobs
-    }
-    return with_policies(problem, Plan(schedule.method, problem.fabric.name, planned, schedule.outcome), policies)
-
-
-def side_by_side(schedule: Schedule, job: PlacedJob) -> int:
-    """The most connections that any flow of a job has."""
-    pairs = [pair(unit, job.server) for unit, _ in job.flows(schedule.inc.get(job.number))]
-    slots = (slot for slot in schedule.slots if job.number in slot.rates_bps)
-    return max((slot.ports.get(units, 1) for slot in slots for units in pairs), default=1)
-
-
-def trees_of(fabric: Fabric, job: Job, inc: str | None, count: int) -> tuple[AggregationTree, ...]:
-    """So many equal trees of a job, summed in unit `inc` if it is given."""
-    server = job.servers[0]
-    paths = [along((worker, fabric.tor_of(worker), fabric.tor_of(server), server)) for worker in job.workers]
-    aggregate_at = () if inc is None else (inc,)
-    return tuple(tree_from_paths(fabric, number, paths, aggregate_at) for number in range(1, count + 1))
-
-
-def along(nodes: Iterable[str]) -> tuple[str, ...]:
-    """A path of these nodes that enters each of its units once."""
-    return tuple(dict.fromkeys(nodes))
+    fabric, policies = problem.fabric, {}
+    trees: list[tuple[int, int, AggregationTree]] = []  # the job, how many it has, and one of them
+    for placed, job in zip(scheduling.jobs, problem.jobs, strict=True):
+        inc, server = schedule.inc.get(job.number), job.servers[0]
+        pairs = [pair(unit, placed.server) for unit, _ in placed.flows(inc)]
+        slots = [slot for slot in schedule.slots if job.number in slot.rates_bps]
+        count = max((slot.ports.get(units, 1) for slot in slots for units in pairs), default=1)
+        nodes = [(worker, fabric.tor_of(worker), fabric.tor_of(server), server) for worker in job.workers]
+        paths = [tuple(dict.fromkeys(path)) for path in nodes]  # which enter each unit once
+        trees += [(job.number, count, tree_from_paths(fabric, 1, paths, () if inc is None else (inc,)))] * count
+        whole = placed.home is not None and inc == placed.home
+        policies[job.number] = IN_NETWORK if whole else DEFAULT_POLICY
+    rate_bps = sending_rate_bps(fabric, ((tree, 1 / count) for _, count, tree in trees))
+    in_order = numbered((number, tree) for number, _, tree in trees)
+    planned = tuple(
+        PlannedTree(number, 1 / count, rate_bps / count, tree)
+        for (number, count, _), tree in zip(trees, in_order, strict=True)
+    )
+    return with_policies(problem, Plan(schedule.method, fabric.name, planned, schedule.outcome), policies)

@@ -15,7 +15,6 @@ from inakit.planner.methods.p4inc_aoi.optical_network import (
     plan_of,
     problem_of,
     scaled,
-    side_by_side,
 )
 from inakit.planner.methods.p4inc_aoi.optical_system import DataCenter, PlacedJob, Scheduling, Unit
 from inakit.planner.methods.p4inc_aoi.schedule import Circuit, Grant, Schedule, Slot, figures
@@ -77,7 +76,6 @@ def test_a_switch_that_makes_the_whole_sum_is_the_root() -> None:
 def test_a_flow_over_several_connections_is_several_trees() -> None:
     scheduling = Scheduling(center(), JOBS)
     chosen = schedule({}, ONCE, TWICE)
-    assert [side_by_side(chosen, job) for job in JOBS] == [1, 2, 1]
     plan = plan_of(scheduling, chosen, problem_of(scheduling, chosen, FRAGMENT))
     assert [(planned.job, planned.share) for planned in plan.trees] == [(1, 1.0), (2, 0.5), (2, 0.5), (3, 1.0)]
 
