@@ -1,7 +1,8 @@
-"""The planners of end-host collectives: their schemes, with ranks in racks and routes that share links evenly.
+"""The planners of end-host collectives: schemes, with ranks in racks and routes that share links evenly.
 
-`-random` stands for ranks that know nothing of racks and paths by ECMP's hash, `-ecmp` for ranks in racks and the hash,
-`-best` for the best order of ranks that a search finds.
+A scheme says who sends which chunks to whom, and when; it has neither hosts, nor paths, nor rates. Of the planners,
+`-random` stands for ranks that ignore racks and paths by ECMP's hash, `-ecmp` for ranks in racks and the hash, `-best`
+for the best order of ranks that a search finds.
 """
 
 from __future__ import annotations
@@ -11,34 +12,358 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
-from math import inf
+from itertools import groupby, pairwise
+from math import gcd, inf
 from operator import itemgetter
 from time import monotonic
 
 from inakit.planner.core.collective_times import acknowledging_share
 from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.method import Options
-from inakit.planner.core.plan import Collective, Connection, Plan, SolverOutcome
+from inakit.planner.core.plan import Collective, Connection, Plan, SolverOutcome, Transfer
 from inakit.planner.core.problem import Job, Problem
-from inakit.planner.methods.collective_schemes import (
-    Group,
-    Make,
-    Order,
-    by_rack,
-    double_tree,
-    drawn,
-    halving_doubling,
-    hierarchical,
-    hierarchical_across,
-    ps_sharded,
-    racks_of,
-    recursive_doubling,
-    ring,
-)
 from inakit.planner.trees.unfolding import Unfolded, unfold, unreachable
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.fabric import DirectedLink, Fabric, Path
+
+Pair = tuple[int, int]
+"""A source and a destination, by rank."""
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """`transfers[source, destination]` in the order of their steps; the gradient is divided into `chunks` equal parts.
+
+    `pipelined`: all pairs send at the same time, because each has many chunks that follow one another.
+    """
+
+    chunks: int
+    transfers: dict[Pair, tuple[Transfer, ...]]
+    pipelined: bool = False
+
+
+@dataclass(frozen=True)
+class Group:
+    """What a scheme is made for: `ranks` ranks, their racks, and a gradient of so many `fragments`.
+
+    `racks` has the ranks of each rack, which follow one another.
+    """
+
+    ranks: int
+    racks: tuple[tuple[int, ...], ...]
+    fragments: int
+
+
+Make = Callable[[Group], Scheme]
+"""Makes the scheme of a group."""
+
+
+class Builder:
+    """Collects the transfers of a scheme; the order in which they are added does not matter."""
+
+    def __init__(self, chunks: int) -> None:
+        self.chunks = chunks
+        self.found: defaultdict[Pair, list[Transfer]] = defaultdict(list)
+
+    def add(self, step: int, pair: Pair, first: int, count: int = 1) -> None:
+        """Let the source send chunks in a step, which the destination adds to what it holds."""
+        self.found[pair].append(Transfer(step, first, count, adds=True))
+
+    def put(self, step: int, pair: Pair, first: int, count: int = 1) -> None:
+        """Let the source send chunks in a step, which take the place of what the destination holds."""
+        self.found[pair].append(Transfer(step, first, count, adds=False))
+
+    def scheme(self, *, pipelined: bool = False) -> Scheme:
+        ordered = {pair: tuple(sorted(own, key=lambda t: (t.step, t.first))) for pair, own in self.found.items()}
+        return Scheme(self.chunks, ordered, pipelined)
+
+
+# -- Which worker has which rank: drawn at random, or rack by rack.
+
+Order = Callable[[Fabric, Job, int], list[str]]
+"""The hosts of a job's workers in the order of their ranks; the last argument is a seed."""
+
+
+def drawn(fabric: Fabric, job: Job, seed: int) -> list[str]:
+    _ = fabric
+    return random.Random(f"{seed} {job.number}").sample(job.workers, len(job.workers))
+
+
+def by_rack(fabric: Fabric, job: Job, seed: int) -> list[str]:
+    """The workers of each rack follow one another, and so do the racks below the same switches.
+
+    Racks and hosts are in the order of the fabric.
+    """
+    _ = seed
+    place = {switch.name: number for number, switch in enumerate(fabric.switches)}
+    tiers = fabric.tiers
+    above = {
+        name: min(place[peer] for peer in (*fabric.neighbors[name], name) if peer == name or tiers[peer] > tiers[name])
+        for name in place
+    }
+    host = {each.name: number for number, each in enumerate(fabric.hosts)}
+    tor = fabric.tor_of
+    return sorted(job.workers, key=lambda worker: (above[tor(worker)], place[tor(worker)], host[worker]))
+
+
+def racks_of(fabric: Fabric, ranks: Sequence[str]) -> tuple[tuple[int, ...], ...]:
+    """The ranks of each rack. Ranks of a rack that do not follow one another count as those of several."""
+    found = groupby(range(len(ranks)), key=lambda rank: fabric.tor_of(ranks[rank]))
+    return tuple(tuple(members) for _, members in found)
+
+
+# -- Ring all-reduce (Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms", JPDC 2009), as in NCCL and
+# Horovod.
+#
+# In n - 1 steps every rank sends the next rank a chunk to be added, in n - 1 more the sums go round. Each rank sends
+# 2 (n - 1) / n of the gradient, which is the least that is possible, in 2 (n - 1) steps, which is the most.
+
+
+def ring(group: Group) -> Scheme:
+    """The ring of all ranks, in their order."""
+    builder = Builder(group.ranks)
+    go_round(builder, range(group.ranks), 0, sums=True)
+    go_round(builder, range(group.ranks), group.ranks - 1, sums=False)
+    return builder.scheme()
+
+
+def go_round(
+    builder: Builder, members: Sequence[int], step: int, first: int = 0, count: int = 1, *, sums: bool
+) -> None:
+    """Send blocks of `count` chunks, from chunk `first` on, round a ring, from `step` on; as many as it has members.
+
+    A reduce-scatter `sums` them: member i ends with the sum of block i + 1. The all-gather begins with that.
+    """
+    n, send = len(members), builder.add if sums else builder.put
+    for turn in range(n - 1):
+        for place, rank in enumerate(members):
+            block = (place + (not sums) - turn) % n
+            send(step + turn, (rank, members[(place + 1) % n]), first + block * count, count)
+
+
+# -- A ring in every group of ranks, rings among groups, and again the rings in groups (2D ring, as in NCCL and
+# Horovod).
+#
+# A group sums its gradients by a reduce-scatter, the ranks at the same place of all groups sum these sums by a ring,
+# and an all-gather brings them to their groups. All groups have the same size, so that all are done with a ring at
+# the same time, and a group is a rack or a part of one if racks can be cut like that: into as many ranks as the
+# greatest common divisor of their sizes. Per group, one gradient leaves it, and one enters it.
+
+
+def hierarchical(group: Group) -> Scheme:
+    """Rings in racks, or in equal parts of them, and among these."""
+    return rings_of(group, gcd(*map(len, group.racks)))
+
+
+def hierarchical_across(group: Group) -> Scheme:
+    """The same in the largest equal groups that are no larger than a rack by the mean: they may reach across racks."""
+    mean = group.ranks // len(group.racks)
+    return rings_of(group, max(size for size in range(1, mean + 1) if group.ranks % size == 0))
+
+
+def rings_of(group: Group, size: int) -> Scheme:
+    """Rings in groups of `size` ranks that follow one another, and among the groups."""
+    groups = [range(at, at + size) for at in range(0, group.ranks, size)]
+    among, builder = len(groups), Builder(group.ranks)
+    middle, end = size - 1, size - 1 + 2 * (among - 1)
+    for members in groups:
+        go_round(builder, members, 0, count=among, sums=True)
+        go_round(builder, members, end, count=among, sums=False)
+    for place in range(size):
+        peers, first = [members[place] for members in groups], (place + 1) % size * among
+        go_round(builder, peers, middle, first, sums=True)
+        go_round(builder, peers, middle + among - 1, first, sums=False)
+    return builder.scheme()
+
+
+# -- Recursive halving and doubling (Thakur, Rabenseifner and Gropp, IJHPCA 2005), and recursive doubling.
+#
+# Ranks whose numbers differ in one bit exchange halves of what they are left with, the nearest ranks first, and then
+# go the same way back: 2 log2 n steps in which each rank sends 2 (n - 1) / n of the gradient. Where n is no power of
+# two, ranks send to the one that is a *skip* further on instead, in as many steps and no more bytes (Träff, "Optimal,
+# non-pipelined reduce-scatter and allreduce algorithms", arXiv 2410.14234).
+#
+# Recursive doubling exchanges the whole gradient in log2 n steps, which is quicker for short ones. Where n is no
+# power of two, the ranks beyond the last one first give all they have to a neighbour, and get the sums from it at the
+# end (MPICH's way).
+
+
+def halving_doubling(group: Group) -> Scheme:
+    """Halving, then doubling."""
+    return exchanged_halves(group.ranks) if group.ranks.bit_count() == 1 else skipping(group.ranks)
+
+
+def exchanged_halves(ranks: int) -> Scheme:
+    """The scheme for a power of two: pairs of ranks exchange halves."""
+    rounds, builder = ranks.bit_length() - 1, Builder(ranks)
+    for rank in range(ranks):
+        first, count = 0, ranks
+        for turn in range(rounds):
+            count //= 2
+            bit = rank >> turn & 1
+            pair = rank, rank ^ 1 << turn
+            kept, given = (first + count, first) if bit else (first, first + count)
+            builder.add(turn, pair, given, count)
+            builder.put(2 * rounds - 1 - turn, pair, kept, count)
+            first = kept
+    return builder.scheme()
+
+
+def skipping(ranks: int) -> Scheme:
+    """The scheme for any number of ranks, which are a circle: chunk c is summed at rank c.
+
+    A chunk that is i ranks away gets there by the skips whose sum i is, the least skip first. Half of the chunks, or
+    about that, have the least skip among theirs.
+    """
+    skips, builder = skips_of(ranks), Builder(ranks)
+    moves = {skip: [i for i in range(1, ranks) if parts_of(i, skips)[0] == skip] for skip in skips}
+    for turn, skip in enumerate(skips):
+        for rank in range(ranks):
+            pair = rank, (rank + skip) % ranks
+            back = pair[::-1]
+            for first, count in ranges_of(sorted((rank + i) % ranks for i in moves[skip])):
+                builder.add(turn, pair, first, count)
+                builder.put(2 * len(skips) - 1 - turn, back, first, count)
+    return builder.scheme()
+
+
+def skips_of(ranks: int) -> list[int]:
+    """n / 2, rounded up, half of that, rounded up, and so on to 1, in ascending order."""
+    skips, rest = [], ranks
+    while rest > 1:
+        rest = (rest + 1) // 2
+        skips.append(rest)
+    return skips[::-1]
+
+
+def parts_of(distance: int, skips: list[int]) -> list[int]:
+    """The skips of which a distance is the sum, in ascending order: the greatest that fit, each once."""
+    parts = []
+    for skip in reversed(skips):
+        if skip <= distance:
+            parts.append(skip)
+            distance -= skip
+    return parts[::-1]
+
+
+def ranges_of(chunks: list[int]) -> list[tuple[int, int]]:
+    """Ascending chunks as ranges: the first of each, and how many follow one another."""
+    found = []
+    for _, members in groupby(enumerate(chunks), key=lambda entry: entry[1] - entry[0]):
+        own = [chunk for _, chunk in members]
+        found.append((own[0], len(own)))
+    return found
+
+
+def recursive_doubling(group: Group) -> Scheme:
+    """Doubling only, of the whole gradient, among as many ranks as the greatest power of two has.
+
+    Those beyond leave out every second one of the first ranks, which gives what it has to the next one in the first
+    step, and gets the sums from it in the last.
+    """
+    beyond = group.ranks - (1 << group.ranks.bit_length() - 1)
+    core = [*range(1, 2 * beyond, 2), *range(2 * beyond, group.ranks)]
+    rounds = len(core).bit_length() - 1
+    builder = Builder(1)
+    for rank in range(0, 2 * beyond, 2):
+        builder.add(0, (rank, rank + 1), 0)
+        builder.put(rounds + 1, (rank + 1, rank), 0)
+    for place, rank in enumerate(core):
+        for turn in range(rounds):
+            builder.add(1 + turn, (rank, core[place ^ 1 << turn]), 0)
+    return builder.scheme()
+
+
+# -- Double binary trees, as NCCL has had them since 2.4 (Sanders, Speck and Traeff, "Two-tree algorithms for full
+# bandwidth broadcast, reduction and scan", Parallel Computing 2009).
+#
+# Each of two binary trees sums half of the gradient up to its root and sends the sums down again, chunk after chunk.
+# The second tree is the first one mirrored or, for an odd number of ranks, shifted by one: a rank that has children
+# in one tree is a leaf of the other, so that every rank sends about as much as in a ring, in a number of steps that
+# grows with log n.
+
+Parents = Mapping[int, int]
+"""The parent of every rank but the root."""
+
+
+def double_tree(group: Group) -> Scheme:
+    """Both trees, with so many chunks that all levels of a tree send at the same time."""
+    trees = both_trees(group.ranks)
+    levels = max(max(heights(tree).values()) for tree in trees)
+    chunks = max(1, min(group.fragments // 2, 2 * levels + 2))
+    builder = Builder(2 * chunks)
+    for number, tree in enumerate(trees):  # sum chunks up the tree, and send the sums down
+        height, depth = heights(tree), depths(tree)
+        top = max(height.values())
+        for rank, parent in tree.items():
+            for turn in range(chunks):
+                builder.add(height[rank] + turn, (rank, parent), number * chunks + turn)
+                builder.put(top + depth[parent] + turn, (parent, rank), number * chunks + turn)
+    return builder.scheme(pipelined=True)
+
+
+def both_trees(ranks: int) -> tuple[Parents, Parents]:
+    """The two trees: the second one is mirrored, or shifted by one rank where their number is odd."""
+    tree = binary_tree(ranks)
+    if ranks % 2:
+        return tree, {(rank + 1) % ranks: (parent + 1) % ranks for rank, parent in tree.items()}
+    return tree, {ranks - 1 - rank: ranks - 1 - parent for rank, parent in tree.items()}
+
+
+def binary_tree(ranks: int) -> Parents:
+    """A tree with root 0 whose odd ranks are leaves.
+
+    With b the lowest bit of a rank that is set, its parent has b clear and the next bit set; where there is no such
+    rank, that bit is clear too.
+    """
+    parents: dict[int, int] = {}
+    for rank in range(1, ranks):
+        bit = rank & -rank
+        parent = (rank ^ bit) | bit << 1
+        parents[rank] = parent if parent < ranks else rank ^ bit
+    return parents
+
+
+def depths(tree: Parents) -> dict[int, int]:
+    """How many links lead from each rank to the root."""
+    found: dict[int, int] = {}
+    for rank in set(tree) | set(tree.values()):
+        above, found[rank] = rank, 0
+        while above in tree:
+            above, found[rank] = tree[above], found[rank] + 1
+    return found
+
+
+def heights(tree: Parents) -> dict[int, int]:
+    """How many links lead from each rank to the deepest leaf below it."""
+    found = dict.fromkeys(set(tree) | set(tree.values()), 0)
+    for rank in sorted(tree, key=depths(tree).__getitem__, reverse=True):
+        found[tree[rank]] = max(found[tree[rank]], found[rank] + 1)
+    return found
+
+
+# -- A parameter server in every worker, each for an equal share of the gradient, as BytePS places them without CPU
+# machines (Jiang et al., OSDI 2020).
+#
+# Every rank sends each other rank that one's share, and later the sum of its own share: two steps, in which all
+# connections send at the same time. Ranks begin with the next one, so that nobody is sent to by all at once.
+#
+# A gradient of fewer fragments than there are ranks has as many shares as fragments, at ranks spread over all.
+
+
+def ps_sharded(group: Group) -> Scheme:
+    """Push shares, then pull sums."""
+    n, shares = group.ranks, min(group.ranks, group.fragments)
+    share_of = {n * share // shares: share for share in range(shares)}
+    builder = Builder(shares)
+    for rank in range(n):
+        for other in ((rank + turn) % n for turn in range(1, n)):
+            if other in share_of:
+                builder.add(0, (rank, other), share_of[other])
+            if rank in share_of:
+                builder.put(1, (rank, other), share_of[rank])
+    return builder.scheme()
+
 
 # -- A path for each connection: by a hash, or so that connections which send at the same time share links evenly.
 

@@ -11,7 +11,7 @@ from tolerance import assert_within
 
 from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.files import load_plan, save_plan
-from inakit.planner.methods.collective_schemes import (
+from inakit.planner.methods.collectives import (
     Group,
     Make,
     Scheme,
