@@ -30,7 +30,7 @@ from inakit.planner.methods import paring, spar
 from inakit.planner.methods.aro.one_task import Demand, FlowTest, best_flows
 from inakit.planner.methods.aro.tasks import task_graph, tasks_of
 from inakit.planner.methods.atro.atro import design, optimise
-from inakit.planner.methods.atro.cluster import Cluster
+from inakit.planner.methods.atro.cluster import SwitchCluster
 from inakit.planner.methods.paring import ParingOptions
 from inakit.planner.registry import METHODS
 from inakit.planner.trees.overlay import OverlayOptions
@@ -106,7 +106,7 @@ def measure(trial: Trial) -> Result:
     """Measure a trial: the rate of one scheme on one network with one seed, and the seconds that planning took."""
     workers, aggregators, seed = (int(trial[key]) for key in ("workers", "aggregators", "seed"))
     if trial["scheme"] == ATRO:
-        cluster = Cluster(aggregators, SWITCHES - aggregators, PORTS, workers, CAPACITY_BPS, LAYERS)
+        cluster = SwitchCluster(aggregators, SWITCHES - aggregators, PORTS, workers, CAPACITY_BPS, LAYERS)
         wiring, outcome = optimise(cluster)
         rate = quantised(CAPACITY_BPS / wiring.most_flows)
         return {"rate_bps": rate, "seconds": outcome.seconds, "status": outcome.status}
@@ -210,7 +210,7 @@ def swept(name: str, points: Mapping[Place, Trial], show: Callable[[Findings], I
     )
 
 
-CLUSTER = Cluster(aggregators=4, common=12, ports=6, workers=32, capacity_bps=2e6)
+CLUSTER = SwitchCluster(aggregators=4, common=12, ports=6, workers=32, capacity_bps=2e6)
 """The switches that ATRO may wire; it uses twelve of them."""
 
 

@@ -95,7 +95,7 @@ class Course:
 class CourseOutcome:
     """What was measured of a course.
 
-    - `jct_s`: completion times by job, as `inakit.planner.methods.p4inc_aoi.schedule.Figures` defines them
+    - `jct_s`: completion times by job, as `inakit.planner.methods.p4inc_aoi.schedule.ScheduleFigures` defines them
     - `connections`: how many connections were set up anew
     - `lost`: how many packets came to a dark port of the circuit switch
     - `behind_s`: how many seconds slots waited for late jobs, in all

@@ -26,7 +26,7 @@ from inakit.planner.trees.unfolding import Unfolded, unfold, unreachable
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.fabric import DirectedLink, Fabric, Path
 
-Pair = tuple[int, int]
+RankPair = tuple[int, int]
 """A source and a destination, by rank."""
 
 
@@ -38,12 +38,12 @@ class Scheme:
     """
 
     chunks: int
-    transfers: dict[Pair, tuple[Transfer, ...]]
+    transfers: dict[RankPair, tuple[Transfer, ...]]
     pipelined: bool = False
 
 
 @dataclass(frozen=True)
-class Group:
+class RankGroup:
     """What a scheme is made for: `ranks` ranks, their racks, and a gradient of so many `fragments`.
 
     `racks` has the ranks of each rack, which follow one another.
@@ -54,22 +54,22 @@ class Group:
     fragments: int
 
 
-Make = Callable[[Group], Scheme]
+Make = Callable[[RankGroup], Scheme]
 """Makes the scheme of a group."""
 
 
-class Builder:
+class SchemeBuilder:
     """Collects the transfers of a scheme; the order in which they are added does not matter."""
 
     def __init__(self, chunks: int) -> None:
         self.chunks = chunks
-        self.found: defaultdict[Pair, list[Transfer]] = defaultdict(list)
+        self.found: defaultdict[RankPair, list[Transfer]] = defaultdict(list)
 
-    def add(self, step: int, pair: Pair, first: int, count: int = 1) -> None:
+    def add(self, step: int, pair: RankPair, first: int, count: int = 1) -> None:
         """Let the source send chunks in a step, which the destination adds to what it holds."""
         self.found[pair].append(Transfer(step, first, count, adds=True))
 
-    def put(self, step: int, pair: Pair, first: int, count: int = 1) -> None:
+    def put(self, step: int, pair: RankPair, first: int, count: int = 1) -> None:
         """Let the source send chunks in a step, which take the place of what the destination holds."""
         self.found[pair].append(Transfer(step, first, count, adds=False))
 
@@ -80,7 +80,7 @@ class Builder:
 
 # -- Which worker has which rank: drawn at random, or rack by rack.
 
-Order = Callable[[Fabric, Job, int], list[str]]
+RankOrder = Callable[[Fabric, Job, int], list[str]]
 """The hosts of a job's workers in the order of their ranks; the last argument is a seed."""
 
 
@@ -119,16 +119,16 @@ def racks_of(fabric: Fabric, ranks: Sequence[str]) -> tuple[tuple[int, ...], ...
 # 2 (n - 1) / n of the gradient, which is the least that is possible, in 2 (n - 1) steps, which is the most.
 
 
-def ring(group: Group) -> Scheme:
+def ring(group: RankGroup) -> Scheme:
     """The ring of all ranks, in their order."""
-    builder = Builder(group.ranks)
+    builder = SchemeBuilder(group.ranks)
     go_round(builder, range(group.ranks), 0, sums=True)
     go_round(builder, range(group.ranks), group.ranks - 1, sums=False)
     return builder.scheme()
 
 
 def go_round(
-    builder: Builder, members: Sequence[int], step: int, first: int = 0, count: int = 1, *, sums: bool
+    builder: SchemeBuilder, members: Sequence[int], step: int, first: int = 0, count: int = 1, *, sums: bool
 ) -> None:
     """Send blocks of `count` chunks, from chunk `first` on, round a ring, from `step` on; as many as it has members.
 
@@ -150,21 +150,21 @@ def go_round(
 # greatest common divisor of their sizes. Per group, one gradient leaves it, and one enters it.
 
 
-def hierarchical(group: Group) -> Scheme:
+def hierarchical(group: RankGroup) -> Scheme:
     """Rings in racks, or in equal parts of them, and among these."""
     return rings_of(group, gcd(*map(len, group.racks)))
 
 
-def hierarchical_across(group: Group) -> Scheme:
+def hierarchical_across(group: RankGroup) -> Scheme:
     """The same in the largest equal groups that are no larger than a rack by the mean: they may reach across racks."""
     mean = group.ranks // len(group.racks)
     return rings_of(group, max(size for size in range(1, mean + 1) if group.ranks % size == 0))
 
 
-def rings_of(group: Group, size: int) -> Scheme:
+def rings_of(group: RankGroup, size: int) -> Scheme:
     """Rings in groups of `size` ranks that follow one another, and among the groups."""
     groups = [range(at, at + size) for at in range(0, group.ranks, size)]
-    among, builder = len(groups), Builder(group.ranks)
+    among, builder = len(groups), SchemeBuilder(group.ranks)
     middle, end = size - 1, size - 1 + 2 * (among - 1)
     for members in groups:
         go_round(builder, members, 0, count=among, sums=True)
@@ -188,14 +188,14 @@ def rings_of(group: Group, size: int) -> Scheme:
 # end (MPICH's way).
 
 
-def halving_doubling(group: Group) -> Scheme:
+def halving_doubling(group: RankGroup) -> Scheme:
     """Halving, then doubling."""
     return exchanged_halves(group.ranks) if group.ranks.bit_count() == 1 else skipping(group.ranks)
 
 
 def exchanged_halves(ranks: int) -> Scheme:
     """The scheme for a power of two: pairs of ranks exchange halves."""
-    rounds, builder = ranks.bit_length() - 1, Builder(ranks)
+    rounds, builder = ranks.bit_length() - 1, SchemeBuilder(ranks)
     for rank in range(ranks):
         first, count = 0, ranks
         for turn in range(rounds):
@@ -215,7 +215,7 @@ def skipping(ranks: int) -> Scheme:
     A chunk that is i ranks away gets there by the skips whose sum i is, the least skip first. Half of the chunks, or
     about that, have the least skip among theirs.
     """
-    skips, builder = skips_of(ranks), Builder(ranks)
+    skips, builder = skips_of(ranks), SchemeBuilder(ranks)
     moves = {skip: [i for i in range(1, ranks) if parts_of(i, skips)[0] == skip] for skip in skips}
     for turn, skip in enumerate(skips):
         for rank in range(ranks):
@@ -255,7 +255,7 @@ def ranges_of(chunks: list[int]) -> list[tuple[int, int]]:
     return found
 
 
-def recursive_doubling(group: Group) -> Scheme:
+def recursive_doubling(group: RankGroup) -> Scheme:
     """Doubling only, of the whole gradient, among as many ranks as the greatest power of two has.
 
     Those beyond leave out every second one of the first ranks, which gives what it has to the next one in the first
@@ -264,7 +264,7 @@ def recursive_doubling(group: Group) -> Scheme:
     beyond = group.ranks - (1 << group.ranks.bit_length() - 1)
     core = [*range(1, 2 * beyond, 2), *range(2 * beyond, group.ranks)]
     rounds = len(core).bit_length() - 1
-    builder = Builder(1)
+    builder = SchemeBuilder(1)
     for rank in range(0, 2 * beyond, 2):
         builder.add(0, (rank, rank + 1), 0)
         builder.put(rounds + 1, (rank + 1, rank), 0)
@@ -286,12 +286,12 @@ Parents = Mapping[int, int]
 """The parent of every rank but the root."""
 
 
-def double_tree(group: Group) -> Scheme:
+def double_tree(group: RankGroup) -> Scheme:
     """Both trees, with so many chunks that all levels of a tree send at the same time."""
     trees = both_trees(group.ranks)
     levels = max(max(heights(tree).values()) for tree in trees)
     chunks = max(1, min(group.fragments // 2, 2 * levels + 2))
-    builder = Builder(2 * chunks)
+    builder = SchemeBuilder(2 * chunks)
     for number, tree in enumerate(trees):  # sum chunks up the tree, and send the sums down
         height, depth = heights(tree), depths(tree)
         top = max(height.values())
@@ -351,11 +351,11 @@ def heights(tree: Parents) -> dict[int, int]:
 # A gradient of fewer fragments than there are ranks has as many shares as fragments, at ranks spread over all.
 
 
-def ps_sharded(group: Group) -> Scheme:
+def ps_sharded(group: RankGroup) -> Scheme:
     """Push shares, then pull sums."""
     n, shares = group.ranks, min(group.ranks, group.fragments)
     share_of = {n * share // shares: share for share in range(shares)}
-    builder = Builder(shares)
+    builder = SchemeBuilder(shares)
     for rank in range(n):
         for other in ((rank + turn) % n for turn in range(1, n)):
             if other in share_of:
@@ -371,7 +371,7 @@ Ends = tuple[str, str]
 """The hosts of a connection's source and destination."""
 
 
-class Paths:
+class HostPaths:
     """The shortest up-down paths between hosts."""
 
     def __init__(self, fabric: Fabric) -> None:
@@ -393,11 +393,11 @@ class Paths:
 
 Sets = Mapping[Ends, Sequence[int]]
 """For each connection, the numbers of the sets of connections that send at the same time and contain it."""
-Routes = Callable[[Paths, Sets, int], dict[Ends, Path]]
+Routes = Callable[[HostPaths, Sets, int], dict[Ends, Path]]
 """A path for each connection; the last argument is a seed."""
 
 
-def hashed(paths: Paths, together: Sets, seed: int) -> dict[Ends, Path]:
+def hashed(paths: HostPaths, together: Sets, seed: int) -> dict[Ends, Path]:
     """Any of a connection's paths, as ECMP takes it by a hash of addresses."""
     return {ends: random.Random(f"{seed} {ends}").choice(paths.of(ends)) for ends in together}
 
@@ -406,12 +406,12 @@ ROUNDS = 8
 """How often every connection may choose again, now that it knows what the others have chosen."""
 
 
-def even(paths: Paths, together: Sets, seed: int) -> dict[Ends, Path]:
+def even(paths: HostPaths, together: Sets, seed: int) -> dict[Ends, Path]:
     """For one connection after another the path whose busiest link is the least busy, until none changes its mind.
 
     Of paths that are equally good the seed decides.
     """
-    draw, loads = random.Random(seed), Loads(paths.fabric.capacities_bps)
+    draw, loads = random.Random(seed), SetLoads(paths.fabric.capacities_bps)
     options = {ends: draw.sample(found, len(found)) for ends, found in ((ends, paths.of(ends)) for ends in together)}
     chosen: dict[Ends, Path] = {}
     for _ in range(ROUNDS):
@@ -428,7 +428,7 @@ def even(paths: Paths, together: Sets, seed: int) -> dict[Ends, Path]:
     return chosen
 
 
-class Loads:
+class SetLoads:
     """How many connections of each set have chosen each link."""
 
     def __init__(self, capacities_bps: Mapping[DirectedLink, float]) -> None:
@@ -451,14 +451,14 @@ class Loads:
 
 
 @dataclass(frozen=True)
-class Ways:
+class RankMapping:
     """How workers get their ranks, and connections their paths."""
 
-    order: Order = by_rack
+    order: RankOrder = by_rack
     routes: Routes = even
 
 
-def plan_scheme(make: Make, name: str, ways: Ways, problem: Problem, paths: Paths, seed: int) -> Plan:
+def plan_scheme(make: Make, name: str, ways: RankMapping, problem: Problem, paths: HostPaths, seed: int) -> Plan:
     """The plan in which every job uses the scheme that `make` makes for it, by paths of the problem's fabric."""
     begun = monotonic()
     routed = [routed_collective(make, ways, problem, job, paths, seed) for job in problem.jobs]
@@ -469,16 +469,18 @@ def plan_scheme(make: Make, name: str, ways: Ways, problem: Problem, paths: Path
 Together = tuple[tuple[int, int], ...]
 """Connections that send at the same time: their numbers, and how many chunks each sends."""
 
-Routed = tuple[Collective, tuple[Together, ...]]
+RoutedCollective = tuple[Collective, tuple[Together, ...]]
 """A collective without rates, and the sets of its connections that send at the same time."""
 
 
-def routed_collective(make: Make, ways: Ways, problem: Problem, job: Job, paths: Paths, seed: int) -> Routed:
+def routed_collective(
+    make: Make, ways: RankMapping, problem: Problem, job: Job, paths: HostPaths, seed: int
+) -> RoutedCollective:
     """A job's collective with paths. Raises `InputError` for a job with one worker."""
     if len(job.workers) < 2:
         raise InputError(f"job {job.number} has one worker: a collective needs at least two")
     ranks = ways.order(problem.fabric, job, seed)
-    group = Group(len(ranks), racks_of(problem.fabric, ranks), problem.fragment.count(job.gradient_bytes))
+    group = RankGroup(len(ranks), racks_of(problem.fabric, ranks), problem.fragment.count(job.gradient_bytes))
     scheme = make(group)
     bare = [Connection(*pair, (), 0.0, transfers) for pair, transfers in scheme.transfers.items()]
     together = Collective(job.number, tuple(ranks), scheme.chunks, tuple(bare)).concurrent
@@ -493,7 +495,7 @@ def routed_collective(make: Make, ways: Ways, problem: Problem, job: Job, paths:
     return Collective(job.number, tuple(ranks), scheme.chunks, connections), together
 
 
-def with_shared_rates(problem: Problem, routed: Sequence[Routed]) -> list[Collective]:
+def with_shared_rates(problem: Problem, routed: Sequence[RoutedCollective]) -> list[Collective]:
     """The collectives with the highest rates by which connections that send at the same time end together.
 
     Their rates are as the numbers of chunks that they send. A connection of several sets has the least of its rates.
@@ -523,9 +525,9 @@ def with_shared_rates(problem: Problem, routed: Sequence[Routed]) -> list[Collec
     return found
 
 
-def plan_quickest(makes: Sequence[Make], name: str, ways: Ways, problem: Problem, options: Options) -> Plan:
+def plan_quickest(makes: Sequence[Make], name: str, ways: RankMapping, problem: Problem, options: Options) -> Plan:
     """Of the plans of several schemes the one whose slowest job takes the least time."""
-    paths = Paths(problem.fabric)
+    paths = HostPaths(problem.fabric)
     plans = [plan_scheme(make, name, ways, problem, paths, options.seed) for make in makes]
     return plans[0] if len(plans) == 1 else quickest(problem, plans)[1]
 
@@ -550,12 +552,12 @@ Orders = dict[int, list[str]]
 """The ranks' hosts in their order, by job."""
 
 
-def plan_best_order(makes: Sequence[Make], name: str, ways: Ways, problem: Problem, options: Options) -> Plan:
+def plan_best_order(makes: Sequence[Make], name: str, ways: RankMapping, problem: Problem, options: Options) -> Plan:
     """The plan with the best order of ranks that is found."""
     draw = random.Random(options.seed)
     orders = {job.number: by_rack(problem.fabric, job, options.seed) for job in problem.jobs}
 
-    paths = Paths(problem.fabric)
+    paths = HostPaths(problem.fabric)
 
     def planned(found: Orders) -> tuple[float, Plan]:
         own = replace(ways, order=lambda _fabric, job, _seed: found[job.number])
@@ -586,12 +588,12 @@ def changed(orders: Orders, draw: random.Random) -> Orders:
 
 HALVING = halving_doubling, recursive_doubling
 
-plan_ring = partial(plan_quickest, (ring,), "ring", Ways())
-plan_ring_ecmp = partial(plan_quickest, (ring,), "ring-ecmp", Ways(routes=hashed))
-plan_ring_random = partial(plan_quickest, (ring,), "ring-random", Ways(drawn, hashed))
-plan_halving_doubling = partial(plan_quickest, HALVING, "halving-doubling", Ways())
-plan_halving_doubling_best = partial(plan_best_order, HALVING, "halving-doubling-best", Ways())
-plan_double_tree = partial(plan_quickest, (double_tree,), "double-tree", Ways())
-plan_double_tree_best = partial(plan_best_order, (double_tree,), "double-tree-best", Ways())
-plan_hierarchical = partial(plan_quickest, (hierarchical, hierarchical_across), "hierarchical", Ways())
-plan_ps_sharded = partial(plan_quickest, (ps_sharded,), "ps-sharded", Ways())
+plan_ring = partial(plan_quickest, (ring,), "ring", RankMapping())
+plan_ring_ecmp = partial(plan_quickest, (ring,), "ring-ecmp", RankMapping(routes=hashed))
+plan_ring_random = partial(plan_quickest, (ring,), "ring-random", RankMapping(drawn, hashed))
+plan_halving_doubling = partial(plan_quickest, HALVING, "halving-doubling", RankMapping())
+plan_halving_doubling_best = partial(plan_best_order, HALVING, "halving-doubling-best", RankMapping())
+plan_double_tree = partial(plan_quickest, (double_tree,), "double-tree", RankMapping())
+plan_double_tree_best = partial(plan_best_order, (double_tree,), "double-tree-best", RankMapping())
+plan_hierarchical = partial(plan_quickest, (hierarchical, hierarchical_across), "hierarchical", RankMapping())
+plan_ps_sharded = partial(plan_quickest, (ps_sharded,), "ps-sharded", RankMapping())

@@ -22,16 +22,16 @@ from inakit.planner.core.problem import Problem
 from inakit.planner.core.slots import assign_slots, is_link
 from inakit.planner.methods.aro.leaf_spine import leaf_spine
 from inakit.planner.methods.aro.one_task import best_routing
-from inakit.planner.methods.aro.reduced_network import Network, network, result_parents
+from inakit.planner.methods.aro.reduced_network import ReducedNetwork, network, result_parents
 from inakit.planner.methods.aro.several_routing import Question, Router, cut_up, deal
 from inakit.planner.methods.aro.several_tasks import several, worker_paths
 from inakit.planner.methods.aro.tasks import tasks_of
 from inakit.planner.methods.tree_packing import (
     MOST_TREES,
-    Column,
     Forest,
     Ground,
-    Shape,
+    TreeColumn,
+    TreeShape,
     add_worth,
     pack,
     rate_bound,
@@ -79,7 +79,7 @@ class Prices:
     rates: tuple[float, ...]
 
 
-def shape_of(net: Network, column: Column) -> Shape:
+def shape_of(net: ReducedNetwork, column: TreeColumn) -> TreeShape:
     """A tree's shape, which does not say which member of a class the tree uses."""
     first = {member: node for node, members in net.twins.items() for member in members}
     flows: Counter[DirectedLink] = Counter()
@@ -88,10 +88,10 @@ def shape_of(net: Network, column: Column) -> Shape:
         link = first.get(u, u), first.get(v, v)
         if column.task in net.tasks_on.get(link, ()):
             flows[link] += n
-    return Shape(column.task, flows)
+    return TreeShape(column.task, flows)
 
 
-def trees_of(ground: Ground, net: Network, shape: Shape) -> Iterator[Column]:
+def trees_of(ground: Ground, net: ReducedNetwork, shape: TreeShape) -> Iterator[TreeColumn]:
     """The shape's trees in the fabric: one for each rotation of the members of all classes."""
     for k in range(max(net.size(node) for link in shape.flows for node in link)):
         turned = {z: (*members[k % len(members) :], *members[: k % len(members)]) for z, members in net.twins.items()}
@@ -105,8 +105,8 @@ def trees_of(ground: Ground, net: Network, shape: Shape) -> Iterator[Column]:
 
 
 def generate(
-    ground: Ground, net: Network, start: Sequence[Column], bound: float, deadline: float, gap: float
-) -> tuple[list[Column], float]:
+    ground: Ground, net: ReducedNetwork, start: Sequence[TreeColumn], bound: float, deadline: float, gap: float
+) -> tuple[list[TreeColumn], float]:
     """The trees of the best packing, and a worth that no forest exceeds, `bound` to begin with.
 
     Shapes are added to those of `start`, which has a tree for every task, until none is missing, the gap is small
@@ -132,7 +132,7 @@ def generate(
     return [tree for shape in used for tree in trees_of(ground, net, shape)], bound
 
 
-def master(ground: Ground, net: Network, shapes: Sequence[Shape]) -> Prices:
+def master(ground: Ground, net: ReducedNetwork, shapes: Sequence[TreeShape]) -> Prices:
     """Pack the trees, without regard to limits of aggregators. Raises `SolverError` where there are no best rates."""
     program = LinearProgram()
     r = [program.variable(0, inf) for _ in shapes]
@@ -154,7 +154,7 @@ def master(ground: Ground, net: Network, shapes: Sequence[Shape]) -> Prices:
     return Prices(solution.objective * ground.unit, links, sigma, of_links, tuple(solution.values[k] for k in r))
 
 
-def price(net: Network, task: int, prices: Prices, deadline: float) -> tuple[Shape | None, float]:
+def price(net: ReducedNetwork, task: int, prices: Prices, deadline: float) -> tuple[TreeShape | None, float]:
     """The cheapest tree of a task, None if the time is over; and a price below which no tree is."""
     question = Question.of(net.only([task]), ANY_RATE)
     question.make_whole()
@@ -164,7 +164,7 @@ def price(net: Network, task: int, prices: Prices, deadline: float) -> tuple[Sha
     if not solution.found:
         return None, 0.0
     flows = +Counter({link: round(solution.values[k]) for link, k in columns.flows.items()})
-    return Shape(task, flows), -solution.bound
+    return TreeShape(task, flows), -solution.bound
 
 
 # -- A few trees in the place of many: whole trees for given rates, all tasks' at once.
@@ -210,7 +210,7 @@ def splits(most: float) -> Iterator[tuple[float, ...]]:
 
 def whole_trees(
     ground: Ground, rates_bps: Sequence[float], split: Sequence[float], time_limit_s: float
-) -> list[Column]:
+) -> list[TreeColumn]:
     """For each task that has a rate, one tree for each part of it. The list is empty where no routing is found."""
     wanted = [(task, rate * part) for task, rate in enumerate(rates_bps) if rate > 0 for part in split]
     net = network(ground.fabric, [ground.tasks[task] for task, _ in wanted], results=ground.results)
@@ -283,7 +283,7 @@ def least_bound(problem: Problem) -> float:
 
 
 def searched(
-    best: BestForest, net: Network, columns: Sequence[Column], most: float, options: Options, deadline: float
+    best: BestForest, net: ReducedNetwork, columns: Sequence[TreeColumn], most: float, options: Options, deadline: float
 ) -> BestForest:
     """The best forest of the trees that column generation adds; with few trees allowed, one rounded from it."""
     ground, few = best.ground, most < inf

@@ -178,7 +178,7 @@ def certain_usage(network: SharedFabric, task: SplitTask) -> Usage:
 # linear in them. In the relaxation that sum is its chord (n - 1) / N. A switch that cannot sum, which INARouting does
 # not have, passes on as many flows as enter: variables f[j, l] count them.
 
-Key = tuple[int, Any]
+VariableKey = tuple[int, Any]
 """A task's place, and a link or a switch."""
 
 ROUNDING = 1e-6
@@ -186,19 +186,19 @@ ROUNDING = 1e-6
 
 
 @dataclass(frozen=True)
-class Model:
+class RoutingModel:
     """The program and its variables by task and link or switch. `unit_bps` is the rate of lambda = 1."""
 
     program: pulp.LpProblem
-    x: dict[Key, Any]
-    a: dict[Key, Any]
+    x: dict[VariableKey, Any]
+    a: dict[VariableKey, Any]
     rate: list[Any]
     unit_bps: float
 
 
-def build(network: SharedFabric, *, relaxed: bool = False, at_least_bps: float = 0.0) -> Model:
+def build(network: SharedFabric, *, relaxed: bool = False, at_least_bps: float = 0.0) -> RoutingModel:
     """The program of a network. `at_least_bps` is a total rate that is known to be possible."""
-    model = Model(
+    model = RoutingModel(
         pulp.LpProblem("inarouting", pulp.LpMaximize), {}, {}, [], max(network.fabric.capacities_bps.values())
     )
     program, unit = model.program, model.unit_bps
@@ -230,7 +230,7 @@ def build(network: SharedFabric, *, relaxed: bool = False, at_least_bps: float =
 
 def add_routes(
     network: SharedFabric,
-    model: Model,
+    model: RoutingModel,
     place: int,
     users: dict[Resource, list[tuple[int, Any, Any, int]]],
     kind: str,
@@ -286,7 +286,7 @@ def add_routes(
         users[link].append((place, x[link], flows[link], most[link]))
 
 
-def extract(network: SharedFabric, model: Model) -> list[NextHops]:
+def extract(network: SharedFabric, model: RoutingModel) -> list[NextHops]:
     """The next hops of every task in a solution of the integer program."""
     hops: list[NextHops] = [{} for _ in network.tasks]
     for (place, (tail, head)), x in model.x.items():
@@ -341,7 +341,7 @@ def widest_tree(network: SharedFabric, task: SplitTask, scores: Mapping[Resource
 # All flows that the path meets follow it, so routes stay trees. A path is better if the total of the fair rates
 # rises, or stays and loads are more even. The search begins again some times with one task's routes drawn at random.
 
-Worth = tuple[float, float]
+RouteWorth = tuple[float, float]
 """The total rate of all tasks, and minus the squares of loads: the higher, the better."""
 
 RESTARTS = 3
@@ -376,7 +376,7 @@ class Judge:
         """What all tasks use, of the shape (tasks, resources)."""
         return np.array([self.row(task, own) for task, own in zip(self.network.tasks, hops, strict=True)])
 
-    def worth(self, rows: NDArray[np.float64]) -> Worth:
+    def worth(self, rows: NDArray[np.float64]) -> RouteWorth:
         """What the usages of all tasks are worth, of the shape (tasks, resources)."""
         total = rows.sum(axis=0)
         shares = self.capacities / np.maximum(total, 1)

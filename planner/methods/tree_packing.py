@@ -13,8 +13,8 @@ from inakit.planner.core.loads import aggregated_flows, flow_counts, summed_flow
 from inakit.planner.core.plan import OPTIMAL, AggregationTree
 from inakit.planner.core.slots import Resource, most_children, resource_bps
 from inakit.planner.methods.aro.bisection import Steps, least_t
-from inakit.planner.methods.aro.leaf_spine import Choice, LeafSpine, Spines
-from inakit.planner.methods.aro.reduced_network import Network, Reduced, access_links, result_columns
+from inakit.planner.methods.aro.leaf_spine import LeafSpine, SpineChoice, Spines
+from inakit.planner.methods.aro.reduced_network import ReducedGraph, ReducedNetwork, access_links, result_columns
 from inakit.planner.methods.aro.tasks import Task
 from inakit.planner.methods.aro.worth import Worth
 from inakit.planner.solvers import LinearProgram, Term
@@ -33,7 +33,7 @@ NEGLIGIBLE = 1e-7
 
 
 @dataclass(frozen=True)
-class Shape:
+class TreeShape:
     """A tree of a task, which is a position among the ground's tasks, as flows on links of a reduced network.
 
     Where results count, they are flows too.
@@ -44,7 +44,7 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Column:
+class TreeColumn:
     """A tree of a task, which is a position among the ground's tasks, and its flows on every resource."""
 
     task: int
@@ -56,7 +56,7 @@ class Column:
 class Forest:
     """Trees with a rate each, and what all tasks' rates together are worth."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[TreeColumn, ...]
     rates_bps: tuple[float, ...]
     value: float
 
@@ -90,22 +90,22 @@ class Ground:
         """The capacity of a link, or what a switch or a pipeline sums, infinite where that is not limited."""
         return resource_bps(self.fabric, resource)
 
-    def column(self, task: int, paths: Sequence[Path], results: dict[str, str] | None = None) -> Column:
+    def column(self, task: int, paths: Sequence[Path], results: dict[str, str] | None = None) -> TreeColumn:
         """The tree of one path for every worker of the task; `results` as a tree has them."""
         tree = tree_from_paths(self.fabric, 1, paths, self.aggregate_at)
         return self.column_of(task, replace(tree, results=results or {}))
 
-    def column_of(self, task: int, tree: AggregationTree) -> Column:
+    def column_of(self, task: int, tree: AggregationTree) -> TreeColumn:
         """A tree with its flows on links, and on switches and pipelines with a limited rate."""
         summed: list[tuple[Resource, int]] = [*aggregated_flows([tree]).items(), *summed_flows([tree]).items()]
         limited = ((resource, n) for resource, n in summed if self.capacity_bps(resource) < inf)
         flows: Counter[Resource] = Counter(dict([*flow_counts([tree]).items(), *limited]))
         if self.results:
             flows.update((above, node) for node, above in tree.result_parents.items())
-        return Column(task, tree, dict(flows))
+        return TreeColumn(task, tree, dict(flows))
 
 
-def pack(ground: Ground, columns: Sequence[Column]) -> Forest:
+def pack(ground: Ground, columns: Sequence[TreeColumn]) -> Forest:
     """The best rates of these trees; a task without a tree has the rate 0. Raises `SolverError` if none are found."""
     unit = ground.unit
     program = LinearProgram()
@@ -119,7 +119,7 @@ def pack(ground: Ground, columns: Sequence[Column]) -> Forest:
     return forest(ground, columns, [max(0.0, solution.values[column]) * unit for column in r])
 
 
-def distinct_loads(ground: Ground, columns: Sequence[Column]) -> Iterable[tuple[tuple[int, float], ...]]:
+def distinct_loads(ground: Ground, columns: Sequence[TreeColumn]) -> Iterable[tuple[tuple[int, float], ...]]:
     """For every resource, each tree's flows divided by its capacity; equal rows of several resources only once."""
     loads: dict[Resource, list[tuple[int, float]]] = defaultdict(list)
     for k, column in enumerate(columns):
@@ -128,7 +128,9 @@ def distinct_loads(ground: Ground, columns: Sequence[Column]) -> Iterable[tuple[
     return dict.fromkeys(map(tuple, loads.values()))
 
 
-def add_worth(program: LinearProgram, ground: Ground, columns: Sequence[Column | Shape], r: Sequence[int]) -> None:
+def add_worth(
+    program: LinearProgram, ground: Ground, columns: Sequence[TreeColumn | TreeShape], r: Sequence[int]
+) -> None:
     """Add the objective to the program, where a task's rate is at most the sum of its trees'."""
     rates = [program.variable(0, inf) for _ in ground.tasks]
     for task, rate in enumerate(rates):
@@ -137,7 +139,7 @@ def add_worth(program: LinearProgram, ground: Ground, columns: Sequence[Column |
     ground.worth.add_objective(program, rates, ground.unit)
 
 
-def forest(ground: Ground, columns: Sequence[Column], rates_bps: Sequence[float]) -> Forest:
+def forest(ground: Ground, columns: Sequence[TreeColumn], rates_bps: Sequence[float]) -> Forest:
     """The forest of the trees whose rates count. Rates are lowered, where needed, to what the links carry."""
     totals = task_rates(ground, columns, rates_bps)
     kept = [k for k, column in enumerate(columns) if rates_bps[k] > NEGLIGIBLE * totals[column.task]]
@@ -150,7 +152,7 @@ def forest(ground: Ground, columns: Sequence[Column], rates_bps: Sequence[float]
     return Forest(chosen, rates, ground.worth.of(task_rates(ground, chosen, rates)))
 
 
-def task_rates(ground: Ground, columns: Sequence[Column], rates_bps: Sequence[float]) -> list[float]:
+def task_rates(ground: Ground, columns: Sequence[TreeColumn], rates_bps: Sequence[float]) -> list[float]:
     totals = [0.0] * len(ground.tasks)
     for column, rate in zip(columns, rates_bps, strict=True):
         totals[column.task] += rate
@@ -175,7 +177,7 @@ class Tree:
     """A task with the spines that are the tree's own, its routes, and the rate that these spines allow."""
 
     task: LeafSpine
-    choice: Choice
+    choice: SpineChoice
     rate_bps: float
 
     @property
@@ -237,7 +239,7 @@ def tree_on(task: LeafSpine, gates: Gates) -> Tree | None:
     if task.leaves and not own.gates:
         return None
 
-    def fits(t: float) -> Choice | None:
+    def fits(t: float) -> SpineChoice | None:
         choice = own.fits(t)
         if choice is None:
             return None
@@ -250,7 +252,7 @@ def tree_on(task: LeafSpine, gates: Gates) -> Tree | None:
     return Tree(own, least.solution, 1 / least.t) if least else None
 
 
-def flows_to_tor(task: LeafSpine, choice: Choice) -> int:
+def flows_to_tor(task: LeafSpine, choice: SpineChoice) -> int:
     """The flows that the spines send to the PS's leaf: one for each INP, and those that INPs leave over."""
     taken = 0
     for pipeline, sizes in task.sizes.items():
@@ -292,7 +294,7 @@ def rate_bound(task: LeafSpine) -> float:
 # fractional packings and a little more. The links carry all tasks' flows together.
 
 
-def relax(ground: Ground, net: Network) -> float:
+def relax(ground: Ground, net: ReducedNetwork) -> float:
     """A worth that no forest exceeds: the optimum of a linear program."""
     program = LinearProgram()
     loads: dict[DirectedLink, list[Term]] = defaultdict(list)
@@ -310,7 +312,7 @@ def relax(ground: Ground, net: Network) -> float:
     return solution.objective * ground.unit
 
 
-def add_trees(program: LinearProgram, net: Network, graph: Reduced, rate: int) -> dict[DirectedLink, int]:
+def add_trees(program: LinearProgram, net: ReducedNetwork, graph: ReducedGraph, rate: int) -> dict[DirectedLink, int]:
     """Add a task's flows, and its results where the network has them, to the program; returns their columns by link.
 
     Workers' own links carry the rate.
@@ -340,7 +342,7 @@ def total(y: Mapping[DirectedLink, int], links: Iterable[DirectedLink], sign: fl
     return [(sign, y[link]) for link in links]
 
 
-def most_flows(net: Network, graph: Reduced) -> dict[str, int]:
+def most_flows(net: ReducedNetwork, graph: ReducedGraph) -> dict[str, int]:
     """The most flows that leave each node: one for each INP, or all that enter a common switch."""
     inps = Counter(switch for switch, _ in graph.entering)
     most: dict[str, int] = {}

@@ -41,7 +41,7 @@ from inakit.planner.core.method import AFTERWARDS, Design, Method, Options, own_
 from inakit.planner.core.problem import Job
 from inakit.planner.install.program import DataPlaneProgram, find_program
 from inakit.planner.methods.atro.atro import design as designed_network
-from inakit.planner.methods.atro.cluster import Cluster, most_workers_bound
+from inakit.planner.methods.atro.cluster import SwitchCluster, most_workers_bound
 from inakit.planner.new_planner import write_package, write_planner
 from inakit.planner.prepared import Prepared, prepare
 from inakit.planner.registry import KIT, METHODS, OWN, SCHEDULERS, by_name, find_method
@@ -155,7 +155,7 @@ def jobs(
     Screen().print(f"wrote {output}", highlight=False)
 
 
-def run_design(cluster: Cluster, job: Job, options: Options, output: Path | None, console: Console) -> Design:
+def run_design(cluster: SwitchCluster, job: Job, options: Options, output: Path | None, console: Console) -> Design:
     """Find the network, print what it is worth, and write it to the folder `output`."""
     with working(console, "designing the network"):
         designed = designed_network(cluster, FRAGMENT, options, job)
@@ -171,7 +171,7 @@ def run_design(cluster: Cluster, job: Job, options: Options, output: Path | None
     return designed
 
 
-def why(cluster: Cluster, designed: Design) -> str:
+def why(cluster: SwitchCluster, designed: Design) -> str:
     """The reason why the rate is not higher, in words."""
     flows = round(cluster.capacity_bps / designed.rate_bps)
     if flows == 1:
@@ -205,7 +205,7 @@ def design(
     output: DesignFolder = None,
 ) -> None:
     """Design a network: topology and routes with the highest rate for a cluster of optical links (ATRO)."""
-    cluster = Cluster(aggregators, common, ports, workers, parse_rate(capacity) * parse_scale(scale), layers)
+    cluster = SwitchCluster(aggregators, common, ports, workers, parse_rate(capacity) * parse_scale(scale), layers)
     job = Job(1, (), (), gradient_bytes or DEFAULT_GRADIENT_BYTES, iterations=iterations)
     run_design(cluster, job, Options(time_limit_s=time_limit_s), output, Screen())
 

@@ -26,7 +26,7 @@ from inakit.planner.core.loads import flow_counts
 from inakit.planner.core.method import Options
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.methods.goat.gina import Gina, KrgsOptions, schedule, value
-from inakit.planner.methods.goat.shared_slots import PS, FloatArray, Gradient, Sharing, SlotTree, simulate
+from inakit.planner.methods.goat.shared_slots import PS, FloatArray, LanedGradient, Sharing, SlotTree, simulate
 from inakit.planner.registry import METHODS
 from inakit.topo.fabric.fabric import Fabric
 from inakit.topo.fabric.generators import fat_tree, leaf_spine
@@ -149,7 +149,7 @@ SUB_MODELS = 14
 MEAN_RATE, SLOWEST, SPREAD = 0.5, 0.01, 0.2
 """A worker sends at a share of a link's rate, drawn from a normal distribution with this mean and spread (the paper's),
 and at least at the slowest share."""
-GRADIENT = Gradient(fragments=2210, slots=640, lanes=64)
+GRADIENT = LanedGradient(fragments=2210, slots=640, lanes=64)
 """A model of 221 MB and memory of 64 MB in fragments of 100 kB; of finer ones the same share would be aggregated."""
 
 WORKERS = (20, 30, 35, 40, 45)

@@ -16,7 +16,7 @@ from inakit.experiments.papers.common.estimates import MISSING, Estimate, estima
 from inakit.experiments.papers.common.statements import beside_paper
 from inakit.experiments.papers.common.sweep import Result, Trial
 from inakit.experiments.report.method_styles import categories
-from inakit.planner.methods.p4inc_aoi.online import FirstCome, Policy, TimeWindow
+from inakit.planner.methods.p4inc_aoi.online import FirstCome, GrantPolicy, TimeWindow
 from inakit.planner.methods.p4inc_aoi.optical_system import DataCenter, Scheduling, Unit
 from inakit.planner.methods.p4inc_aoi.schedule import figures
 from inakit.planner.methods.p4inc_aoi.schedulers import Scheduler, slot_by_slot
@@ -74,7 +74,7 @@ def measure(trial: Trial) -> Result:
     }
 
 
-READINGS: dict[str, Mapping[str, Policy]] = {
+READINGS: dict[str, Mapping[str, GrantPolicy]] = {
     "a job takes all, nobody passes": {},
     "a job takes all, others pass": {
         "noINC-FCFS": FirstCome(inc=False, strict=False), "INC-FCFS": FirstCome(strict=False),

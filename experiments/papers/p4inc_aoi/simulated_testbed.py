@@ -14,7 +14,7 @@ from inakit.experiments.papers.common.statements import Curves, Statement
 from inakit.experiments.papers.common.sweep import Result, Trial
 from inakit.experiments.papers.p4inc_aoi.setting import COMPARED, Claim, reductions, reductions_panel
 from inakit.experiments.papers.p4inc_aoi.testbed import MODELS, POLICIES, TESTBED, testbed_jobs
-from inakit.planner.methods.p4inc_aoi.online import Simulation
+from inakit.planner.methods.p4inc_aoi.online import SlotSimulation
 from inakit.planner.methods.p4inc_aoi.optical_system import Scheduling
 from inakit.planner.methods.p4inc_aoi.schedule import check, figures
 
@@ -32,7 +32,7 @@ JCT_REDUCTIONS = {"ResNet50": (33.57, 46.66, 12.34, 29.62), "VGG16": (43.96, 56.
 def measure(trial: Trial) -> Result:
     """Measure a trial: reconfigured connections, and the JCT of all jobs together."""
     problem = Scheduling(TESTBED, testbed_jobs(MODELS[str(trial["testbed"])], int(trial["jobs"]), int(trial["seed"])))
-    schedule = Simulation(problem, POLICIES[str(trial["scheme"])]).run(str(trial["scheme"]))
+    schedule = SlotSimulation(problem, POLICIES[str(trial["scheme"])]).run(str(trial["scheme"]))
     check(problem, schedule)
     found = figures(problem, schedule)
     return {"connections": found.connections, "total_jct_s": sum(found.jct_s.values())}

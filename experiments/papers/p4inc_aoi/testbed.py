@@ -35,10 +35,10 @@ from inakit.experiments.run.outcome import Outcome
 from inakit.experiments.run.printed_report import styled
 from inakit.experiments.run.run_folder import RunFolder
 from inakit.experiments.worlds.world import World
-from inakit.planner.methods.p4inc_aoi.online import FirstCome, Policy, Simulation, TimeWindow
+from inakit.planner.methods.p4inc_aoi.online import FirstCome, GrantPolicy, SlotSimulation, TimeWindow
 from inakit.planner.methods.p4inc_aoi.optical_network import scaled
 from inakit.planner.methods.p4inc_aoi.optical_system import DataCenter, PlacedJob, Scheduling, Unit
-from inakit.planner.methods.p4inc_aoi.schedule import Figures, Schedule, check, figures
+from inakit.planner.methods.p4inc_aoi.schedule import Schedule, ScheduleFigures, check, figures
 from inakit.planner.methods.p4inc_aoi.traces import arrivals
 from inakit.topo.fabric.fabric import QUEUE_PACKETS
 from inakit.traffic.closed_loop import Progress
@@ -64,7 +64,7 @@ TESTBED = DataCenter(
     tuple(Unit(name, 4, 8, 2 * 4 * NIC_BPS, 4) for name in ("gpu1", "gpu2", "cpu1", "cpu2")),
     port_bps=40 * GIGA, reconfiguration_s=0.025, slot_s=1.0, step_bps=10 * GIGA,
 )  # fmt: skip
-POLICIES: Mapping[str, Policy] = {
+POLICIES: Mapping[str, GrantPolicy] = {
     "noINC-FCFS": FirstCome(inc=False, limit_bps=NIC_BPS),
     "INC-FCFS": FirstCome(limit_bps=NIC_BPS),
     "noINC-TW": TimeWindow(inc=False, limit_bps=NIC_BPS),
@@ -254,7 +254,7 @@ class Testbed:
     scheduling: Scheduling
     models: Mapping[int, str]
     scale: float = SCALE
-    planned: dict[str, Figures] = field(default_factory=dict)
+    planned: dict[str, ScheduleFigures] = field(default_factory=dict)
     ran: dict[str, CourseOutcome] = field(default_factory=dict)
 
     @staticmethod
@@ -268,7 +268,7 @@ class Testbed:
 
     def plan(self, scenario: str) -> Schedule:
         """The schedule of a scenario, checked, whose figures are kept in `planned`."""
-        schedule = Simulation(self.scheduling, POLICIES[scenario]).run(scenario)
+        schedule = SlotSimulation(self.scheduling, POLICIES[scenario]).run(scenario)
         check(self.scheduling, schedule)
         self.planned[scenario] = figures(self.scheduling, schedule)
         return schedule

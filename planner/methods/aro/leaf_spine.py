@@ -24,7 +24,7 @@ from inakit.planner.methods.aro.bisection import flows_within
 from inakit.planner.methods.aro.tasks import Task
 from inakit.topo.fabric.fabric import Fabric, Path
 
-Flow = tuple[str, ...]
+LeafFlow = tuple[str, ...]
 """The workers whose gradients a flow carries."""
 
 
@@ -34,7 +34,7 @@ class Leaf:
 
     name: str
     pipeline: int
-    flows: tuple[Flow, ...]
+    flows: tuple[LeafFlow, ...]
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Spines:
 
 
 @dataclass(frozen=True)
-class Choice:
+class SpineChoice:
     """The spines to use, the flows that a link carries, and how many INPs of each pipeline of the INA spines to use."""
 
     spines: Spines
@@ -68,7 +68,7 @@ class LeafSpine:
     tor_sums: bool
     leaves: tuple[Leaf, ...]
     gates: Mapping[int, Spines]
-    local: Mapping[int, Flow]
+    local: Mapping[int, LeafFlow]
     worker_bps: float
     spine_bps: float
     server_bps: float
@@ -97,7 +97,7 @@ class LeafSpine:
         """The number of INA spines behind all gates."""
         return sum(len(spines.aggregating) for spines in self.gates.values())
 
-    def fits(self, t: float) -> Choice | None:
+    def fits(self, t: float) -> SpineChoice | None:
         """How the flows fit at `t`, None if they do not: with the fewest pipelines of the PS's leaf, and few flows."""
         link_flows = flows_within(self.spine_bps, t)
         to_server = flows_within(self.server_bps, t)
@@ -106,7 +106,7 @@ class LeafSpine:
             spines = self.behind(used)
             inps = self.inps_to_use(spines, link_flows, gains, to_server)
             if inps is not None:
-                return Choice(spines, link_flows, inps)
+                return SpineChoice(spines, link_flows, inps)
         return None
 
     def gate_sets(self, most: int) -> Iterator[tuple[int, ...]]:
@@ -159,7 +159,7 @@ class LeafSpine:
             return None
         return inps
 
-    def most_children_at_tor(self, choice: Choice) -> int:
+    def most_children_at_tor(self, choice: SpineChoice) -> int:
         """An upper bound of the flows that enter one INP of the PS's leaf."""
         if not self.tor_sums:
             return 0
@@ -170,7 +170,7 @@ class LeafSpine:
         }
         return max(through.get(gate, 0) + len(self.local.get(gate, ())) for gate in {*self.gates, *self.local})
 
-    def paths(self, choice: Choice) -> list[Path]:
+    def paths(self, choice: SpineChoice) -> list[Path]:
         """A path for every worker. Flows are dealt out in turn, so that all links and INPs have equal shares."""
         turn = cycle(choice.spines.aggregating)
         users = {pipeline: tuple(islice(turn, n)) for pipeline, n in choice.inps.items()}
@@ -191,7 +191,7 @@ class LeafSpine:
 
 # -- A task whose fabric is a leaf-spine with equal links, read as one; a task that has anything special is not.
 
-Rack = dict[int, Flow]
+Rack = dict[int, LeafFlow]
 """The workers under a leaf by the pipeline in which they arrive; without INA all are in pipeline 0."""
 
 

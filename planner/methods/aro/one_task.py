@@ -20,7 +20,7 @@ import pulp
 from inakit.planner.core.plan import ERROR, FEASIBLE, INFEASIBLE, OPTIMAL, SolverOptions, SolverOutcome
 from inakit.planner.core.slots import Inp, limited_pipelines, most_children
 from inakit.planner.methods.aro.bisection import Least, Steps, flows_within, least_t
-from inakit.planner.methods.aro.leaf_spine import Choice, LeafSpine, leaf_spine
+from inakit.planner.methods.aro.leaf_spine import LeafSpine, SpineChoice, leaf_spine
 from inakit.planner.methods.aro.tasks import Task, TaskGraph, task_graph
 from inakit.planner.solvers import PROVEN_GAP, proven, run
 from inakit.planner.trees.from_paths import Summing
@@ -45,7 +45,7 @@ FEW_INPS = 100
 WHOLE = 1e-6
 """How near to a whole number a flow counts as whole."""
 
-Counts = dict[DirectedLink, int]
+FlowCounts = dict[DirectedLink, int]
 """By link, a number of flows."""
 
 
@@ -97,7 +97,7 @@ class Demand:
         rates = limited_pipelines(self.graph.fabric)
         return {z: rates[z] for z in self.graph.aggregating if z in rates}
 
-    def used(self, found: Counts) -> set[Inp]:
+    def used(self, found: FlowCounts) -> set[Inp]:
         """The INPs that flows enter."""
         return {inp for inp, entering in self.graph.inps.items() if any(found[link] for link in entering)}
 
@@ -178,7 +178,7 @@ class FlowTest:
     deadline: float = inf
     share: float = 0.5
 
-    def fits(self, t: float) -> Counts | None:
+    def fits(self, t: float) -> FlowCounts | None:
         """Flows on all links, in whole numbers; None where there are none. Raises `SolverError` when time is over."""
         flows = build(self.demand, t)
         flows.model.setObjective(self.guide(flows))
@@ -196,7 +196,7 @@ class FlowTest:
         common = set(graph.common)
         return pulp.lpSum(y for (_, v), y in flows.y.items() if v in common)
 
-    def tidy(self, t: float, found: Counts) -> Counts:
+    def tidy(self, t: float, found: FlowCounts) -> FlowCounts:
         """Flows at the same t with a small sum over all links, so that none circulates that serves nothing."""
         if len(self.demand.graph.inps) <= FEW_INPS:
             return self.fewest(build(self.demand, t)) or found
@@ -210,12 +210,12 @@ class FlowTest:
                 return found
             used = left
 
-    def fewest(self, flows: FlowModel) -> Counts | None:
+    def fewest(self, flows: FlowModel) -> FlowCounts | None:
         """The flows with nearly the smallest sum over all links; None where no flows fit."""
         flows.model.setObjective(pulp.lpSum(flows.y.values()))
         return self.solve(flows, replace(self.options, gap=TIDY_GAP))
 
-    def solve(self, flows: FlowModel, options: SolverOptions) -> Counts | None:
+    def solve(self, flows: FlowModel, options: SolverOptions) -> FlowCounts | None:
         """The solved model's flows on all links; None if it is infeasible. Raises `SolverError` when time is over."""
         left = min(options.time_limit_s, self.share * (self.deadline - monotonic()))
         status = run(flows.model, replace(options, time_limit_s=left)).status if left > 0 else ERROR
@@ -315,14 +315,14 @@ def best_routing(fabric: Fabric, task: Task, options: SolverOptions) -> ProvenPa
     return ProvenPaths(generate_routes(graph, flows), proven(least.gap, started, options.solver))
 
 
-def best_choice(closed: LeafSpine, options: SolverOptions) -> Least[Choice] | None:
+def best_choice(closed: LeafSpine, options: SolverOptions) -> Least[SpineChoice] | None:
     """The least t in closed form; None if an INP has to take in more flows than it can at every t."""
     capacities = closed.capacities_bps
     highest = closed.workers / min(capacities)
     return least_t(closed.fits, Steps(capacities), 1 / closed.worker_bps, highest, options.gap)
 
 
-def best_flows(test: FlowTest, lowest: float) -> Least[Counts]:
+def best_flows(test: FlowTest, lowest: float) -> Least[FlowCounts]:
     """The least t, found by the solver. Below `lowest` there is none."""
     demand, b = test.demand, test.demand.capacities_bps
     summing = {*demand.aggregation_rates_bps.values(), *demand.pipeline_rates_bps.values()}

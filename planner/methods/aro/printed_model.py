@@ -28,15 +28,15 @@ from inakit.topo.fabric.fabric import DirectedLink
 # binary: its load y r is the sum of 2^k e[k] r, and e r is the least z >= 0 with z >= r - R (1 - e), where R bounds
 # r. Nothing pushes z higher, because loads are only bounded from above. QSR needs nothing else: r then is an integer.
 
-Term = tuple[int, Any]
+FlowTerm = tuple[int, Any]
 """A task's number, and an integer variable that counts its flows and has an upper bound."""
 
 
-class Rates(ABC):
+class TaskRates(ABC):
     """The rates r of the tasks in a model, in units of b-bar, Eq. (11)."""
 
     @abstractmethod
-    def limit(self, name: str, terms: Iterable[Term], b: float) -> None:
+    def limit(self, name: str, terms: Iterable[FlowTerm], b: float) -> None:
         """Add constraint (10): all `terms`, each times the rate of its task, are at most `b`."""
 
     @abstractmethod
@@ -49,14 +49,14 @@ class Rates(ABC):
         """The rates of the solved model, in units of b-bar."""
 
 
-class OneRate(Rates):
+class OneRate(TaskRates):
     """A single task with a continuous rate: the model minimises its inverse `t`."""
 
     def __init__(self, model: pulp.LpProblem) -> None:
         self.model = model
         self.t = model.add_variable("t", lowBound=0)
 
-    def limit(self, name: str, terms: Iterable[Term], b: float) -> None:
+    def limit(self, name: str, terms: Iterable[FlowTerm], b: float) -> None:
         """Add the row y <= b t, which is (10) divided by r."""
         self.model += pulp.lpSum(y for _, y in terms) <= b * self.t, name
 
@@ -68,7 +68,7 @@ class OneRate(Rates):
         return [1 / self.t.varValue]
 
 
-class Continuous(Rates):
+class Continuous(TaskRates):
     """`r[i]`, a variable from 0 to `most[i]`."""
 
     levels = 1
@@ -84,7 +84,7 @@ class Continuous(Rates):
         """The largest value of r that is not above `rate` and that r may have."""
         return rate
 
-    def limit(self, name: str, terms: Iterable[Term], b: float) -> None:
+    def limit(self, name: str, terms: Iterable[FlowTerm], b: float) -> None:
         """Add the row (10), with each product y r made of `products` of bits."""
         self.model += pulp.lpSum(self.load(self.r[i], y) for i, y in terms) <= self.floor(b), name
 
@@ -159,7 +159,7 @@ class Form:
 
 
 @dataclass(frozen=True)
-class Flows:
+class TaskVariables:
     """A task's variables: `y[u, v]`, flows on a directed link; `x[inp]`, whether the task passes the INP.
 
     Flows that enter an INP leave it as one flow for each `most_children`, the bits of a slot's bitmap; where it has
@@ -179,8 +179,8 @@ class PrintedModel:
     graphs: tuple[TaskGraph, ...]
     unit_bps: float
     model: pulp.LpProblem
-    rates: Rates
-    flows: tuple[Flows, ...]
+    rates: TaskRates
+    flows: tuple[TaskVariables, ...]
 
     @property
     def rates_bps(self) -> list[float]:
@@ -210,7 +210,7 @@ def build(problem: Problem, graphs: Sequence[TaskGraph], form: Form, unit_bps: f
     most = [
         min(max(b[link] for link in graph.out_of[worker]) for worker in graph.workers) / unit_bps for graph in graphs
     ]
-    rates: Rates = OneRate(model) if len(most) == 1 else Continuous(model, most)
+    rates: TaskRates = OneRate(model) if len(most) == 1 else Continuous(model, most)
     if form.levels is not None:
         rates = Quantized(model, most, form.levels)
     flows = []
@@ -219,7 +219,7 @@ def build(problem: Problem, graphs: Sequence[TaskGraph], form: Form, unit_bps: f
         y = {(u, v): model.add_variable(f"y.{i}.{u}.{v}", 0, n, pulp.LpInteger) for (u, v), n in limits.items()}  # (4)
         sums = graph.most_sums
         x = {(v, p): model.add_variable(f"x.{i}.{v}.{p}", 0, sums[v, p], pulp.LpInteger) for v, p in graph.inps}  # (6)
-        flows.append(Flows(y, x))
+        flows.append(TaskVariables(y, x))
     aro = PrintedModel(problem, tasks, tuple(graphs), unit_bps, model, rates, tuple(flows))
 
     # Objective
@@ -228,7 +228,7 @@ def build(problem: Problem, graphs: Sequence[TaskGraph], form: Form, unit_bps: f
     # Constraints
     for i, graph in enumerate(graphs):
         conserve_flows(model, i, graph, flows[i])
-    loads: dict[DirectedLink, list[Term]] = defaultdict(list)
+    loads: dict[DirectedLink, list[FlowTerm]] = defaultdict(list)
     for i, own in enumerate(flows):
         for (u, v), count in own.y.items():
             loads[u, v].append((i, count))
@@ -262,7 +262,7 @@ def add_objective(aro: PrintedModel) -> None:
         model += least <= rate, f"least_{number}"
 
 
-def conserve_flows(model: pulp.LpProblem, i: int, graph: TaskGraph, flows: Flows) -> None:
+def conserve_flows(model: pulp.LpProblem, i: int, graph: TaskGraph, flows: TaskVariables) -> None:
     """The constraints (5) and (7) to (9) of task i."""
     y, x = flows.y, flows.x
     for u in graph.workers:
@@ -290,7 +290,7 @@ def limit_aggregation(aro: PrintedModel) -> None:
     """
     model, fabric, pipelines = aro.model, aro.problem.fabric, limited_pipelines(aro.problem.fabric)
     rates = {s.name: s.aggregation_rate_bps for s in fabric.switches if s.aggregation_rate_bps is not None}
-    loads: dict[Inp, list[Term]] = defaultdict(list)
+    loads: dict[Inp, list[FlowTerm]] = defaultdict(list)
     for i, graph in enumerate(aro.graphs):
         most = len(graph.workers)
         for (switch, pipeline), links in graph.inps.items():

@@ -23,7 +23,7 @@ from inakit.topo.fabric.fabric import DirectedLink, Fabric, Path
 
 
 @dataclass(frozen=True)
-class Reduced:
+class ReducedGraph:
     """One task's graph. Its nodes are switches, classes of twins under the name of their first member, and the PS.
 
     `links` are all that flows may use; `starting[z]` counts the workers' flows that begin in common switch z;
@@ -68,7 +68,7 @@ class Reduced:
 
 
 @dataclass(frozen=True)
-class Network:
+class ReducedNetwork:
     """All tasks' graphs, and what they share.
 
     `twins[z]` are the members that node z stands for, all of the class `class_of[z]`; `access` says which tasks share a
@@ -78,15 +78,15 @@ class Network:
     """
 
     fabric: Fabric
-    graphs: tuple[Reduced, ...]
+    graphs: tuple[ReducedGraph, ...]
     twins: Mapping[str, tuple[str, ...]]
     class_of: dict[str, str]
     access: dict[tuple[int, ...], float]
-    detailed: Network | None = None
+    detailed: ReducedNetwork | None = None
     results: bool = False
 
     @property
-    def fine(self) -> Network:
+    def fine(self) -> ReducedNetwork:
         """The network where switches that sum have no twins; with results, no switches."""
         return self.detailed or self
 
@@ -100,7 +100,7 @@ class Network:
                 found[v, u].append(i)
         return dict(found)
 
-    def only(self, tasks: Sequence[int]) -> Network:
+    def only(self, tasks: Sequence[int]) -> ReducedNetwork:
         """The network of these tasks alone, without `access`."""
         detailed = self.detailed and self.detailed.only(tasks)
         return replace(self, graphs=tuple(self.graphs[i] for i in tasks), access={}, detailed=detailed)
@@ -120,7 +120,7 @@ class Network:
 
 def network(
     fabric: Fabric, tasks: Sequence[Task], parts: Mapping[str, int] | None = None, *, results: bool = False
-) -> Network:
+) -> ReducedNetwork:
     """The graphs of the tasks. A class of twins is one node, or `parts[its name]` nodes. With `results` they are to be
     routed as well.
 
@@ -145,10 +145,10 @@ def network(
     access = access_links(fabric, tasks, results=results)
     servers = {task.server for task in tasks}
 
-    def joined(twins: Mapping[str, tuple[str, ...]], detailed: Network | None = None) -> Network:
+    def joined(twins: Mapping[str, tuple[str, ...]], detailed: ReducedNetwork | None = None) -> ReducedNetwork:
         first = {member: node for node, members in twins.items() for member in members}
         graphs = tuple(reduce_task(fabric, task, own, first, servers) for task, own in zip(tasks, links, strict=True))
-        return Network(fabric, graphs, twins, class_of, access, detailed, results)
+        return ReducedNetwork(fabric, graphs, twins, class_of, access, detailed, results)
 
     names = fabric.switch_by_name if results else fabric.ina_names
     alone: dict[str, tuple[str, ...]] = {}
@@ -179,7 +179,7 @@ def surroundings(fabric: Fabric, switch: str) -> object:
 
 def reduce_task(
     fabric: Fabric, task: Task, own: Iterable[DirectedLink], first: Mapping[str, str], servers: Collection[str]
-) -> Reduced:
+) -> ReducedGraph:
     """The task's graph of its `own` links, where `first[switch]` replaces a switch that is not alone.
 
     `servers` are the PSs of all tasks.
@@ -197,7 +197,7 @@ def reduce_task(
             local[tor, fabric.ingress_pipeline(tor, worker)] += 1
     inps = {inp: tuple(entering[inp]) for inp in dict.fromkeys((*local, *entering))}
     both_roles = tuple((worker, tor) for worker, tor in zip(task.job.workers, tors, strict=True) if worker in servers)
-    return Reduced(task, tuple(links), Counter(tor for tor in tors if tor not in sums), local, inps, both_roles)
+    return ReducedGraph(task, tuple(links), Counter(tor for tor in tors if tor not in sums), local, inps, both_roles)
 
 
 def access_links(fabric: Fabric, tasks: Sequence[Task], *, results: bool = False) -> dict[tuple[int, ...], float]:
@@ -233,8 +233,8 @@ ONE = 1e-6
 
 def result_columns(
     program: LinearProgram,
-    net: Network,
-    graph: Reduced,
+    net: ReducedNetwork,
+    graph: ReducedGraph,
     y: Mapping[DirectedLink, int],
     most: Mapping[DirectedLink, int] | None = None,
     rate: int | None = None,
@@ -259,7 +259,7 @@ def result_columns(
 
 
 def result_parents(
-    fabric: Fabric, graph: Reduced, paths: Iterable[Path], copies: Collection[DirectedLink]
+    fabric: Fabric, graph: ReducedGraph, paths: Iterable[Path], copies: Collection[DirectedLink]
 ) -> dict[str, str]:
     """By node, workers included, the node that it gets results from: over `copies` where these follow gradients.
 

@@ -17,7 +17,7 @@ from time import monotonic
 from inakit.planner.core.plan import INFEASIBLE
 from inakit.planner.core.slots import Inp, most_children
 from inakit.planner.methods.aro.bisection import ROUNDING
-from inakit.planner.methods.aro.reduced_network import ONE, Network, Reduced, result_columns, result_parents
+from inakit.planner.methods.aro.reduced_network import ONE, ReducedGraph, ReducedNetwork, result_columns, result_parents
 from inakit.planner.methods.aro.tasks import grouped
 from inakit.planner.methods.aro.worth import Rates
 from inakit.planner.solvers import LinearProgram, Solution
@@ -29,7 +29,7 @@ from inakit.topo.fabric.fabric import DirectedLink, Fabric, Path
 # The class as a whole carries them. But flows are whole and of several sizes, so dealing may be impossible. Then they
 # are dealt by turns, some member is overloaded, the rates that the routing allows are lower, and the class is named.
 
-Flows = Counter[DirectedLink]
+LinkFlows = Counter[DirectedLink]
 """A task's y: the flows on every link that has some."""
 
 
@@ -43,8 +43,8 @@ class Hand:
 
 
 def deal(
-    net: Network, flows: Sequence[Flows], rates: Sequence[float], time_limit_s: float
-) -> tuple[list[Flows], tuple[str, ...]]:
+    net: ReducedNetwork, flows: Sequence[LinkFlows], rates: Sequence[float], time_limit_s: float
+) -> tuple[list[LinkFlows], tuple[str, ...]]:
     """The flows with members in the place of every class, and the classes with an overloaded member.
 
     Switches that sum have no twins here.
@@ -72,12 +72,12 @@ def deal(
 class Dealer:
     """The members of one class, and what they are to share."""
 
-    net: Network
+    net: ReducedNetwork
     members: Sequence[str]
     hands: Sequence[Hand]
     rates: Sequence[float]
 
-    def share(self, time_limit_s: float) -> list[Flows]:
+    def share(self, time_limit_s: float) -> list[LinkFlows]:
         """By hand, the flows on the members' links: dealt by turns, or by a program where that overloads a link."""
         shares = [self.by_turns(hand) for hand in self.hands]
         return shares if self.fits(shares) else self.solved(time_limit_s) or shares
@@ -86,9 +86,9 @@ class Dealer:
         """The bit/s of a link with a member at one end and perhaps another class at the other."""
         return self.net.fabric.capacities_bps[self.net.members(link[0])[0], self.net.members(link[1])[0]]
 
-    def by_turns(self, hand: Hand) -> Flows:
+    def by_turns(self, hand: Hand) -> LinkFlows:
         """One task's flows, each sender's to members that follow one another. For one task nothing is more even."""
-        share: Flows = Counter()
+        share: LinkFlows = Counter()
         turn = islice(cycle(self.members), hand.task, None)
         for u in sorted(hand.into):
             for _ in range(hand.into[u]):
@@ -99,14 +99,14 @@ class Dealer:
                 share[m, next(leaving)] += 1
         return share
 
-    def fits(self, shares: Sequence[Flows]) -> bool:
+    def fits(self, shares: Sequence[LinkFlows]) -> bool:
         loads: dict[DirectedLink, float] = defaultdict(float)
         for hand, share in zip(self.hands, shares, strict=True):
             for link, n in share.items():
                 loads[link] += n * self.rates[hand.task]
         return all(load <= self.capacity(link) * (1 + ROUNDING) for link, load in loads.items())
 
-    def solved(self, time_limit_s: float) -> list[Flows] | None:
+    def solved(self, time_limit_s: float) -> list[LinkFlows] | None:
         """The flows on the members' links by a program; None if it finds nothing in the given time."""
         program = LinearProgram()
         columns = []
@@ -210,7 +210,7 @@ class Conflict:
 class Router:
     """Asks whether there is a routing for given rates, and remembers conflicts."""
 
-    net: Network
+    net: ReducedNetwork
     seed: int = 0
     conflicts: list[Conflict] = field(default_factory=list)
 
@@ -277,12 +277,12 @@ class Router:
 class Question:
     """The model at fixed rates. y is continuous at first, and so is x where a node stands for several switches."""
 
-    net: Network
+    net: ReducedNetwork
     columns: list[Columns]
     program: LinearProgram
 
     @classmethod
-    def of(cls, net: Network, rates: Rates) -> Question:
+    def of(cls, net: ReducedNetwork, rates: Rates) -> Question:
         """The model of these rates on this network: constraints (4) to (10), without an objective."""
         program = LinearProgram()
         columns = [task_columns(program, net, i, rates[i]) for i in range(len(net.graphs))]
@@ -331,7 +331,7 @@ class Question:
         return self.program.solve(deadline - monotonic(), seed, gap=inf)
 
 
-def task_columns(program: LinearProgram, net: Network, i: int, rate: float) -> Columns:
+def task_columns(program: LinearProgram, net: ReducedNetwork, i: int, rate: float) -> Columns:
     """Add the variables and the constraints (4) to (9) of task i to the program."""
     graph = net.graphs[i]
     y = {link: program.variable(0, most_flows(net, graph, link, rate)) for link in graph.links}
@@ -361,7 +361,9 @@ def task_columns(program: LinearProgram, net: Network, i: int, rate: float) -> C
     return Columns(y, x, result_columns(program, net, graph, y, copies))
 
 
-def most_flows(net: Network, graph: Reduced, link: DirectedLink, rate: float, into: str | None = None) -> int:
+def most_flows(
+    net: ReducedNetwork, graph: ReducedGraph, link: DirectedLink, rate: float, into: str | None = None
+) -> int:
     """The most flows of one task on a link, were it alone; with `into`, on the part that leads to one switch.
 
     `into` names the class of which that switch is a member.
@@ -378,7 +380,7 @@ def whole(capacity: float, rate: float) -> int:
     return floor(capacity / rate * (1 + ROUNDING))
 
 
-def share_capacity(program: LinearProgram, net: Network, columns: Sequence[Columns], rates: Rates) -> None:
+def share_capacity(program: LinearProgram, net: ReducedNetwork, columns: Sequence[Columns], rates: Rates) -> None:
     """Add (10) for every link that several tasks may use.
 
     Flows are whole, so that the row may also be divided by a rate and rounded down.
@@ -395,7 +397,9 @@ def share_capacity(program: LinearProgram, net: Network, columns: Sequence[Colum
             program.at_most([(rate / capacity, y) for rate, y in counts], width * (1 + ROUNDING))
 
 
-def extract(net: Network, columns: Sequence[Columns], values: Sequence[float], rates: Sequence[float]) -> Routing:
+def extract(
+    net: ReducedNetwork, columns: Sequence[Columns], values: Sequence[float], rates: Sequence[float]
+) -> Routing:
     """The solved y as pieces of paths: the paper's Algorithm 1, up to the next INP."""
     flows = [+Counter({link: round(values[k]) for link, k in column.y.items()}) for column in columns]
     dealt, overloaded = deal(net, flows, rates, DEALING_TIME_S)
@@ -406,7 +410,9 @@ def extract(net: Network, columns: Sequence[Columns], values: Sequence[float], r
     return with_results(net, Routing(pieces, (), overloaded), copies)
 
 
-def with_results(net: Network, routing: Routing, copies: Sequence[Collection[DirectedLink]] | None = None) -> Routing:
+def with_results(
+    net: ReducedNetwork, routing: Routing, copies: Sequence[Collection[DirectedLink]] | None = None
+) -> Routing:
     """The routing with results that come back over each task's `copies`, or by the first way that there is."""
     ways = (
         result_parents(net.fabric, graph, chain(*own.values()), known)
@@ -415,7 +421,7 @@ def with_results(net: Network, routing: Routing, copies: Sequence[Collection[Dir
     return replace(routing, results=tuple(ways))
 
 
-def cut_up(fabric: Fabric, graph: Reduced, y: Flows) -> dict[Inp | str, list[Path]]:
+def cut_up(fabric: Fabric, graph: ReducedGraph, y: LinkFlows) -> dict[Inp | str, list[Path]]:
     """All flows of a task as paths, by where they start. They use up y."""
     sums = {node for link in y for node in link if node in fabric.switch_by_name and fabric.switch_by_name[node].ina}
     arriving = graph.local.copy()

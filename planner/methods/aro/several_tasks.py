@@ -19,7 +19,7 @@ from inakit.planner.core.plan import FEASIBLE, INFEASIBLE, OPTIMAL, Plan, Solver
 from inakit.planner.core.problem import Problem
 from inakit.planner.core.slots import Inp, most_children
 from inakit.planner.methods.aro.bisection import ROUNDING, Least, Steps, least_t
-from inakit.planner.methods.aro.reduced_network import Network, network
+from inakit.planner.methods.aro.reduced_network import ReducedNetwork, network
 from inakit.planner.methods.aro.several_routing import (
     Columns,
     Question,
@@ -54,7 +54,7 @@ class BestOfCell:
     bound: float
 
 
-def best_of_cell(net: Network, worth: Worth, box: Box, deadline: float, seed: int = 0) -> BestOfCell:
+def best_of_cell(net: ReducedNetwork, worth: Worth, box: Box, deadline: float, seed: int = 0) -> BestOfCell:
     """The cell's best routing, where its twins are not overloaded. At the deadline no routing and the bound so far.
 
     Rates are in units of the highest. The constraints (4) to (9) come first, then what is needed of (10).
@@ -123,7 +123,7 @@ class Incumbent:
 
 
 @dataclass
-class Search:
+class BoxSearch:
     """The state of the search: incumbent, open boxes by their bound, and rates known to be possible or impossible.
 
     `ceiling` is a worth that nothing exceeds, where one is known beforehand.
@@ -171,7 +171,7 @@ class Search:
         return self.levels.base(self.worth, self.worth.least(self.incumbent.rates))
 
     @property
-    def net(self) -> Network:
+    def net(self) -> ReducedNetwork:
         """The network, with as many nodes for its twins as are in use now."""
         return self.router.net
 
@@ -314,7 +314,7 @@ def is_up_to(rates: Rates, others: Rates) -> bool:
     return all(less <= more * (1 + ROUNDING) for less, more in zip(rates, others, strict=True))
 
 
-def with_best_rates(net: Network, worth: Worth, routing: Routing) -> Incumbent:
+def with_best_rates(net: ReducedNetwork, worth: Worth, routing: Routing) -> Incumbent:
     """The routing with the best rates that its loads allow."""
     loads = {
         tuple((i, n / net.fabric.capacities_bps[link]) for i, n in sorted(flows.items()))
@@ -347,7 +347,7 @@ def several(problem: Problem, options: Options) -> Plan:
 
 
 def plan_of(
-    problem: Problem, net: Network, routing: Routing, rates: Rates, outcome: SolverOutcome, window: int
+    problem: Problem, net: ReducedNetwork, routing: Routing, rates: Rates, outcome: SolverOutcome, window: int
 ) -> Plan:
     """The plan of a routing with these rates of its tasks."""
     keys = [graph.task.key for graph in net.graphs]
@@ -368,16 +368,16 @@ def plan_of(
 
 def searched(
     fabric: Fabric, tasks: tuple[Task, ...], options: SolverOptions, started: float, *, results: bool = False
-) -> Search:
+) -> BoxSearch:
     """The finished search for the best rates of all tasks; with `results`, which come back at the same rates.
 
     The best rates of gradients alone come first. They bound those with results, their routing is one to begin with, and
     most often there is another one where results cost nothing.
     """
 
-    def begin(net: Network, routing: Routing, deadline: float) -> Search:
+    def begin(net: ReducedNetwork, routing: Routing, deadline: float) -> BoxSearch:
         worth = Worth(tasks, net.access)
-        return Search(Router(net, options.seed), worth, deadline, options.gap, with_best_rates(net, worth, routing))
+        return BoxSearch(Router(net, options.seed), worth, deadline, options.gap, with_best_rates(net, worth, routing))
 
     deadline = started + options.time_limit_s
     net = network(fabric, tasks)
@@ -397,7 +397,7 @@ def searched(
     return again
 
 
-def fastest(net: Network, deadline: float, seed: int) -> Least[Routing]:
+def fastest(net: ReducedNetwork, deadline: float, seed: int) -> Least[Routing]:
     """The routing of a single task with the highest rate, 1 / t, or any routing where time is short."""
     graph, router = net.graphs[0], Router(net, seed)
     b = net.fabric.capacities_bps
@@ -422,7 +422,7 @@ def fastest(net: Network, deadline: float, seed: int) -> Least[Routing]:
     return least
 
 
-def worker_paths(net: Network, task: Task, pieces: dict[Inp | str, list[Path]]) -> Iterator[Path]:
+def worker_paths(net: ReducedNetwork, task: Task, pieces: dict[Inp | str, list[Path]]) -> Iterator[Path]:
     """A path for every worker: the pieces from its switch on, joined. Those of a common switch are used up."""
     left = {start: list(paths) for start, paths in pieces.items()}
     part_of: dict[tuple[Sender, Inp], Summing] = {}

@@ -14,7 +14,7 @@ from math import floor, inf
 
 from inakit.planner.methods.aro.bisection import ROUNDING
 from inakit.planner.methods.aro.printed_model import MU
-from inakit.planner.methods.aro.reduced_network import Network
+from inakit.planner.methods.aro.reduced_network import ReducedNetwork
 from inakit.planner.methods.aro.tasks import Task
 from inakit.planner.solvers import LinearProgram, Term
 from inakit.topo.errors import SolverError
@@ -206,7 +206,7 @@ class Levels:
         return middle if middle > low * (1 + ROUNDING) else top
 
 
-def levels(net: Network) -> Levels:
+def levels(net: ReducedNetwork) -> Levels:
     b = net.fabric.capacities_bps
     links = [[*graph.links, *((v, u) for u, v in graph.links if net.results)] for graph in net.graphs]
     capacities = tuple(tuple({b[link] for link in own}) for own in links)

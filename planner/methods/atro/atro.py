@@ -18,7 +18,14 @@ from inakit.planner.core.check import check
 from inakit.planner.core.method import Design, Options
 from inakit.planner.core.plan import FEASIBLE, INFEASIBLE, OPTIMAL, SolverOptions, SolverOutcome
 from inakit.planner.core.problem import FragmentFormat, Job, Problem
-from inakit.planner.methods.atro.cluster import SERVER, Cluster, Link, Wiring, check_wiring, most_workers_bound
+from inakit.planner.methods.atro.cluster import (
+    SERVER,
+    ClusterWiring,
+    Link,
+    SwitchCluster,
+    check_wiring,
+    most_workers_bound,
+)
 from inakit.planner.methods.atro.wiring_models import UNKNOWN, decide
 from inakit.planner.trees.from_paths import plan_from_paths
 from inakit.topo.errors import SolverError
@@ -38,7 +45,7 @@ all shortest paths, which is what ARO plans with."""
 
 
 @dataclass(frozen=True)
-class Recipe:
+class WiringRecipe:
     """What tells apart the wirings that are tried.
 
     `aggregators`: how many are used. `server_at_common`: whether the PS is at a common switch. `feeding`: `MIXED` or
@@ -58,9 +65,9 @@ class Skeleton:
     `parents` are those to which a switch sends, `layer` is its layer, `free` counts its ports that are not used.
     """
 
-    cluster: Cluster
+    cluster: SwitchCluster
     t: int
-    recipe: Recipe
+    recipe: WiringRecipe
     parents: dict[str, list[str]] = field(default_factory=dict)
     layer: dict[str, int] = field(default_factory=lambda: {SERVER: 0})
     free: dict[str, int] = field(default_factory=dict)
@@ -100,7 +107,7 @@ class Skeleton:
         return self.entries(switch) > 0 and self.layer[switch] < self.cluster.layers
 
 
-def construct(cluster: Cluster, t: int) -> Wiring | None:
+def construct(cluster: SwitchCluster, t: int) -> ClusterWiring | None:
     """The wiring of fewest switches with at most `t` flows on every link; None if no recipe leads to one.
 
     Wirings with level feeding, on which ARO's plan has the same rate, go before all others.
@@ -113,14 +120,14 @@ def construct(cluster: Cluster, t: int) -> Wiring | None:
     return None
 
 
-def recipes(cluster: Cluster, feeding: str) -> Iterator[Recipe]:
+def recipes(cluster: SwitchCluster, feeding: str) -> Iterator[WiringRecipe]:
     """The recipes with this feeding, those with few aggregators first."""
     for number, server_at_common, full in product(range(cluster.aggregators + 1), (False, True), (False, True)):
         if cluster.common if server_at_common else number:
-            yield Recipe(number, server_at_common, feeding, full)
+            yield WiringRecipe(number, server_at_common, feeding, full)
 
 
-def grow(cluster: Cluster, t: int, recipe: Recipe) -> Skeleton | None:
+def grow(cluster: SwitchCluster, t: int, recipe: WiringRecipe) -> Skeleton | None:
     """The skeleton of a recipe with the feeders and relays that workers need; None if its aggregators do not fit.
 
     An aggregator hangs from the first switch that has a port for it, so as near to the PS as it can be.
@@ -183,7 +190,7 @@ def add_relay(skeleton: Skeleton) -> bool:
     return True
 
 
-def wiring_of(skeleton: Skeleton) -> Wiring:
+def wiring_of(skeleton: Skeleton) -> ClusterWiring:
     """The skeleton with its workers, at aggregators first: what these sum costs no more links.
 
     An aggregator sends one sum to its parent; a common switch sends all that it gets, to its parents in even parts.
@@ -205,7 +212,7 @@ def wiring_of(skeleton: Skeleton) -> Wiring:
                 if parent != SERVER:
                     received[parent] += part
     used = {node for link in flows for node in link} - {SERVER}
-    return Wiring(flows, {switch: layer for switch, layer in skeleton.layer.items() if switch in used})
+    return ClusterWiring(flows, {switch: layer for switch, layer in skeleton.layer.items() if switch in used})
 
 
 # -- The optimum.
@@ -214,7 +221,7 @@ COUNTING = "counting"
 """The solver's name in an outcome for which no solver was asked."""
 
 
-def optimise(cluster: Cluster, options: SolverOptions | None = None) -> tuple[Wiring, SolverOutcome]:
+def optimise(cluster: SwitchCluster, options: SolverOptions | None = None) -> tuple[ClusterWiring, SolverOutcome]:
     """The wiring with the highest rate, and whether that is proven: "optimal" has a proof for every smaller t.
 
     The outcome's solver is "counting" where no solver was asked. Raises `SolverError` when the hosts cannot be wired.
@@ -228,12 +235,12 @@ def optimise(cluster: Cluster, options: SolverOptions | None = None) -> tuple[Wi
         range(cluster.workers + 1), True, lo=1, key=lambda t: most_workers_bound(cluster, t) >= cluster.workers
     )  # the least t that counting does not exclude
     for t in range(least, cluster.workers + 1):
-        found: Wiring | str | None = construct(cluster, t)
+        found: ClusterWiring | str | None = construct(cluster, t)
         if found is None:
             left = options.time_limit_s - (time.monotonic() - started)
             found = decide(cluster, t, replace(options, time_limit_s=left)) if left > 0 else UNKNOWN
             solver = options.solver
-        if isinstance(found, Wiring):
+        if isinstance(found, ClusterWiring):
             gap = t / unsettled[0] - 1 if unsettled else 0.0
             return found, SolverOutcome(FEASIBLE if unsettled else OPTIMAL, time.monotonic() - started, gap, solver)
         if found == INFEASIBLE:
@@ -258,7 +265,7 @@ WHOLE_GRADIENT = Job(1, (), (), 548_000)
 
 
 def design(
-    cluster: Cluster, fragment: FragmentFormat, options: Options | None = None, job: Job = WHOLE_GRADIENT
+    cluster: SwitchCluster, fragment: FragmentFormat, options: Options | None = None, job: Job = WHOLE_GRADIENT
 ) -> Design:
     """The network and the routes with the highest rate, as far as `plan.outcome` says so. The plan is checked.
 
@@ -276,7 +283,7 @@ def design(
     return Design(problem, plan)
 
 
-def fabric_of(cluster: Cluster, wiring: Wiring) -> Fabric:
+def fabric_of(cluster: SwitchCluster, wiring: ClusterWiring) -> Fabric:
     """The fabric of a wiring, with all links optical. Switches that carry nothing are left out.
 
     Layers become tiers upside down: layer 1 is the top tier, so that all routes climb, and only the last hop descends.
@@ -297,7 +304,7 @@ def natural(link: Link) -> tuple[bool, tuple[tuple[str, int], ...]]:
     return not link[0].startswith("w"), tuple(ends)
 
 
-def paths_of(cluster: Cluster, wiring: Wiring) -> list[Path]:
+def paths_of(cluster: SwitchCluster, wiring: ClusterWiring) -> list[Path]:
     """A path for every worker along the flows, each of which is taken once.
 
     Flows that meet in an aggregator leave it as one: a later one goes on as the first did (ARO's Algorithm 1).

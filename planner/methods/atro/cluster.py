@@ -21,7 +21,7 @@ Link = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Cluster:
+class SwitchCluster:
     """The devices: `aggregators` sum flows, `common` switches do not. `layers` is L, the most switches on a way."""
 
     aggregators: int
@@ -63,7 +63,7 @@ class Cluster:
 
 
 @dataclass(frozen=True)
-class Wiring:
+class ClusterWiring:
     """How the cluster is wired: `flows[u, v]` on the link from u to v, at least 1 (the paper's y), and `layer[u]`, l_u.
 
     Only links that carry flows exist. The PS is `ps`, and its layer counts as 0.
@@ -92,7 +92,7 @@ class Wiring:
         return sum(self.next_hops.get(node, {}).values())
 
 
-def check_wiring(cluster: Cluster, wiring: Wiring) -> None:
+def check_wiring(cluster: SwitchCluster, wiring: ClusterWiring) -> None:
     """Raise `PlanError` unless the wiring keeps the paper's constraints (4), (6) to (10), (13) and (17) to (20)."""
 
     def expect(holds: bool, node: str, rule: str) -> None:
@@ -147,7 +147,7 @@ IMPOSSIBLE = -(1 << 40)
 """The gain of what cannot be wired, low enough to stay lowest in sums."""
 
 
-def most_workers_bound(cluster: Cluster, t: int) -> float:
+def most_workers_bound(cluster: SwitchCluster, t: int) -> float:
     """A number of workers that no wiring with at most `t` flows on every link exceeds."""
     # Aggregators of one port lower the bound, so it is also tried without any.
     most = max(with_aggregators(cluster, t, number) for number in {0, cluster.aggregators})
@@ -155,7 +155,7 @@ def most_workers_bound(cluster: Cluster, t: int) -> float:
     return max(0, min(most, hosts, few_layers(cluster, t)))
 
 
-def few_layers(cluster: Cluster, t: int) -> float:
+def few_layers(cluster: SwitchCluster, t: int) -> float:
     """The most workers of a cluster with one or two layers; infinite with more layers.
 
     Two layers are the PS's switch, and under it switches with nothing but workers. An aggregator under the PS's switch
@@ -179,7 +179,7 @@ def under(ports: int, brought: list[int]) -> int:
     return sum(max(1, workers) for workers in best) + max(0, ports - len(best))
 
 
-def with_aggregators(cluster: Cluster, t: int, aggregators: int) -> int:
+def with_aggregators(cluster: SwitchCluster, t: int, aggregators: int) -> int:
     """The bound where so many aggregators are in use."""
     width = aggregators * max(0, cluster.ports - 1) + 1
     free = [group(cluster, t, aggregators, m, width) for m in range(cluster.common + 1)]
@@ -193,7 +193,7 @@ def with_aggregators(cluster: Cluster, t: int, aggregators: int) -> int:
     return found + aggregators * (cluster.ports - 2)
 
 
-def group(cluster: Cluster, t: int, aggregators: int, m: int, width: int, *, has_server: bool = False) -> Gains:
+def group(cluster: SwitchCluster, t: int, aggregators: int, m: int, width: int, *, has_server: bool = False) -> Gains:
     """The gains of m joined common switches, with or without the PS at one of them."""
     links = np.arange(width, dtype=np.int64)
     feeders = m - has_server

@@ -26,11 +26,11 @@ from typing import Any
 import pulp
 
 from inakit.planner.core.plan import FEASIBLE, INFEASIBLE, OPTIMAL, SolverOptions, SolverOutcome
-from inakit.planner.methods.atro.cluster import SERVER, Cluster, Link, Wiring
+from inakit.planner.methods.atro.cluster import SERVER, ClusterWiring, Link, SwitchCluster
 from inakit.planner.solvers import run, solve
 
 
-def optimise_printed(cluster: Cluster, options: SolverOptions) -> tuple[Wiring, SolverOutcome]:
+def optimise_printed(cluster: SwitchCluster, options: SolverOptions) -> tuple[ClusterWiring, SolverOutcome]:
     """The wiring with the highest rate. Raises `SolverError` when the cluster cannot be wired at all.
 
     Capacities are one unit, so that y r <= b is y <= t. Links with x = 1 that carry no flow are removed (III-C).
@@ -85,10 +85,10 @@ def optimise_printed(cluster: Cluster, options: SolverOptions) -> tuple[Wiring, 
         model += layer[v] + 1 <= layer[u] + cluster.layers * (1 - a[u, v]), f"to_a_lower_layer_{u}_{v}"  # (20)
 
     outcome = solve(model, options, "give the switches more ports, or add switches or layers")
-    return Wiring(flows_of(y), {switch: round(found.varValue) for switch, found in layer.items()}), outcome
+    return ClusterWiring(flows_of(y), {switch: round(found.varValue) for switch, found in layer.items()}), outcome
 
 
-def sum_or_forward(model: pulp.LpProblem, cluster: Cluster, u: str, sent: Any, received: Any, most: int) -> None:
+def sum_or_forward(model: pulp.LpProblem, cluster: SwitchCluster, u: str, sent: Any, received: Any, most: int) -> None:
     """An aggregator sends one flow at most (9), and one exactly if it gets any (10); a common switch what it gets (13).
 
     `most` is a number of flows that no switch exceeds.
@@ -125,7 +125,7 @@ class Compact:
     layer: dict[str, Any]
 
 
-def decide(cluster: Cluster, t: int, options: SolverOptions) -> Wiring | str:
+def decide(cluster: SwitchCluster, t: int, options: SolverOptions) -> ClusterWiring | str:
     """A wiring with at most `t` flows on any link; `INFEASIBLE` if none exists, `UNKNOWN` if that stays open."""
     compact = build(cluster, t)
     model = compact.model
@@ -137,10 +137,10 @@ def decide(cluster: Cluster, t: int, options: SolverOptions) -> Wiring | str:
     flows = flows_of(compact.y) | flows_of({(u, SERVER): p for u, p in compact.p.items()})
     flows |= {(f"w{next(number)}", u): 1 for u, w in compact.w.items() for _ in range(round(w.varValue))}
     # Layers need not be whole: they differ by 1 at least, and so do their floors.
-    return Wiring(flows, {u: floor(layer.varValue + 1e-6) for u, layer in compact.layer.items()})
+    return ClusterWiring(flows, {u: floor(layer.varValue + 1e-6) for u, layer in compact.layer.items()})
 
 
-def build(cluster: Cluster, t: int) -> Compact:
+def build(cluster: SwitchCluster, t: int) -> Compact:
     """The constraints of a wiring with at most `t` flows on any link. The caller adds how many workers there are."""
     model = pulp.LpProblem("atro_compact", pulp.LpMinimize)
     n_s, eta, layers = cluster.switch_names, cluster.ports, cluster.layers

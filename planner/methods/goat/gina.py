@@ -85,7 +85,7 @@ OBJECTIVES: dict[str, Callable[[Gina], Costs]] = {"traffic": traffic, "saved": u
 
 
 @dataclass(frozen=True)
-class Schedule:
+class GradientSchedule:
     """A solution: `x[g, s]` says which nodes sum a sub-model, `y[w, g]` which of them a worker (not a group) uses."""
 
     x: BoolArray
@@ -100,7 +100,7 @@ class Fractions:
     y: FloatArray
 
 
-def value(gina: Gina, schedule: Schedule, costs: Costs | None = None) -> float:
+def value(gina: Gina, schedule: GradientSchedule, costs: Costs | None = None) -> float:
     """The objective of a schedule: by default Eq. (1), bytes times links."""
     costs = costs or traffic(gina)
     sent = costs.send[gina.group_of[:, None], schedule.y].sum(axis=0)
@@ -166,9 +166,9 @@ def relax(gina: Gina, costs: Costs, options: SolverOptions) -> tuple[Fractions, 
     return Fractions(found.x[place], found.y[:, place]), least
 
 
-def optimum(gina: Gina, costs: Costs, options: SolverOptions) -> tuple[Schedule, SolverOutcome]:
+def optimum(gina: Gina, costs: Costs, options: SolverOptions) -> tuple[GradientSchedule, SolverOutcome]:
     found, _, outcome = solved(gina, costs, options, relaxed=False)
-    return Schedule(found.x > 0.5, found.y.argmax(axis=2)[gina.group_of]), outcome
+    return GradientSchedule(found.x > 0.5, found.y.argmax(axis=2)[gina.group_of]), outcome
 
 
 # -- What KRGS's rounding leaves to do: no switch may hold more than its memory, and no worker should pass a cheaper
@@ -187,9 +187,9 @@ Change = tuple[tuple[int, int], ...]
 """Pairs (g, s) of which x changes between 0 and 1."""
 
 
-def repair(gina: Gina, schedule: Schedule, costs: Costs) -> Schedule:
-    """A schedule within all memory, which no change of `Search.changes` makes cheaper."""
-    search = Search(gina, costs, schedule.x)
+def repair(gina: Gina, schedule: GradientSchedule, costs: Costs) -> GradientSchedule:
+    """A schedule within all memory, which no change of `LocalSearch.changes` makes cheaper."""
+    search = LocalSearch(gina, costs, schedule.x)
     for s in range(gina.server):
         search.turn(search.made_room(s, ()))
     for _ in range(PASSES):  # every change that pays is made as it is met
@@ -198,7 +198,7 @@ def repair(gina: Gina, schedule: Schedule, costs: Costs) -> Schedule:
     return search.schedule()
 
 
-class Search:
+class LocalSearch:
     """The nodes that sum each sub-model, what each sub-model costs, and the memory that is left."""
 
     def __init__(self, gina: Gina, costs: Costs, x: BoolArray) -> None:
@@ -276,13 +276,13 @@ class Search:
             self.room[s] += self.gina.sizes[g] * (-1 if self.x[g, s] else 1)
         return change
 
-    def schedule(self) -> Schedule:
+    def schedule(self) -> GradientSchedule:
         """The schedule with every worker at its cheapest node, without sums that nobody uses."""
         group_y = np.where(self.x[None], self.costs.send[:, None, :], np.inf).argmin(axis=2)
         y = group_y[self.gina.group_of]
         x = np.zeros_like(self.x)
         x[np.arange(len(x))[None, :], y] = True
-        return Schedule(x, y)
+        return GradientSchedule(x, y)
 
 
 # -- KRGS, GOAT's Algorithm 1: the relaxation of GINA, rounded at random twice, and then repaired.
@@ -312,7 +312,7 @@ class KrgsOptions:
             raise unknown_name("objective", self.objective, OBJECTIVES)
 
 
-def schedule(gina: Gina, options: KrgsOptions) -> tuple[Schedule, SolverOutcome]:
+def schedule(gina: Gina, options: KrgsOptions) -> tuple[GradientSchedule, SolverOutcome]:
     """A schedule within every switch's memory, and its gap to the relaxation."""
     started = time.monotonic()
     costs = OBJECTIVES[options.objective](gina)
@@ -324,7 +324,7 @@ def schedule(gina: Gina, options: KrgsOptions) -> tuple[Schedule, SolverOutcome]
     return best, proven(gap, started, options.solver.solver)
 
 
-def round_off(gina: Gina, fractions: Fractions, draw: np.random.Generator) -> Schedule:
+def round_off(gina: Gina, fractions: Fractions, draw: np.random.Generator) -> GradientSchedule:
     """Steps 2 and 3 of Algorithm 1. Switches may get more than their memory (Theorem 6 says how much)."""
     x = np.zeros(fractions.x.shape, bool)
     y = np.zeros((len(gina.group_of), len(gina.sizes)), np.int64)
@@ -334,7 +334,7 @@ def round_off(gina: Gina, fractions: Fractions, draw: np.random.Generator) -> Sc
             x[g, draw.choice(sack, p=switches[sack] / switches[sack].sum())] = True
         y[:, g] = draw_nodes(gina, fractions, g, np.flatnonzero(x[g]), draw)
     x[np.arange(len(x)), gina.server] = (y == gina.server).any(axis=0)
-    return Schedule(x, y)
+    return GradientSchedule(x, y)
 
 
 def knapsacks(fractions: FloatArray) -> list[IntArray]:

@@ -26,7 +26,7 @@ from inakit.planner.core.models import find_model
 from inakit.planner.core.plan import AggregationTree, Plan, PlannedTree, SolverOutcome
 from inakit.planner.core.problem import Problem
 from inakit.planner.core.slots import Inp, most_children
-from inakit.planner.methods.goat.gina import OBJECTIVES, Gina, KrgsOptions, Schedule, schedule
+from inakit.planner.methods.goat.gina import OBJECTIVES, Gina, GradientSchedule, KrgsOptions, schedule
 from inakit.planner.trees.from_paths import numbered, sums_of
 from inakit.planner.trees.summed_once import SplitTask, Way, entrance, split_equally, tree_of, ways
 from inakit.topo.errors import unknown_name
@@ -82,7 +82,7 @@ class GoatOptions(Options):
             raise unknown_name("objective", self.objective, OBJECTIVES)
 
 
-class Part(NamedTuple):
+class SubModel(NamedTuple):
     """A sub-model of a task: its fragments, and its share of the job's gradient."""
 
     task: SplitTask
@@ -117,18 +117,18 @@ def plan(problem: Problem, options: GoatOptions) -> Plan:
     return Plan("goat", problem.fabric.name, planned, SolverOutcome("heuristic", time.monotonic() - started))
 
 
-def sub_models(problem: Problem, task: SplitTask, most: int) -> list[Part]:
+def sub_models(problem: Problem, task: SplitTask, most: int) -> list[SubModel]:
     """The task's share of every sub-model of its job."""
     fragments = problem.fragment.count(max(4, round(task.job.gradient_bytes * task.share)))
     counts = partition(task.job.model, fragments, most)
-    return [Part(task, count, task.share * count / fragments) for count in counts]
+    return [SubModel(task, count, task.share * count / fragments) for count in counts]
 
 
 Reached = dict[str, list[Way]]
 """By switch, every way of a worker to an INP of it."""
 
 
-def instance(fabric: Fabric, parts: Sequence[Part], taken: Counter[Inp]) -> tuple[Gina, dict[str, Reached]]:
+def instance(fabric: Fabric, parts: Sequence[SubModel], taken: Counter[Inp]) -> tuple[Gina, dict[str, Reached]]:
     """GINA of one task, with a group for each worker; and by worker and node, in the order of GINA's nodes, the ways.
 
     Slots belong to pipelines, and where a task has more workers than a sum has bits, it may need several sums. So a
@@ -189,7 +189,7 @@ def onward_path(task: SplitTask, node: str, draw: random.Random) -> Path:
 
 
 def sub_tree(
-    fabric: Fabric, part: Part, reached: dict[str, Reached], found: Schedule, g: int, seed: int
+    fabric: Fabric, part: SubModel, reached: dict[str, Reached], found: GradientSchedule, g: int, seed: int
 ) -> AggregationTree:
     """The tree of sub-model g, without slots yet. Ways are drawn by a hash of the seed and who takes them."""
     task = part.task

@@ -68,7 +68,7 @@ class Sharing:
 
 
 @dataclass
-class Counts:
+class SlotCounts:
     """What happened, in fragments: `transfers` over links, `ingress` at the PS, and events of `p4/ina.p4`."""
 
     transfers: float = 0
@@ -79,12 +79,12 @@ class Counts:
     evicted: float = 0
     flushed: float = 0
 
-    def scaled(self, factor: float) -> Counts:
-        return Counts(**{name: count * factor for name, count in vars(self).items()})
+    def scaled(self, factor: float) -> SlotCounts:
+        return SlotCounts(**{name: count * factor for name, count in vars(self).items()})
 
 
 @dataclass
-class Packets:
+class LanePackets:
     """Packets of different lanes: of each the switch to which it comes, its fragment, and the workers summed in it.
 
     `partial` marks sums of a part of the workers below, which pass by without being summed again.
@@ -96,11 +96,11 @@ class Packets:
     workers: IntArray
     partial: BoolArray
 
-    def only(self, chosen: BoolArray) -> Packets:
+    def only(self, chosen: BoolArray) -> LanePackets:
         if chosen.all():
             return self
         where = np.flatnonzero(chosen)
-        return Packets(
+        return LanePackets(
             self.at[where], self.lane[where], self.fragment[where], self.workers[where], self.partial[where]
         )  # fmt: skip
 
@@ -122,7 +122,7 @@ class Slots:
     received: IntArray
     """`[lane, fragment]`: workers whose part has reached the PS."""
     below: IntArray
-    counts: Counts = field(default_factory=Counts)
+    counts: SlotCounts = field(default_factory=SlotCounts)
 
     @classmethod
     def of(cls, tree: SlotTree, sharing: Sharing, lanes: int, fragments: int) -> Slots:
@@ -143,17 +143,17 @@ class Slots:
         """Send one worker's fragment in each of some lanes, and whatever it sets free, as far as they come."""
         self.counts.transfers += int(self.tree.entry_links[worker].sum())
         ones = np.ones(len(lane), np.int64)
-        packets = Packets(self.tree.entry[worker], lane, fragment, ones, np.zeros(len(lane), bool))
+        packets = LanePackets(self.tree.entry[worker], lane, fragment, ones, np.zeros(len(lane), bool))
         while len(packets.lane):
             self.arrive(packets.only(packets.at == PS))
             packets = self.onward(self.through(packets.only(packets.at != PS)))
 
-    def onward(self, packets: Packets) -> Packets:
+    def onward(self, packets: LanePackets) -> LanePackets:
         """Move packets over the links to the next switch that sums."""
         self.counts.transfers += int(self.tree.onward_links[packets.at].sum())
         return replace(packets, at=self.tree.onward[packets.at])
 
-    def arrive(self, packets: Packets) -> None:
+    def arrive(self, packets: LanePackets) -> None:
         """Count packets at the PS. When it has all of a fragment, the result frees the slots that wait for it."""
         self.counts.ingress += len(packets.lane)
         np.add.at(self.received, (packets.lane, packets.fragment), packets.workers)
@@ -162,7 +162,7 @@ class Slots:
             held = self.holds[:, whole.lane]
             self.holds[:, whole.lane] = np.where(held == whole.fragment, FREE, held)
 
-    def through(self, packets: Packets) -> Packets:
+    def through(self, packets: LanePackets) -> LanePackets:
         """The packets that leave the switches to which these come, by the cases of the P4 program in its order."""
         here = packets.at, packets.lane
         np.add.at(self.passed, (*here, packets.fragment), packets.workers)
@@ -181,7 +181,7 @@ class Slots:
             packets.only(~(claims | joins | contests)),
         )
 
-    def claim(self, packets: Packets) -> None:
+    def claim(self, packets: LanePackets) -> None:
         """Put each packet into its slot, which is free."""
         here = packets.at, packets.lane
         self.counts.added += len(packets.lane)
@@ -189,12 +189,12 @@ class Slots:
         self.workers[here] = packets.workers
         self.priority[here] = self.sharing.priority
 
-    def join(self, packets: Packets) -> None:
+    def join(self, packets: LanePackets) -> None:
         """Add each packet to the sum of its fragment in its slot."""
         self.counts.added += len(packets.lane)
         self.workers[packets.at, packets.lane] += packets.workers
 
-    def sums(self, packets: Packets, hurries: BoolArray) -> Packets:
+    def sums(self, packets: LanePackets, hurries: BoolArray) -> LanePackets:
         """The sums that leave: those that are whole now, and partial ones whose last packet has passed."""
         whole = self.workers[packets.at, packets.lane] == self.below[packets.at]
         self.counts.completed += int(whole.sum())
@@ -204,7 +204,7 @@ class Slots:
             self.holds[done.at, done.lane] = FREE
         return together(partial, replace(done, workers=self.below[done.at]))
 
-    def take_out(self, packets: Packets) -> Packets:
+    def take_out(self, packets: LanePackets) -> LanePackets:
         """Take the partial sums of these packets' slots out, which leaves the slots free."""
         here = packets.at, packets.lane
         self.counts.flushed += len(packets.lane)
@@ -212,13 +212,13 @@ class Slots:
         self.holds[here] = FREE
         return leaving
 
-    def held(self, packets: Packets) -> Packets:
+    def held(self, packets: LanePackets) -> LanePackets:
         """What the slots of these packets hold, as partial sums."""
         here = packets.at, packets.lane
         everything = np.ones(len(packets.lane), bool)
-        return Packets(packets.at, packets.lane, self.holds[here], self.workers[here], everything)
+        return LanePackets(packets.at, packets.lane, self.holds[here], self.workers[here], everything)
 
-    def contest(self, packets: Packets) -> Packets:
+    def contest(self, packets: LanePackets) -> LanePackets:
         """What leaves where a packet finds its slot busy.
 
         That is the packet, or what the slot held if the packet has a higher priority. What stays in its slot against a
@@ -238,19 +238,19 @@ class Slots:
         """Send the partial sums that are left in the end to the PS."""
         at, lane = np.nonzero((self.holds != FREE) & (self.workers < self.below[:, None]))
         nothing = np.zeros(len(at), np.int64)
-        packets = self.take_out(Packets(at, lane, nothing, nothing, np.ones(len(at), bool)))
+        packets = self.take_out(LanePackets(at, lane, nothing, nothing, np.ones(len(at), bool)))
         while len(packets.lane):
             packets = self.onward(packets)
             self.arrive(packets.only(packets.at == PS))
             packets = packets.only(packets.at != PS)
 
 
-def together(*packets: Packets) -> Packets:
+def together(*packets: LanePackets) -> LanePackets:
     """All of these packets in one."""
     some = [each for each in packets if len(each.lane)]
     if len(some) < 2:
         return (some or packets)[0]
-    return Packets(*(np.concatenate(columns) for columns in zip(*(vars(p).values() for p in some), strict=True)))
+    return LanePackets(*(np.concatenate(columns) for columns in zip(*(vars(p).values() for p in some), strict=True)))
 
 
 # -- A gradient that workers send at rates of their own, through switches whose slots all trees share.
@@ -261,7 +261,7 @@ def together(*packets: Packets) -> Packets:
 
 
 @dataclass(frozen=True)
-class Gradient:
+class LanedGradient:
     """`fragments` of every worker, at switches with `slots` slots, of which `lanes`, evenly spread, are simulated."""
 
     fragments: int
@@ -294,7 +294,7 @@ class Gradient:
         return np.where(number < self.fragments, sent, np.inf)
 
 
-def simulate(tree: SlotTree, sharing: Sharing, rates: FloatArray, gradient: Gradient) -> Counts:
+def simulate(tree: SlotTree, sharing: Sharing, rates: FloatArray, gradient: LanedGradient) -> SlotCounts:
     """What happens to a gradient that workers send at `rates`, in fragments/s: of all slots, by those simulated.
 
     Raises `InputError` for a policy whose slots are not shared.

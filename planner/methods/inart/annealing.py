@@ -14,7 +14,7 @@ from itertools import pairwise
 from math import exp, floor, inf
 
 from inakit.planner.core.slots import Inp, Resource, most_children, resource_bps
-from inakit.planner.methods.inart.relaxation import Routing
+from inakit.planner.methods.inart.relaxation import InartRouting
 from inakit.planner.trees.summed_once import SplitTask, Way, entrance, ways
 from inakit.topo.fabric.fabric import Fabric, Path
 
@@ -43,13 +43,13 @@ class Option:
 
 
 @dataclass(frozen=True)
-class Onward:
+class OnwardPath:
     nodes: Path
     loaded: Loaded
 
 
 @dataclass(frozen=True)
-class Site:
+class SummingSite:
     """An INP that may sum flows of a task, and the paths from there to the PS.
 
     `summing` are the numbers of the INP's switch and of the INP, both of which load what they sum; `children` is the
@@ -60,11 +60,11 @@ class Site:
     inp: Inp
     summing: Loaded
     children: int
-    onward: tuple[Onward, ...]
+    onward: tuple[OnwardPath, ...]
 
 
 @dataclass(frozen=True)
-class Flow:
+class FlowOptions:
     """A worker's flow to a PS; `by_site` has its options by their sites."""
 
     task: int
@@ -85,8 +85,8 @@ class Choices:
         names += [(s.name, pipeline) for s in fabric.switches for pipeline in range(len(s.pipelines))]
         self.number = {name: number for number, name in enumerate(names)}
         self.capacities_bps = [resource_bps(fabric, name) for name in names]
-        self.sites: list[Site] = []
-        self.flows: list[Flow] = []
+        self.sites: list[SummingSite] = []
+        self.flows: list[FlowOptions] = []
         self.tasks = tasks
         self.mean = sum(task.share for task in tasks) / len(tasks)
         self.weights = [task.share / self.mean for task in tasks]
@@ -98,7 +98,7 @@ class Choices:
     def add_task(self, number: int, task: SplitTask) -> None:
         """Add the flows of a task, and the sites at which they can be summed."""
         sites: dict[Inp, int] = {}
-        flows: dict[Inp, Flow] = {}
+        flows: dict[Inp, FlowOptions] = {}
         for worker in task.job.workers:
             group = entrance(self.fabric, worker)
             if group not in flows:
@@ -106,7 +106,7 @@ class Choices:
                 options = tuple(self.option(number, task, way, sites) for way in ways(self.fabric, task, worker))
                 for option in options:
                     by_site.setdefault(option.site, []).append(option)
-                flows[group] = Flow(number, options, by_site)
+                flows[group] = FlowOptions(number, options, by_site)
             self.flows.append(flows[group])
 
     def option(self, number: int, task: SplitTask, way: Way, sites: dict[Inp, int]) -> Option:
@@ -114,19 +114,19 @@ class Choices:
         if way.inp is not None and way.inp not in sites:
             sites[way.inp] = len(self.sites)
             switch = way.inp[0]
-            onward = tuple(Onward(path, self.loaded(path)) for path in task.unfolded.paths(switch))
+            onward = tuple(OnwardPath(path, self.loaded(path)) for path in task.unfolded.paths(switch))
             summing = self.number[switch], self.number[way.inp]
-            self.sites.append(Site(number, way.inp, summing, most_children(self.fabric, switch), onward))
+            self.sites.append(SummingSite(number, way.inp, summing, most_children(self.fabric, switch), onward))
         return Option(way, None if way.inp is None else sites[way.inp], self.loaded(way.path))
 
     def loaded(self, path: Path) -> Loaded:
         return tuple(self.number[link] for link in pairwise(path))
 
 
-class Search:
+class Annealing:
     """A routing, its loads in flows of a mean task, and its excess over what the target rate leaves room for."""
 
-    def __init__(self, choices: Choices, routing: Routing, target_bps: float) -> None:
+    def __init__(self, choices: Choices, routing: InartRouting, target_bps: float) -> None:
         self.choices = choices
         self.limits = [inf] * len(choices.capacities_bps)
         self.loads = [0.0] * len(self.limits)
@@ -186,7 +186,7 @@ class Search:
         over = (max(load - limit, 0.0) for load, limit in zip(self.loads, self.limits, strict=True))
         self.excess = sum(over, float(crowded))
 
-    def anneal(self, draw: random.Random, moves: int, bound_bps: float) -> Routing | None:
+    def anneal(self, draw: random.Random, moves: int, bound_bps: float) -> InartRouting | None:
         """Make so many moves, and raise the target whenever nothing is in excess.
 
         Returns the last routing without excess, None if there was none. It ends early once the target reaches the
@@ -250,7 +250,7 @@ class Search:
         loaded = zip(self.choices.capacities_bps, self.loads, strict=True)
         return min(capacity / load for capacity, load in loaded if load > TOLERANCE) / self.choices.mean
 
-    def routing(self) -> Routing:
+    def routing(self) -> InartRouting:
         ways: list[list[Way]] = [[] for _ in self.choices.weights]
         onward: list[dict[Inp, Path]] = [{} for _ in self.choices.weights]
         for option, flow in zip(self.chosen, self.choices.flows, strict=True):
@@ -258,7 +258,7 @@ class Search:
         for site, count, path in zip(self.choices.sites, self.counts, self.onward, strict=True):
             if count:
                 onward[site.task][site.inp] = path.nodes
-        return Routing(tuple(map(tuple, ways)), tuple(onward))
+        return InartRouting(tuple(map(tuple, ways)), tuple(onward))
 
 
 def accepted(added: float, temperature: float, draw: random.Random) -> bool:

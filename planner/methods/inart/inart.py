@@ -17,7 +17,7 @@ from inakit.planner.core.loads import sending_rate_bps
 from inakit.planner.core.method import Options
 from inakit.planner.core.plan import AggregationTree, Plan
 from inakit.planner.core.problem import Problem
-from inakit.planner.methods.inart.annealing import Choices, Search
+from inakit.planner.methods.inart.annealing import Annealing, Choices
 from inakit.planner.methods.inart.relaxation import (
     BISECTIONS,
     Relaxed,
@@ -102,9 +102,9 @@ def route(fabric: Fabric, tasks: list[SplitTask], relaxed: Relaxed, options: Ina
     choices = Choices(fabric, tasks)
     roundings = [round_apart, round_together] * options.roundings
     drawn = [round_off(fabric, tasks, relaxed, draw, rounding) for rounding in roundings]
-    best = max(drawn, key=lambda routing: Search(choices, routing, relaxed.bound_bps).rate_bps)
+    best = max(drawn, key=lambda routing: Annealing(choices, routing, relaxed.bound_bps).rate_bps)
     for _ in range(options.rounds):
-        search = Search(choices, best, relaxed.bound_bps)
+        search = Annealing(choices, best, relaxed.bound_bps)
         search.aim(search.rate_bps)
         best = search.anneal(draw, min(options.moves, MOVES_PER_FLOW * len(choices.flows)), relaxed.bound_bps) or best
     parts = zip(tasks, best.ways, best.onward, strict=True)

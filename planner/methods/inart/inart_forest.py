@@ -22,7 +22,7 @@ from inakit.planner.core.plan import Plan, PlannedTree
 from inakit.planner.core.problem import Problem
 from inakit.planner.core.slots import Resource, assign_slots
 from inakit.planner.methods.inart.relaxation import relax, round_together, split_model
-from inakit.planner.methods.tree_packing import NEGLIGIBLE, Column, Ground, distinct_loads
+from inakit.planner.methods.tree_packing import NEGLIGIBLE, Ground, TreeColumn, distinct_loads
 from inakit.planner.solvers import LinearProgram, proven
 from inakit.planner.trees.from_paths import numbered
 from inakit.planner.trees.summed_once import SplitTask, split_equally, tree_of
@@ -41,7 +41,7 @@ class InartForestOptions(Options):
     LEAST: ClassVar[Mapping[str, int]] = {"trees": 1, "roundings": 1}
 
 
-Parts = list[tuple[Column, float]]
+PackedTrees = list[tuple[TreeColumn, float]]
 """Trees, and the part of the sending rate that each has. The parts of a job sum to 1."""
 
 
@@ -72,7 +72,7 @@ def plan_trees(problem: Problem, tasks: Sequence[SplitTask], options: InartFores
     return Plan(method, fabric.name, planned, proven(gap, started))
 
 
-def pack(ground: Ground, tasks: Sequence[SplitTask], columns: Sequence[Column]) -> Parts:
+def pack(ground: Ground, tasks: Sequence[SplitTask], columns: Sequence[TreeColumn]) -> PackedTrees:
     """The best rates of these trees, where every task has its share of one sending rate f.
 
     Raises `SolverError` where there are none.
@@ -93,7 +93,7 @@ def pack(ground: Ground, tasks: Sequence[SplitTask], columns: Sequence[Column]) 
     return [(column, part) for column, part in parts if part > NEGLIGIBLE]
 
 
-def largest(packed: Parts, number: int) -> list[Column]:
+def largest(packed: PackedTrees, number: int) -> list[TreeColumn]:
     """So many trees with the largest parts, among them the largest of each task."""
     order = sorted(range(len(packed)), key=lambda k: -packed[k][1])
     first = {packed[k][0].task: k for k in reversed(order)}
@@ -102,7 +102,7 @@ def largest(packed: Parts, number: int) -> list[Column]:
 
 
 def planned_trees(
-    problem: Problem, ground: Ground, tasks: Sequence[SplitTask], packed: Parts, window: int
+    problem: Problem, ground: Ground, tasks: Sequence[SplitTask], packed: PackedTrees, window: int
 ) -> tuple[PlannedTree, ...]:
     """Every tree that gets a fragment. Shares are whole fragments, and the rate is the highest at which these fit."""
     shares: list[float] = []

@@ -35,7 +35,7 @@ from inakit.topo.fabric.fabric import DirectedLink, Fabric, Path
 # Routes are the shortest up-down paths. In a Clos network every other up-down path passes some switch twice, so none
 # is left out; in a network with crossings the longer paths are left out.
 
-Group = Inp
+Entrance = Inp
 """Workers that enter the same INP of a ToR."""
 
 Children = Callable[[SplitTask, Inp], int]
@@ -46,7 +46,7 @@ BISECTIONS = 7
 FIRST_STEP = 0.9
 """Until some rate has a solution, a bisection tries this part of the upper bound."""
 
-Key = TypeVar("Key", bound=Hashable)
+KeyT = TypeVar("KeyT", bound=Hashable)
 
 
 @dataclass
@@ -58,7 +58,7 @@ class TaskFlows:
     """
 
     rate: Any
-    y: dict[Group, dict[Inp | None, Any]] = field(default_factory=lambda: defaultdict(dict))
+    y: dict[Entrance, dict[Inp | None, Any]] = field(default_factory=lambda: defaultdict(dict))
     z: dict[Inp, Any] = field(default_factory=dict)
     to: dict[Inp | None, dict[DirectedLink, Any]] = field(default_factory=dict)
 
@@ -68,7 +68,7 @@ class TaskFractions:
     """A task's y and q of the solution, to draw from, and its share x of the sending rate."""
 
     share: float
-    y: dict[Group, dict[Inp | None, float]]
+    y: dict[Entrance, dict[Inp | None, float]]
     to: dict[Inp | None, dict[DirectedLink, float]]
 
     @cached_property
@@ -210,7 +210,7 @@ class LpInart(Relaxation):
     def extract(self) -> Relaxed:
         """The values of the solved model. A task's share is the part that its rate has of f."""
 
-        def values(variables: Mapping[Key, Any]) -> dict[Key, float]:  # without those below 0 by rounding
+        def values(variables: Mapping[KeyT, Any]) -> dict[KeyT, float]:  # without those below 0 by rounding
             return {key: max(0.0, variable.varValue) for key, variable in variables.items()}
 
         f = self.f.varValue
@@ -288,38 +288,41 @@ def alike(tasks: Sequence[SplitTask]) -> bool:
 # -- R-InArt's randomised rounding (Algorithm 2): from LP-InArt's fractions to one aggregation point and one path
 # each.
 
-Ways = tuple[Way, ...]
+TaskWays = tuple[Way, ...]
 """One way for each worker of a task."""
 
-Onward = dict[Inp, Path]
+OnwardPaths = dict[Inp, Path]
 """The path to the PS from each INP that sums."""
 
-Rounding = Callable[[Fabric, SplitTask, TaskFractions, random.Random], tuple[Ways, Onward]]
+TaskRouting = tuple[TaskWays, OnwardPaths]
+"""What R-InArt decides for one task."""
+
+Rounding = Callable[[Fabric, SplitTask, TaskFractions, random.Random], TaskRouting]
 
 
 @dataclass(frozen=True)
-class Routing:
+class InartRouting:
     """What R-InArt decides: by task, the ways of its flows, and the paths of the sums."""
 
-    ways: tuple[Ways, ...]
-    onward: tuple[Onward, ...]
+    ways: tuple[TaskWays, ...]
+    onward: tuple[OnwardPaths, ...]
 
 
 def round_off(
     fabric: Fabric, tasks: Sequence[SplitTask], relaxed: Relaxed, draw: random.Random, rounding: Rounding
-) -> Routing:
+) -> InartRouting:
     parts = zip(tasks, relaxed.tasks, strict=True)
     ways, onward = zip(*(rounding(fabric, task, part, draw) for task, part in parts), strict=True)
-    return Routing(ways, onward)
+    return InartRouting(ways, onward)
 
 
-def round_apart(fabric: Fabric, task: SplitTask, part: TaskFractions, draw: random.Random) -> tuple[Ways, Onward]:
+def round_apart(fabric: Fabric, task: SplitTask, part: TaskFractions, draw: random.Random) -> TaskRouting:
     """For each flow of a task where it is summed, with the probabilities y, and then its path, with q (Algorithm 2)."""
     odds = [part.y[group] for group in entrances(fabric, task)]
     return routed(fabric, task, part, [draw.choices(list(y), list(y.values()))[0] for y in odds], draw)
 
 
-def round_together(fabric: Fabric, task: SplitTask, part: TaskFractions, draw: random.Random) -> tuple[Ways, Onward]:
+def round_together(fabric: Fabric, task: SplitTask, part: TaskFractions, draw: random.Random) -> TaskRouting:
     """The same with one lot for all flows of a task, so that flows with the same fractions go to the same place.
 
     Then about as many INPs have a sum as z says; with a lot for each flow nearly all INPs have one. The lot falls on a
@@ -343,10 +346,10 @@ def round_together(fabric: Fabric, task: SplitTask, part: TaskFractions, draw: r
 
 def routed(
     fabric: Fabric, task: SplitTask, part: TaskFractions, places: Sequence[Inp | None], draw: random.Random
-) -> tuple[Ways, Onward]:
+) -> TaskRouting:
     """Drawn paths for the workers' flows to the places that sum them, and from there to the PS."""
 
-    def way_to(place: Inp | None, group: Group) -> Way:
+    def way_to(place: Inp | None, group: Entrance) -> Way:
         if place == group:
             return Way(place, (group[0],))
         return Way(place, walk(part.leaving[place], group[0], place[0] if place else task.server, draw))
@@ -356,7 +359,7 @@ def routed(
     return ways, {inp: walk(part.leaving[None], inp[0], task.server, draw) for inp in summing}
 
 
-def entrances(fabric: Fabric, task: SplitTask) -> list[Group]:
+def entrances(fabric: Fabric, task: SplitTask) -> list[Entrance]:
     return [entrance(fabric, worker) for worker in task.job.workers]
 
 

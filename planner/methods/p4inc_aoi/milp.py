@@ -37,8 +37,8 @@ import pulp
 from inakit.planner.core.plan import FEASIBLE, INFEASIBLE, OPTIMAL, SolverOptions, SolverOutcome
 from inakit.planner.methods.p4inc_aoi.optical_system import PlacedJob, Scheduling
 from inakit.planner.methods.p4inc_aoi.pack import earliest_s, pack
-from inakit.planner.methods.p4inc_aoi.resources import ROUNDING, Shape, circuits_of
-from inakit.planner.methods.p4inc_aoi.schedule import Grant, Pair, Schedule, Slot, figures, pair
+from inakit.planner.methods.p4inc_aoi.resources import ROUNDING, JobShape, circuits_of
+from inakit.planner.methods.p4inc_aoi.schedule import Grant, Schedule, Slot, UnitPair, figures, pair
 from inakit.planner.solvers import run, solve
 from inakit.topo.errors import InputError, SolverError
 
@@ -176,7 +176,7 @@ def highest_rate(problem: Scheduling, job: PlacedJob) -> float:
     return min(job.bits / usable, full) / GIGA
 
 
-def most_ports(problem: Scheduling, pairs: Iterable[Pair]) -> dict[Pair, int]:
+def most_ports(problem: Scheduling, pairs: Iterable[UnitPair]) -> dict[UnitPair, int]:
     ports = {unit.name: unit.optical_ports for unit in problem.center.units}
     return {(v, u): min(ports[v], ports[u]) for v, u in pairs}
 
@@ -208,7 +208,7 @@ def schedule_of(
     problem: Scheduling,
     inc: Mapping[int, str],
     rates: Mapping[tuple[int, int], float],
-    p: Mapping[tuple[Pair, int], Any],
+    p: Mapping[tuple[UnitPair, int], Any],
     outcome: SolverOutcome,
 ) -> Schedule:
     """The schedule of a solved model: rates in Gbit/s by job and slot, variables of ports by pair and slot.
@@ -238,7 +238,7 @@ def least(problem: Scheduling, number: int) -> float:
 # and (10) only what a flow loses where circuits are new is left, and that a job sends all its data: once D is 0 it
 # stays so. Of the durations it is left that a job starts once.
 
-Place = tuple[int, str | None, int]
+WaySlot = tuple[int, str | None, int]
 """A job's number, the unit that sums for it or None, a slot."""
 
 
@@ -251,7 +251,7 @@ def decide(  # noqa: PLR0912, PLR0915, a model that is read from top to bottom
 
     # Sets: ways (j, o) to serve a job j, units v, pairs of units q, slots i
     center = problem.center
-    ways = {(job.number, o): Shape(job, o) for job in problem.jobs for o in (*job.workers, None)}
+    ways = {(job.number, o): JobShape(job, o) for job in problem.jobs for o in (*job.workers, None)}
     slots: dict[tuple[int, str | None], range] = {}
     for way, shape in ways.items():
         most_slots = int((deadline_s - shape.job.update_time(shape.inc)) / center.slot_s + ROUNDING)
@@ -266,13 +266,13 @@ def decide(  # noqa: PLR0912, PLR0915, a model that is read from top to bottom
 
     # Variables
     y = {(j, o): binary(model, f"y_{j}_{o or ''}") for j, o in ways}
-    x: dict[Place, Any] = {(j, o, i): binary(model, f"x_{j}_{o or ''}_{i}") for j, o, i in places}
-    r: dict[Place, Any] = {(j, o, i): model.add_variable(f"r_{j}_{o or ''}_{i}", 0, most[j]) for j, o, i in places}
+    x: dict[WaySlot, Any] = {(j, o, i): binary(model, f"x_{j}_{o or ''}_{i}") for j, o, i in places}
+    r: dict[WaySlot, Any] = {(j, o, i): model.add_variable(f"r_{j}_{o or ''}_{i}", 0, most[j]) for j, o, i in places}
     for j, o, i in places:
         model += r[j, o, i] <= most[j] * x[j, o, i]
         model += r[j, o, i] >= least(problem, j) * x[j, o, i]
         model += x[j, o, i] <= y[j, o]
-    p: dict[tuple[Pair, int], Any] = {
+    p: dict[tuple[UnitPair, int], Any] = {
         (q, i): model.add_variable(f"p_{q[0]}_{q[1]}_{i}", 0, count, pulp.LpInteger)
         for q, count in ports.items()
         for i in times

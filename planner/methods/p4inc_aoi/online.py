@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from inakit.planner.core.plan import SolverOutcome
 from inakit.planner.methods.p4inc_aoi.optical_system import DataCenter, PlacedJob, Scheduling
-from inakit.planner.methods.p4inc_aoi.resources import ROUNDING, Resources, Shape, circuits_of, settle
-from inakit.planner.methods.p4inc_aoi.schedule import Grant, Pair, Run, Schedule, Slot
+from inakit.planner.methods.p4inc_aoi.resources import ROUNDING, JobShape, SlotResources, circuits_of, settle
+from inakit.planner.methods.p4inc_aoi.schedule import Grant, JobProgress, Schedule, Slot, UnitPair
 from inakit.topo.errors import PlanError
 
 # -- Which jobs use INC, and where: weighted bipartite matching of units and jobs (Algorithm 2, lines 1 to 14).
@@ -109,7 +109,7 @@ VirtualPort = tuple[str, str]
 SERVERS, OPTICS = "servers", "optics"
 
 
-def ports_of(shape: Shape) -> dict[VirtualPort, int]:
+def ports_of(shape: JobShape) -> dict[VirtualPort, int]:
     """The virtual ports that a job uses, and how many times a worker's data goes through each."""
     found: dict[VirtualPort, int] = {(unit, SERVERS): load for unit, load in shape.loads}
     for units, weight in shape.flows:
@@ -157,8 +157,8 @@ class Active:
     """
 
     job: PlacedJob
-    shape: Shape
-    run: Run
+    shape: JobShape
+    run: JobProgress
     step_bps: float
     rate_bps: float = 0.0
 
@@ -175,12 +175,12 @@ class Active:
         return self.left_bits * (1 / rate_bps + self.run.pause) + self.update_s
 
 
-Policy = Callable[["Simulation"], None]
+GrantPolicy = Callable[["SlotSimulation"], None]
 """Grants INC and bandwidth to the active jobs of a slot, with the simulation's `use_inc` and `grant`."""
 
 
 @dataclass
-class Simulation:
+class SlotSimulation:
     """The state between slots: jobs in the order of their arrival, circuits, and the slot in which each was last used.
 
     `fixed` are circuits that never change. `resources` are what is left in the slot that is planned. `stuck` is set
@@ -188,17 +188,17 @@ class Simulation:
     """
 
     problem: Scheduling
-    policy: Policy
-    fixed: Mapping[Pair, int] | None = None
+    policy: GrantPolicy
+    fixed: Mapping[UnitPair, int] | None = None
     active: list[Active] = field(default_factory=list)
-    circuits: dict[Pair, int] = field(default_factory=dict)
-    last_used: dict[Pair, int] = field(default_factory=dict)
+    circuits: dict[UnitPair, int] = field(default_factory=dict)
+    last_used: dict[UnitPair, int] = field(default_factory=dict)
     inc: dict[int, str] = field(default_factory=dict)
     stuck: bool = False
 
     def __post_init__(self) -> None:
         self.center = self.problem.center
-        self.resources = Resources(self.center, self.fixed)
+        self.resources = SlotResources(self.center, self.fixed)
 
     def run(self, method: str) -> Schedule:
         """The schedule until all jobs are done. Raises `PlanError` when a job can never start, or when T is over."""
@@ -221,17 +221,17 @@ class Simulation:
 
     def arrive(self, job: PlacedJob) -> Active:
         """A job that has just arrived, with the largest step of bandwidth that fits it."""
-        step_bps, alone = self.center.step_bps, Resources(self.center, self.fixed)
-        for shape in (Shape(job, unit) for unit in (None, *job.workers)):
+        step_bps, alone = self.center.step_bps, SlotResources(self.center, self.fixed)
+        for shape in (JobShape(job, unit) for unit in (None, *job.workers)):
             if alone.most_bps(shape, step_bps) > 0:
                 while not alone.fits(shape, step_bps):
                     step_bps /= 2
-                return Active(job, Shape(job, None), Run(self.center, job, None), step_bps)
+                return Active(job, JobShape(job, None), JobProgress(self.center, job, None), step_bps)
         raise cannot_start(job)
 
     def slot(self, number: int) -> Slot:
         """Plan a slot, and let it pass. Raises `PlanError` when T is over."""
-        self.resources = Resources(self.center, self.fixed)
+        self.resources = SlotResources(self.center, self.fixed)
         for one in self.active:
             if one.rate_bps:
                 self.resources.add(one.shape, one.rate_bps)
@@ -257,7 +257,7 @@ class Simulation:
         self.active = [one for one in self.active if not self.passes(one, dark)]
         return Slot(circuits_of(self.circuits), grants)
 
-    def passes(self, one: Active, dark: Mapping[Pair, int]) -> bool:
+    def passes(self, one: Active, dark: Mapping[UnitPair, int]) -> bool:
         """Let a slot pass for a job; returns whether its last transfer is done by the end of the slot."""
         if not one.rate_bps:
             self.serve(one, None)
@@ -268,7 +268,7 @@ class Simulation:
 
     def serve(self, one: Active, unit: str | None) -> None:
         """Let a job begin anew, with INC in that unit, or without where it is None."""
-        one.shape, one.run = Shape(one.job, unit), Run(self.center, one.job, unit)
+        one.shape, one.run = JobShape(one.job, unit), JobProgress(self.center, one.job, unit)
 
     def use_inc(self, one: Active, unit: str | None) -> None:
         self.serve(one, unit)
@@ -310,7 +310,7 @@ class TimeWindow:
     fill: bool = False
     limit_bps: float = inf
 
-    def __call__(self, now: Simulation) -> None:
+    def __call__(self, now: SlotSimulation) -> None:
         """Deal INC by matching to jobs that have not started, then bandwidth port by port, the busiest first (16)."""
         if self.inc:
             waiting = {one.job.number: one for one in now.active if not one.rate_bps}
@@ -328,7 +328,7 @@ class TimeWindow:
             self.deal_bandwidth(now, [now.active[number] for number in jobs])
             done.update(jobs)
 
-    def deal_bandwidth(self, now: Simulation, jobs: list[Active]) -> None:
+    def deal_bandwidth(self, now: SlotSimulation, jobs: list[Active]) -> None:
         """Give a step to the job that would still be the latest with it, until no step fits any job (lines 19 to 31).
 
         What is left only shrinks, so a job that a step does not fit needs no second look.
@@ -360,7 +360,7 @@ class FirstCome:
     strict: bool = True
     limit_bps: float = inf
 
-    def __call__(self, now: Simulation) -> None:
+    def __call__(self, now: SlotSimulation) -> None:
         """Grant each waiting job INC where it takes most traffic off the interconnect, and bandwidth."""
         for one in now.active:
             if one.rate_bps:

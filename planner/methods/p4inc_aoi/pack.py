@@ -18,8 +18,8 @@ import numpy as np
 from inakit.planner.core.plan import SolverOutcome
 from inakit.planner.methods.p4inc_aoi.online import cannot_start
 from inakit.planner.methods.p4inc_aoi.optical_system import DataCenter, PlacedJob, Scheduling
-from inakit.planner.methods.p4inc_aoi.resources import ROUNDING, Resources, Shape, circuits_of, settle
-from inakit.planner.methods.p4inc_aoi.schedule import DUST, Grant, Pair, Schedule, Slot
+from inakit.planner.methods.p4inc_aoi.resources import ROUNDING, JobShape, SlotResources, circuits_of, settle
+from inakit.planner.methods.p4inc_aoi.schedule import DUST, Grant, Schedule, Slot, UnitPair
 
 TRIES, MOST_ROUNDS = 12_000, 200
 """The most jobs packed in all rounds together, and the most rounds: few rounds for many jobs, many for few."""
@@ -32,10 +32,10 @@ LEAST = 1e-3
 
 
 @dataclass(frozen=True)
-class Place:
+class PackedJob:
     """Where a job goes: its first slot, a worker's rate in each slot, and the ports that it takes."""
 
-    shape: Shape
+    shape: JobShape
     start: int
     rates_bps: tuple[float, ...]
     ports: int
@@ -52,16 +52,16 @@ class Packing:
 
     def __init__(self, problem: Scheduling, order: list[PlacedJob]) -> None:
         self.center, self.order = problem.center, order
-        self.slots: list[Resources] = []
-        self.empty = Resources(self.center)
-        self.places: dict[int, Place] = {}
+        self.slots: list[SlotResources] = []
+        self.empty = SlotResources(self.center)
+        self.places: dict[int, PackedJob] = {}
         for job in order:
             self.add(job)
 
-    def slot(self, number: int) -> Resources:
+    def slot(self, number: int) -> SlotResources:
         """What is in use in that slot."""
         while len(self.slots) <= number:
-            self.slots.append(Resources(self.center))
+            self.slots.append(SlotResources(self.center))
         return self.slots[number]
 
     @property
@@ -72,7 +72,7 @@ class Packing:
 
     def add(self, job: PlacedJob) -> None:
         """Put a job where it ends first. Raises `PlanError` where it cannot transfer."""
-        best: Place | None = None
+        best: PackedJob | None = None
         for shape in shapes(job):
             limit = inf if best is None else best.end_s
             for place in self.candidates(shape, limit):
@@ -87,7 +87,7 @@ class Packing:
                 resources.inc_jobs[best.shape.inc] -= 1
         self.places[job.number] = best
 
-    def candidates(self, shape: Shape, limit_s: float) -> Iterator[Place]:
+    def candidates(self, shape: JobShape, limit_s: float) -> Iterator[PackedJob]:
         """The place that each start leads to, until no later start can end by the limit or as early as one found."""
         alone_bps = rate_in(self.empty, shape, inf)
         if alone_bps <= 0:
@@ -102,7 +102,7 @@ class Packing:
                 return
             start += 1
 
-    def place(self, shape: Shape, start: int, least_bps: float) -> Place | None:
+    def place(self, shape: JobShape, start: int, least_bps: float) -> PackedJob | None:
         """The job as fast as possible from that slot on.
 
         None if a slot has no more than `least_bps` before the job is done.
@@ -126,7 +126,7 @@ class Packing:
             ports += sum(resources.more_ports(shape, rate).values())
             before, number = speed, number + 1
             rates.append(rate)
-        return Place(shape, start, tuple(rates), ports, done_s(self.center, shape, number))
+        return PackedJob(shape, start, tuple(rates), ports, done_s(self.center, shape, number))
 
     def schedule(self, method: str, seconds: float) -> Schedule:
         """The schedule of the packed slots, with circuits that change as little as they can."""
@@ -136,8 +136,8 @@ class Packing:
             for slot, rate in enumerate(place.rates_bps, start=place.start):
                 grants[slot].append(Grant(number, rate))
         slots = []
-        ports: dict[Pair, int] = {}
-        last_used: dict[Pair, int] = {}
+        ports: dict[UnitPair, int] = {}
+        last_used: dict[UnitPair, int] = {}
         for number, (resources, own) in enumerate(zip(self.slots, grants, strict=False)):
             needed = resources.needed()
             last_used.update(dict.fromkeys(needed, number))
@@ -146,19 +146,19 @@ class Packing:
         return Schedule(method, inc, tuple(slots), SolverOutcome("heuristic", seconds))
 
 
-def rate_in(resources: Resources, shape: Shape, wanted_bps: float) -> float:
+def rate_in(resources: SlotResources, shape: JobShape, wanted_bps: float) -> float:
     """The rate in bit/s that a worker can have in a slot, at most what is wanted."""
     if shape.inc is not None and not resources.inc_jobs[shape.inc]:
         return 0.0
     return resources.most_bps(shape, wanted_bps)
 
 
-def shapes(job: PlacedJob) -> list[Shape]:
+def shapes(job: PlacedJob) -> list[JobShape]:
     """The ways to serve a job: with INC in any of its units, and without."""
-    return [Shape(job, unit) for unit in (*job.workers, None)]
+    return [JobShape(job, unit) for unit in (*job.workers, None)]
 
 
-def done_s(center: DataCenter, shape: Shape, slots: int) -> float:
+def done_s(center: DataCenter, shape: JobShape, slots: int) -> float:
     """When a job that transfers in the last of so many slots ends, in s, its update included."""
     return slots * center.slot_s + shape.job.update_time(shape.inc)
 
@@ -187,15 +187,15 @@ def earliest_s(problem: Scheduling) -> float:
     return max(min(alone_s(problem.center, shape) for shape in shapes(job)) for job in problem.jobs)
 
 
-def alone_s(center: DataCenter, shape: Shape) -> float:
+def alone_s(center: DataCenter, shape: JobShape) -> float:
     """When a job ends at the earliest, in s; infinite if it cannot transfer."""
-    rate = rate_in(Resources(center), shape, inf)
+    rate = rate_in(SlotResources(center), shape, inf)
     if rate <= 0:
         return inf
     return done_s(center, shape, shape.job.arrival + slots_at(center, shape, rate))
 
 
-def slots_at(center: DataCenter, shape: Shape, rate_bps: float) -> int:
+def slots_at(center: DataCenter, shape: JobShape, rate_bps: float) -> int:
     """The slots in which a job is done at a rate, if no circuit is new. Rounding does not begin another slot."""
     sending_s = shape.job.bits / rate_bps + shape.job.pause(shape.inc)
     return max(1, ceil(sending_s / center.slot_s * (1 - 3 * ROUNDING)))

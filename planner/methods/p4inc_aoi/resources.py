@@ -11,20 +11,20 @@ from itertools import combinations
 from math import ceil
 
 from inakit.planner.methods.p4inc_aoi.optical_system import DataCenter, PlacedJob
-from inakit.planner.methods.p4inc_aoi.schedule import Circuit, Pair, pair
+from inakit.planner.methods.p4inc_aoi.schedule import UnitCircuit, UnitPair, pair
 
 ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
-class Shape:
+class JobShape:
     """What a job takes at a worker's rate of 1, if unit `inc` sums for it, or none does."""
 
     job: PlacedJob
     inc: str | None
 
     @cached_property
-    def flows(self) -> tuple[tuple[Pair, int], ...]:
+    def flows(self) -> tuple[tuple[UnitPair, int], ...]:
         return tuple((pair(unit, self.job.server), weight) for unit, weight in self.job.flows(self.inc))
 
     @cached_property
@@ -32,30 +32,30 @@ class Shape:
         return tuple(self.job.switch_loads(self.inc).items())
 
 
-class Resources:
+class SlotResources:
     """Rates in use, added and taken off by job. `fixed` are circuits that nobody may change.
 
     `ports`, `switch_bps` and `inc_jobs` are what is left of each unit's; `traffic_bps` is in use between two units.
     """
 
-    def __init__(self, center: DataCenter, fixed: Mapping[Pair, int] | None = None) -> None:
+    def __init__(self, center: DataCenter, fixed: Mapping[UnitPair, int] | None = None) -> None:
         self.center, self.fixed = center, fixed
         self.ports = {unit.name: unit.optical_ports for unit in center.units}
         self.switch_bps = {unit.name: unit.switch_bps * (1 + ROUNDING) for unit in center.units}
         self.inc_jobs = {unit.name: unit.inc_jobs for unit in center.units}
-        self.traffic_bps: dict[Pair, float] = {}
+        self.traffic_bps: dict[UnitPair, float] = {}
 
     def ports_for(self, bps: float) -> int:
         """The ports that this traffic takes."""
         return max(1, ceil(bps / self.center.port_bps - ROUNDING)) if bps > 0 else 0
 
-    def fits(self, shape: Shape, rate_bps: float) -> bool:
+    def fits(self, shape: JobShape, rate_bps: float) -> bool:
         """Whether every worker of a job can have so much more (Eqs. 5 and 6)."""
         if any(self.switch_bps[unit] < weight * rate_bps for unit, weight in shape.loads):
             return False
         return self.has_ports(shape, rate_bps)
 
-    def has_ports(self, shape: Shape, rate_bps: float) -> bool:
+    def has_ports(self, shape: JobShape, rate_bps: float) -> bool:
         """Whether there are the optical ports that so much more takes; or room on the circuits, if these are fixed."""
         if self.fixed is not None:
             return all(
@@ -65,7 +65,7 @@ class Resources:
             )
         return all(self.ports[unit] >= count for unit, count in self.more_ports(shape, rate_bps).items())
 
-    def more_ports(self, shape: Shape, rate_bps: float) -> Counter[str]:
+    def more_ports(self, shape: JobShape, rate_bps: float) -> Counter[str]:
         """By unit, the ports that a rate takes in addition to those in use."""
         found: Counter[str] = Counter()
         for units, weight in shape.flows:
@@ -76,7 +76,7 @@ class Resources:
                     found[unit] += more
         return found
 
-    def add(self, shape: Shape, rate_bps: float) -> None:
+    def add(self, shape: JobShape, rate_bps: float) -> None:
         """Give so much more to every worker of a job, or less where it is negative."""
         for unit, count in self.more_ports(shape, rate_bps).items():
             self.ports[unit] -= count
@@ -85,7 +85,7 @@ class Resources:
         for units, weight in shape.flows:
             self.traffic_bps[units] = self.traffic_bps.get(units, 0.0) + weight * rate_bps
 
-    def steps(self, shape: Shape, step_bps: float, most: float) -> int:
+    def steps(self, shape: JobShape, step_bps: float, most: float) -> int:
         """How many steps of bandwidth fit, up to `most`, found by bisection."""
         bound = min(self.switch_bps[unit] / weight / step_bps for unit, weight in shape.loads)
         low, high = 0, max(0, int(min(bound, most)))
@@ -97,7 +97,7 @@ class Resources:
                 high = middle - 1
         return low
 
-    def most_bps(self, shape: Shape, wanted_bps: float) -> float:
+    def most_bps(self, shape: JobShape, wanted_bps: float) -> float:
         """The highest rate of a worker that fits, up to the one that is wanted; 0 where nothing is left.
 
         The rate is exact, so that a job has no data left over when its slots end.
@@ -109,7 +109,7 @@ class Resources:
         rates = sorted({0.0, *(rate for rate in self.filling_bps(shape) if rate < most)})
         return rates[bisect_left(rates, True, key=lambda rate: not self.has_ports(shape, rate)) - 1]
 
-    def filling_bps(self, shape: Shape) -> Iterator[float]:
+    def filling_bps(self, shape: JobShape) -> Iterator[float]:
         """The rates of a worker at which the ports between two units are full: with more, a flow takes another port."""
         for units, weight in shape.flows:
             used = self.traffic_bps.get(units, 0.0)
@@ -118,15 +118,18 @@ class Resources:
             for count in range(first, last + 1) if self.fixed is None else (self.fixed.get(units, 0),):
                 yield max(0.0, count * self.center.port_bps - used) / weight
 
-    def needed(self) -> dict[Pair, int]:
+    def needed(self) -> dict[UnitPair, int]:
         """The connections that the traffic takes, by pair of units."""
         found = {units: self.ports_for(bps) for units, bps in self.traffic_bps.items()}
         return {units: count for units, count in found.items() if count > 0}
 
 
 def settle(
-    center: DataCenter, needed: Mapping[Pair, int], before: Mapping[Pair, int], last_used: Mapping[Pair, int]
-) -> dict[Pair, int]:
+    center: DataCenter,
+    needed: Mapping[UnitPair, int],
+    before: Mapping[UnitPair, int],
+    last_used: Mapping[UnitPair, int],
+) -> dict[UnitPair, int]:
     """The circuits of a slot: those that are needed, and as many of those before as the remaining ports allow.
 
     A connection is cut only where its port is needed elsewhere, those used longest ago first.
@@ -146,10 +149,10 @@ def settle(
     return found
 
 
-def uniform(center: DataCenter) -> dict[Pair, int]:
+def uniform(center: DataCenter) -> dict[UnitPair, int]:
     """The same number of connections between any two units; ports left over are dealt out in turn."""
     free = {unit.name: unit.optical_ports for unit in center.units}
-    found: Counter[Pair] = Counter()
+    found: Counter[UnitPair] = Counter()
     distances = sorted(combinations(range(len(center.units)), 2), key=lambda ends: (ends[1] - ends[0], ends))
     dealt = True
     while dealt:
@@ -162,6 +165,6 @@ def uniform(center: DataCenter) -> dict[Pair, int]:
     return dict(found)
 
 
-def circuits_of(ports: Mapping[Pair, int]) -> tuple[Circuit, ...]:
+def circuits_of(ports: Mapping[UnitPair, int]) -> tuple[UnitCircuit, ...]:
     """The connections by pair of units as circuits, in the order of the units' names."""
-    return tuple(Circuit(a, b, count) for (a, b), count in sorted(ports.items()) if count)
+    return tuple(UnitCircuit(a, b, count) for (a, b), count in sorted(ports.items()) if count)

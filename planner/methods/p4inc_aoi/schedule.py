@@ -22,7 +22,7 @@ from inakit.planner.methods.p4inc_aoi.optical_system import DataCenter, PlacedJo
 from inakit.topo.errors import PlanError, writing
 from inakit.topo.files.reader import read_file, validate
 
-Pair = tuple[str, str]
+UnitPair = tuple[str, str]
 """Two units, in the order of their names."""
 
 DUST = 1e-9
@@ -30,7 +30,7 @@ DUST = 1e-9
 
 
 @dataclass(frozen=True)
-class Circuit:
+class UnitCircuit:
     """The connections between two units, `ports` of them (P of Eq. 6)."""
 
     a: str
@@ -50,11 +50,11 @@ class Grant:
 class Slot:
     """One slot: the circuits that are set, also those that idle, and the jobs that transfer."""
 
-    circuits: tuple[Circuit, ...]
+    circuits: tuple[UnitCircuit, ...]
     grants: tuple[Grant, ...]
 
     @cached_property
-    def ports(self) -> dict[Pair, int]:
+    def ports(self) -> dict[UnitPair, int]:
         return {pair(circuit.a, circuit.b): circuit.ports for circuit in self.circuits}
 
     @cached_property
@@ -82,7 +82,7 @@ class Schedule:
 
 
 @dataclass(frozen=True)
-class Figures:
+class ScheduleFigures:
     """What follows from a schedule. Times are in seconds, by job.
 
     `iteration_s` is t of Eq. (11), to the end of the last slot; `jct_s` goes from the job's arrival to its very end,
@@ -109,7 +109,7 @@ class Figures:
         return sum(map(bool, self.reconfigured))
 
 
-def pair(a: str, b: str) -> Pair:
+def pair(a: str, b: str) -> UnitPair:
     """Two units in the order of their names."""
     return (a, b) if a < b else (b, a)
 
@@ -123,7 +123,7 @@ def traffic_bps(problem: Scheduling, schedule: Schedule, slot: Slot) -> dict[tup
     }
 
 
-def increases(schedule: Schedule) -> Iterator[dict[Pair, int]]:
+def increases(schedule: Schedule) -> Iterator[dict[UnitPair, int]]:
     """For each slot the pairs that get more connections (alpha = 1), and how many more (Eq. 7)."""
     if schedule.slots:
         yield {}
@@ -132,7 +132,7 @@ def increases(schedule: Schedule) -> Iterator[dict[Pair, int]]:
         yield {units: count for units, count in more.items() if count > 0}
 
 
-def figures(problem: Scheduling, schedule: Schedule) -> Figures:
+def figures(problem: Scheduling, schedule: Schedule) -> ScheduleFigures:
     """The figures of a schedule that `check` has passed."""
     slot_s, spans = problem.center.slot_s, schedule.spans
     iterations, completions = {}, {}
@@ -141,12 +141,12 @@ def figures(problem: Scheduling, schedule: Schedule) -> Figures:
         update = job.update_time(schedule.inc.get(job.number))
         iterations[job.number] = (spans[job.number][1] + 1) * slot_s + update
         completions[job.number] = ends[job.number] + update - job.arrival * slot_s
-    return Figures(iterations, completions, tuple(sum(more.values()) for more in increases(schedule)))
+    return ScheduleFigures(iterations, completions, tuple(sum(more.values()) for more in increases(schedule)))
 
 
 def transfer_ends(problem: Scheduling, schedule: Schedule) -> dict[int, float]:
     """When each job's last transfer ends, in seconds from slot 0. A job that is not done has no entry."""
-    runs = {job.number: Run(problem.center, job, schedule.inc.get(job.number)) for job in problem.jobs}
+    runs = {job.number: JobProgress(problem.center, job, schedule.inc.get(job.number)) for job in problem.jobs}
     ends: dict[int, float] = {}
     for number, (slot, more) in enumerate(zip(schedule.slots, increases(schedule), strict=True)):
         for grant in slot.grants:
@@ -156,7 +156,7 @@ def transfer_ends(problem: Scheduling, schedule: Schedule) -> dict[int, float]:
     return ends
 
 
-class Run:
+class JobProgress:
     """A job in progress: what is left of each of its flows, as a worker's bits (D of Eqs. 8 and 10)."""
 
     def __init__(self, center: DataCenter, job: PlacedJob, inc: str | None) -> None:
@@ -166,7 +166,7 @@ class Run:
         self.left = [job.bits] * len(self.pairs)
         self.speed = 0.0
 
-    def advance(self, rate_bps: float, dark: Mapping[Pair, int]) -> float | None:
+    def advance(self, rate_bps: float, dark: Mapping[UnitPair, int]) -> float | None:
         """Transfer for a slot; returns the seconds after which all was sent, or None if something is left."""
         speed = rate_bps / (1 + rate_bps * self.pause)
         lost = max(0.0, speed - self.speed) * self.center.reconfiguration_s
@@ -219,7 +219,7 @@ def check_slot(problem: Scheduling, schedule: Schedule, number: int, slot: Slot)
     """Check that a slot serves jobs of the problem, each once, at finite rates above 0, within all capacities."""
     sums: Counter[str] = Counter()
     carried: defaultdict[str, float] = defaultdict(float)
-    exchanged: defaultdict[Pair, float] = defaultdict(float)
+    exchanged: defaultdict[UnitPair, float] = defaultdict(float)
     for grant in slot.grants:
         known = grant.job in problem.job_of
         expect("duration (11)", known, f"slot {number} serves job {grant.job}, which is none of the problem's")

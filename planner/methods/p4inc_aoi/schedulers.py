@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from inakit.planner.core.plan import SolverOptions
-from inakit.planner.methods.p4inc_aoi.online import FirstCome, Policy, Simulation, TimeWindow
+from inakit.planner.methods.p4inc_aoi.online import FirstCome, GrantPolicy, SlotSimulation, TimeWindow
 from inakit.planner.methods.p4inc_aoi.optical_system import Scheduling
 from inakit.planner.methods.p4inc_aoi.pack import pack
 from inakit.planner.methods.p4inc_aoi.resources import uniform
@@ -36,9 +36,9 @@ class Scheduler:
         return found
 
 
-def slot_by_slot(name: str, policy: Policy) -> Function:
+def slot_by_slot(name: str, policy: GrantPolicy) -> Function:
     """The scheduler that decides slot after slot by this policy; `name` is what its schedules say of their origin."""
-    return lambda problem, _options: Simulation(problem, policy).run(name)
+    return lambda problem, _options: SlotSimulation(problem, policy).run(name)
 
 
 no_inc_first_come = slot_by_slot("noINC-FCFS", FirstCome(inc=False))
@@ -49,7 +49,7 @@ inc_time_window = slot_by_slot("INC-TW", TimeWindow())
 
 def without_reconfiguration(problem: Scheduling, _options: SolverOptions) -> Schedule:
     """INC-TW on the same circuits between any two units, which never change."""
-    return Simulation(problem, TimeWindow(), uniform(problem.center)).run("INC-TW-NoRecon")
+    return SlotSimulation(problem, TimeWindow(), uniform(problem.center)).run("INC-TW-NoRecon")
 
 
 def packed(problem: Scheduling, options: SolverOptions) -> Schedule:

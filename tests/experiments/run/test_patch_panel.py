@@ -12,7 +12,7 @@ from inakit.experiments.run.run import Run, run_plan
 from inakit.experiments.worlds.registry import find_world
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.methods.atro.atro import design
-from inakit.planner.methods.atro.cluster import Cluster
+from inakit.planner.methods.atro.cluster import SwitchCluster
 from inakit.planner.prepared import Prepared, with_headroom
 from inakit.planner.registry import METHODS
 from inakit.topo.errors import FabricError
@@ -31,7 +31,7 @@ JOB = Job(1, (), (), 12_800)
 @pytest.mark.parametrize("target", WORLDS)
 def test_a_designed_network_runs_through_a_patch_panel(target: str, tmp_path: Path) -> None:
     """In ATRO's network hosts, too, are connected to the circuit switch."""
-    designed = design(Cluster(aggregators=2, common=2, ports=4, workers=4, capacity_bps=20e6), FRAGMENT, job=JOB)
+    designed = design(SwitchCluster(aggregators=2, common=2, ports=4, workers=4, capacity_bps=20e6), FRAGMENT, job=JOB)
     emulation = Emulation(designed.problem, ("atro",), patch_panel=True)
     assert emulation.interconnect == patch_panel(designed.fabric)
     run = Run(Prepared(designed.problem, designed.plan), folder=tmp_path, interconnect=emulation.interconnect)

@@ -10,7 +10,7 @@ import pytest
 from inakit.experiments.run.circuit_schedule import Course, run_course
 from inakit.planner.core.plan import SolverOutcome
 from inakit.planner.methods.p4inc_aoi.optical_system import DataCenter, PlacedJob, Scheduling, Unit
-from inakit.planner.methods.p4inc_aoi.schedule import Circuit, Grant, Schedule, Slot, check, figures
+from inakit.planner.methods.p4inc_aoi.schedule import Grant, Schedule, Slot, UnitCircuit, check, figures
 
 PORT_BPS = 4e6
 CENTER = DataCenter(
@@ -21,9 +21,9 @@ JOBS = (
     PlacedJob(2, {"gpu2": 2}, "cpu2", 60_000),
     PlacedJob(3, {"gpu1": 1, "gpu2": 1}, "cpu2", 60_000, arrival=1),
 )
-FIRST = (Circuit("cpu1", "gpu1", 1),)
-SECOND = (Circuit("cpu1", "gpu1", 2),)
-THIRD = (Circuit("cpu2", "gpu1", 1), Circuit("cpu2", "gpu2", 1))
+FIRST = (UnitCircuit("cpu1", "gpu1", 1),)
+SECOND = (UnitCircuit("cpu1", "gpu1", 2),)
+THIRD = (UnitCircuit("cpu2", "gpu1", 1), UnitCircuit("cpu2", "gpu2", 1))
 SCHEDULE = Schedule(
     "hand",
     {2: "gpu2"},

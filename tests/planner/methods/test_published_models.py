@@ -14,7 +14,7 @@ from inakit.planner.core.plan import FEASIBLE, OPTIMAL, SolverOptions, SolverOut
 from inakit.planner.core.problem import Problem
 from inakit.planner.methods.aro.variants import LiteralOptions
 from inakit.planner.methods.atro import atro as optimum
-from inakit.planner.methods.atro.cluster import Cluster
+from inakit.planner.methods.atro.cluster import SwitchCluster
 from inakit.planner.methods.atro.wiring_models import optimise_printed
 from inakit.planner.registry import METHODS
 from inakit.topo.errors import SolverError
@@ -35,7 +35,7 @@ def aro(problem: Problem, variant: str, options: SolverOptions) -> tuple[float, 
     return worth_of_plan(problem, plan), plan.outcome
 
 
-def atro(cluster: Cluster, options: SolverOptions) -> tuple[float, SolverOutcome]:
+def atro(cluster: SwitchCluster, options: SolverOptions) -> tuple[float, SolverOutcome]:
     wiring, outcome = optimise_printed(cluster, options)
     return 1 / wiring.most_flows, outcome
 
@@ -51,7 +51,7 @@ SMALL: dict[str, Solve] = {
         for variant in ("aro-raw", "aro-qsr")
         for seed in range(2)
     },
-    **{f"ATRO {sizes}": partial(atro, Cluster(*sizes)) for sizes in ((1, 1, 4, 5), (2, 1, 3, 4), (2, 2, 4, 6))},
+    **{f"ATRO {sizes}": partial(atro, SwitchCluster(*sizes)) for sizes in ((1, 1, 4, 5), (2, 1, 3, 4), (2, 2, 4, 6))},
 }
 
 
@@ -84,7 +84,12 @@ def best_plan(problem: Problem) -> float:
 LARGE: dict[str, tuple[Solve, Callable[[], float]]] = {
     name: (partial(aro, problem, "aro-raw"), partial(best_plan, problem))
     for name, problem in {"SJST": crowded(fat_tree(8), 1, 1), "SJMT": crowded(leaf_spine(8, 8, 8), 1, 2)}.items()
-} | {"ATRO": (partial(atro, Cluster(3, 6, 5, 16)), lambda: 1 / optimum.optimise(Cluster(3, 6, 5, 16))[0].most_flows)}
+} | {
+    "ATRO": (
+        partial(atro, SwitchCluster(3, 6, 5, 16)),
+        lambda: 1 / optimum.optimise(SwitchCluster(3, 6, 5, 16))[0].most_flows,
+    )
+}
 """Models that one second does not settle, with their optimum by the fast methods."""
 
 

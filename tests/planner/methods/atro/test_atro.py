@@ -12,7 +12,7 @@ from inakit.planner.core.check import check
 from inakit.planner.core.plan import INFEASIBLE, SolverOptions
 from inakit.planner.methods.atro import atro
 from inakit.planner.methods.atro.atro import construct, design
-from inakit.planner.methods.atro.cluster import Cluster, Wiring, check_wiring, most_workers_bound
+from inakit.planner.methods.atro.cluster import SwitchCluster, ClusterWiring, check_wiring, most_workers_bound
 from inakit.planner.methods.atro.wiring_models import UNKNOWN, decide, optimise_printed
 from inakit.planner.registry import METHODS
 from inakit.topo.errors import InputError, PlanError, SolverError
@@ -33,8 +33,8 @@ PAPER = {
 }
 
 
-def paper_cluster(aggregators: int, workers: int) -> Cluster:
-    return Cluster(aggregators, 20 - aggregators, 24, workers)
+def paper_cluster(aggregators: int, workers: int) -> SwitchCluster:
+    return SwitchCluster(aggregators, 20 - aggregators, 24, workers)
 
 
 @pytest.mark.parametrize("workers", PAPER)
@@ -58,7 +58,7 @@ def test_aro_agrees_on_the_network_found(aggregators: int, workers: int, gbps: f
 
 
 def test_the_network_is_one_of_optical_links_on_which_all_routes_climb() -> None:
-    designed = design(Cluster(4, 10, 6, 30), FRAGMENT)
+    designed = design(SwitchCluster(4, 10, 6, 30), FRAGMENT)
     fabric = designed.fabric
     assert all(link.optical for link in fabric.links)
     assert all(len(switch.ports) <= 6 for switch in fabric.switches)
@@ -67,10 +67,10 @@ def test_the_network_is_one_of_optical_links_on_which_all_routes_climb() -> None
     assert {aggregator.switch for aggregator in tree.aggregators} <= {s.name for s in fabric.switches if s.ina}
 
 
-def small_cluster(draw: random.Random, most_switches: int, workers: int) -> Cluster:
+def small_cluster(draw: random.Random, most_switches: int, workers: int) -> SwitchCluster:
     aggregators = draw.randint(0, most_switches)
     common = draw.randint(0 if aggregators else 1, most_switches)
-    return Cluster(aggregators, common, draw.randint(2, 6), workers, layers=draw.randint(1, 5))
+    return SwitchCluster(aggregators, common, draw.randint(2, 6), workers, layers=draw.randint(1, 5))
 
 
 def compare_with_literal(seed: int, draws: int) -> None:
@@ -87,7 +87,7 @@ def compare_with_literal(seed: int, draws: int) -> None:
         assert expected in (None, flows_found(cluster)), cluster
 
 
-def flows_found(cluster: Cluster) -> int:
+def flows_found(cluster: SwitchCluster) -> int:
     try:
         wiring, outcome = atro.optimise(cluster, LIMIT)
     except SolverError:
@@ -133,20 +133,20 @@ def test_the_construction_carries_what_the_compact_model_does_on_thousands(seed:
 
 def test_relays_share_what_their_common_parent_may_send() -> None:
     """A tree of common switches: two of three ports each, below one that sends four flows to the PS."""
-    wiring = construct(Cluster(0, 3, 3, 4, layers=2), t=4)
+    wiring = construct(SwitchCluster(0, 3, 3, 4, layers=2), t=4)
     assert wiring is not None
-    check_wiring(Cluster(0, 3, 3, 4, layers=2), wiring)
+    check_wiring(SwitchCluster(0, 3, 3, 4, layers=2), wiring)
 
 
 def test_solvers_agree_on_the_literal_model() -> None:
-    for cluster in (Cluster(1, 1, 4, 5), Cluster(2, 1, 3, 4), Cluster(0, 2, 4, 3)):
+    for cluster in (SwitchCluster(1, 1, 4, 5), SwitchCluster(2, 1, 3, 4), SwitchCluster(0, 2, 4, 3)):
         found = [optimise_printed(cluster, replace(LIMIT, solver=solver))[0].most_flows for solver in ("highs", "cbc")]
         assert found == [flows_found(cluster)] * 2
 
 
 def test_what_the_construction_misses_the_compact_model_settles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(atro, "construct", lambda *_: None)
-    cluster = Cluster(2, 2, 4, 6)
+    cluster = SwitchCluster(2, 2, 4, 6)
     wiring, outcome = atro.optimise(cluster, LIMIT)
     check_wiring(cluster, wiring)
     assert (wiring.most_flows, outcome.status, outcome.solver) == (2, "optimal", "highs")
@@ -156,7 +156,7 @@ def test_without_a_proof_nothing_is_called_optimal(monkeypatch: pytest.MonkeyPat
     """The solver gives up on 1 and 2 flows, so these are not excluded."""
     monkeypatch.setattr(atro, "most_workers_bound", lambda *_: 1000)
     monkeypatch.setattr(atro, "decide", lambda *_: UNKNOWN)
-    _, outcome = atro.optimise(Cluster(1, 2, 4, 6))
+    _, outcome = atro.optimise(SwitchCluster(1, 2, 4, 6))
     assert outcome.status == "feasible"
     assert outcome.gap == pytest.approx(3 / 1 - 1)
 
@@ -165,7 +165,7 @@ def test_not_to_find_is_not_to_exclude(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(atro, "construct", lambda *_: None)
     monkeypatch.setattr(atro, "decide", lambda *_: UNKNOWN)
     with pytest.raises(SolverError, match="no proof that there is none"):
-        atro.optimise(Cluster(2, 2, 4, 6))
+        atro.optimise(SwitchCluster(2, 2, 4, 6))
 
 
 @pytest.mark.parametrize(("layers", "flows"), [(1, CANNOT), (2, 4), (3, 3), (4, 3)])
@@ -176,11 +176,11 @@ def test_fewer_layers_cost_rate(layers: int, flows: int) -> None:
 
 def test_a_cluster_that_cannot_be_wired_is_an_error() -> None:
     with pytest.raises(SolverError, match="cannot be wired"):
-        atro.optimise(Cluster(0, 1, 4, 4))
+        atro.optimise(SwitchCluster(0, 1, 4, 4))
     with pytest.raises(SolverError, match="more ports"):
-        optimise_printed(Cluster(0, 1, 4, 4), LIMIT)
+        optimise_printed(SwitchCluster(0, 1, 4, 4), LIMIT)
     with pytest.raises(InputError, match="switches = 0"):
-        Cluster(0, 0, 4, 4)
+        SwitchCluster(0, 0, 4, 4)
 
 
 @pytest.mark.parametrize(
@@ -201,4 +201,4 @@ def test_the_check_of_wirings_names_the_rule(
     flows: dict[tuple[str, str], int], layer: dict[str, int], rule: str
 ) -> None:
     with pytest.raises(PlanError, match=rule):
-        check_wiring(Cluster(1, 1, 4, 2), Wiring(flows, layer))
+        check_wiring(SwitchCluster(1, 1, 4, 2), ClusterWiring(flows, layer))

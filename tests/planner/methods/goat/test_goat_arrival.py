@@ -12,14 +12,14 @@ from driven_network import count, driven_network, pass_on, send_from
 from inakit.experiments.worlds.virtual import LiveVirtualNetwork
 from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan, PlannedTree, SolverOutcome
 from inakit.planner.core.problem import Job, Problem
-from inakit.planner.methods.goat.shared_slots import PS, Gradient, Sharing, SlotTree, simulate
+from inakit.planner.methods.goat.shared_slots import PS, LanedGradient, Sharing, SlotTree, simulate
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch
 from inakit.traffic.wire.packet_format import FRAGMENT, Event, Flag, Frames, Kind, new_frames
 
 SLOTS, FRAGMENTS = 3, 11
 WORKERS = {label: f"w{label}" for label in range(1, 7)}
-ALL_SLOTS = Gradient(FRAGMENTS, SLOTS, SLOTS)
+ALL_SLOTS = LanedGradient(FRAGMENTS, SLOTS, SLOTS)
 PRIORITY = 16
 
 Shape = Callable[[str], tuple[AggregationTree, SlotTree]]
@@ -149,8 +149,8 @@ def test_equal_rates_sum_everything(policy: str) -> None:
 def test_few_lanes_stand_for_all_slots(policy: str) -> None:
     _, tree = two_levels(policy)
     rates = 1 - 0.5 * np.random.default_rng(1).random(6)
-    few, fine = (simulate(tree, Sharing(policy), rates, Gradient(4100, 1200, lanes)) for lanes in (60, 1200))
-    coarse = simulate(tree, Sharing(policy), rates, Gradient(410, 120, 120))
+    few, fine = (simulate(tree, Sharing(policy), rates, LanedGradient(4100, 1200, lanes)) for lanes in (60, 1200))
+    coarse = simulate(tree, Sharing(policy), rates, LanedGradient(410, 120, 120))
     assert few.ingress == pytest.approx(fine.ingress, rel=0.02)
     assert coarse.transfers * 10 == pytest.approx(fine.transfers, rel=0.02)
 
@@ -159,4 +159,4 @@ def test_what_makes_no_sense() -> None:
     with pytest.raises(InputError, match="not shared"):
         simulate(two_levels("atp")[1], Sharing("goat"), np.ones(6), ALL_SLOTS)
     with pytest.raises(InputError, match="9 lanes"):
-        Gradient(FRAGMENTS, SLOTS, 9)
+        LanedGradient(FRAGMENTS, SLOTS, 9)

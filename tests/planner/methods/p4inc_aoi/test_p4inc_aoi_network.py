@@ -17,7 +17,7 @@ from inakit.planner.methods.p4inc_aoi.optical_network import (
     scaled,
 )
 from inakit.planner.methods.p4inc_aoi.optical_system import DataCenter, PlacedJob, Scheduling, Unit
-from inakit.planner.methods.p4inc_aoi.schedule import Circuit, Grant, Schedule, Slot, figures
+from inakit.planner.methods.p4inc_aoi.schedule import Grant, Schedule, Slot, UnitCircuit, figures
 from inakit.topo.errors import InputError
 from inakit.traffic.wire.packet_format import FRAGMENT
 
@@ -34,8 +34,10 @@ JOBS = (
     PlacedJob(2, {"gpu1": 2}, "cpu1", 10 * WIRE),
     PlacedJob(3, {"gpu1": 2, "gpu2": 1}, "cpu1", 10 * WIRE),
 )
-ONCE = Slot((Circuit("cpu1", "gpu1", 1), Circuit("cpu1", "gpu2", 1)), (Grant(1, 2e6), Grant(2, 2e6), Grant(3, 2e6)))
-TWICE = Slot((Circuit("cpu1", "gpu1", 2),), (Grant(2, 4e6),))
+ONCE = Slot(
+    (UnitCircuit("cpu1", "gpu1", 1), UnitCircuit("cpu1", "gpu2", 1)), (Grant(1, 2e6), Grant(2, 2e6), Grant(3, 2e6))
+)
+TWICE = Slot((UnitCircuit("cpu1", "gpu1", 2),), (Grant(2, 4e6),))
 
 
 def schedule(inc: dict[int, str], *slots: Slot) -> Schedule:

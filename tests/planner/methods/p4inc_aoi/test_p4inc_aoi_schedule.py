@@ -12,10 +12,10 @@ import pytest
 from inakit.planner.core.plan import SolverOutcome
 from inakit.planner.methods.p4inc_aoi.optical_system import DataCenter, PlacedJob, Scheduling, Unit
 from inakit.planner.methods.p4inc_aoi.schedule import (
-    Circuit,
     Grant,
     Schedule,
     Slot,
+    UnitCircuit,
     check,
     figures,
     load_schedule,
@@ -34,8 +34,8 @@ REMOTE = PlacedJob(1, {"a": 2}, "b", gradient_bytes=2, update_s=0.25)
 LOCAL = PlacedJob(2, {"c": 2}, "b", gradient_bytes=1, update_s=0.25, arrival=1)
 PROBLEM = Scheduling(CENTER, (REMOTE, LOCAL))
 HEURISTIC = SolverOutcome("heuristic", 0.0, 0.0)
-FIRST = Slot((Circuit("a", "b", 1),), (Grant(1, 5.0),))
-SECOND = Slot((Circuit("b", "a", 2),), (Grant(1, 10.0), Grant(2, 8.0)))
+FIRST = Slot((UnitCircuit("a", "b", 1),), (Grant(1, 5.0),))
+SECOND = Slot((UnitCircuit("b", "a", 2),), (Grant(1, 10.0), Grant(2, 8.0)))
 GOOD = Schedule("by hand", {2: "c"}, (FIRST, SECOND), HEURISTIC)
 
 
@@ -51,7 +51,7 @@ def test_figures_by_hand() -> None:
 def test_a_job_that_computes_between_its_transfers_needs_the_rate_for_longer() -> None:
     """Three iterations of 8 bit at 8 bit/s, each after 0.5 s of computing, with updates of 0.25 s."""
     job = PlacedJob(1, {"a": 1}, "b", gradient_bytes=1, update_s=0.25, iterations=3, compute_s=0.5)
-    slots = (Slot((Circuit("a", "b", 1),), (Grant(1, 8.0),)),) * 3
+    slots = (Slot((UnitCircuit("a", "b", 1),), (Grant(1, 8.0),)),) * 3
     problem = Scheduling(CENTER, (job,))
     assert figures(problem, Schedule("by hand", {}, slots, HEURISTIC)).jct_s[1] == pytest.approx(3 * 1.75)
 
@@ -88,8 +88,8 @@ BROKEN: dict[str, Callable[[], tuple[Scheduling, Schedule]]] = {
         Schedule("", {1: "c", 2: "c"}, (Slot((), ()), Slot((), (Grant(1, 8.0), Grant(2, 8.0)))), HEURISTIC),
     ),
     "switch bandwidth": lambda: (PROBLEM, replace(GOOD, slots=(FIRST, replace(SECOND, grants=(Grant(2, 60.0),))))),
-    "circuits": lambda: (PROBLEM, replace(GOOD, slots=(replace(FIRST, circuits=(Circuit("a", "a", 1),)), SECOND))),
-    "ports": lambda: (PROBLEM, replace(GOOD, slots=(FIRST, replace(SECOND, circuits=(Circuit("a", "b", 3),))))),
+    "circuits": lambda: (PROBLEM, replace(GOOD, slots=(replace(FIRST, circuits=(UnitCircuit("a", "a", 1),)), SECOND))),
+    "ports": lambda: (PROBLEM, replace(GOOD, slots=(FIRST, replace(SECOND, circuits=(UnitCircuit("a", "b", 3),))))),
     "port rate": lambda: (PROBLEM, replace(GOOD, slots=(replace(FIRST, grants=(Grant(1, 6.0),)), SECOND))),
     "completion": lambda: (PROBLEM, replace(GOOD, slots=(FIRST, replace(SECOND, grants=(Grant(1, 4.0),))))),
     "duration": lambda: (PROBLEM, replace(GOOD, slots=(replace(FIRST, grants=(Grant(2, 1.0),)), SECOND))),

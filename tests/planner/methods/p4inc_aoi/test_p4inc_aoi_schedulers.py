@@ -17,7 +17,7 @@ from inakit.planner.methods.p4inc_aoi.online import (
     OPTICS,
     SERVERS,
     FirstCome,
-    Simulation,
+    SlotSimulation,
     TimeWindow,
     assign_inc,
     match,
@@ -86,7 +86,7 @@ def test_schedules_keep_every_constraint(name: str, problem: Scheduling) -> None
 @given(problem=problems(), fill=st.booleans(), strict=st.booleans())
 def test_schedules_of_other_readings_keep_every_constraint(problem: Scheduling, fill: bool, strict: bool) -> None:
     for policy in (FirstCome(fill=fill, strict=strict), TimeWindow(fill=fill)):
-        check(problem, Simulation(problem, policy).run("reading"))
+        check(problem, SlotSimulation(problem, policy).run("reading"))
 
 
 def test_without_reconfiguration_circuits_never_change() -> None:
@@ -156,7 +156,9 @@ def test_fcfs_lets_nobody_pass() -> None:
     places = ((1, "u0", "u1"), (2, "u0", "u1"), (3, "u2", "u3"))
     jobs = tuple(PlacedJob(number, {workers: 1}, server, 100) for number, workers, server in places)
     problem = Scheduling(center(units=4), jobs)
-    strict, lax = (Simulation(problem, FirstCome(inc=False, strict=strict)).run("").spans for strict in (True, False))
+    strict, lax = (
+        SlotSimulation(problem, FirstCome(inc=False, strict=strict)).run("").spans for strict in (True, False)
+    )
     assert (strict[2], strict[3]) == ((1, 1), (1, 1))
     assert (lax[2], lax[3]) == ((1, 1), (0, 0))
 
@@ -203,6 +205,6 @@ def test_a_job_that_gives_its_inc_back_unused_has_its_updates_again() -> None:
     second = PlacedJob(2, {"u0": 2}, "u0", 10**8, update_s=0.25, arrival=1, iterations=8)
     larger = [replace(first, number=number, arrival=2) for number in (3, 4)]
     problem = Scheduling(center(units=2, inc_jobs=2), (first, second, *larger))
-    schedule = Simulation(problem, TimeWindow()).run("given back")
+    schedule = SlotSimulation(problem, TimeWindow()).run("given back")
     check(problem, schedule)
     assert set(schedule.inc) == {1, 3, 4}

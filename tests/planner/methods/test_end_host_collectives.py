@@ -12,8 +12,8 @@ from tolerance import assert_within
 from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.files import load_plan, save_plan
 from inakit.planner.methods.collectives import (
-    Group,
     Make,
+    RankGroup,
     Scheme,
     binary_tree,
     both_trees,
@@ -33,9 +33,9 @@ from inakit.topo.fabric.generators import fat_tree, leaf_spine
 WITHOUT_SEARCH = [name for name in COLLECTIVES if not name.endswith("-best")]
 
 
-def group(ranks: int) -> Group:
+def group(ranks: int) -> RankGroup:
     """One rack, and a gradient of 1,000 fragments."""
-    return Group(ranks, (tuple(range(ranks)),), 1000)
+    return RankGroup(ranks, (tuple(range(ranks)),), 1000)
 
 
 def sent_by_rank(scheme: Scheme, rank: int) -> float:
@@ -78,13 +78,13 @@ def test_skips_halve_and_distances_are_sums_of_them() -> None:
 
 def test_racks_of_different_sizes_are_cut_into_equal_groups() -> None:
     """Racks of 4 and 6 ranks: groups of 2 in racks, or of 5 across them. Round a group, then among them, and back."""
-    racks = Group(10, (tuple(range(4)), tuple(range(4, 10))), 1000)
+    racks = RankGroup(10, (tuple(range(4)), tuple(range(4, 10))), 1000)
     assert [steps(make(racks)) for make in (hierarchical, hierarchical_across)] == [1 + 2 * 4 + 1, 4 + 2 * 1 + 4]
 
 
 def test_a_short_gradient_has_no_more_servers_than_fragments() -> None:
     """64 ranks would have 4,032 connections; 4 fragments are at 4 servers, which are in different quarters."""
-    scheme = ps_sharded(Group(64, (tuple(range(64)),), fragments=4))
+    scheme = ps_sharded(RankGroup(64, (tuple(range(64)),), fragments=4))
     assert {source for (source, _), sent in scheme.transfers.items() if not sent[-1].adds} == {0, 16, 32, 48}
     assert (scheme.chunks, len(scheme.transfers)) == (4, 2 * 4 * 63 - 4 * 3)
 
