@@ -32,7 +32,7 @@ CHUNK = 1 << 17
 
 
 class Successors(NamedTuple):
-    """What events lead to: the numbers of the events, the states that they lead to, and the columns these come from.
+    """The outcomes of events: the numbers of the events, the states that they lead to, and the columns these come from.
 
     `faulty` says which events are faults, `wrong` which did something wrong. All but `states` are (n,).
     """
@@ -72,7 +72,7 @@ class Space(Protocol[Event_co]):
         ...
 
     def successors(self, states: States, *, faults: bool) -> Iterator[Successors]:
-        """What the events that may happen lead to; faults among them if asked for."""
+        """The outcomes of all events that may happen; of faults only if asked for."""
         ...
 
     def over(self, states: States) -> BoolArray:

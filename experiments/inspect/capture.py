@@ -240,7 +240,7 @@ def describe_capture(name: str, found: Counts) -> str:
 
 
 def capture_places(fabric: Fabric, asked: str) -> tuple[Place, ...]:
-    """What "s1,s2:3" means: all ports of s1 that have a link, and port 3 of s2. Raises `InputError`."""
+    """The ports that "s1,s2:3" names: all ports of s1 that have a link, and port 3 of s2. Raises `InputError`."""
     found: dict[Place, None] = {}
     for part in filter(None, map(str.strip, asked.split(","))):
         found |= dict.fromkeys(places_of(fabric, *part.partition(":")))
@@ -264,11 +264,11 @@ class Capturable(Protocol):
 
     @property
     def ledger(self) -> Ledger:
-        """What the run has created, and removes in the end."""
+        """The resources that the run has created, and removes in the end."""
         ...
 
     def facts(self) -> RunningNetwork:
-        """What the network tells other processes about itself."""
+        """The facts that the network tells other processes about itself."""
         ...
 
 

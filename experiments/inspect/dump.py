@@ -75,7 +75,7 @@ def short(name: str) -> str:
 
 @dataclass(frozen=True)
 class Contents:
-    """What was read of a switch, by full P4 names. A counter has two arrays: packets and bytes."""
+    """The parts of a switch that were read, by full P4 names. A counter has two arrays: packets and bytes."""
 
     program: Program
     tables: Mapping[str, Sequence[TableEntry]]

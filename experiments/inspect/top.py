@@ -79,7 +79,7 @@ class ProcessorRate:
 
 @dataclass(frozen=True)
 class Rates:
-    """What happened between two samples; links and switches with the busiest first."""
+    """The rates between two samples; the busiest links and switches come first."""
 
     links: tuple[LinkRate, ...]
     switches: tuple[SwitchRate, ...]
@@ -119,7 +119,7 @@ class Sampler:
 
 
 def rates(network: RunningNetwork, before: Sample, after: Sample) -> Rates:
-    """What happened from `before` to `after`. Interfaces that are gone by now are left out."""
+    """The rates from `before` to `after`, without interfaces that are gone by now."""
     links = sorted(link_rates(network, before, after), key=lambda link: (-link.load, link.sender, link.receiver))
     switches = sorted(switch_rates(network, before, after), key=lambda switch: (-switch.in_pps, switch.name))
     return Rates(tuple(links), tuple(switches), tuple(processor_rates(network, before, after)))
@@ -234,7 +234,7 @@ def link_lines(links: tuple[LinkRate, ...], width: int) -> list[Text]:
 
 
 def link_name(link: LinkRate) -> str:
-    """Who sends to whom over a link."""
+    """The sender and the receiver of a link."""
     return f"{link.sender} → {link.receiver}"
 
 

@@ -26,7 +26,7 @@ LABS: dict[str, Lab] = {
 COURSE = Path(__file__).parents[2] / "labs"
 """The folder of the labs, in the kit's repository and in its package."""
 TEACHER = COURSE / "teacher"
-"""What neither students nor the package get: solutions, and wrong solutions."""
+"""Solutions and wrong solutions, which neither students nor the package get."""
 
 
 def find_lab(folder: Path) -> Lab:
@@ -42,7 +42,7 @@ def lab_named(name: str) -> Lab:
 
 
 def lab_folder(name: str) -> Path:
-    """What students get of a lab; `InputError` where the kit is installed without it."""
+    """The folder of a lab that students get; `InputError` where the kit is installed without it."""
     folder = COURSE / name
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; install the kit again: its package has the labs")

@@ -59,7 +59,7 @@ class GradedAggregator(ABC):
         return {f"{self.who} {gradient.worker}'s gradient": gradient.values for gradient in gradients}
 
     def alone(self, gradients: Sequence[Agg]) -> list[Left]:
-        """What leaves for these gradients when nothing else happens; `WrongError` if nothing is summed at all."""
+        """Send gradients to a new switch; what leaves for each. Raises `WrongError` if nothing is summed at all."""
         self.begin()
         left = [self.send(gradient) for gradient in gradients]
         sent = {gradient.values for gradient in gradients}

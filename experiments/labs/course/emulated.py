@@ -77,7 +77,7 @@ class HostFrames:
         send_all(self.sockets[host].fileno(), self.outbox.address, 1, host)
 
     def received(self, wait_s: float, enough: int = 1 << 30) -> Arrived:
-        """What comes to hosts until nothing has for so long, or `enough` packets have come."""
+        """Receive packets until none has come for `wait_s`, or `enough` have come."""
         found: Arrived = []
         while len(found) < enough:
             ready = select.select(list(self.names), (), (), wait_s)[0]

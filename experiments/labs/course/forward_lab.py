@@ -67,7 +67,7 @@ def with_checksum(packet: bytes) -> bytes:
 
 
 def routed(packet: bytes, route: Route) -> Packets:
-    """What leaves for a packet by a route."""
+    """The packet that leaves for a packet by a route."""
     addresses = route.mac.to_bytes(6, "big") + RECEIVER
     head = packet[12:TTL_AT] + bytes([packet[TTL_AT] - 1]) + packet[TTL_AT + 1 :]
     return [(route.port, with_checksum(addresses + head))]
@@ -138,7 +138,7 @@ def check_ttl(bench: Bench) -> None:
 
 
 def check_expired(bench: Bench) -> None:
-    """What would leave with a time to live of 0 is dropped, and nothing else."""
+    """A packet that would leave with a time to live of 0 is dropped, and no other."""
     (route,) = routes_of(bench, (16,))
     through(bench, route, 2)
     for ttl in (1, 0):

@@ -64,7 +64,7 @@ class Schedule:
 
 
 class Fault(StrEnum):
-    """What a schedule may do beside letting packets arrive in turn."""
+    """The faults of a schedule, in which packets otherwise arrive in turn."""
 
     LOST_GRADIENT = "lost gradient"
     LOST_RESULT = "lost result"
@@ -89,7 +89,7 @@ AT_CHANNELS = {
     Fault.LATE_GRADIENT: ("hold", True),
     Fault.LATE_RESULT: ("hold", False),
 }
-"""What each fault does to the packet at the head of a channel, and whether that leads to the switch."""
+"""The move that each fault makes with the packet at the head of a channel, and whether that leads to the switch."""
 LOSING = {Fault.LOST_GRADIENT, Fault.LOST_RESULT, Fault.LATE_GRADIENT, Fault.LATE_RESULT}
 """The faults after which workers may have to time out."""
 WORDS = {
@@ -203,7 +203,7 @@ class Network:
     # -- moves
 
     def moves(self, state: State) -> Iterator[Move]:
-        """What may happen. A worker hears of its results at once, unless something may happen to them."""
+        """The moves in a state. A worker gets its results at once, unless a fault may happen to them."""
         for number, (to_switch, worker, packet) in enumerate(state.held):
             fragment = packet.round * self.job.pool + packet.slot
             if Fault.OLD_GRADIENT not in self.kinds or min(state.done) > fragment:
@@ -286,7 +286,7 @@ class Network:
         return np.array([[self.number(self.started())]], np.uint64)
 
     def successors(self, states: States, *, faults: bool) -> Iterator[Successors]:
-        """What moves lead to, up to the first one that breaks something."""
+        """The states that moves lead to, up to the first move that breaks something."""
         del faults  # a state knows how many it has had
         found: list[tuple[int, int, int, bool]] = []
         for column, state in enumerate(self.states[number] for number in states[0].tolist()):

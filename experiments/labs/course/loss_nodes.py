@@ -26,7 +26,7 @@ class WorkerMistakeError(InputError):
 
 
 class Event(NamedTuple):
-    """What happens to a node: `start`, `receive` of a packet at a port, or `timeout` of a slot (the number)."""
+    """An event at a node: `start`, `receive` of a packet at a port, or `timeout` of a slot (the number)."""
 
     name: str
     packet: Agg | None = None
@@ -34,7 +34,7 @@ class Event(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What an event makes of a node: its state, what it sends by which port, and the results that it has."""
+    """The outcome of an event: the node's next state, the packets that it sends by each port, and its results."""
 
     state: Any
     sent: tuple[tuple[int, Agg], ...]
@@ -49,13 +49,13 @@ class Node(Protocol):
         ...
 
     def step(self, state: Any, event: Event) -> Step:
-        """What an event makes of the node in a state."""
+        """Let an event happen to the node in a state."""
         ...
 
 
 @dataclass(frozen=True)
 class Fragments:
-    """What is summed: for each worker its fragments, which share `pool` slots in turn."""
+    """A job: for each worker its fragments, which share `pool` slots in turn."""
 
     pool: int
     values: tuple[tuple[Values, ...], ...]
@@ -151,7 +151,7 @@ class ModelSwitch:
 
 
 def student_limits() -> Limits:
-    """What a worker, or a function that makes entries, may use."""
+    """The limits of a worker, and of a function that makes entries."""
     return Limits(cpu_s=8, wall_s=12.0, memory_bytes=256 * MIB, readable=python_paths())
 
 
@@ -171,7 +171,7 @@ class StudentWorker:
         return self.start
 
     def step(self, state: Any, event: Event) -> Step:
-        """What the student's method makes of a state."""
+        """Call the student's method in a state."""
         return step_in(self.process.ask("step", state, as_json(event)))
 
     def run(self, event: Event) -> Step:
@@ -201,7 +201,7 @@ def step_in(answer: Any) -> Step:
             values = (numbers_in(value, 8) for value in results.values())
             packets = tuple((0, packet_in(each)) for each in sent)
             return Step(state, packets, dict(zip(fragments, values, strict=True)))
-    raise EndedError("its answer is none")
+    raise EndedError("its answer does not have the form of an answer")
 
 
 def packet_in(document: Any) -> Agg:
@@ -236,7 +236,7 @@ class StudentSwitch:
         return self.start
 
     def step(self, state: Any, event: Event) -> Step:
-        """What the program makes of a packet: the packets of aggregations that leave by workers' ports."""
+        """Send a packet to the program in a state. Only packets of aggregations count, at workers' ports."""
         assert event.packet is not None
         after, sent = self.switch.step(state, self.ports[event.number], event.packet.packed())
         found = ((self.worker_at[port], agg_in(packet)) for port, packet in sent if port in self.worker_at)

@@ -104,7 +104,7 @@ class Interval(NamedTuple):
 
 
 def study_limits() -> Limits:
-    """What reading a study file may use."""
+    """The limits of the process that reads a study file."""
     parts = (str(ROOT / name) for name in ("topo", "planner", "switch", "traffic", "experiments", "p4"))
     readable = (*python_paths(), *parts, sysconfig.get_path("purelib"), tempfile.gettempdir())
     return Limits(cpu_s=10, wall_s=30.0, memory_bytes=1536 * MIB, readable=readable)
@@ -258,7 +258,7 @@ def intervals(values: Sequence[float]) -> tuple[Interval, Interval]:
 
 
 def fault_of(given: Interval, values: Sequence[float], scale: float) -> str:
-    """What is wrong with an interval that is given for values, in words; empty for nothing. `scale` is for rounding."""
+    """The fault of an interval that is given for values, in words; empty for none. `scale` is for rounding."""
     t, drawn = intervals(values)
     rounding = ROUNDED * abs(scale)
     if abs(given.mean - t.mean) > rounding:
@@ -272,7 +272,7 @@ def fault_of(given: Interval, values: Sequence[float], scale: float) -> str:
 
 
 def verdicts(values: Sequence[float]) -> set[int]:
-    """What may be said of the sign of a mean: 1 or -1 where the interval excludes 0, 0 where it does not.
+    """The possible signs of a mean: 1 or -1 where the interval excludes 0, 0 where it does not.
 
     There are two where the two kinds of intervals differ.
     """

@@ -29,7 +29,7 @@ NONE, FULL = 0.5, 0.9
 
 
 def planner_limits() -> Limits:
-    """What a planner may use for the plans of an item. It reads Python's own library, and writes nothing."""
+    """The limits of a planner for the plans of an item. It reads Python's own library, and writes nothing."""
     return Limits(cpu_s=10, wall_s=20.0, memory_bytes=256 * MIB, readable=python_paths())
 
 
@@ -43,7 +43,7 @@ class StudentPlanner:
         self.process = Sandboxed(module, planner_limits(), errors, arguments=["planner"])
 
     def answer(self, problem: Problem) -> Any:
-        """What the planner returns for a problem.
+        """Ask the planner for the trees of a problem.
 
         Raises `InputError` for a file that is no planner, `WrongError` for a mistake in planning, and `EndedError`.
         """

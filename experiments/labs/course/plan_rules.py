@@ -255,7 +255,7 @@ def check_rates(found: StudentPlan) -> None:
 
 
 def check_sums(found: StudentPlan) -> None:
-    """What arrives at an INA switch in one pipeline, for one job, leaves it as one flow."""
+    """Flows of one job that arrive at an INA switch in one pipeline leave it as one flow."""
     fabric = found.problem.fabric
     for planned in found.plan.trees:
         # By switch and pipeline, the labels of the flows that leave it as they came, and of the sums of aggregators.

@@ -70,7 +70,7 @@ def changed(left: Sequence[Left], change: Callable[[Agg], Agg]) -> list[Left]:
 
 
 def without_repeats(job: Job, order: Sequence[Agg]) -> list[Left]:
-    """What leaves for these gradients when none comes again; `WrongError` if nothing is summed at all."""
+    """Send gradients, each once; what leaves. Raises `WrongError` if nothing is summed at all."""
     job.alone([each for each in order if each.round == 0])
     job.begin()
     return [job.send(gradient) for gradient in order]
@@ -80,7 +80,7 @@ def without_repeats(job: Job, order: Sequence[Agg]) -> list[Left]:
 
 
 def check_admission(bench: Bench) -> None:
-    """What no worker may send neither leaves nor counts."""
+    """Packets that no worker may send neither leave nor count."""
     more = {"a gradient of version 2": lambda job, each: (replace(each, version=2), job.port_of(each))}
     check_forgeries(bench, forgeries(SLOTS, SLOTS, more), slot=0)
 
@@ -160,7 +160,7 @@ def check_again(bench: Bench) -> None:
 
 
 def check_shadow(bench: Bench) -> None:
-    """Who asks again for a sum that is complete gets it, alone, also when others have gone on to the next round."""
+    """A worker that asks again for a complete sum gets it, alone, also when others have gone on to the next round."""
     for on in range(WORKERS):
         job, slot = Job(bench), bench.random.randrange(SLOTS - 1)
         rounds = drawn_rounds(bench, (slot,), 3)
@@ -223,7 +223,7 @@ Number = float | int
 
 
 class Measured(Record):
-    """What was measured on the network of the task."""
+    """The figures measured on the network of the task."""
 
     one_slot_mbps: Number = Field(gt=0, allow_inf_nan=False, description=NUMBER)
     all_slots_mbps: Number = Field(gt=0, allow_inf_nan=False, description=NUMBER)
@@ -298,7 +298,7 @@ class ModelPool:
         self.workers = {int(str(entry.key[0])): entry.params[0] for entry in entries.tables}
 
     def inject(self, port: int, packet: bytes) -> Packets:
-        """What leaves for a gradient that a worker may send."""
+        """Take a gradient that a worker may send; what leaves."""
         found = agg_in(packet)
         if found is None or self.workers.get(port) != found.worker:
             return []

@@ -41,7 +41,7 @@ def check_other(bench: Bench) -> None:
 
 
 def check_admission(bench: Bench) -> None:
-    """What no worker may send neither leaves nor counts."""
+    """Packets that no worker may send neither leave nor count."""
     check_forgeries(bench, forgeries(SLOTS, SLOTS + 1), slot=1)
 
 
@@ -77,7 +77,7 @@ def check_wait(bench: Bench) -> None:
 
 
 def check_everyone(bench: Bench) -> None:
-    """What leaves is a result, with the slot and round of its gradients, and leaves once by each worker's port."""
+    """A result leaves, with the slot and round of its gradients, once by each worker's port."""
     for last in range(WORKERS):
         job = Job(bench)
         order = [worker for worker in range(WORKERS) if worker != last] + [last]

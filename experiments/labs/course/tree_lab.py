@@ -146,7 +146,7 @@ class StudentEntries:
                     if DOWN in wanted:
                         groups[number] = group_of(switch, number, numbers(ports), groups)
                 case _:
-                    raise EndedError("its answer is none")
+                    raise EndedError("its answer does not have the form of an answer")
         return SwitchEntries(
             switch, tuple(each for each in tables.values() if each.table in wanted), tuple(groups.values())
         )

@@ -33,7 +33,7 @@ from inakit.switch.interpret.interpreted_switch import Packets
 from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch
 
 PIPELINES, SLOTS = 2, 64
-"""What a switch has: pipelines, and slots in each."""
+"""The pipelines of a switch, and the slots in each."""
 PIPELINE_OF, ADMITTED, CHILD_OF, UP, DOWN = "pipeline_of", "admitted", "child_of", "up", "down"
 
 
@@ -253,7 +253,7 @@ class ModelTree:
         self.sums: dict[tuple[int, int], dict[int, Values]] = {}
 
     def inject(self, port: int, packet: bytes) -> Packets:
-        """What leaves for a packet."""
+        """Send a packet to a port; what leaves."""
         self.why = ""
         found = agg_in(packet)
         pipeline = self.look_up(PIPELINE_OF, port)
@@ -321,7 +321,7 @@ class ModelTree:
 
 
 MOST_HOPS = 2000
-"""What one packet may cause. A network in which packets go round causes more."""
+"""The most hops that one packet may cause. A network in which packets circulate causes more."""
 ROUNDS = 3
 
 
@@ -329,7 +329,7 @@ class Injected(Protocol):
     """A switch that is asked packet by packet."""
 
     def inject(self, port: int, packet: bytes) -> Packets:
-        """What leaves for a packet."""
+        """Send a packet to a port; what leaves."""
         ...
 
 
@@ -350,7 +350,7 @@ class TreeNetwork:
         self.far = {(node, port): peer for (node, peer), port in self.drawn.fabric.port_numbers.items()}
 
     def send(self, host: str, packet: bytes) -> list[tuple[str, bytes]]:
-        """What comes to hosts when a host sends a packet, and everything that it causes has happened."""
+        """Let a host send a packet, and everything happen that it causes; what comes to hosts."""
         waiting = deque([(*self.drawn.attachment(host), packet)])
         arrived: list[tuple[str, bytes]] = []
         for _ in range(MOST_HOPS):
@@ -371,7 +371,7 @@ class TreeNetwork:
                     waiting.append((peer, self.drawn.port(peer, switch), left))
                 else:
                     arrived.append((peer, left))
-        raise self.wrong("packets go round in the network without end")
+        raise self.wrong("packets circulate in the network without end")
 
     def wrong(self, cause: str, expected: Sequence[str] = ()) -> WrongError:
         """The error to raise when the last packet shows that something is wrong: what happened hop by hop."""

@@ -89,7 +89,7 @@ def start(nodes: Sequence[TreeNode]) -> None:
 
 
 def check_admission(bench: Bench) -> None:
-    """What the plan does not admit neither leaves nor counts."""
+    """Packets that the plan does not admit neither leave nor count."""
     for what in ("port", "label", "job", "slot", "result"):
         node = TreeNode.drawn(bench, bench.random.choice([ROOT_LABEL, 120]), first=3, slots=2)
         gradients = node.round(1)
@@ -134,7 +134,7 @@ def check_sum(bench: Bench) -> None:
 
 
 def check_pass(bench: Bench) -> None:
-    """What is summed elsewhere goes on as it is: gradients towards the root, results to all below."""
+    """Packets that are summed elsewhere go on unchanged: gradients towards the root, results to all below."""
     node, up = TreeNode.drawn(bench, 120, pipeline=1), bench.random.randrange(64, 128)
     label, job = bench.random.randrange(130, 140), node.job
     below = bench.random.choice(node.ports)

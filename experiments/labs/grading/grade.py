@@ -29,7 +29,7 @@ MOST_ENDS = 2
 
 @dataclass(frozen=True)
 class Request:
-    """What is graded: a lab, its folder, a submission's path, the seed of the tests, and what runs switches.
+    """A lab, its folder, the path of a submission of it, the seed of the tests, and the target that runs switches.
 
     `student` is who handed the submission in, where that is known.
     """
@@ -42,7 +42,7 @@ class Request:
     student: str = ""
 
     def random(self, item: str) -> Random:
-        """What the tests of an item are drawn from: the same on every machine."""
+        """The generator from which the tests of an item are drawn: the same on every machine."""
         return Random(f"{self.seed}/{self.lab.name}/{item}")
 
 
@@ -101,7 +101,7 @@ def grade_items(request: Request, bench: Bench) -> Iterator[Graded]:
                 finding, part = wrong.finding, wrong.part
             except EndedError as why:
                 ended += 1
-                finding = Finding(f"the submission did not live through this: {why}")
+                finding = Finding(f"the submission ended during this item: {why}")
             except MachineError:
                 raise
             except InakitError as error:

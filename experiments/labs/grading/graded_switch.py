@@ -131,7 +131,7 @@ class VirtualSwitch(InProcessSwitch):
         self.engine.run_on(PORTS, self.take_packet, self.address)
 
     def inject(self, port: int, packet: bytes) -> Packets:
-        """What arrives at hosts when the host at `port` sends a packet, in the order of arrival."""
+        """Let the host at `port` send a packet; what arrives at hosts, in the order of arrival."""
         frames = np.zeros(1, FRAME)
         frames["bytes"][0, : len(packet)] = np.frombuffer(packet, np.uint8)
         self.engine.send(np.array([2 * port], np.uint32), np.array([len(packet)], np.uint32), frames)

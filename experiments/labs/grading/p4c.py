@@ -158,4 +158,4 @@ def errors_of(said: str, folder: Path) -> str:
     ]
     lines = [printable(line).replace(f"{folder}/", "") for line in wanted]
     more = f"\n... and {len(lines) - MOST_LINES} lines more" if len(lines) > MOST_LINES else ""
-    return "\n".join(lines[:MOST_LINES]) + more if lines else "p4c ends without a word"
+    return "\n".join(lines[:MOST_LINES]) + more if lines else "p4c failed without a message"

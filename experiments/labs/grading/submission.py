@@ -1,4 +1,4 @@
-"""What a student hands in, a folder or a file, and the compiled program of it, from its P4 or its JSON.
+"""A submission, which is a folder or a file, and its compiled program, from its P4 or its JSON.
 
 Only regular files of the expected kinds are read, each up to a size.
 """
@@ -42,7 +42,7 @@ class Submission:
 
 
 def submissions_in(folder: Path) -> dict[str, Path]:
-    """What a class handed in, by students: the names of folders, or of files without their suffix.
+    """The submissions of a class, by students: the names of folders, or of files without their suffix.
 
     Raises `InputError` where there is no folder, and for a student who is there twice.
     """

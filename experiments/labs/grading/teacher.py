@@ -141,7 +141,7 @@ class Trial:
 
     @property
     def cause(self) -> str:
-        """What the grader says of the first item that was lost."""
+        """The first cause that the grader gives."""
         findings = (each.finding for each in self.grade.graded)
         return self.grade.problem or next((found.cause for found in findings if found is not None), "")
 

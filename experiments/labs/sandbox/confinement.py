@@ -23,7 +23,7 @@ MIB = 1 << 20
 
 @dataclass(frozen=True)
 class Limits:
-    """What a process may use.
+    """The limits of a process.
 
     `cpu_s` is processor time, `wall_s` the time that one answer may take, `written_bytes` the size of each file that it
     writes. It reads files below the paths of `readable` and writes below those of `writable`. With `programs` it may
@@ -107,6 +107,7 @@ def give_up_files(readable: Iterable[str], writable: Iterable[str]) -> int:
 
 
 def allow(ruleset: int, path: str, rights: int) -> None:
+    """Add a rule for a path, if it is there."""
     try:
         descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
@@ -135,7 +136,7 @@ ALLOW, REFUSE, KILL = 0x7FFF0000, 0x00050000, 0x80000000
 CLONE_THREAD = 0x00010000
 X32 = 0x40000000
 NUMBER, ARCHITECTURE, FIRST_ARGUMENT = 0, 4, 16
-LOAD, EQUAL, GREATER_OR_EQUAL, BITS, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+LOAD, JUMP, EQUAL, GREATER_OR_EQUAL, BITS, RETURN = 0x20, 0x05, 0x15, 0x35, 0x45, 0x06
 
 X86_64, AARCH64 = 0xC000003E, 0xC00000B7
 MACHINES = {"x86_64": (X86_64, 0), "aarch64": (AARCH64, 1), "arm64": (AARCH64, 1)}
@@ -147,9 +148,8 @@ Numbers = dict[str, tuple[int | None, int | None]]
 STARTS: Numbers = {
     "fork": (57, None), "vfork": (58, None), "execve": (59, 221), "execveat": (322, 281),
 }  # fmt: skip
-CLONE: Numbers = {"clone": (56, 220)}
-CLONE3: Numbers = {"clone3": (435, 435)}
-"""Its flags are in memory, where no filter reads. Told that there is none, libc takes `clone`."""
+CLONE, CLONE3 = (56, 220), (435, 435)
+"""The flags of `clone3` are in memory, where no filter reads. Told that there is none, libc uses `clone`."""
 ALWAYS: Numbers = {
     "socket": (41, 198), "socketpair": (53, 199), "io_uring_setup": (425, 425), "kill": (62, 129),
     "tkill": (200, 130), "tgkill": (234, 131), "rt_sigqueueinfo": (129, 138), "rt_tgsigqueueinfo": (297, 240),
@@ -169,71 +169,30 @@ ALWAYS: Numbers = {
     "kexec_load": (246, 104),
 }  # fmt: skip
 SIGNALS = ("kill", "tkill", "tgkill", "setsid", "setpgid", "setpriority", "socketpair", "fchmod", "chmod", "prlimit64")
-"""What compilers do to their own processes and files."""
-
-
-class Program:
-    """Lines of classic BPF, each a code, two jumps and an operand."""
-
-    def __init__(self) -> None:
-        self.lines: list[tuple[int, int, int, int]] = []
-
-    def load(self, offset: int) -> None:
-        """Look at a word of the call from now on."""
-        self.lines.append((LOAD, 0, 0, offset))
-
-    def unless(self, test: int, operand: int, lines: int) -> None:
-        """Skip so many lines unless the test holds."""
-        self.lines.append((test, 0, lines, operand))
-
-    def end(self, value: int) -> None:
-        """Decide about the call."""
-        self.lines.append((RETURN, 0, 0, value))
-
-    def refuse(self, number: int, error: int = errno.EPERM) -> None:
-        """Refuse a call with an error."""
-        self.unless(EQUAL, number, 1)
-        self.end(REFUSE | error)
-
-    def packed(self) -> bytes:
-        """The lines as the kernel reads them."""
-        return b"".join(struct.pack("=HBBI", *line) for line in self.lines)
+"""Calls that compilers make on their own processes and files."""
 
 
 def filter_for(machine: str, *, programs: bool) -> bytes | None:
-    """The filter for a machine, as `uname -m` names it, as bytes; None for one whose calls are not listed here."""
+    """The filter for a machine, as `uname -m` names it, as bytes; None for one whose calls are not listed here.
+
+    It is classic BPF: each line is a code, how many lines to skip where a test holds and where not, and an operand.
+    """
     if machine not in MACHINES:
         return None
     architecture, column = MACHINES[machine]
-    program = Program()
-    program.load(ARCHITECTURE)
-    program.unless(EQUAL, architecture, 1)
-    program.lines.append((0x05, 0, 0, 1))  # the architecture is the expected one: pass over the end
-    program.end(KILL)
-    program.load(NUMBER)
-    program.unless(GREATER_OR_EQUAL, X32, 1)
-    program.end(REFUSE | errno.ENOSYS)
-    for number in refused(column, programs=programs):
-        program.refuse(number)
-    if not programs:
-        refuse_processes(program, column)
-    program.end(ALLOW)
-    return program.packed()
-
-
-def refused(column: int, *, programs: bool) -> list[int]:
-    """The numbers of the calls that are refused whatever their arguments are."""
-    chosen = {name: each for name, each in ALWAYS.items() if name not in SIGNALS} if programs else {**ALWAYS, **STARTS}
-    return [number for each in chosen.values() if (number := each[column]) is not None]
-
-
-def refuse_processes(program: Program, column: int) -> None:
-    """Refuse `clone`, unless it starts a thread."""
-    program.refuse(CLONE3["clone3"][column] or 0, errno.ENOSYS)
-    program.unless(EQUAL, CLONE["clone"][column] or 0, 3)
-    program.load(FIRST_ARGUMENT)
-    program.lines.append((BITS, 1, 0, CLONE_THREAD))
-    program.end(REFUSE | errno.EPERM)
+    refused = {name: each for name, each in ALWAYS.items() if name not in SIGNALS} if programs else {**ALWAYS, **STARTS}
+    lines = [
+        (LOAD, 0, 0, ARCHITECTURE), (EQUAL, 0, 1, architecture), (JUMP, 0, 0, 1), (RETURN, 0, 0, KILL),
+        (LOAD, 0, 0, NUMBER), (GREATER_OR_EQUAL, 0, 1, X32), (RETURN, 0, 0, REFUSE | errno.ENOSYS),
+    ]  # fmt: skip
+    for each in refused.values():
+        if (number := each[column]) is not None:
+            lines += [(EQUAL, 0, 1, number), (RETURN, 0, 0, REFUSE | errno.EPERM)]
+    if not programs:  # `clone` may start threads only
+        lines += [(EQUAL, 0, 1, CLONE3[column]), (RETURN, 0, 0, REFUSE | errno.ENOSYS)]
+        lines += [(EQUAL, 0, 3, CLONE[column]), (LOAD, 0, 0, FIRST_ARGUMENT), (BITS, 1, 0, CLONE_THREAD)]
+        lines += [(RETURN, 0, 0, REFUSE | errno.EPERM)]
+    return b"".join(struct.pack("=HBBI", *line) for line in [*lines, (RETURN, 0, 0, ALLOW)])
 
 
 class Pointer(ctypes.Structure):

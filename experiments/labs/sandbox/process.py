@@ -166,7 +166,7 @@ class Sandboxed:
                 return value
             case [str() as kind, message]:
                 raise self.errors.get(kind, EndedError)(printable(str(message)))
-        raise EndedError("its answer is none")
+        raise EndedError("its answer does not have the form of an answer")
 
     def read(self, patience: Patience) -> Any:
         """The next frame; raises `EndedError` for what is none."""

@@ -66,7 +66,7 @@ def offered_module(name: str, **contents: Any) -> None:
 
 
 class Packet(NamedTuple):
-    """What workers and switches send to each other, as students see it."""
+    """A packet between workers and switches, as students see it."""
 
     kind: int
     worker: int
