@@ -92,7 +92,7 @@ REMEDIES = {
     errno.EIO: "its disk has failed; choose a folder on another",
     errno.EFBIG: "its disk takes no file of that size; choose a folder on another",
 }
-"""What to do about an error of writing. An `OSError` that is not listed here is no person's mistake."""
+"""What to do about an error of writing. An `OSError` that is not listed here is not a mistake of the user."""
 
 SYSTEM_REMEDIES = {
     errno.EMFILE: "this process may open no more files: raise the limit (`ulimit -n 4096`)",
@@ -102,11 +102,11 @@ SYSTEM_REMEDIES = {
     errno.ENOEXEC: "the program cannot run on this machine: install it anew, or another at the head of PATH",
     errno.ENODEV: "this kernel has no such device: load its module, or run in virtual time (--switch virtual)",
 }
-"""What to do about an error of the system that is none of writing."""
+"""What to do about errors of the system other than those of writing."""
 
 
 def system_error(error: OSError) -> MachineError | None:
-    """The error in words, if something is known to be done about it."""
+    """The error in words, if a remedy is known."""
     remedy = SYSTEM_REMEDIES.get(error.errno or 0)
     if remedy is None:
         return None
@@ -118,8 +118,8 @@ def system_error(error: OSError) -> MachineError | None:
 def output_error(error: OSError, path: Path | None = None, way: str = "") -> OutputError | None:
     """The error in words, for `path` where the error itself names no file; None unless it is one of writing.
 
-    That something is not there is an error of writing only where it is `path` or a folder above it and lacks no folder
-    to be made in: some file systems (/proc) let nobody make any.
+    A missing file is an error of writing only if it is `path` or a folder above it, and its own folder exists: some
+    file systems (/proc) allow no new files.
     """
     name = error.filename2 or error.filename or path or "a file that was being written"
     name = os.fsdecode(name) if isinstance(name, bytes) else name
@@ -169,6 +169,6 @@ def lacking(imported: str, what: str) -> MachineError:
 
 
 def lacking_import(error: ImportError, what: str) -> MachineError | None:
-    """The error for `what` that an import has ended; None unless an extra brings the package that was not found."""
+    """The error for `what` whose import failed; None unless an extra brings the package that was not found."""
     imported = (error.name or "").partition(".")[0]
     return lacking(imported, what) if isinstance(error, ModuleNotFoundError) and imported in EXTRAS else None

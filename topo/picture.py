@@ -25,10 +25,10 @@ from inakit.topo.fabric.positions import SWITCH_HEIGHT, NodePositions, Point
 
 @dataclass
 class Labels:
-    """The labels of one drawing: loads stand beside the line of their own direction, and upon nothing else.
+    """The labels of one drawing: each load stands beside the line of its own direction, and overlaps nothing.
 
     Places are tried one after another, where each label is measured as it will be drawn. A label that fits nowhere is
-    left out and counted. `taken` are boxes in pixels that nothing may stand upon.
+    left out and counted. `taken` are boxes in pixels that no label may overlap.
     """
 
     axes: Axes

@@ -1,4 +1,4 @@
-"""The closed loop: gradients out, sums back, iteration after iteration, until all who work have the exact sums.
+"""The closed loop: gradients go out and sums come back, iteration after iteration, until all workers have exact sums.
 
 One thread drives all endpoints of all jobs: each tick it takes what has arrived anywhere, lets the endpoints act on it,
 and sends what they have to send. Workers are synchronous: an iteration of a job begins when all its workers have all
@@ -41,15 +41,15 @@ TICK_S = 0.004
 """How often workers and PSs act in real time, in seconds, unless a run has other options."""
 
 ROUNDINGS = 0.01
-"""What is due comes sooner than the time that endpoints give by less than this part of a tick."""
+"""Endpoints may be due earlier than the time that they give, by less than this part of a tick."""
 
 Progress = Callable[[float], None]
-"""Hears now and then what share of the run is done, 0 to 1."""
+"""Called from time to time with the share of the run that is done, 0 to 1."""
 
 
 @dataclass(frozen=True)
 class ReliableOptions:
-    """`tick_s`: how often everybody acts, in seconds; None for what fits the world and the loop, `TICK_S` in real time.
+    """`tick_s`: how often endpoints act, in seconds; None for what fits the world and the loop, `TICK_S` in real time.
 
     `stall_s`: a run without a result for so long has failed. `bounds`: what the world lets streams do.
     """
@@ -153,7 +153,7 @@ class ClosedLoop:
 
     @property
     def tick_s(self) -> float:
-        """How often everybody acts, in seconds."""
+        """How often all endpoints act, in seconds."""
         return self.options.tick_s or self.real_time_tick_s
 
     def pass_quiet_ticks(self, jobs: Sequence[JobState]) -> None:
@@ -173,7 +173,7 @@ class ClosedLoop:
         return min(found)
 
     def step(self, now: float) -> None:
-        """Everybody acts once on what has arrived."""
+        """Let all endpoints act once on what has arrived."""
         packets = self.ports.receive()
         gradient = packets.heads["ina"]["kind"] == Kind.GRADIENT
         if gradient.any():
@@ -231,7 +231,7 @@ class ClosedLoop:
         job.loading = self.load(job.index, job.iteration)
 
     def finished(self, job_index: int) -> bool:
-        """Whether the iteration of a job is over: all who work have all sums."""
+        """Whether the iteration of a job is over: all workers have all sums."""
         return self.workers.progress.finished(self.layout.streams_of(job_index))
 
     def missing(self, job_index: int) -> str:

@@ -135,7 +135,7 @@ def sending(series: Series) -> Sending:
     return Sending(begun_at, total, 8 * slope)
 
 
-# -- Who replays pcaps: tcpreplay in the namespaces of real hosts, or whatever else has the members of `Replayer`.
+# -- What replays pcaps: tcpreplay in the namespaces of real hosts, or any other `Replayer`.
 
 Recording = tuple[HostPort, Path, float]
 """A host, the pcap that it is to send once, and at how many frames a second."""

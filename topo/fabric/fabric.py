@@ -33,7 +33,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Chip:
-    """The limits of a chip. What is said of a pipeline holds for each one. Constructing one checks it.
+    """The limits of a chip, checked by the constructor. Values of a pipeline hold for each of its pipelines.
 
     - `values_per_pass`: the values that a packet can have summed while it passes a pipeline once
     - `slots_per_pipeline`: the slots of an aggregator's registers, all versions counted

@@ -55,7 +55,7 @@ class FreshNames:
             self.of[node] = self.fresh(by_label or plain(node) or f"n{place}")
 
     def fresh(self, wanted: str) -> str:
-        """The wanted name, with a number behind it if it is taken; it is taken now."""
+        """The wanted name, with a number appended if it is taken already. Marks the name as taken."""
         numbered = (f"{wanted[: LONGEST_NAME - 8]}_{number}" for number in count(2))
         name = wanted if wanted not in self.used else next(name for name in numbered if name not in self.used)
         self.used.add(name)
@@ -84,13 +84,13 @@ def plain(text: str) -> str:
     return (name if name[0].isalpha() else f"n{name}")[:LONGEST_NAME]
 
 
-# -- The graph of GraphML text, read so that nothing of it is dropped or made up without a word.
+# -- The graph of GraphML text, of which nothing is dropped or made up silently.
 
 
 def parsed(text: str) -> nx.Graph[str]:
     """The graph of a GraphML file's text, with its nodes' ids. Raises `ValueError` for what is none.
 
-    Refuses what networkx drops or makes up without a word: what is given twice, nodes of edges that are not declared,
+    Refuses what networkx drops or makes up silently: what is given twice, nodes of edges that are not declared,
     further graphs, and nodes within nodes.
     """
     import networkx as nx  # noqa: PLC0415, it takes long to import
@@ -346,7 +346,7 @@ def keys_beside(elements: Iterable[dict[str, Any]], known: frozenset[str] | set[
 def is_host(data: dict[str, Any]) -> bool:
     """A node's `tier` says it, else its `type`."""
     if "tier" in data:
-        with suppress(ValueError):  # whoever reads the document says what is no tier
+        with suppress(ValueError):  # the reader of the document reports what is no tier
             return whole(data["tier"]) == 0
         return False
     return any(str(data.get(key, "")).strip().lower() in HOST_TYPES for key in TYPE_KEYS)
@@ -378,7 +378,7 @@ def join(link: dict[str, Any], other: dict[str, Any], *, back: bool) -> bool:
         link["capacity_back"] = other["capacity"]
         return False
     key = "capacity_back" if back else "capacity"
-    with suppress(ValueError):  # whoever reads the document says what is no rate
+    with suppress(ValueError):  # the reader of the document reports what is no rate
         link[key] = rate(link[key]) + rate(other["capacity"])
     return True
 

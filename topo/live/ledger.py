@@ -7,7 +7,7 @@ A run's folder `/run/inakit/<id>/` holds `owner` (the run's process) and `create
     group 1734623          a device group: all interfaces that were put into it
     interface 7f2a-mon     one interface of the root namespace
     path /sys/fs/bpf/7f2a  a file or a folder
-    setting /sys/kernel/rcu_expedited 0  a file of the kernel, and what it said before
+    setting /sys/kernel/rcu_expedited 0  a file of the kernel, and its earlier content
 
 A run that ends removes what its ledger says. After `kill -9` the next run does it, in `clean_dead_runs`.
 """
@@ -205,7 +205,7 @@ def delete_paths(values: list[str]) -> None:
 
 
 def restore_settings(values: list[str]) -> None:
-    """Let files of the kernel say again what they said before, where they may be written."""
+    """Restore the earlier contents of the kernel's files, where they may be written."""
     for value in set(values):
         path, _, before = value.rpartition(" ")
         with suppress(OSError):
@@ -236,7 +236,7 @@ EXPEDITED = Path("/sys/kernel/rcu_expedited")
 class GracePeriods:
     """Whether grace periods are expedited for a run. What they were before is in the run's ledger.
 
-    Only who finds them ordinary changes them, so that of several runs none leaves behind what another has set.
+    A run changes the setting only where it finds grace periods ordinary, so that none leaves another's setting behind.
     """
 
     def __init__(self, ledger: Ledger, setting: Path = EXPEDITED) -> None:
@@ -244,7 +244,7 @@ class GracePeriods:
         self.changed = False
 
     def expedite(self) -> None:
-        """End grace periods at once from now on. Where that may not be set they stay ordinary, which is slower only."""
+        """Expedite grace periods from now on. Where the kernel refuses, they stay ordinary, which is only slower."""
         with suppress(OSError):
             if self.setting.read_text().strip() == "0":
                 self.ledger.record("setting", f"{self.setting} 0")

@@ -1,4 +1,4 @@
-"""What an emulated network needs of this machine: each is asked for before anything is built.
+"""The requirements of an emulated network on this machine, all checked before anything is built.
 
 What can be read is read (capabilities, limits); what the kernel may still refuse is tried, on a pair of interfaces
 that exists for a moment and goes with the namespace of one of its ends, whatever happens. `docs/border.md` lists
@@ -66,7 +66,7 @@ def missing_for_networks() -> str | None:
 
 
 def missing_root() -> str | None:
-    """Whether this process is not root's."""
+    """Why this process cannot build networks as root, or None."""
     return None if os.geteuid() == 0 else f"emulating a network needs root: {as_root()}"
 
 
@@ -91,7 +91,7 @@ def in_user_namespace() -> bool:
 
 
 def missing_mininet() -> str | None:
-    """What is not installed of Mininet."""
+    """Which part of Mininet is not installed, or None."""
     if importlib.util.find_spec("mininet") is None:
         return (
             "Mininet is not installed: install your distribution's, where this Python sees it (--system-site-packages)"
@@ -106,7 +106,7 @@ def missing_programs(*names: str) -> str | None:
 
 
 def missing_namespaces() -> str | None:
-    """Whether mnexec cannot start a shell. Mininet would wait forever for one that it could not start."""
+    """Why mnexec cannot make a network namespace, or None. Mininet would wait forever for a shell in one."""
     tried = subprocess.run(["mnexec", "-n", "true"], capture_output=True, text=True, check=False)
     if tried.returncode == 0:
         return None
@@ -114,7 +114,7 @@ def missing_namespaces() -> str | None:
 
 
 def missing_terminals() -> str | None:
-    """Whether no pseudo-terminal can be had: Mininet's shells have one each."""
+    """Why no pseudo-terminal can be opened, or None; each of Mininet's shells needs one."""
     try:
         for end in os.openpty():
             os.close(end)
@@ -127,7 +127,7 @@ def missing_terminals() -> str | None:
 
 
 def missing_ledger() -> str | None:
-    """Whether a run cannot write down what it makes."""
+    """Why a run cannot write its ledger, or None."""
     try:
         ROOT.mkdir(mode=0o755, exist_ok=True)
         (ROOT / f".asked-{os.getpid()}").mkdir(exist_ok=True)
@@ -138,7 +138,7 @@ def missing_ledger() -> str | None:
 
 
 def missing_links() -> str | None:
-    """What the kernel refuses of making a link."""
+    """Which step of making a link the kernel refuses, or None."""
     try:
         try_link()
     except MachineError as refused:
@@ -155,7 +155,7 @@ ASKED: tuple[Callable[[], str | None], ...] = (
     missing_ledger,
     missing_links,
 )
-"""Whatever a network needs, in the order in which it is asked for: each only makes sense where the ones before are."""
+"""The checks in their order: each assumes that those before it have passed."""
 
 
 def check_fabric(fabric: Fabric) -> None:

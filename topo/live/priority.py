@@ -1,4 +1,4 @@
-"""Who gets the processors in an emulation: priorities of threads, which processors its parts run on, control groups."""
+"""How an emulation uses the processors: priorities of threads, the processors of its parts, control groups."""
 
 from __future__ import annotations
 

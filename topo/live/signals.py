@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGHUP: each unwinds the program, except blocks that are removing what the program made."""
+"""Ctrl-C, SIGTERM and SIGHUP unwind the program; blocks that remove what the program made finish first."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def ending(number: int) -> BaseException:
 
 
 def raise_if_lost() -> None:
-    """Raise once more what a signal has raised, if the program goes on all the same. Loops that last call this.
+    """Raise a signal's exception again if the program went on in spite of it. Long loops call this.
 
     A library that passes over every exception, as pyroute2 does while it reads a message, passes over this one as well.
     """
@@ -113,6 +113,6 @@ def interrupts_held() -> Iterator[None]:
 
 
 def ignore_signals() -> None:
-    """Ignore the signals of `ENDING` from now on: nothing is left to unwind, only to say how the program ended."""
+    """Ignore the signals of `ENDING` from now on: nothing is left to unwind but the report of the end."""
     for number in ENDING:
         signal.signal(number, signal.SIG_IGN)

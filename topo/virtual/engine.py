@@ -22,7 +22,7 @@ from inakit.topo.c_library import LIBRARY, build
 # -- The way of packets through a network in virtual time: one record for each link that a packet was given to.
 #
 # Packets are followed by what they hold: a number at a place in their bytes decides which ones, and some of their
-# bytes are noted. What those mean is not known here.
+# bytes are noted. This module does not interpret them.
 
 HOP = np.dtype(
     [
@@ -111,7 +111,7 @@ RECIRCULATION = np.dtype(
 
 
 class Recirculation:
-    """Packets that come in `times` more times before a switch is done with them.
+    """Packets that pass a pipeline `times` more times before they leave the switch.
 
     They are those that `program`, of classic BPF, accepts, and whose big-endian number of 64 bits at the byte
     `number_at`, with `mask` applied, is one of `numbers`.
@@ -350,7 +350,7 @@ class Engine:
         self.recirculations[node][list(ports)] = chosen.ctypes.data
 
     def observe(self, series: Series | None = None, hops: Hops | None = None) -> None:
-        """Note from now on what links do, and the hops of packets; None notes nothing of the kind."""
+        """Record from now on the series of links and the hops of packets, except where None is given."""
         pointers = [None if each is None else each.record.ctypes.data for each in (series, hops)]
         self.library.engine_observe(self.handle, *pointers)
         self.kept += [series, hops]
@@ -390,7 +390,7 @@ class Engine:
         self.library.engine_send(self.handle, len(links), *pointers, byref(Rows.of(heads)), byref(Rows.of(bodies)))
 
     def run(self, until_ps: int) -> None:
-        """Let everything happen that happens until then."""
+        """Carry out all events until `until_ps`."""
         self.library.engine_run(self.handle, until_ps)
 
     @property

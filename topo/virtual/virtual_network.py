@@ -136,7 +136,7 @@ class VirtualNetwork:
 # -- Sources in virtual time: frames that are sent at a steady rate, each by the C (`source.h`), not by Python.
 
 WITHOUT_END = (1 << 64) - 1
-"""A number of frames that no source ever has sent."""
+"""A number of frames that no source reaches."""
 
 
 class Source:

@@ -94,7 +94,7 @@ class RankPace(TokenBuckets):
         self.host_ready = np.bincount(self.streams.host[could], minlength=len(self.host_ready)) > 0
 
     def next_due(self, room: IntArray, accepts_from: FloatArray) -> float:
-        """-inf as long as a stream has something to send: when it does depends on its rank's other streams."""
+        """-inf as long as a stream has something to send: when it may send depends on its rank's other streams."""
         _ = accepts_from
         return -np.inf if (self.ready | (room > 0)).any() else np.inf
 

@@ -34,7 +34,7 @@ class Learner(Gradients, Protocol):
     """
 
     def take(self, job: Job, worker: int, iteration: int, sums: NDArray[np.int64]) -> None:
-        """Hear the sums, (values,), that a worker holds after an iteration; called before `of` is, for the next one."""
+        """Receive the sums, (values,), that a worker holds after an iteration, before `of` gives the next gradient."""
 
 
 class Parts(Protocol):

@@ -126,7 +126,7 @@ class Sendings:
         self.newest_order = np.full(streams, -1, np.int64)
 
     def begin(self, rows: IntArray) -> None:
-        """Note that the fragments of `rows` are new ones, which nobody has sent."""
+        """Note that `rows` hold fragments that have not been sent."""
         self.tries[rows] = 0
 
     def note(self, batch: Batch, rows: IntArray, per_stream: IntArray, now: float) -> None:
@@ -138,7 +138,7 @@ class Sendings:
         self.total += per_stream
 
     def note_results(self, stream: IntArray, rows: IntArray, now: float) -> tuple[IntArray, IntArray, FloatArray]:
-        """Note the results of fragments that were sent once: of any other nobody knows which sending they answer.
+        """Note the results of fragments that were sent once: for others it is unknown which sending a result answers.
 
         Returns the streams that got any, how many results each got, and its mean round trip in seconds.
         """
@@ -182,7 +182,7 @@ class RoundTrips:
 # -- Which fragments workers send again, when, and which of them go directly to the PS.
 
 TURNS = 4
-"""Workers ask for a lost fragment in turn, so that what the first one gets spares others the question: each waits for
+"""Workers ask for a lost fragment in turn, so that the first answer spares the others from asking: each waits for
 one more result than the one before it, as long as that is no more than this part of its window."""
 TIMEOUTS_BY_AGGREGATORS = 3
 """After this many first timeouts a fragment goes directly to the PS: an aggregator may have forgotten its part."""

@@ -43,7 +43,7 @@ class Source(Protocol):
         """Begin an iteration of a job: nothing of it has been acknowledged."""
 
     def renew(self, rows: IntArray, progress: StreamProgress) -> None:
-        """Note that `rows` hold fragments which nobody has sent."""
+        """Note that `rows` hold fragments that have not been sent."""
 
     def turn(self, progress: StreamProgress) -> Iterator[IntArray]:
         """Take in what answers and other packets have changed. Yields rows that hold other fragments from now on."""
@@ -149,7 +149,7 @@ class Sender:
         self.renew(self.layout.held_rows(streams))
 
     def renew(self, rows: IntArray) -> None:
-        """Note that `rows` hold fragments which nobody has sent."""
+        """Note that `rows` hold fragments that have not been sent."""
         self.sendings.begin(rows)
         self.retransmission.begin(rows)
         self.source.renew(rows, self.progress)
@@ -221,7 +221,7 @@ class Sender:
         """Before this time, give or take roundings, `due` has nothing to send that is accepted, unless packets come.
 
         Until then it does no more than `refill_at`. Packets of each host are accepted from `accepts_from` on, (hosts,).
-        -inf: nobody knows.
+        -inf: unknown.
         """
         return min(self.retransmission.scan_at, self.pace.next_due(self.room(), accepts_from))
 

@@ -17,8 +17,8 @@ from inakit.traffic.sockets.ports import FloatArray, IntArray
 # comes, also halves when three results of newer fragments tell of a loss. Where a plan has shared out the links
 # already, a window that was halved grows back by a fragment per result all the way.
 #
-# Where the root is a switch, which answers only who asks, a timeout halves no window: one lost packet times out all
-# workers of its tree, and most fragments of many workers lose one. A PS cannot tell who asks for a kept sum and
+# Where the root is a switch, which answers only the worker that asks, a timeout halves no window: one lost packet times
+# out all workers of its tree, and most fragments of many workers lose one. A PS cannot tell who asks for a kept sum and
 # answers all; full windows of timeouts would fill its link. PANAMA's windows follow marks of congestion, as DCTCP's
 # do (Alizadeh et al., SIGCOMM 2010), and not timeouts.
 
@@ -31,7 +31,7 @@ NEWEST = 1 / 16
 
 @dataclass(frozen=True)
 class WindowRule:
-    """What a sender makes of results that overtake others, and how its window recovers.
+    """How a sender reacts to results that overtake others, and how its window recovers.
 
     `gap`: a fragment is taken for lost when so many newer ones have their result. `yields`: such a loss is a sign of
     congestion, so it halves the window. `returns`: a halved window keeps its threshold, and so grows by a fragment per

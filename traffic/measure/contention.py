@@ -1,4 +1,4 @@
-"""Judges the seconds of a run: whether the emulation had to wait for a processor, and who had it meanwhile.
+"""Judges the seconds of a run: whether the emulation had to wait for a processor, and what used it meanwhile.
 
 Time that others take does no harm as long as the emulation need not wait for it. How long it waited is told by each
 thread's own account (/proc/<pid>/schedstat). Without that, a second is bad when too little of it is idle or taken by

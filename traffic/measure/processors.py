@@ -1,4 +1,4 @@
-"""Who uses the processors during a run and who waits for them: one moment, the seconds between, the run's own parts."""
+"""Use of the processors during a run, and waits for them: at a moment, between two moments, by the run's own parts."""
 
 from __future__ import annotations
 
