@@ -118,7 +118,7 @@ class Comparison(Mapping[str, Result]):
 
     def __getitem__(self, name: str) -> Result:
         if name not in self.results:
-            raise unknown_result(name, self.results)
+            raise UnknownResultError(str(unknown_name("planner of this comparison", name, self.results)))
         return self.results[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -154,11 +154,6 @@ class UnknownResultError(InputError, KeyError):
     """A comparison has no result of that name."""
 
     __str__ = InputError.__str__
-
-
-def unknown_result(name: object, results: Mapping[str, Result]) -> UnknownResultError:
-    """The error for a planner that a comparison does not have."""
-    return UnknownResultError(str(unknown_name("planner of this comparison", str(name), results)))
 
 
 def word(figures: Mapping[str, Any], name: str) -> str:

@@ -33,8 +33,8 @@ from inakit.experiments.calibrate.capacity import (
     save_result,
 )
 from inakit.experiments.calibrate.trials import Trial, TrialNetwork
-from inakit.experiments.run.console import NARROW, working
-from inakit.experiments.run.printed_report import VERDICT_STYLES, without_names
+from inakit.experiments.run.console import NARROW, figures, working
+from inakit.experiments.run.printed_report import styled, without_names
 from inakit.experiments.sweeps.run_trials import Row, measure_rows
 from inakit.planner.core.evaluate import evaluate
 from inakit.topo.errors import MachineError, writing
@@ -176,9 +176,8 @@ def shown(bed: TrialNetwork, scale: float, console: Console) -> Trial:
 
 def words_of(trial: Trial) -> str:
     """The verdict of a trial and, below it, its first reason."""
-    style = VERDICT_STYLES.get(trial.verdict, "bold yellow")
     more = f" (and {len(trial.reasons) - 1} more reasons)" if len(trial.reasons) > 1 else ""
-    return "\n".join([f"[{style}]{trial.verdict}[/]", *(escape(f"  - {reason}{more}") for reason in trial.reasons[:1])])
+    return "\n".join([styled(trial.verdict), *(escape(f"  - {reason}{more}") for reason in trial.reasons[:1])])
 
 
 def rates(fabric: Fabric, scale: float) -> str:
@@ -251,9 +250,7 @@ CALIBRATED = Curve(
 def curve_table(curve: Curve[T], found: Sequence[T]) -> Table:
     """The quantities that have a heading, one row for each fat-tree."""
     printed = [quantity for quantity in curve.quantities if quantity.heading]
-    table = Table(title=curve.title, **NARROW)
-    for quantity in printed:
-        table.add_column(quantity.heading, justify="right", no_wrap=True)
+    table = Table(*figures(*(each.heading for each in printed), no_wrap=True), title=curve.title, **NARROW)
     for one in found:
         table.add_row(*(format(quantity.value(one), quantity.format) for quantity in printed))
     return table

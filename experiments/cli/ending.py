@@ -120,7 +120,8 @@ def leave(code: int, message: str, error: BaseException) -> None:
     if os.environ.get(DEBUG):
         traceback.print_exception(error)
     line = "; ".join((f"inakit: {message}", *dict.fromkeys(notes(error))))
-    color = ("\033[33m" if code > FAILED else "\033[31m", "\033[0m") if colored() else ("", "")
+    colored = sys.stderr is not None and sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+    color = ("\033[33m" if code > FAILED else "\033[31m", "\033[0m") if colored else ("", "")
     with suppress(OSError):
         print(line.join(color), file=sys.stderr, flush=True)
     try:
@@ -131,11 +132,6 @@ def leave(code: int, message: str, error: BaseException) -> None:
         give()
         os._exit(code)  # a solver that runs in a thread cannot be told to end
     raise SystemExit(code) from None
-
-
-def colored() -> bool:
-    """Whether errors may be coloured: on a terminal, unless NO_COLOR is set."""
-    return sys.stderr is not None and sys.stderr.isatty() and not os.environ.get("NO_COLOR")
 
 
 def notes(error: BaseException | None) -> Iterator[str]:

@@ -90,8 +90,8 @@ Program = Annotated[
 Switch = Annotated[
     str,
     typer.Option(
-        help="bmv2 or fast, which need root; virtual, with a time of its own, which does not; auto: the first of these "
-        "that can run here",
+        help="bmv2 or fast (both need root), or virtual (virtual time, without root); auto: the first that can run "
+        "here",
         autocompletion=one_world,
     ),
 ]
@@ -111,9 +111,7 @@ Headroom = Annotated[
     ),
 ]
 Results = Annotated[Path, typer.Option(help="where run folders go")]
-Network = Annotated[
-    str | None, typer.Option("--run", help="which network, where several are running: its four-letter id")
-]
+Network = Annotated[str | None, typer.Option("--run", help="the four-letter id of the network, if several are running")]
 PlanFolder = Annotated[
     Path, typer.Argument(help="the folder of a plan, which `inakit plan --output` writes", show_default=False)
 ]
@@ -121,7 +119,7 @@ SwitchName = Annotated[str, typer.Argument(help="a switch of a running network, 
 
 Ina = Annotated[
     str | None,
-    typer.Option(help="switches that aggregate: names (leaf1,spine1), or a share (0.2; 0.2+ps has the PSs' ToRs)"),
+    typer.Option(help="switches that aggregate: names (leaf1,spine1), or a share (0.2; 0.2+ps includes the PSs' ToRs)"),
 ]
 
 RESULTS = Path("results")
@@ -152,13 +150,14 @@ class ShapeOptions:
 class FabricOptions(ShapeOptions):
     """Options that choose the fabric, its size, and the properties of its links and switches."""
 
-    capacity: Annotated[str | None, typer.Option(help="of every link: 20M, or 10M:30M for random ones")] = None
+    capacity: Annotated[str | None, typer.Option(help="capacity of every link: 20M, or 10M:30M for random ones")] = None
     ina: Ina = None
     pipelines: Annotated[int | None, typer.Option(help="pipelines per switch, 1 to 8")] = None
     chip: Annotated[
         str | None,
         typer.Option(
-            help="of every switch: " + ", ".join(PROFILES) + ", or a profile in a .yml file", autocompletion=one_chip
+            help="chip of every switch: " + ", ".join(PROFILES) + ", or a profile in a .yml file",
+            autocompletion=one_chip,
         ),
     ] = None
     scale: Scale = "1"
@@ -235,7 +234,7 @@ class RunOptions:
     policy: Annotated[
         str,
         typer.Option(
-            help="slot policies, comma between: " + ", ".join(POLICIES) + "; default: the planner's own",
+            help="slot policies, separated by commas: " + ", ".join(POLICIES) + "; default: the planner's own",
             autocompletion=some_policies,
         ),
     ] = ""
@@ -245,7 +244,7 @@ class RunOptions:
     headroom: Headroom = AFTERWARDS
     seed: Seed = 0
     keep_going: Annotated[
-        bool, typer.Option("--keep-going", help="do not end a run early that clearly falls behind its plan")
+        bool, typer.Option("--keep-going", help="do not end runs early that clearly fall behind their plans")
     ] = False
     results: Results = RESULTS
     program: Program = INA.name

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from inakit.experiments.emulate.defaults import Free
 from inakit.experiments.emulate.emulate import Emulation, check, planned_and_settled, run
-from inakit.experiments.run.console import NARROW, NamedTable
+from inakit.experiments.run.console import NARROW, NamedTable, figures, names
 from inakit.experiments.run.printed_report import verdict
 from inakit.experiments.run.record import RunRecord
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
@@ -134,14 +134,12 @@ def run_preset(chosen: PresetRun, console: Console) -> str:
 def comparison(preset: Preset, records: Mapping[str, RunRecord]) -> NamedTable:
     """A row for each model and planner: the paper's figures, what was planned, what was measured."""
     table = Table(
+        *names("model", "planner"),
+        *figures("rate\npaper", "\nplan", "\nhere", "time\npaper", "\nplan", "\nhere", "\nup", no_wrap=True),
+        *names("verdict"),
         title=f"{preset.source}, and here (rates in Mbit/s at the paper's scale, times in s)",
         **NARROW,
     )
-    for heading in ("model", "planner"):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("rate\npaper", "\nplan", "\nhere", "time\npaper", "\nplan", "\nhere", "\nup"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
     for row in rows(preset, records):
         table.add_row(*row)
     return NamedTable(table, names=2)

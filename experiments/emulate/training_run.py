@@ -28,7 +28,7 @@ from inakit.experiments.emulate.emulate import (
     planned_and_settled,
 )
 from inakit.experiments.report.method_styles import styles_of
-from inakit.experiments.run.console import NARROW, NamedTable, working
+from inakit.experiments.run.console import NARROW, NamedTable, figures, names, working
 from inakit.experiments.run.outcome import Outcome
 from inakit.experiments.run.printed_report import exactness, verdict
 from inakit.experiments.run.record import PlannerRecord, RunRecord, Training
@@ -151,14 +151,13 @@ def training_table(task: TrainingTask, curves: Sequence[Curve], planners: Mappin
     """A row for each epoch: first those of training in one process, then those of each planner."""
     layers = "-".join(map(str, task.model.sizes))
     table = Table(
+        *names("planner"),
+        *figures("epoch", "time\n(s)", "samples/s", "comm.\nshare", "loss", "test\naccuracy", no_wrap=True),
+        *names("verdict"),
         title=f"perceptron {layers}, {task.gradient_bytes / 1e3:.1f} kB of gradients\n{task.workers} workers with "
         f"batches of {task.recipe.batch}, {task.iterations_per_epoch} iterations per epoch",
         **NARROW,
     )
-    table.add_column("planner", no_wrap=True)
-    for heading in ("epoch", "time\n(s)", "samples/s", "comm.\nshare", "loss", "test\naccuracy"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
     for curve in curves:
         notes = remarks(planners.get(curve.name))
         for row in rows(curve):

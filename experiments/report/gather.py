@@ -66,7 +66,15 @@ MEANINGS = {
 
 def document_of(folders: Sequence[Path]) -> Document:
     """The document of one run or more. Raises `InputError` for a folder that is not a whole run's."""
-    runs = [run_view(open_folder(folder)) for folder in folders]
+    runs = []
+    for folder in map(open_folder, folders):
+        try:
+            runs.append(run_view(folder))
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise InputError(
+                f"{folder.path} is not as this inakit writes it ({type(error).__name__}: {error}): "
+                "make the report with the inakit that made the run"
+            ) from error
     title = runs[0].title if len(runs) == 1 else f"{len(runs)} runs compared"
     return Document(title, made_by(), runs)
 
@@ -77,17 +85,6 @@ def made_by() -> str:
 
 
 def run_view(folder: ReadFolder) -> RunView:
-    """What a run's folder says of it. Raises `InputError`."""
-    try:
-        return viewed(folder)
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(
-            f"{folder.path} is not as this inakit writes it ({type(error).__name__}: {error}): "
-            "make the report with the inakit that made the run"
-        ) from error
-
-
-def viewed(folder: ReadFolder) -> RunView:
     """What a run's folder says of it; errors of a foreign format are those of Python."""
     record, fabrics = folder.record, list[DrawnFabric]()
     planners = [planner_view(folder, name, fabrics) for name in record.planners]
@@ -101,7 +98,7 @@ def viewed(folder: ReadFolder) -> RunView:
         mode=record.mode,
         seed=record.seed,
         scale=record.fabric.scale,
-        command=command_of(record.command),
+        command=shlex.join(["inakit", *record.command[1:]]),
         started=record.started,
         finished=record.finished,
         versions=record.versions | {"inakit": str(record.kit)},
@@ -110,11 +107,6 @@ def viewed(folder: ReadFolder) -> RunView:
         fabrics=[fabric.view for fabric in fabrics],
         planners=planners,
     )
-
-
-def command_of(arguments: Sequence[str]) -> str:
-    """The command that repeats a run, as it can be typed."""
-    return shlex.join(["inakit", *arguments[1:]]) if arguments else ""
 
 
 def planner_view(folder: ReadFolder, name: str, fabrics: list[DrawnFabric]) -> PlannerView:

@@ -34,7 +34,7 @@ from inakit.planner.methods.p4inc_aoi.schedule import Schedule, Slot
 from inakit.planner.prepared import Prepared
 from inakit.switch.circuit_switch import CircuitSwitch
 from inakit.switch.entries import Entries, SwitchEntries
-from inakit.topo.fabric.circuits import INTERCONNECT, Circuit, Interconnect
+from inakit.topo.fabric.circuits import INTERCONNECT, Circuit
 from inakit.traffic.closed_loop import ClosedLoop, JobState, Progress, ReliableOptions
 from inakit.traffic.endpoints.options import WorkerOptions
 from inakit.traffic.endpoints.streams import StreamLayout, in_flight
@@ -263,7 +263,8 @@ def run_course(
     `queue_packets` is the length of the queue before every link; None is the world's own.
     """
     fabric = course.problem.fabric
-    panel = first_circuits(interconnect_of(course.scheduling.center, fabric), course.schedule)
+    panel = interconnect_of(course.scheduling.center, fabric)
+    panel = replace(panel, circuits=panel.between(pairs_of(course.schedule.slots[0])))  # they exist before the slot
     check(course.problem, course.plan)
     prepared = Prepared(course.problem, course.plan)
     tables = CircuitEntries(fabric, panel, prepared.entries)
@@ -280,11 +281,6 @@ def run_course(
     (done,) = outcome.interferences
     counts, behind_s = done.counts, done.details["behind_s"]
     return CourseOutcome(outcome, jct_s(course, outcome.measured), counts["connections"], counts["lost"], behind_s)
-
-
-def first_circuits(panel: Interconnect, schedule: Schedule) -> Interconnect:
-    """The interconnect with the circuits of the first slot, which exist before the slot begins."""
-    return replace(panel, circuits=panel.between(pairs_of(schedule.slots[0])))
 
 
 def jct_s(course: Course, measured: Measured) -> dict[int, float]:

@@ -99,7 +99,8 @@ class NamedTable:
         )  # fmt: skip
         figures = whole.columns[self.names :]
         for column in figures:
-            width = max(width_of(str(cell)) for cell in (column.header, *column.cells))
+            texts = [plain(str(cell)) for cell in (column.header, *column.cells)]
+            width = max((cell_len(line) for text in texts for line in text.splitlines()), default=0)
             part.add_column(column.header, justify=column.justify, no_wrap=column.no_wrap, min_width=width)
         cells = [list(column.cells) for column in figures]
         for row in rows:
@@ -137,11 +138,6 @@ def rows_of(table: Table) -> Iterator[RenderableType]:
 def plain(cell: str) -> str:
     """A cell without its markup."""
     return Text.from_markup(cell).plain
-
-
-def width_of(cell: str) -> int:
-    """How many columns of the terminal a cell takes without being wrapped."""
-    return max((cell_len(line) for line in plain(cell).splitlines()), default=0)
 
 
 LINE_EVERY_S = 10.0

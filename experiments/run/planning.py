@@ -9,11 +9,11 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from inakit.experiments.run.console import NamedTable
+from inakit.experiments.run.console import NamedTable, names
 from inakit.planner.core.check import check
 from inakit.planner.core.files import load_jobs, load_plan, save_entries, save_jobs, save_plan
 from inakit.planner.core.method import AFTERWARDS, Options
-from inakit.planner.core.plan import AggregationTree, Plan, SolverOutcome, trees_of
+from inakit.planner.core.plan import Plan, SolverOutcome, trees_of
 from inakit.planner.core.problem import Problem
 from inakit.planner.install.plan_entries import many_copies
 from inakit.planner.prepared import Prepared, prepare
@@ -83,10 +83,8 @@ def print_comparison(console: Console, runs: Mapping[str, Prepared]) -> None:
     slowest job.
     """
     several = any(len(run.problem.jobs) > 1 for run in runs.values())
-    table = Table(caption=ALL_JOBS if several else None)
-    table.add_column("planner", no_wrap=True)
-    for heading in ("rate (Mbit/s)", "of the best", "PS ingress (kB)", "time (ms)", "found"):
-        table.add_column(heading)
+    headings = ("rate (Mbit/s)", "of the best", "PS ingress (kB)", "time (ms)", "found")
+    table = Table(*names("planner"), *headings, caption=ALL_JOBS if several else None)
     predictions = {name: run.prediction for name, run in runs.items()}
     best = max(prediction.sending_rate_bps for prediction in predictions.values())
     for name, prediction in predictions.items():
@@ -117,8 +115,9 @@ def trees_table(plan: Plan) -> Table:
     for planned in plan.trees:
         tree = planned.tree
         common = (str(planned.job), str(tree.number), tree.root, f"{planned.rate_bps / 1e6:.3f}")
+        senders = tree.workers | {label: each.switch for label, each in tree.aggregator_of.items()}
         for aggregator in tree.aggregators:
-            children = ", ".join(sender_name(tree, label) for label in aggregator.children)
+            children = ", ".join(senders[label] for label in aggregator.children)
             slots = f"{aggregator.first_slot}-{aggregator.first_slot + aggregator.slots - 1}"
             table.add_row(*common, aggregator.switch, str(aggregator.pipeline), children, slots)
         if not tree.aggregators:
@@ -135,11 +134,6 @@ def collectives_table(plan: Plan) -> Table:
         counts = (len(each.steps), each.chunks, len(each.connections))
         table.add_row(str(each.job), ", ".join(each.ranks), *map(str, counts), shown)
     return table
-
-
-def sender_name(tree: AggregationTree, label: int) -> str:
-    """The host or the switch that a label stands for."""
-    return tree.workers[label] if label in tree.workers else tree.aggregator_of[label].switch
 
 
 def links_table(run: Prepared) -> Table:

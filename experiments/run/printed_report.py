@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from inakit.experiments.run.chip_costs import chip_lines
-from inakit.experiments.run.console import NARROW, NamedTable
+from inakit.experiments.run.console import NARROW, NamedTable, figures, names
 from inakit.experiments.run.observation import time_unit
 from inakit.experiments.run.record import (
     FabricSummary,
@@ -33,25 +33,21 @@ def bandwidth_tables(record: RunRecord) -> Iterator[NamedTable]:
     found = {name: entry.bandwidth for name, entry in record.planners.items() if entry.bandwidth}
     if not found:
         return
-    tiers = sorted({tier for figures in found.values() for tier in figures.tier_bytes})
-    table = Table(caption="bandwidths as nccl-tests define them; bytes are those of the whole run, both ways", **NARROW)
-    table.add_column("planner", no_wrap=True)
-    table.add_column("job", no_wrap=True)
-    headings = ["algbw\n(Mbit/s)", "busbw\n(Mbit/s)", *(f"{tier_name(tier)}\n(MB)" for tier in tiers)]
-    for heading in headings:
-        table.add_column(heading, justify="right", no_wrap=True)
-    for name, figures in found.items():
-        bytes_of_run = [f"{figures.tier_bytes.get(tier, 0) / 1e6:.2f}" for tier in tiers]
-        for number, (job, rates) in enumerate(figures.jobs.items()):
-            both = (rates.algorithm_bandwidth_bps, rates.bus_bandwidth_bps)
-            cells = [f"{rate / 1e6:.3f}" for rate in both]
+    tiers = sorted({tier for bandwidth in found.values() for tier in bandwidth.tier_bytes})
+    # Links are named by the higher tier of their ends.
+    of_tiers = ["hosts' links\n(MB)" if tier == "1" else f"tier {tier}\n(MB)" for tier in tiers]
+    table = Table(
+        *names("planner", "job"),
+        *figures("algbw\n(Mbit/s)", "busbw\n(Mbit/s)", *of_tiers, no_wrap=True),
+        caption="bandwidths as nccl-tests define them; bytes are those of the whole run, both ways",
+        **NARROW,
+    )
+    for name, bandwidth in found.items():
+        bytes_of_run = [f"{bandwidth.tier_bytes.get(tier, 0) / 1e6:.2f}" for tier in tiers]
+        for number, (job, rates) in enumerate(bandwidth.jobs.items()):
+            cells = [f"{rate / 1e6:.3f}" for rate in (rates.algorithm_bandwidth_bps, rates.bus_bandwidth_bps)]
             table.add_row("" if number else name, job, *cells, *([] if number else bytes_of_run))
     yield NamedTable(table)
-
-
-def tier_name(tier: str) -> str:
-    """Links by the higher tier of their ends: those of hosts, then by its number."""
-    return "hosts' links" if tier == "1" else f"tier {tier}"
 
 
 NAMED = 3
@@ -73,10 +69,12 @@ def observed_tables(record: RunRecord) -> Iterator[NamedTable]:
 
 def links_table(observed: Mapping[str, LinksOverTime]) -> Table:
     """Rows for each planner's most loaded links, and for its deepest queues."""
-    table = plain_table("links over time: the most loaded ones, and those with the deepest queues")
-    table.add_column("link", no_wrap=True)
-    for heading in ("utilisation\nmean", "\npeak", "queue (packets)\nmean", "\npeak"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    table = Table(
+        *names("planner", "link"),
+        *figures("utilisation\nmean", "\npeak", "queue (packets)\nmean", "\npeak", no_wrap=True),
+        title="links over time: the most loaded ones, and those with the deepest queues",
+        **NARROW,
+    )
     for name, over_time in observed.items():
         named = [*over_time.most_loaded[:NAMED], *over_time.deepest_queues[:NAMED]]
         for number, link in enumerate({link.link: link for link in named}.values()):
@@ -94,9 +92,12 @@ def links_table(observed: Mapping[str, LinksOverTime]) -> Table:
 
 def fragments_table(observed: Mapping[str, Fragments]) -> Table:
     """Rows for each planner: how long a fragment took, and the parts of that time, in a unit that suits them."""
-    table = plain_table("where fragments spent their time, from the first worker's sending to the last result")
-    for heading in ("", *TIMES):
-        table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
+    table = Table(
+        *names("planner", ""),
+        *figures(*TIMES, no_wrap=True),
+        title="where fragments spent their time, from the first worker's sending to the last result",
+        **NARROW,
+    )
     for name, fragments in observed.items():
         for number, cells in enumerate(time_cells(fragments.seconds)):
             table.add_row("" if number else name, *cells)
@@ -117,13 +118,6 @@ def followed(name: str, fragments: Fragments) -> str:
     which = "all" if fragments.every == 1 else f"one of {fragments.every}:"
     lacking = f", {fragments.incomplete:,} not to their end" if fragments.incomplete else ""
     return f"{name}: {which} {fragments.followed:,} fragments{lacking}"
-
-
-def plain_table(title: str) -> Table:
-    """A table as the report's first one, whose first column has the planners' names."""
-    table = Table(title=title, **NARROW)
-    table.add_column("planner", no_wrap=True)
-    return table
 
 
 OF_JOBS = (
@@ -149,7 +143,10 @@ def print_report(console: Console, record: RunRecord) -> None:
     for name, entry in record.planners.items():
         for line in replay_lines(name, entry):
             console.print(line, highlight=False, markup=False, soft_wrap=True)
-    for lines in (chip_cost_lines, collision_lines, interference_lines, stranger_lines):
+    for name, entry in record.planners.items():
+        for line in () if entry.chips is None else chip_lines(name, entry.chips):
+            console.print(line, highlight=False)
+    for lines in (collision_lines, interference_lines, stranger_lines):
         for name, entry in record.planners.items():
             for line in lines(name, entry):
                 console.print(line, highlight=False)
@@ -158,12 +155,6 @@ def print_report(console: Console, record: RunRecord) -> None:
         console.print(f"  - {reason}", highlight=False, markup=False, soft_wrap=True)
     if record.verdict != VALID:
         console.print(NO_RESULTS.get(record.verdict, OVERLOAD))
-
-
-def chip_cost_lines(name: str, entry: PlannerRecord) -> Iterator[str]:
-    """Lines about what the chips of switches cost a planner."""
-    if entry.chips is not None:
-        yield from chip_lines(name, entry.chips)
 
 
 def interference_lines(name: str, entry: PlannerRecord) -> Iterator[str]:
@@ -201,9 +192,9 @@ def stranger_lines(name: str, entry: PlannerRecord) -> Iterator[str]:
             f"{name}: {away.switch} turned away {away.packets:,} packets that came from {away.sender} "
             f"(port {away.port}): not admitted"
         )
-    for switch, figures in entry.switches.items():
-        if figures["malformed"]:
-            yield f"{name}: {switch} dropped {figures['malformed']:,} packets that are neither INA nor IPv4"
+    for switch, counts in entry.switches.items():
+        if counts["malformed"]:
+            yield f"{name}: {switch} dropped {counts['malformed']:,} packets that are neither INA nor IPv4"
     if entry.ignored_by_endpoints:
         yield f"{name}: workers and servers ignored {entry.ignored_by_endpoints:,} packets of other trees"
 
@@ -256,33 +247,27 @@ COLUMNS = (
 
 
 def planners_report(record: RunRecord) -> NamedTable:
-    """The table of planners, whose names stay whole at any width."""
-    return NamedTable(planners_table(record))
-
-
-def planners_table(record: RunRecord) -> Table:
     """Three rows per planner: planned, measured, and their difference; with several jobs, for each job and in total."""
     fabric, several = record.fabric, len(jobs_of(record)) > 1
+    headings = [each.heading.removeprefix("sending ") if several else each.heading for each in COLUMNS]  # 80 columns
     table = Table(
+        *names("planner", *(("job",) if several else ()), ""),
+        *figures(*headings, no_wrap=True),
+        *names("verdict"),
         title=f"{fabric.name}: {fabric.switches} switches{in_pipelines(fabric)}, {fabric.hosts} hosts, "
         f"{fabric.workers} workers; switch {record.switch}, {record.mode}",
         caption=f"per iteration; bits and bytes are those of whole frames{OF_JOBS if several else ''}",
         **NARROW,
     )
-    table.add_column("planner", no_wrap=True)
-    if several:
-        table.add_column("job", no_wrap=True)
-    table.add_column("", no_wrap=True)
-    for column in COLUMNS:
-        heading = column.heading.removeprefix("sending ") if several else column.heading  # for 80 columns
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
     for name, entry in record.planners.items():
         for number, (job, planned, measured) in enumerate(compared(entry, several=several)):
-            words = ("", "", "") if number else (name, verdict(entry), exactness(entry))
-            add_rows(table, words, (job,) if several else (), planned, measured)
+            first, found, exact = ("", "", "") if number else (name, verdict(entry), exactness(entry))
+            of_job, none = ((job,), ("",)) if several else ((), ())
+            table.add_row(first, *of_job, "planned", *(column.text(planned) for column in COLUMNS), found)
+            table.add_row("", *none, "measured", *(column.text(measured) for column in COLUMNS), exact)
+            table.add_row("", *none, "", *(column.difference(planned, measured) for column in COLUMNS), "")
         table.add_section()
-    return table
+    return NamedTable(table)
 
 
 def in_pipelines(fabric: FabricSummary) -> str:
@@ -290,17 +275,6 @@ def in_pipelines(fabric: FabricSummary) -> str:
     numbers = {len(switch["pipelines"]) for switch in fabric.description["switches"].values()}
     most = max(numbers, default=1)
     return "" if most == 1 else f" ({'up to ' if len(numbers) > 1 else ''}{most} pipelines)"
-
-
-def add_rows(
-    table: Table, words: Sequence[str], job: Sequence[str], planned: TotalFigures, measured: TotalFigures | None
-) -> None:
-    """Add three rows; `words` are the planner's name, its verdict and whether its sums are exact."""
-    name, verdict, exactness = words
-    none = ("",) * len(job)
-    table.add_row(name, *job, "planned", *(column.text(planned) for column in COLUMNS), verdict)
-    table.add_row("", *none, "measured", *(column.text(measured) for column in COLUMNS), exactness)
-    table.add_row("", *none, "", *(column.difference(planned, measured) for column in COLUMNS), "")
 
 
 def jobs_of(record: RunRecord) -> set[str]:
@@ -314,8 +288,8 @@ def compared(entry: PlannerRecord, *, several: bool) -> Iterator[tuple[str, Tota
     if not several:
         yield "", planned, measured
         return
-    for job, figures in planned.jobs.items():
-        yield job, figures, None if measured is None else measured.jobs.get(job)
+    for job, of_job in planned.jobs.items():
+        yield job, of_job, None if measured is None else measured.jobs.get(job)
     yield TOTAL, planned.total, None if measured is None else measured.total
 
 

@@ -23,9 +23,9 @@ Only = Annotated[str, typer.Option(help="combinations with this in their names, 
 Short = Annotated[bool, typer.Option("--short", help="a few small combinations instead of all")]
 Seconds = Annotated[
     float,
-    typer.Option(min=0.01, help="how long an iteration takes by its plan; of less than 2, a machine's delays are much"),
+    typer.Option(min=0.01, help="planned seconds of an iteration; below 2 the machine's own delays matter"),
 ]
-Tries = Annotated[int, typer.Option(min=1, help="how often an emulation is tried that is OVERLOADED")]
+Tries = Annotated[int, typer.Option(min=1, help="attempts for an emulation that is OVERLOADED")]
 
 
 def agree(

@@ -47,7 +47,7 @@ from inakit.topo.errors import InputError
 Planner = Annotated[
     str, typer.Option(help="a planner by name, or a file such as ./mine.py", autocompletion=one_planner)
 ]
-CurveSizes = Annotated[str | None, typer.Option(help="fat-trees of these k, such as 4,6,8, with all hosts working")]
+CurveSizes = Annotated[str | None, typer.Option(help="fat-trees of these k, such as 4,6,8, in which all hosts work")]
 Switch = Annotated[
     str,
     typer.Option(
@@ -55,7 +55,7 @@ Switch = Annotated[
         autocompletion=one_world,
     ),
 ]
-Verify = Annotated[int, typer.Option(help="check with so many runs each that overload is always caught")]
+Verify = Annotated[int, typer.Option(help="check with this many runs at each rate that overload is always detected")]
 
 
 def calibrate(

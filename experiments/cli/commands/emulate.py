@@ -32,7 +32,7 @@ DEFAULT_PLANNERS = ("aro", "atp", "lbmm")
 Planners = Annotated[
     str | None,
     typer.Option(
-        help="planners by name or file (./mine.py), comma between; default: aro,atp,lbmm; `inakit planners` lists them",
+        help="by name or file (./mine.py), separated by commas; default: aro,atp,lbmm; list: `inakit planners`",
         autocompletion=some_planners,
     ),
 ]
@@ -53,7 +53,8 @@ Series = Annotated[
     ),
 ]
 Replan = Annotated[
-    bool, typer.Option("--replan", help="also InArt's plans made anew beside the background traffic of --faults")
+    bool,
+    typer.Option("--replan", help="also measure plans that InArt makes for the background traffic of --faults"),
 ]
 
 

@@ -40,7 +40,7 @@ Policies = Annotated[
 Levels = Annotated[str, typer.Option(help="levels of aggregation")]
 Conditions = Annotated[str, typer.Option(help="conditions such as '1 % loss,worker paused'; all without it")]
 Fragments = Annotated[
-    int | None, typer.Option(min=2, help="of each run's gradient; default: 400, 2000 on fast, 200 on bmv2")
+    int | None, typer.Option(min=2, help="fragments of each run's gradient; default: 400, 2000 on fast, 200 on bmv2")
 ]
 Long = Annotated[bool, typer.Option("--long", help="10^6 fragments on each switch, over all its runs")]
 

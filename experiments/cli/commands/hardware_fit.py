@@ -26,7 +26,8 @@ from inakit.experiments.run.console import Screen
 from inakit.topo.files.fabric_records import find_chip
 
 OtherChip = Annotated[
-    str | None, typer.Option("--chip", help="in every switch, instead of the fabric's: a name, or a profile in a file")
+    str | None,
+    typer.Option("--chip", help="the chip of every switch, in place of the fabric's: a name or a profile file"),
 ]
 Compiled = Annotated[
     Path | None,

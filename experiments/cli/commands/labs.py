@@ -44,11 +44,11 @@ def export(
 def grade_class(
     lab: Annotated[Path, typer.Argument(help="the folder of a lab, such as labs/2-sum")],
     folder: Annotated[Path, typer.Argument(help="a folder with a submission, a folder or file, for each student")],
-    seed: Annotated[str, typer.Option(help="what the tests are drawn from: any text")] = "0",
-    per_student: Annotated[bool, typer.Option("--per-student", help="other tests for each student")] = False,
+    seed: Annotated[str, typer.Option(help="the seed of the tests: any text")] = "0",
+    per_student: Annotated[bool, typer.Option("--per-student", help="draw other tests for each student")] = False,
     table: Annotated[Path, typer.Option(help="one line for each student")] = Path("grades.csv"),
     reports: Annotated[Path | None, typer.Option(help="a folder for each student's report, as text and JSON")] = None,
-    jobs: Annotated[int, typer.Option(min=0, help="how many at a time; 0: one for each processor")] = 0,
+    jobs: Annotated[int, typer.Option(min=0, help="submissions graded at a time; 0: one for each processor")] = 0,
 ) -> None:
     """Grade a whole class, several at a time, into one table."""
     for line in graded_class(ClassRequest(find_lab(lab), lab, folder, seed, per_student, table, reports, jobs)):
@@ -59,8 +59,8 @@ def throughput(
     program: Annotated[Path, typer.Argument(help="a compiled program of lab 3, such as pool.json")],
     slots: Annotated[list[int] | None, typer.Option(help="a size of the pool (several times: these); 1 to 64")] = None,
     workers: Annotated[int, typer.Option(help="1 to 8")] = 4,
-    rate: Annotated[str, typer.Option(help="of each link, in bit/s, such as 100M")] = "100M",
-    delay: Annotated[str, typer.Option(help="of each link in each direction, such as 25us")] = "25us",
+    rate: Annotated[str, typer.Option(help="rate of each link, in bit/s, such as 100M")] = "100M",
+    delay: Annotated[str, typer.Option(help="delay of each link in each direction, such as 25us")] = "25us",
 ) -> None:
     """Measure the throughput of a program over the size of its pool, in virtual time (lab 3)."""
     star = Star(workers, parse_rate(rate), parse_duration(delay))
@@ -70,7 +70,7 @@ def throughput(
 
 def leaderboard(
     folder: Annotated[Path, typer.Argument(help="a folder with a submission of lab 6 for each student")],
-    seed: Annotated[str, typer.Option(help="what the networks are drawn from: any text")] = "0",
+    seed: Annotated[str, typer.Option(help="the seed of the networks: any text")] = "0",
     table: Annotated[Path, typer.Option(help="one line for each student, the best first")] = Path("leaderboard.csv"),
 ) -> None:
     """Rank the planners of lab 6 on larger networks: the mean part of a bound that no plan exceeds."""
@@ -103,7 +103,7 @@ CAUGHT_NOT = 1
 
 def mutants(
     lab: Annotated[str, typer.Argument(help="a lab, such as 2-sum")],
-    seed: Annotated[str, typer.Option(help="what the tests are drawn from")] = "0",
+    seed: Annotated[str, typer.Option(help="the seed of the tests")] = "0",
 ) -> None:
     """Grade a lab's solutions, and its wrong solutions: each has to lose its item and no other (exit code 1 if not)."""
     failed = 0
@@ -122,7 +122,7 @@ MISSED = 1
 
 LabFolder = Annotated[Path, typer.Argument(help="the folder of a lab, such as labs/2-sum")]
 Handed = Annotated[Path, typer.Argument(help="what a student hands in: a folder, or a file")]
-LabSeed = Annotated[str, typer.Option(help="what the tests are drawn from: any text; keep yours from students")]
+LabSeed = Annotated[str, typer.Option(help="the seed of the tests: any text; keep yours from students")]
 Target = Annotated[
     str,
     typer.Option(help="what runs P4: sandbox; or, for programs that you trust, fast, virtual, kernel, bmv2"),

@@ -18,7 +18,7 @@ from inakit.experiments.run.console import Screen
 from inakit.topo.live.ledger import find_network
 from inakit.traffic.wire.dissector import dissector as source
 
-Interval = Annotated[float, typer.Option(help="seconds between two looks")]
+Interval = Annotated[float, typer.Option(help="seconds between two readings")]
 Once = Annotated[bool, typer.Option("--once", help="print one interval and end")]
 
 
@@ -30,7 +30,7 @@ def top(interval: Interval = 1.0, once: Once = False, run: Network = None) -> No
 Table = Annotated[str | None, typer.Option(help="only this table, such as aggregation")]
 Register = Annotated[str | None, typer.Option(help="only this register, such as slot_bitmap")]
 Counter = Annotated[str | None, typer.Option(help="only this counter, such as events")]
-Json = Annotated[bool, typer.Option("--json", help="all of it, for programs")]
+Json = Annotated[bool, typer.Option("--json", help="print everything as JSON")]
 
 
 def dump(
@@ -48,7 +48,7 @@ def dump(
 
 Port = Annotated[int, typer.Argument(help="the number of one of its ports")]
 Output = Annotated[Path | None, typer.Option(help="a .pcap file")]
-Print = Annotated[bool, typer.Option("--print", help="a line for each packet, by scapy's layers of the packet format")]
+Print = Annotated[bool, typer.Option("--print", help="print a line for each packet, decoded by scapy")]
 Seconds = Annotated[float | None, typer.Option(help="end after so many seconds")]
 Packets = Annotated[int | None, typer.Option(help="end after so many packets")]
 

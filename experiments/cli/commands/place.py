@@ -27,10 +27,10 @@ from inakit.topo.files.quantities import parse_duration
 from inakit.traffic.wire.packet_format import FRAGMENT
 
 Queue = Annotated[Path, typer.Option(help="a YAML file of queued jobs, whose workers and servers are numbers")]
-By = Annotated[str, typer.Option(help="netpack, mina, first; several, comma between, are compared")]
+By = Annotated[str, typer.Option(help="netpack, mina, first; several, separated by commas, are compared")]
 Quota = Annotated[int, typer.Option(help="jobs that a switch serves at once where INA is exclusive (mina, first)")]
 RoundTrip = Annotated[str, typer.Option(help="how long a slot is held where INA is statistical (netpack)")]
-At = Annotated[str | None, typer.Option(help="the time whose running jobs are written; default: when most run")]
+At = Annotated[str | None, typer.Option(help="write the jobs that run at this time; default: when most jobs run")]
 PlacementFolder = Annotated[
     Path | None,
     typer.Option(help="folder for placement.csv and jobs.yml, which planners take; one for each of several"),

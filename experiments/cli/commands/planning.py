@@ -52,7 +52,8 @@ from inakit.traffic.wire.packet_format import FRAGMENT
 Planner = Annotated[
     str,
     typer.Option(
-        help="by name, or a file such as ./mine.py; several, comma between, are compared", autocompletion=some_planners
+        help="by name or file (./mine.py); several, separated by commas, are compared",
+        autocompletion=some_planners,
     ),
 ]
 Output = Annotated[
@@ -136,7 +137,7 @@ def topo(
         Screen().print(f"wrote {path}", highlight=False)
 
 
-JobsFileToWrite = Annotated[Path | None, typer.Option(help="a new .yml file; printed without it")]
+JobsFileToWrite = Annotated[Path | None, typer.Option(help="a new .yml file; without it the jobs are printed")]
 
 
 def jobs(
@@ -186,7 +187,7 @@ Common = Annotated[int, typer.Option(help="switches that do not")]
 Ports = Annotated[int, typer.Option(help="ports of every switch")]
 Workers = Annotated[int, typer.Option(help="workers, beside the one parameter server")]
 Capacity = Annotated[str, typer.Option(help="capacity of every link")]
-Layers = Annotated[int, typer.Option(help="the most switches on a way to the parameter server")]
+Layers = Annotated[int, typer.Option(help="the most switches on a path to the parameter server")]
 TimeLimit = Annotated[float, typer.Option(help="seconds for the solver, where only a solver can decide")]
 DesignFolder = Annotated[Path | None, typer.Option(help="folder for fabric, jobs, plan, entries, picture")]
 
@@ -211,7 +212,7 @@ def design(
 
 
 Load = Annotated[
-    bool, typer.Option("--load", help="run the code of all: what their options are, and which cannot be used, and why")
+    bool, typer.Option("--load", help="run the code of all planners, to show their options and why some cannot be used")
 ]
 
 

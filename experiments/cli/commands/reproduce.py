@@ -27,21 +27,21 @@ from inakit.planner.registry import OWN, find_method
 from inakit.topo.errors import InputError
 
 Paper = Annotated[
-    str | None, typer.Argument(help="goat, p4inc-aoi, ...; all figures are listed without it", autocompletion=one_paper)
+    str | None, typer.Argument(help="goat, p4inc-aoi, ...; without it all figures are listed", autocompletion=one_paper)
 ]
 FigureName = Annotated[
-    str | None, typer.Argument(help="one of the paper's; listed without it", autocompletion=one_figure)
+    str | None, typer.Argument(help="a figure of the paper; without it they are listed", autocompletion=one_figure)
 ]
-Simulated = Annotated[bool, typer.Option("--simulated", help="all of the paper's that need no network")]
+Simulated = Annotated[bool, typer.Option("--simulated", help="all figures of the paper that need no network")]
 FigureScale = Annotated[
     str | None,
-    typer.Option("--scale", help="of rates and sizes, 1 for the paper's own, where a figure by packets has a choice"),
+    typer.Option("--scale", help="scale of rates and sizes (1: the paper's own), for some figures by packets"),
 ]
 PlannerFiles = Annotated[
     str,
     typer.Option(
-        help="files of planners that take part as well, comma between: ./mine.py; those of planner/own and of packages "
-        "always do"
+        help="files of planners that take part as well, separated by commas: ./mine.py; those of planner/own and "
+        "packages always do"
     ),
 ]
 Quick = Annotated[bool, typer.Option("--quick", help="fewer and shorter runs")]

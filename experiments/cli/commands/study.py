@@ -20,7 +20,8 @@ On = Annotated[
 ]
 Processes = Annotated[int | None, typer.Option(min=1, help="runs at once; default: one for each processor")]
 Again = Annotated[
-    str, typer.Option(help="what is to be run again although it is kept: failed, all, or the first letters of runs")
+    str,
+    typer.Option(help="runs to repeat though they are kept: failed, all, or the first letters of their names"),
 ]
 
 INCOMPLETE = 1
@@ -39,8 +40,8 @@ def run(
 
 def show(
     file: Annotated[Path, typer.Argument(help="a study file, which `inakit study new` writes")],
-    by: Annotated[str, typer.Option(help="keys that make a group, comma between; default: those of the file")] = "",
-    of: Annotated[str, typer.Option(help="figures, comma between; default: those of the file")] = "",
+    by: Annotated[str, typer.Option(help="keys of a group, separated by commas; default: those of the file")] = "",
+    of: Annotated[str, typer.Option(help="figures, separated by commas; default: those of the file")] = "",
     against: Annotated[str, typer.Option(help="the planner with which others are compared; default: the first")] = "",
     results: Results = RESULTS,
 ) -> None:

@@ -25,12 +25,13 @@ from inakit.traffic.training.training_task import Recipe, parse_layers
 TrainedPlanners = Annotated[
     str,
     typer.Option(
-        help="by name or file (./mine.py), comma between; `inakit planners` lists names", autocompletion=some_planners
+        help="by name or file (./mine.py), separated by commas; list: `inakit planners`",
+        autocompletion=some_planners,
     ),
 ]
 Epochs = Annotated[int, typer.Option(help="passes over the training data")]
 Batch = Annotated[int, typer.Option(help="samples per worker and iteration")]
-Hidden = Annotated[str, typer.Option(help="units of the model's hidden layers, comma between")]
+Hidden = Annotated[str, typer.Option(help="units of the model's hidden layers, separated by commas")]
 Compute = Annotated[float, typer.Option(help="how long workers compute in an iteration; 0: as long as it takes here")]
 FrameworkName = Annotated[str, typer.Option(help="numpy, or torch (DDP with a communication hook)")]
 

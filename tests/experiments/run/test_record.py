@@ -12,7 +12,7 @@ from rich.console import Console
 
 from inakit import __version__
 from inakit.experiments.run import record as run_record
-from inakit.experiments.run.printed_report import COLUMNS, planners_table, print_report, shortened
+from inakit.experiments.run.printed_report import COLUMNS, planners_report, print_report, shortened
 from inakit.experiments.run.record import JobFigures, RunRecord, versions
 from inakit.experiments.run.run_folder import RunFolder
 
@@ -99,7 +99,7 @@ def test_difference_of_nothing_is_not_a_number() -> None:
 
 
 def test_a_planner_without_measurement_has_a_row() -> None:
-    assert planners_table(record()).row_count == 3
+    assert planners_report(record()).table.row_count == 3
 
 
 @pytest.mark.parametrize(
