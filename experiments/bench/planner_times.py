@@ -245,7 +245,7 @@ class Timed:
 
 
 @dataclass(frozen=True)
-class Trial:
+class TasksTiming:
     """One problem, planned by `aro` with the case's time limit and with `SOON_S`, and perhaps by the literal model."""
 
     problem: Problem
@@ -274,7 +274,7 @@ def worth_bps(problem: Problem, plan: Plan | None) -> float:
     return jobs[0] if len(jobs) == 1 else min(jobs) + MU * sum(jobs)
 
 
-def trial(case: SeveralTasks, seed: int, literal_s: float) -> Trial:
+def trial(case: SeveralTasks, seed: int, literal_s: float) -> TasksTiming:
     """Plan one problem within the case's time, within `SOON_S` and, for the first seeds, by the literal model."""
     problem = case.setting.problem(seed)
     full = timed(lambda: METHODS["aro"].plan(problem, Options(time_limit_s=case.limit_s, gap=case.gap)))
@@ -282,7 +282,7 @@ def trial(case: SeveralTasks, seed: int, literal_s: float) -> Trial:
     literal = None
     if seed < case.literal:
         literal = timed(lambda: METHODS["aro-qsr"].plan(problem, Options(time_limit_s=literal_s)))
-    return Trial(problem, full, soon, literal)
+    return TasksTiming(problem, full, soon, literal)
 
 
 def timed(plan: Callable[[], Plan]) -> Timed:
@@ -313,7 +313,7 @@ def bench_several(console: Console, *, quick: bool = False, cases: Sequence[Seve
     )
 
 
-def several_tasks_cells(case: SeveralTasks, trials: Sequence[Trial]) -> list[str]:
+def several_tasks_cells(case: SeveralTasks, trials: Sequence[TasksTiming]) -> list[str]:
     """A case's row: runs, proven ones, worst gap, times, shares after `SOON_S`, and the literal model's figures."""
     soon, took = [trial.share(trial.soon) for trial in trials], [trial.full.seconds for trial in trials]
     both = [(trial, trial.literal) for trial in trials if trial.literal]

@@ -177,14 +177,14 @@ WORKLOADS = (
 
 
 @dataclass(frozen=True)
-class Trial:
+class RateTrial:
     """The result of one trial: packets per second into the first switch, and the share of packets lost, from 0 to 1."""
 
     rate_pps: float
     loss: float
 
 
-RunTrial = Callable[[float, float | None], Trial]
+RunTrial = Callable[[float, float | None], RateTrial]
 """A function that runs a trial, given its seconds and packets per second (None: flat out)."""
 
 
@@ -227,7 +227,7 @@ def burst_of(rate_pps: float | None) -> int:
     return min(FRAMES_PER_CALL, max(1, int(rate_pps * BURST_S / len(WORKERS))))
 
 
-def run_trial(bench: Bench, workload: Workload, sender: Sender, seconds: float, rate_pps: float | None) -> Trial:
+def run_trial(bench: Bench, workload: Workload, sender: Sender, seconds: float, rate_pps: float | None) -> RateTrial:
     """Send, wait until nothing arrives any more, and count. Time in queues, and before full ones, is sending time."""
     with on_endpoint_processor():
         before, start = bench.arrived(), time.perf_counter()
@@ -236,7 +236,7 @@ def run_trial(bench: Bench, workload: Workload, sender: Sender, seconds: float, 
         arrived, last_arrival = wait_for_arrivals(bench, expected)
     for switch in bench.network.switches.values():
         switch.check()
-    return Trial(sent / (last_arrival - start), 1 - (arrived - before) / (expected - before))
+    return RateTrial(sent / (last_arrival - start), 1 - (arrived - before) / (expected - before))
 
 
 def wait_for_arrivals(bench: Bench, expected: int) -> tuple[int, float]:
@@ -268,12 +268,12 @@ def highest_rates(trial: RunTrial, limits: Sequence[float] = LOSS_LIMITS) -> lis
     flat_out = trial(TRIAL_S, None)
     rates = [None, *(flat_out.rate_pps * STEP**step for step in range(STEPS))]
     step = 0 if flat_out.loss <= limits[0] else bisect_rates(trial, rates, limits[0])
-    carried: list[Trial] = []
+    carried: list[RateTrial] = []
     for limit in limits:
         while step < len(rates) and not any(result.loss <= limit for result in carried):
             asked = rates[step]  # a measured rate above it counts as it
             result = trial(CONFIRMATION_S, asked)
-            carried.append(Trial(min(asked or result.rate_pps, result.rate_pps), result.loss))
+            carried.append(RateTrial(min(asked or result.rate_pps, result.rate_pps), result.loss))
             step += 1
     return [max((result.rate_pps for result in carried if result.loss <= limit), default=0.0) for limit in limits]
 
@@ -336,7 +336,7 @@ class SetUp:
 
 
 @dataclass(frozen=True)
-class Measured:
+class ChainRates:
     """What was found of a case: a rate for each loss limit, and the set-up of its chain."""
 
     rates: tuple[Measurement, ...]
@@ -356,7 +356,7 @@ class Findings:
     failed: tuple[tuple[Case, str], ...] = ()
 
     @classmethod
-    def of(cls, rows: Sequence[Row[Case, Measured]]) -> Findings:
+    def of(cls, rows: Sequence[Row[Case, ChainRates]]) -> Findings:
         """The results of the rows that were measured. Set-up is that of the first workload."""
         nothing = [None] * len(LOSS_LIMITS)
         return cls(
@@ -391,7 +391,7 @@ def run_bench(
     """
     cases = [Case(target, length, work) for length, work, target in product(lengths, WORKLOADS, targets)]
 
-    def shown(rows: Sequence[Row[Case, Measured]]) -> Findings:
+    def shown(rows: Sequence[Row[Case, ChainRates]]) -> Findings:
         findings = Findings.of(rows)
         show(findings)
         return findings
@@ -399,12 +399,12 @@ def run_bench(
     return measure_rows(cases, measure_case, str, shown, console)
 
 
-def measure_case(case: Case) -> Measured:
+def measure_case(case: Case) -> ChainRates:
     """Set up the chain, and find the highest rate of the workload for every loss limit. Raises `InakitError`."""
     with Bench(case.target, case.switches, case.workload.program) as bench:
         rates = highest_rates(partial(run_trial, bench, case.workload, Sender(bench, case.workload)))
         set_up = SetUp(case.target.name, case.switches, bench.network_s, bench.entries_s)
-        return Measured(case.rates(rates), set_up)
+        return ChainRates(case.rates(rates), set_up)
 
 
 def print_findings(console: Console, findings: Findings) -> None:

@@ -193,7 +193,7 @@ def draws(cell: Trial, seeds: int) -> list[Trial]:
 
 def verdict(found: Findings, _: list[Statement]) -> str:
     """VALID if every rate of ATRO is a proven optimum."""
-    statuses = [result["status"] for result in found.measured.results.values() if "status" in result]
+    statuses = [result["status"] for result in found.results.values() if "status" in result]
     return VALID if all(status == "optimal" for status in statuses) else Verdict.UNPROVEN
 
 

@@ -170,7 +170,7 @@ def judged(result: Result) -> str:
 def figure(name: str, networks: Callable[[Request], Sequence[str]], seeds: tuple[int, int]) -> SweptFigure:
     return SweptFigure(
         f"closed-loop-{name}", "closed-loop-trials", measure, lambda request: cells(networks(request)),
-        partial(show, networks), seeds, verdict=lambda found, _: worst_of(map(judged, found.measured.results.values())),
+        partial(show, networks), seeds, verdict=lambda found, _: worst_of(map(judged, found.results.values())),
     )  # fmt: skip
 
 

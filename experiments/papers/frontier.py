@@ -164,7 +164,7 @@ def rows_of(found: Findings) -> list[Row]:
     """A row for each network."""
     rows = []
     for network in networks_of(found.request):
-        results = {name: found.measured.result(trial(network, name)) for name in (*BOUNDS, *methods_on(network))}
+        results = {name: found.result(trial(network, name)) for name in (*BOUNDS, *methods_on(network))}
         rates = {name: float(result["rate_bps"]) for name, result in results.items()}
         bound = max(rates[name] for name in BOUNDS)
         rows.append(Row(network, bound, {name: 100 * rate / bound for name, rate in rates.items() if rate > 0}))

@@ -247,13 +247,13 @@ def test_a_file_that_is_added_is_in_a_papers_figure(tmp_path: Path) -> None:
         "from dataclasses import asdict\n"
         "from inakit.experiments.papers.aro.setting import compared, measure\n"
         "from inakit.experiments.papers.aro.setting import AroSetting\n"
-        "from inakit.experiments.papers.common.sweep import sweep\n"
+        "from inakit.experiments.papers.common.sweep import name_of, sweep\n"
         "from inakit.experiments.report.method_styles import own_style, style_of\n"
         "add_planners(['./mine.py'], Console())\n"
         "setting = asdict(AroSetting(workers=8, leaves=4, share=0.5))\n"
         "trials = [{**setting, 'scheme': name, 'seed': 0} for name in compared() if name in ('mine', 'RANDOM')]\n"
         "found = sweep(trials, measure, Path('kept'), Console(quiet=True), processes=2)\n"
-        "print([found.result(trial)['least_bps'] > 0 for trial in trials], style_of('mine') == own_style(0))"
+        "print([found[name_of(trial)]['least_bps'] > 0 for trial in trials], style_of('mine') == own_style(0))"
     )
     ran = [sys.executable, "-c", script]
     done = subprocess.run(

@@ -259,7 +259,7 @@ def gbps(key: str, label: str) -> Quantity:
 
 def verdict(found: Findings, _: list[Statement]) -> str:
     """VALID if all of ARO's results, which are called optimal, are proven to be, to `GAP`."""
-    gaps = (float(result["gap"]) for name, result in found.measured.results.items() if f'"{EXACT}"' in name)
+    gaps = (float(result["gap"]) for name, result in found.results.items() if f'"{EXACT}"' in name)
     return Verdict.UNPROVEN if any(gap > GAP * (1 + ROUNDING) for gap in gaps) else VALID
 
 

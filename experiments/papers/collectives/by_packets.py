@@ -16,7 +16,7 @@ from rich.table import Table
 from inakit.experiments.papers.aro.setting import SJST
 from inakit.experiments.papers.common.charts import Findings, Part, Rows, SweptFigure, once
 from inakit.experiments.papers.common.figure import Request
-from inakit.experiments.papers.common.sweep import Measured, Result, Trial
+from inakit.experiments.papers.common.sweep import Result, Trial
 from inakit.experiments.run.faults_file import FaultPlan
 from inakit.experiments.run.planning import plan_to_run
 from inakit.experiments.run.run import Run, run_plan
@@ -127,7 +127,7 @@ class Row:
         return near and self.exact and (self.verdict, self.lossy_verdict) == (VALID, VALID)
 
 
-def row_of(found: Measured, network: str, planner: str) -> Row:
+def row_of(found: Findings, network: str, planner: str) -> Row:
     clean, lossy = (found.result(trial_of(network, planner, loss)) for loss in (0.0, LOSS))
     measured_s = float(clean["measured_s"])
     return Row(
@@ -162,7 +162,7 @@ def show(found: Findings) -> Iterator[Part]:
 
 
 def rows_of(found: Findings) -> list[Row]:
-    return [row_of(found.measured, *each) for each in product(networks_of(found.request), PLANNERS)]
+    return [row_of(found, *each) for each in product(networks_of(found.request), PLANNERS)]
 
 
 FIGURES = {

@@ -195,7 +195,7 @@ def verdict(found: Findings, _: list[Statement]) -> str:
     charts = [chart_of(fabric, found.request) for fabric in fabrics_of(found.request)]
     trials = [trial for chart in charts for cell in chart.cells for trial in found.trials(cell)]
     measured = [trial for trial in trials if int(trial["bytes"]) not in PLANNED and trial["line"] not in INA]
-    return VALID if near and all(found.measured.result(trial)["valid"] for trial in measured) else Verdict.DIFFERS
+    return VALID if near and all(found.result(trial)["valid"] for trial in measured) else Verdict.DIFFERS
 
 
 def size_name(message_bytes: Place) -> str:

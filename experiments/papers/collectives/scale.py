@@ -94,9 +94,7 @@ def show(found: Findings) -> Iterator[Part]:
     title = f"time (µs) of {MESSAGE_BYTES >> 10} kB over workers, and how much more than planned"
     table = Table("", *map(str, chart.places), title=title)
     for planner in PLANNERS:
-        table.add_row(
-            planner, *(time_of(found.measured.result(chart.cell(planner, at)), planner, at) for at in chart.places)
-        )
+        table.add_row(planner, *(time_of(found.result(chart.cell(planner, at)), planner, at) for at in chart.places))
     yield table
     yield Picture([found.panel(chart)])
 
@@ -115,7 +113,7 @@ def holds(result: Result) -> bool:
 
 def verdict(found: Findings, _: list[Statement]) -> str:
     """VALID if all runs are, and times are near those of plans."""
-    return VALID if all(map(holds, found.measured.results.values())) else Verdict.DIFFERS
+    return VALID if all(map(holds, found.results.values())) else Verdict.DIFFERS
 
 
 FIGURES = {

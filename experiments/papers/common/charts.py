@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import fmean
 
 from rich.console import Console
 from rich.table import Table
@@ -18,7 +19,7 @@ from inakit.experiments.papers.common.drawing import LINES, Panel, Place, Printe
 from inakit.experiments.papers.common.estimates import Estimate, Series, estimate, means
 from inakit.experiments.papers.common.figure import Request, leave_out
 from inakit.experiments.papers.common.statements import Statement, table_of, value_table
-from inakit.experiments.papers.common.sweep import Measured, Result, Trial, sweep
+from inakit.experiments.papers.common.sweep import Result, Trial, name_of, sweep
 from inakit.experiments.report.method_styles import Style
 from inakit.experiments.run.console import NamedTable
 from inakit.topo.files.csv_table import write_csv
@@ -92,9 +93,9 @@ class Chart:
 
 @dataclass(frozen=True)
 class Findings:
-    """The results of a figure's sweep, by cell; a cell's draws are its trials."""
+    """The results of a figure's sweep, by `name_of` their trials. A cell's draws are its trials."""
 
-    measured: Measured
+    results: Mapping[str, Result]
     request: Request
     seeds: int
     draws: Draws = by_seed
@@ -103,13 +104,17 @@ class Findings:
         """The trials of a cell, a draw each."""
         return self.draws(cell, self.seeds)
 
+    def result(self, trial: Trial) -> Result:
+        """The result of a trial."""
+        return self.results[name_of(trial)]
+
     def of(self, cell: Trial, key: str, unit: float = 1.0) -> list[float]:
         """The values of `key` in a cell, by draw, in units of `unit`."""
-        return [value / unit for value in self.measured.of(key, self.trials(cell))]
+        return [float(self.result(trial)[key]) / unit for trial in self.trials(cell)]
 
     def mean(self, cell: Trial, key: str) -> float:
         """The mean of `key` over a cell's draws."""
-        return self.measured.mean(key, self.trials(cell))
+        return fmean(self.of(cell, key))
 
     def estimate(self, cell: Trial, quantity: Quantity) -> Estimate:
         """The mean of a quantity over a cell's draws, with its interval."""
@@ -184,8 +189,8 @@ class SweptFigure:
         seeds = self.seeds[request.quick]
         trials = [trial for cell in self.cells(request) for trial in self.draws(cell, seeds)]
         trials.sort(key=lambda trial: int(trial.get("seed", 0)))  # an unfinished figure has whole draws
-        measured = sweep(trials, self.measure, request.results / self.kept, console, self.processes)
-        found = Findings(measured, request, seeds, self.draws)
+        results = sweep(trials, self.measure, request.results / self.kept, console, self.processes)
+        found = Findings(results, request, seeds, self.draws)
         judged = present(console, request.results / self.name, self.show(found))
         if self.leaves_out:
             leave_out(console, self.leaves_out)

@@ -5,14 +5,11 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from statistics import fmean
 
 from rich.console import Console
 
-from inakit.experiments.papers.common.estimates import Estimate, estimate
 from inakit.experiments.sweeps import trial as one_trial
 from inakit.experiments.sweeps.engines import Loky
 from inakit.experiments.sweeps.run_trials import run_trials
@@ -39,37 +36,14 @@ Result = Mapping[str, Value]
 """What a measurement gives: {"rate_bps": 5.2e9, "seconds": 0.01}."""
 
 
-@dataclass(frozen=True)
-class Measured:
-    """The results of a sweep, by `name_of` their trials."""
-
-    results: dict[str, Result]
-
-    def result(self, trial: Trial) -> Result:
-        """The result of a trial of the sweep."""
-        return self.results[name_of(trial)]
-
-    def of(self, key: str, trials: Iterable[Trial]) -> list[float]:
-        """The values of `key`, in the order of the trials."""
-        return [float(self.result(trial)[key]) for trial in trials]
-
-    def mean(self, key: str, trials: Iterable[Trial]) -> float:
-        """The mean of `key` over the trials."""
-        return fmean(self.of(key, trials))
-
-    def estimate(self, key: str, trials: Iterable[Trial]) -> Estimate:
-        """The mean of `key` over the trials, with its interval."""
-        return estimate(self.of(key, trials))
-
-
 def sweep(
     trials: Iterable[Trial],
     measure: Callable[[Trial], Result],
     folder: Path,
     console: Console,
     processes: int = 1,
-) -> Measured:
-    """Measure the trials that `folder` does not keep; the results of all trials.
+) -> dict[str, Result]:
+    """Measure the trials that `folder` does not keep; the results of all trials, by `name_of` each.
 
     With several processes `measure` has to be a function of a module. A result whose `verdict` is not VALID does not
     count, and is measured again. Raises `RunError` for a trial that failed, after the others.
@@ -84,7 +58,7 @@ def sweep(
             kept.forget(call.key)
     found = run_trials(list(calls.values()), kept, Loky(processes), console, folder.name)
     try:
-        return Measured({name: result_of(name, found[call.key]) for name, call in calls.items()})
+        return {name: result_of(name, found[call.key]) for name, call in calls.items()}
     except RunError as error:
         done = sum(finished.row is not None for finished in found.values())
         error.add_note(

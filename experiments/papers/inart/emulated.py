@@ -124,7 +124,7 @@ def deviation(result: Result) -> float:
 
 def verdict(found: Findings, _: list[Statement]) -> str:
     """The worst verdict of the runs; DIFFERS if all are valid but not all have their planned rates."""
-    results = list(found.measured.results.values())
+    results = list(found.results.values())
     near = all(is_near(float(r["sending_rate_bps"]), float(r[f"{FORESEEN}sending_rate_bps"])) for r in results)
     return worst_of([*(str(result["verdict"]) for result in results), VALID if near else Verdict.DIFFERS])
 
@@ -171,7 +171,7 @@ def show(figure: InartFigure, found: Findings) -> Iterator[Part]:
     for own in every:
         yield runs_table(figure, found, own)
     yield [statement for own in every for statement in said(figure, measured, own)]
-    yield conclusion(list(found.measured.results.values()))
+    yield conclusion(list(found.results.values()))
     yield packets_in_words(asked_scale(found.request))
     yield Picture(
         replace(
@@ -227,7 +227,7 @@ def emulate(trial: Trial, switch: str, results: Path) -> Result:
 def value_of(figure: InartFigure, found: Findings, prefix: str, scheme: str, point: FigurePoint) -> float:
     """The figure's quantity as measured, or, with the prefix `FORESEEN`, as planned."""
     scale = asked_scale(found.request)
-    result = found.measured.result(trial(scheme, point, scale))
+    result = found.result(trial(scheme, point, scale))
     seen = Seen(*(float(result[prefix + quantity]) for quantity in QUANTITIES))
     return figure.quantity(seen.times(EMULATED_SCALE / scale), point)
 
@@ -241,7 +241,7 @@ def runs_table(figure: InartFigure, found: Findings, points: Sequence[FigurePoin
     for (point, label), scheme in product(zip(points, labels(figure, points), strict=True), emulated()):
         paper = figure.paper.get(scheme) if point == figure.at else None
         planned, measured = (value_of(figure, found, prefix, scheme, point) for prefix in (FORESEEN, ""))
-        judged = str(found.measured.result(trial(scheme, point, asked_scale(found.request)))["verdict"])
+        judged = str(found.result(trial(scheme, point, asked_scale(found.request)))["verdict"])
         cells = number(paper), number(planned), number(measured), f"{measured / planned:.1%}", judged
         table.add_row(label, scheme, *cells, end_section=scheme == emulated()[-1])
     return table

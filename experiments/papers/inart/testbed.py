@@ -88,12 +88,12 @@ def counts_of(request: Request) -> Sequence[int]:
 
 def show(name: str, found: Findings) -> Iterator[Part]:
     view, counts = VIEWS[name], counts_of(found.request)
-    values = {scheme: [view.value(found.measured.result(trial(scheme, n)), n) for n in counts] for scheme in compared()}
+    values = {scheme: [view.value(found.result(trial(scheme, n)), n) for n in counts] for scheme in compared()}
     printed = dict(zip(SCHEMES, view.paper, strict=True))
     beside: dict[str, list[float | None]] = {scheme: [*own, printed.get(scheme)] for scheme, own in values.items()}
     title = f"InArt, Figure {name[3:]}, {kind_of(found.request.switch)}, VGG19: {view.what}"
     yield value_table(title, "workers", [*counts, "6, the paper"], beside)
-    yield conclusion(list(found.measured.results.values()))
+    yield conclusion(list(found.results.values()))
     yield f"links of {rate_words(LINK_BPS)} with 1/1000 of the paper's rates and sizes"
     yield list(said(view, counts, values))
     series = {scheme: list(map(exact, own)) for scheme, own in values.items()}

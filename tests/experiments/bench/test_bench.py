@@ -18,13 +18,13 @@ from inakit.experiments.bench.switch_rates import (
     WORKLOADS,
     Bench,
     Case,
+    ChainRates,
     Findings,
-    Measured,
     Measurement,
+    RateTrial,
     RunTrial,
     Sender,
     SetUp,
-    Trial,
     Workload,
     burst_of,
     highest_rates,
@@ -45,10 +45,10 @@ from inakit.traffic.wire.packet_format import FRAGMENT
 def switch_of(capacity_pps: float, sender_pps: float = 1e6, quiet_pps: float | None = None) -> RunTrial:
     """A switch that loses what exceeds its capacity, and a thousandth of the packets above `quiet_pps`."""
 
-    def trial(_seconds: float, rate_pps: float | None) -> Trial:
+    def trial(_seconds: float, rate_pps: float | None) -> RateTrial:
         sent = min(rate_pps or sender_pps, sender_pps)
         background = 0.001 if quiet_pps is not None and sent > quiet_pps else 0.0
-        return Trial(sent, max(0.0, 1 - capacity_pps / sent, background))
+        return RateTrial(sent, max(0.0, 1 - capacity_pps / sent, background))
 
     return trial
 
@@ -70,7 +70,7 @@ def test_each_loss_limit_has_its_own_rate() -> None:
 
 
 def test_a_switch_that_always_loses_gives_zero() -> None:
-    assert highest_rates(lambda _seconds, rate: Trial(rate or 1e6, 0.5)) == [0.0, 0.0]
+    assert highest_rates(lambda _seconds, rate: RateTrial(rate or 1e6, 0.5)) == [0.0, 0.0]
 
 
 def cells_of(table: Table) -> list[list[str]]:
@@ -165,10 +165,12 @@ def bench_of(monkeypatch: pytest.MonkeyPatch, ending: type[BaseException] | None
     """A bench of two chains of both targets, of which one case fails; and what it prints, also where it is ended."""
     bmv2, fast = TARGETS["bmv2"], TARGETS["fast"]
 
-    def measured(case: Case) -> Measured:
+    def measured(case: Case) -> ChainRates:
         if (case.target, case.switches) == (fast, 45):
             raise RunError("switch 's7' died") if ending is None else ending
-        return Measured(case.rates((1000.0, 500.0 * case.switches)), SetUp(case.target.name, case.switches, 1.5, 0.25))
+        return ChainRates(
+            case.rates((1000.0, 500.0 * case.switches)), SetUp(case.target.name, case.switches, 1.5, 0.25)
+        )
 
     monkeypatch.setattr("inakit.experiments.bench.switch_rates.measure_case", measured)
     console = Console(width=100, file=StringIO(), record=True)

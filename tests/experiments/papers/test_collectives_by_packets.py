@@ -6,7 +6,9 @@ import pytest
 
 from inakit.experiments.papers.collectives import by_packets, scale
 from inakit.experiments.papers.collectives.by_packets import LOSS, row_of, trial_of
-from inakit.experiments.papers.common.sweep import Measured, Result, name_of
+from inakit.experiments.papers.common.charts import Findings, once
+from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.sweep import Result, name_of
 from inakit.traffic.measure.verdict import VALID, Verdict
 
 
@@ -21,9 +23,8 @@ def result(measured_s: float, measured_bps: float = 10e6, judged: str = VALID, e
 def row(clean: Result, lossy: Result) -> by_packets.Row:
     """The row of two runs."""
     trials = (trial_of("fat-tree 4", "ring", loss) for loss in (0.0, LOSS))
-    return row_of(
-        Measured(dict(zip(map(name_of, trials), (clean, lossy), strict=True))), network="fat-tree 4", planner="ring"
-    )
+    results = dict(zip(map(name_of, trials), (clean, lossy), strict=True))
+    return row_of(Findings(results, Request(), 1, once), network="fat-tree 4", planner="ring")
 
 
 def test_a_row_holds_where_plans_are_kept_and_losses_leave_sums_exact() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from random import Random
 
 from inakit.experiments.papers.common import charts
-from inakit.experiments.papers.common.sweep import Measured, Trial, Value, name_of
+from inakit.experiments.papers.common.sweep import Result, Trial, Value, name_of
 
 SWEEPING = charts
 """The module whose `sweep` every figure calls: it has to be replaced."""
@@ -23,5 +23,5 @@ class MadeUp(dict[str, Value]):
         return Random(self.name + key).uniform(1, 100) * (1e9 if key.endswith("bps") else 1)
 
 
-def made_up_sweep(trials: Iterable[Trial], *_: object, **__: object) -> Measured:
-    return Measured({name_of(trial): MadeUp(trial) for trial in trials})
+def made_up_sweep(trials: Iterable[Trial], *_: object, **__: object) -> dict[str, Result]:
+    return {name_of(trial): MadeUp(trial) for trial in trials}

@@ -117,7 +117,7 @@ def test_two_processes_measure_as_one_does(tmp_path: Path) -> None:
         for scheme in (ATP, LBMM)
         for seed in (0, 1)
     ]
-    found = [sweep(trials, inart.measure, tmp_path / str(n), silent(), n).of("rate_bps", trials) for n in (1, 2)]
+    found = [sweep(trials, inart.measure, tmp_path / str(n), silent(), n) for n in (1, 2)]
     assert found[0] == found[1]
 
 
