@@ -128,7 +128,7 @@ COMBINATIONS = (
 """The full list."""
 
 SHORT = (*on("aro-figure1", "aro lbmm"), *on("aro-figure1", "aro", modes=("replay",)), *on("units-panel", "aro"))
-"""A list for a first look, in some seconds for each."""
+"""A short list for a first look: each combination takes a few seconds."""
 
 
 def chosen(pattern: str, *, short: bool) -> tuple[Combination, ...]:
@@ -144,12 +144,12 @@ def chosen(pattern: str, *, short: bool) -> tuple[Combination, ...]:
 
 
 MEDIAN = 0.005
-"""The medians of all differences are to be below this."""
+"""The upper limit of the median of every difference."""
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """A figure that is compared: how it is called in files, its value, and the relative difference that it may have."""
+    """A figure that is compared: its name in files, its value, and the largest relative difference that agrees."""
 
     name: str
     value: Callable[[Outcome], float | None]
@@ -168,7 +168,7 @@ QUANTITIES = (
     Quantity("aggregation_ratio", aggregation_ratio, 0.001),
 )
 LINK_BYTES, LINK_LIMIT = "link_bytes", 0.01
-"""The bytes of each directed link, and the relative difference that they may have."""
+"""The bytes of each directed link, and the largest relative difference that agrees."""
 
 
 def difference(first: float | None, second: float | None) -> float:
@@ -218,7 +218,7 @@ class Differences:
 
     @property
     def beyond(self) -> tuple[str, ...]:
-        """What differs by more than it may, in words."""
+        """The differences that are beyond their limits, in words."""
         figures = {each.name: (self.figures[each.name], each.limit) for each in QUANTITIES}
         if self.worst_link is not None:
             figures[f"{LINK_BYTES} of {' → '.join(self.worst_link)}"] = self.worst_link_difference, LINK_LIMIT
@@ -230,11 +230,11 @@ class Differences:
 
 
 NOT_RUN = "not run"
-"""What stands in the place of a verdict where no run was made."""
+"""The word for a combination that no world could run, in place of a verdict."""
 COUNTED = (Verdict.VALID, Verdict.DIFFERS)
 """The verdicts of combinations whose first run is VALID, so that the second one has to agree with it."""
 SILENT = Console(quiet=True)
-"""Takes what planning and runs print about themselves."""
+"""A console that discards what planning and running print."""
 
 
 @dataclass(frozen=True)
@@ -415,7 +415,7 @@ class Summary:
 
 
 def words_of(one: Compared) -> str:
-    """The verdict of a combination and its greatest differences, for who waits for the table."""
+    """A line about a finished combination: its verdict, and its differences in rate and time."""
     off = f" (rate {percent(one, 'sending_rate_bps')} %, time {percent(one, 'communication_time_s')} %)"
     return f"{shown(one.verdict)}{off if one.differences else ''}"
 

@@ -48,7 +48,7 @@ UP, FIRST_CHILD = 1, 2
 """The port of every switch towards the PS, and the first of its ports towards the workers."""
 PIPELINES = ((UP,), tuple(range(FIRST_CHILD, FIRST_CHILD + FANOUT)))
 SUMS = 1
-"""The pipelines of every switch, and the one that sums: not the first, which a program might take for any other."""
+"""The pipelines of every switch, and the one that sums: not the first, with which a faulty program might confuse it."""
 
 
 def fabric_of(levels: int, slots: int, capacity_bps: float) -> Fabric:
@@ -336,7 +336,7 @@ COMPARED = "no loss", "1 % loss"
 COVERED = "every element of every sum at every worker"
 COUNTED, NOT_COUNTED = ", and the number of workers that each sum says it covers", "; sums do not count their workers"
 LONG = 1_000_000
-"""How many fragments the long form has on each switch, over all its cells."""
+"""The number of fragments of the long form on each switch, over all its cells."""
 
 
 def cells(
@@ -393,7 +393,7 @@ def run_matrix(
 
 
 def told(tried: Tried) -> str:
-    """A cell's result for who waits for the matrix."""
+    """A line about a finished cell, with the reason if it failed."""
     return f"{tried}" if tried.exact else f"{tried}: {escape(tried.failure)}"
 
 

@@ -1,4 +1,4 @@
-"""How long ARO plans, with one task and with several: the kit's method and the paper's literal models, in one run."""
+"""The planning time of ARO with one task and with several: the kit's method beside the paper's literal models."""
 
 from __future__ import annotations
 

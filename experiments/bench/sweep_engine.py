@@ -1,4 +1,4 @@
-"""What the engine of sweeps adds: the time of many short trials beside the time that they need themselves."""
+"""The overhead of the engine of sweeps: the time of many short trials beside the time that they compute."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Added:
 
     @property
     def share(self) -> float:
-        """What the engine added, as a share of the time that the trials need by themselves on all processors."""
+        """The overhead as a share of the time that the trials compute on all processors."""
         return self.took_s * self.processors / (self.trials * self.trial_s) - 1
 
 
@@ -44,7 +44,7 @@ def computing(given: Given) -> Row:
 
 
 def bench_sweep(trials: int = TRIALS, trial_s: float = TRIAL_S) -> Added:
-    """Run many short trials on all processors, the processes' start included, and keep their results on the disk."""
+    """Run many short trials on all processors, from the start of the processes to the results on the disk."""
     wanted = [Trial(key_of(number=number), computing, {"seconds": trial_s}) for number in range(trials)]
     engine = Loky(joblib.cpu_count())
     with TemporaryDirectory() as folder:
@@ -54,7 +54,7 @@ def bench_sweep(trials: int = TRIALS, trial_s: float = TRIAL_S) -> Added:
 
 
 def sweep_table(added: Added) -> Table:
-    """One row: the trials, how long they took, and what the engine added."""
+    """One row: the trials, the time that they took, and the overhead of the engine."""
     headings = ("trials", "each (ms)", "processes", "took (s)", "added by the engine")
     table = Table(*figures(*headings), title="Engine of studies and figures")
     cells = (str(added.trials), f"{1e3 * added.trial_s:g}", str(added.processors), f"{added.took_s:.2f}")

@@ -121,7 +121,7 @@ class Bench:
                     remove_shaping(netlink, index_of(interface.name))
 
     def _leave_arrivals(self) -> None:
-        """Let the CPU that sends a packet also drop it at the server, where no socket reads it: steering costs time."""
+        """Turn packet steering off at the server: nobody reads there, so the CPU that sends a packet also drops it."""
         server = self.network.hosts[SERVER]
         if steering_file(server.interface, server.pid).exists():
             steer_packets(server.interface, None, server.pid)
@@ -221,7 +221,7 @@ class Sender:
 
 
 def burst_of(rate_pps: float | None) -> int:
-    """How many packets a worker hands to the kernel in one call: few at low rates, to spare slow switches' queues."""
+    """The packets that a worker hands to the kernel in one call: few at low rates, to spare slow switches' queues."""
     if rate_pps is None:
         return FRAMES_PER_CALL
     return min(FRAMES_PER_CALL, max(1, int(rate_pps * BURST_S / len(WORKERS))))
@@ -259,7 +259,7 @@ STEPS = 85
 
 
 def highest_rates(trial: RunTrial, limits: Sequence[float] = LOSS_LIMITS) -> list[float]:
-    """For each loss limit, loosest first, the highest rate in packets per second that keeps to it; 0 if none does.
+    """For each loss limit, loosest first, the highest rate in packets per second that keeps within it; 0 if none does.
 
     The search tries flat out first, and then the flat-out rate times 1, `STEP`, `STEP`**2 and so on. Bisection with
     short trials finds the highest of these rates that keeps to the loosest limit. From there the search goes down
@@ -408,7 +408,7 @@ def measure_case(case: Case) -> ChainRates:
 
 
 def print_findings(console: Console, findings: Findings) -> None:
-    """Print the tables of what was measured, and why the rest was not."""
+    """Print the tables of what was measured, and the reasons why other cases failed."""
     if findings.rates:
         console.print(rate_table(findings), set_up_table(findings))
     for case, error in findings.failed:

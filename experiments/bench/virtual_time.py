@@ -68,7 +68,7 @@ class TimedNetwork(LiveVirtualNetwork):
         self.engine_s += time.process_time() - started
 
     def run_to(self, until: int) -> None:
-        """Let time pass to a moment."""
+        """Advance the time to a moment."""
         with self.timed():
             super().run_to(until)
 
@@ -155,7 +155,7 @@ def most_hops(rates: Sequence[Measurement]) -> dict[str, float]:
 
 
 def caption(speed: Speed) -> str:
-    """What was run, and what targets are compared by."""
+    """What was run, and which rate of each target it is compared with."""
     fabric, (job,) = speed.problem.fabric, speed.problem.jobs
     rate_bps = min(fabric.capacities_bps.values())
     return (
@@ -168,7 +168,7 @@ def caption(speed: Speed) -> str:
 
 @dataclass(frozen=True)
 class Simulated:
-    """What a run in virtual time took: seconds of a processor, and the most memory of this process until then."""
+    """The cost of a run in virtual time: seconds of a processor, and the peak memory of this process until then."""
 
     speed: Speed
     memory_bytes: int

@@ -1,1 +1,1 @@
-"""From emulation to hardware: plans handed over, switches compared with their plan, networks judged before they are."""
+"""From emulation to hardware: plans handed over, switches compared with them, networks validated on paper."""

@@ -1,4 +1,4 @@
-"""`inakit hardware diff`: what switches hold, against the entries of a plan."""
+"""`inakit hardware diff`: the entries that switches hold, compared with those of a plan."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def sources_of(given: Sequence[str], names: Sequence[str]) -> dict[str, Source]:
 
 
 def dumps_in(folder: Path, names: Iterable[str]) -> dict[str, Source]:
-    """The dumps in a folder, which are called as the switches: `leaf1.txt` or `leaf1.json`. Raises `InputError`."""
+    """The dumps in a folder, which have the names of the switches: `leaf1.txt` or `leaf1.json`. Raises `InputError`."""
     files = {path.name.split(".")[0]: path for path in sorted(folder.iterdir()) if path.is_file()}
     missing = [name for name in names if name not in files]
     if missing:
@@ -88,7 +88,7 @@ def dumps_in(folder: Path, names: Iterable[str]) -> dict[str, Source]:
 def compare(
     problem: Problem, plan: Plan, program: DataPlaneProgram, sources: Mapping[str, Source]
 ) -> dict[str, list[Difference]]:
-    """By switch, in what it differs from the plan. Raises `InakitError` for a switch that cannot be read.
+    """By switch, its differences from the plan. Raises `InakitError` for a switch that cannot be read.
 
     What BF-Runtime has dumped is compared with the plan's entries on chips, all else with those of `program`.
     """
@@ -124,7 +124,7 @@ def difference_lines(program: Program, listed: Sequence[Difference]) -> Iterator
 
 
 def words(program: Program, difference: Difference) -> str:
-    """What is planned, and what is held instead."""
+    """A difference in words: what the switch holds, and what is planned."""
     planned, held = difference.planned, difference.held
     if planned is None or held is None:
         part = planned or held
@@ -134,7 +134,7 @@ def words(program: Program, difference: Difference) -> str:
 
 
 def place_of(program: Program, part: Part) -> str:
-    """What an entry or a group is the entry of: its table and key, or its number."""
+    """Where a part belongs: an entry's table and key, or a group's number."""
     if isinstance(part, MulticastGroup):
         return f"multicast group {part.group}"
     table = program.table(part.table)

@@ -79,7 +79,7 @@ class Remains:
 
 
 def after(problem: Problem, used: JobLinks, failure: Failure) -> Remains:
-    """What is left of a problem, whose plan uses these links. Hosts that have no link any more are gone with it."""
+    """What a failure leaves of a problem whose plan uses these links. Hosts without any link left are removed too."""
     fabric = without(problem.fabric, failure)
     touched = {job for job, links in used.items() if any(failure.takes(*link) for link in links)}
     found = ((job.number, why_lost(problem.fabric, fabric, job, job.number in touched)) for job in problem.jobs)
@@ -101,7 +101,7 @@ def linked(fabric: Fabric, links: tuple[Link, ...], switches: tuple[Switch, ...]
 
 
 def why_lost(whole: Fabric, fabric: Fabric, job: Job, touched: bool) -> str:
-    """Why a job cannot go on in what is left of a fabric: hosts that are cut off, or have no way; empty if it can.
+    """Why a job cannot go on in the rest of a fabric: its hosts are cut off or have no path. Empty if it can.
 
     A job whose plan is not touched still has the ways of its plan.
     """
@@ -136,7 +136,7 @@ def for_jobs(plan: Plan, numbers: Container[int]) -> Plan:
 
 
 ROUNDING = 1e-9
-"""A rate so little below another counts as equal to it."""
+"""A rate that is lower by at most this share counts as equal."""
 
 Anew = Callable[[Problem, Plan], Plan]
 """Makes a plan of a problem anew, given the plan that its jobs had."""
@@ -232,7 +232,7 @@ def switch_left(fabric: Fabric, switch: Switch, used: Prediction, enough_bps: fl
 
 
 FABRIC, JOBS = "fabric.json", "jobs.json"
-"""Files as JSON, of which every worker reads a large network in no time."""
+"""JSON, because worker processes read it much faster than YAML."""
 AS_BEFORE, PARTLY_ANEW, ANEW = "as before", "partly anew", "planned anew"
 NO_PLAN, NOTHING = "no plan", "no job goes on"
 """What becomes of a plan under a failure."""
@@ -251,12 +251,12 @@ def plan_file(folder: Path, planner: str) -> Path:
 
 
 def made_file(folder: Path, planner: str) -> Path:
-    """Where it stands what the plan of a planner was made from, and what was said of it."""
+    """The file with the key of what a planner's plan was made from, and the notes on it."""
     return folder / f"{name_of(planner)}.made.json"
 
 
-def keep_plan(folder: Path, planner: str, plan: Plan, key: str, said: str) -> None:
-    """Write the plan of a planner, then the key of all that it depends on, and what was said. Raises `OutputError`."""
+def keep_plan(folder: Path, planner: str, plan: Plan, said: str, key: str) -> None:
+    """Write the plan of a planner, then the key of all that it depends on, and the notes. Raises `OutputError`."""
     made = made_file(folder, planner)
     with writing(made):
         made.unlink(missing_ok=True)
@@ -265,7 +265,7 @@ def keep_plan(folder: Path, planner: str, plan: Plan, key: str, said: str) -> No
 
 
 def kept_plan(folder: Path, planner: str, key: str) -> tuple[Plan, str] | None:
-    """The plan that was made from the same, and what was said of it; None where there is none.
+    """The kept plan with this key, and the notes on it; None where there is none.
 
     A plan that a time limit ended might be another one if it were made again, and trials belong to one plan.
     """

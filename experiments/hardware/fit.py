@@ -41,7 +41,7 @@ from inakit.traffic.wire.packet_format import FRAGMENT
 
 @dataclass(frozen=True)
 class Amount:
-    """How many a program takes of something, and how many the pipeline has."""
+    """The amount of a resource that a program takes, and that the pipeline has."""
 
     used: int
     has: int
@@ -77,7 +77,7 @@ class Resources:
 
     @property
     def fits(self) -> bool:
-        """Whether the pipeline has all of it: the compiler counts on past the last stage, and ends without error."""
+        """Whether the pipeline has enough of everything: the compiler counts past the last stage without an error."""
         return all(each.used <= each.has for each in self.amounts.values())
 
 
@@ -89,7 +89,7 @@ Document = dict[str, Any]
 
 
 def read_resources(folder: Path) -> Resources:
-    """What a program takes, from the folder that the compiler wrote.
+    """The resources that a program takes, from the folder that the compiler wrote.
 
     Raises `InputError` where it is another folder, the compiler failed, or the program has several pipelines.
     """
@@ -104,7 +104,7 @@ def read_resources(folder: Path) -> Resources:
 
 
 def read_manifest(folder: Path) -> Document:
-    """What the compiler says of its run. Raises `InputError` where it did not succeed."""
+    """The manifest of a compiler's run. Raises `InputError` where it did not succeed."""
     if not (folder / "manifest.json").is_file():
         raise InputError(f"{folder}: no manifest.json in it: give the folder that `p4c-barefoot -o` wrote")
     manifest = log(folder / "manifest.json")
@@ -124,7 +124,7 @@ def log(path: Path) -> Document:
 
 
 def resources_of(manifest: Document, resources: Document, phv: Document) -> Resources:
-    """What three files of the compiler say together."""
+    """The resources that three files of the compiler state together."""
     mau, containers = resources["resources"]["mau"], resources["resources"]["phv_containers"]
     stages, count = mau["mau_stages"], mau["nStages"]
     return Resources(
@@ -163,7 +163,7 @@ def stateful_alus(stages: list[Document], count: int) -> Amount:
 SOURCES = BUILD.parent / "ina_hw"
 RECORD = BUILD / "ina_hw.resources.json"
 VALUES_PER_PASS = "VALUES_PER_PASS"
-"""What a compilation defines to sum another number of values in a pass than the program does by itself."""
+"""The macro with which a compilation sets how many values a pass sums."""
 OTHER_SHELL = "v1model.p4"
 
 

@@ -6,6 +6,7 @@ arrives under the labels of a tree, or stands by for a root in a switch.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -114,32 +115,13 @@ class EndHost:
 def end_hosts(problem: Problem, plan: Plan) -> list[EndHost]:
     """What each host of the plan's trees needs to know. Ranks of collectives are left out: they have no trees."""
     peers = {name: Peer(name, each.ipv4_text, each.mac_text) for name, each in addresses(problem.fabric).items()}
-    sent, served = list(sent_trees(problem, plan, peers)), list(served_trees(problem, plan, peers))
-    found = []
-    for host in dict.fromkeys(name for name, _ in (*sent, *served)):
-        sends = tuple(tree for name, tree in sent if name == host)
-        serves = tuple(tree for name, tree in served if name == host)
-        own = {tree.job for tree in sends} | {tree.job for tree in serves}
-        found.append(EndHost(1, peers[host], host_jobs(problem, own), sends, serves))
-    return found
-
-
-def host_jobs(problem: Problem, numbers: set[int]) -> tuple[HostJob, ...]:
-    fragment, jobs = problem.fragment, [job for job in problem.jobs if job.number in numbers]
-    return tuple(
-        HostJob(job.number, job.gradient_bytes, job.iterations, fragment.values, fragment.wire_bytes) for job in jobs
-    )
-
-
-def sent_trees(problem: Problem, plan: Plan, peers: dict[str, Peer]) -> Iterator[tuple[str, SentTree]]:
-    """Every worker of every tree: the host, and what it sends."""
-    ranges = fragment_ranges(problem, plan)
+    ranges, fragment = fragment_ranges(problem, plan), problem.fragment
+    sends: defaultdict[str, list[SentTree]] = defaultdict(list)
+    serves: defaultdict[str, list[ServedTree]] = defaultdict(list)
     for planned in plan.trees:
-        tree = planned.tree
-        carried = ranges[planned.job, tree.number]
+        tree, carried = planned.tree, ranges[planned.job, planned.tree.number]
         for label, worker in tree.workers.items():
-            yield (
-                worker,
+            sends[worker].append(
                 SentTree(
                     job=planned.job,
                     tree=tree.number,
@@ -154,20 +136,11 @@ def sent_trees(problem: Problem, plan: Plan, peers: dict[str, Peer]) -> Iterator
                     reach=tree.reach,
                     policy=tree.policy,
                     priority=tree.priority,
-                ),
+                )
             )
-
-
-def served_trees(problem: Problem, plan: Plan, peers: dict[str, Peer]) -> Iterator[tuple[str, ServedTree]]:
-    """Every tree with a PS: the host, and what it sums."""
-    ranges = fragment_ranges(problem, plan)
-    for planned in plan.trees:
-        tree = planned.tree
-        carried = ranges[planned.job, tree.number]
         if tree.server is not None:
             arriving = [branch.label for branch in tree.branches if branch.parent == ROOT_LABEL]
-            yield (
-                tree.server,
+            serves[tree.server].append(
                 ServedTree(
                     job=planned.job,
                     tree=tree.number,
@@ -176,8 +149,18 @@ def served_trees(problem: Problem, plan: Plan, peers: dict[str, Peer]) -> Iterat
                     arriving={label: len(tree.workers_below[label]) for label in arriving},
                     workers={label: peers[worker] for label, worker in tree.workers.items()},
                     stands_by=tree.in_network_root,
-                ),
+                )
             )
+    found = []
+    for host in dict.fromkeys([*sends, *serves]):
+        numbers = {tree.job for tree in sends[host]} | {tree.job for tree in serves[host]}
+        jobs = (
+            HostJob(job.number, job.gradient_bytes, job.iterations, fragment.values, fragment.wire_bytes)
+            for job in problem.jobs
+            if job.number in numbers
+        )
+        found.append(EndHost(1, peers[host], tuple(jobs), tuple(sends[host]), tuple(serves[host])))
+    return found
 
 
 def save_end_hosts(folder: Path, hosts: list[EndHost]) -> None:
@@ -247,7 +230,7 @@ def write_bfrt(folder: Path, problem: Problem, plan: Plan, schema: Path | None) 
 
 
 def misplaced(fabric: Fabric) -> Iterator[str]:
-    """A line where switches have ports in other pipelines than a chip has them."""
+    """A line if ports are in other pipelines than on a chip."""
     found = [
         (switch.name, port, number)
         for switch in fabric.switches

@@ -1,4 +1,4 @@
-"""The verdict of a validation: which requirement of the site is not met, under which failure, by which job."""
+"""The verdict of a validation: the requirements that are not met, under which failure, by which job."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Weathered:
         return {number: self.rates_bps.get(number, 0.0) / rate for number, rate in before_bps.items()}
 
     def severity(self, before_bps: Mapping[int, float]) -> tuple[bool, float, float]:
-        """Orders failures, the worst first: no plan, then by the least share of a job that goes on, then by the sum."""
+        """The sort key of failures, worst first: no plan, then the least share of a job that goes on, then the sum."""
         shares = self.kept(before_bps)
         going_on = [share for number, share in shares.items() if number not in self.lost]
         return self.state != NO_PLAN, min(going_on, default=1.0), sum(shares.values())
@@ -129,7 +129,7 @@ def rate_reasons(margins: Margins, rates_bps: Mapping[int, float], when: str) ->
 
 
 def load_reasons(fabric: Fabric, prediction: Prediction, free: float) -> Iterator[str]:
-    """The links of which less is left free than asked for."""
+    """The links that leave less capacity free than is asked for."""
     for link, load in prediction.loads_with_results_bps.items():
         share = load / fabric.capacities_bps[link]
         if share > 1 - free + ROUNDING:
@@ -137,7 +137,7 @@ def load_reasons(fabric: Fabric, prediction: Prediction, free: float) -> Iterato
 
 
 def run_reasons(row: Mapping[str, Any], where: str, within: float) -> Iterator[str]:
-    """Why a run in virtual time is against the plan: it could not be run, is not VALID, or has other rates."""
+    """Why a run in virtual time contradicts the plan: it could not be run, is not VALID, or has other rates."""
     if row.get("error") is not None:
         yield f"{where}: {row['error']}"
         return

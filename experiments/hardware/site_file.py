@@ -1,4 +1,4 @@
-"""A site and its file, `site.yml`: a network with its jobs, the failures to withstand, and what has to be left then.
+"""A site and its file, `site.yml`: a network with its jobs, the failures to withstand, and the margins to keep.
 
 Names of files in it count from its own folder. The starter is a site's file with every key explained, and the files
 that it names.
@@ -49,7 +49,7 @@ Found = TypeVar("Found")
 
 
 class Margins(Record):
-    """What plans must leave.
+    """The requirements on rates and loads.
 
     - `keeps`: the share of its sending rate that every job keeps under each failure
     - `least_rate`: the sending rate that every job has in any case, in bit/s; None asks for nothing
@@ -75,7 +75,7 @@ class Simulate(Record):
 
 @dataclass(frozen=True)
 class Site:
-    """All that `inakit validate` is told.
+    """The input of `inakit validate`.
 
     `emulate`: the factor of all rates in the emulation; None: no emulation. `program`: what the switches run.
     """
@@ -102,7 +102,7 @@ CUT_OFF = "fails (a job that loses a host fails the site), or accepted (it may s
 
 
 class WithstandRecord(Record):
-    """What the file says of failures."""
+    """The failures in a site's file."""
 
     links: Literal["all", "none"] | list[Pair] = Field("all", description=LINKS)
     switches: Literal["all", "none"] | list[StrictStr] = Field("all", description=SWITCHES)
@@ -110,7 +110,7 @@ class WithstandRecord(Record):
 
 
 class SiteRecord(Record):
-    """All that a site's file says."""
+    """The contents of a site's file."""
 
     version: Literal[1] = Field(description="1, the version of this format")
     fabric: StrictStr = Field(description="a file (.yml, .graphml), or a fabric such as leafspine:leaves=4,spines=2")
@@ -162,7 +162,7 @@ def load_site(path: Path) -> Site:
 
 
 def name_of(path: Path) -> str:
-    """The name of a site: that of its file, or of its folder where the file is called as the starter calls it."""
+    """The name of a site: that of its file, or of its folder if the file has the starter's name."""
     return path.parent.name if path.stem == STARTED and path.parent.name else path.stem
 
 
@@ -174,7 +174,7 @@ def program_of(name: str | None, fabric: Fabric) -> DataPlaneProgram:
 
 
 def at(file: ParsedFile, place: Place, made: Callable[[], Found]) -> Found:
-    """What `made` gives; its error gets the file and the place."""
+    """The result of `made`; its error gets the file and the place."""
     try:
         return made()
     except InputError as error:

@@ -1,4 +1,4 @@
-"""What `inakit validate` does: it reads the file, validates, writes the verdict and the page, and prints both.
+"""`inakit validate`: reads a site's file, validates the site, and prints and writes the verdict and the page.
 
 One validation at a time runs in a site's folder: its trials read the network, the jobs and the plans that lie there.
 """
@@ -129,7 +129,7 @@ SHOWN_REASONS, SHOWN_FAILURES = 8, 5
 
 
 def start(folder: Path, console: Console) -> None:
-    """Write the files to begin with, and say what to do with them. Raises `InakitError`."""
+    """Write the starter's files, and print the next command. Raises `InakitError`."""
     for file in write_starter(folder):
         console.print(f"wrote {file}", highlight=False, soft_wrap=True)
     console.print(f"validate it: inakit validate {folder / 'site.yml'}", highlight=False, soft_wrap=True)

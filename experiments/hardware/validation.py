@@ -1,4 +1,4 @@
-"""Carries a validation out: plans, every failure, the worst ones in virtual time, an emulation; and the verdict.
+"""A validation: plans, every single failure, the worst ones in virtual time, an emulation, and the verdict.
 
 The result of a trial keeps the plan that was judged as a short text, and that plan is the one that is run: a planner
 whose solver is short of time may find another one when it is asked again.
@@ -133,7 +133,7 @@ def cut_short(problem: Problem, fragments: int) -> Problem:
 
 
 def ran(problem: Problem, plan: Plan, given: Given, world: str) -> Row:
-    """What running a plan in a world gives: the verdict, its reasons, and rates by job."""
+    """The result of running a plan in a world: the verdict, its reasons, and rates by job."""
     return run_row(
         run_plan(Run(Prepared(problem, plan, given["mode"])), find_world(world, find_program(given["program"])))
     )
@@ -157,7 +157,7 @@ OWN = "experiments/hardware"
 
 @dataclass(frozen=True)
 class Validation:
-    """What was found of a site. `left_out`: what was not done, and why."""
+    """The findings about a site. `left_out`: what was not done, and why."""
 
     site: Site
     results: tuple[PlannerResult, ...]
@@ -235,7 +235,7 @@ class Work:
         return code_version(*parts, without=(ROOT / "planner" / "own",))
 
     def run(self, trials: Sequence[Trial], title: str) -> dict[str, Finished]:
-        """What came of the trials, by key; what is kept is not run again, unless it tells of the machine."""
+        """The results of the trials, by key; a kept result is not measured again, unless it depends on the machine."""
         kept = kept_in(self.results)
         for trial in trials:
             if (finished := kept.get(trial.key)) is not None and is_of_machine(trial, finished):
@@ -244,7 +244,7 @@ class Work:
 
 
 def is_of_machine(trial: Trial, finished: Finished) -> bool:
-    """Whether a result may be another one next time: a trial that broke, or an emulation that is not VALID."""
+    """Whether another attempt may give another result: a trial that broke, or an emulation that is not VALID."""
     return finished.row is None or (trial.alone and finished.row["verdict"] != VALID)
 
 
@@ -276,26 +276,23 @@ def validate_site(site: Site, results: Path, engine: Engine, console: Console) -
 def plan_of(work: Work, planner: str) -> PlannerResult:
     """The plan of a planner while nothing fails, kept in the folder; or why there is none."""
     site = work.site
+    key = work.plan_key(planner)
     try:
-        plan, said = kept_plan(work.folder, planner, work.plan_key(planner)) or made_plan(work, planner)
+        kept = kept_plan(work.folder, planner, key)
+        if kept is None:
+            run = plan_to_run(site.problem, planner, site.seed, site.mode)
+            assert run.fitted(find_program(site.program)).entries  # which the program takes
+            kept = run.plan, "".join(run.notes)
+            keep_plan(work.folder, planner, *kept, key)
     except InakitError as error:
         return PlannerResult(planner, failed=str(error))
+    plan, said = kept
     prediction = evaluate(site.problem, plan)
     rates = {number: job.sending_rate_bps for number, job in prediction.jobs.items()}
     installed = find_program(site.program).fitted(plan)
     fits = chips_fit(site.problem, installed) if any(each.chip for each in site.problem.fabric.switches) else []
     unproven = plan.outcome.status == FEASIBLE
     return PlannerResult(planner, rates, prediction, said, tuple(fits), unproven=unproven)
-
-
-def made_plan(work: Work, planner: str) -> tuple[Plan, str]:
-    """A planner's plan as it runs, and what is said of it, written into the folder. Raises `InakitError`."""
-    site = work.site
-    run = plan_to_run(site.problem, planner, site.seed, site.mode)
-    assert run.fitted(find_program(site.program)).entries  # which the program takes
-    said = "".join(run.notes)
-    keep_plan(work.folder, planner, run.plan, work.plan_key(planner), said)
-    return run.plan, said
 
 
 def all_of(work: Work, result: PlannerResult, left_out: list[str]) -> PlannerResult:
@@ -307,7 +304,7 @@ def all_of(work: Work, result: PlannerResult, left_out: list[str]) -> PlannerRes
 
 
 def unproven(result: PlannerResult) -> list[str]:
-    """A line where solvers stopped before plans were proven the best: the time limit depends on the machine."""
+    """A line if solvers stopped before plans were proven optimal: the time limit depends on the machine."""
     under = sum(each.unproven for each in result.weathered)
     plans = ["the plan without failures"] * result.unproven
     plans += [f"those under {under} of {len(result.weathered)} failures"] * (under > 0)
@@ -318,7 +315,7 @@ def unproven(result: PlannerResult) -> list[str]:
 
 
 def all_failures(work: Work, planner: str) -> tuple[Weathered, ...]:
-    """What every single failure does to a planner's plan."""
+    """The effect of every single failure on a planner's plan."""
     failures = single_failures(work.site.problem.fabric, work.site.withstand)
     trials = [work.trial(withstand, planner, failure, failure.kind) for failure in failures]
     found = work.run(trials, f"{name_of(planner)}: single failures") if trials else {}
@@ -364,5 +361,5 @@ def why_not_emulated(site: Site) -> str | None:
 
 
 def row_of(finished: Finished) -> Mapping[str, Any]:
-    """What a run returned, or its error."""
+    """The row of a run, or its error."""
     return finished.row if finished.row is not None else {"error": finished.error}

@@ -82,7 +82,7 @@ SCHEMES: dict[str, Scheme] = {
 TIMES = {
     "ARO": (3.77, 9.67), "PARING": (7.06, 15.2), "PARING, one aggregator": (7.06, 15.2), "SPAR": (6.17, 6.73),
 }  # fmt: skip
-"""By which factor ATRO's rate is above a scheme's on each of the networks, by Figure 3's text."""
+"""The ratio of ATRO's rate to a scheme's on each network, from the text on Figure 3."""
 PRINTED = {ATRO: 50.0} | {
     f"{s}, {n}": 50 / each for s, own in TIMES.items() for n, each in zip(NETWORKS, own, strict=True)
 }

@@ -1,4 +1,4 @@
-"""What plans gain in a closed loop that know of results: planned with each headroom, and measured in virtual time.
+"""The gain in a closed loop of plans that reserve bandwidth for results: by headroom, planned and in virtual time.
 
 The problems are random fabrics, the kit's own, and ARO's.
 """
@@ -108,7 +108,7 @@ NETWORKS = {RANDOM: random_problem, **OWN, **OF_ARO}
 PLANNER = "aro"
 TIME_LIMIT_S, GAP = 300.0, 0.001
 KNOWING = (PLANNED, ROUTED)
-"""The values of `--headroom` that know of results, which are compared with `AFTERWARDS`."""
+"""The values of `--headroom` that plan with results in mind; they are compared with `AFTERWARDS`."""
 
 
 def measure(trial: Trial) -> Result:
@@ -162,7 +162,7 @@ def spread(draws: Sequence[float]) -> tuple[str, str]:
 
 
 def judged(result: Result) -> str:
-    """VALID where all sums were exact, and the measured rate bears out the planned one."""
+    """VALID where all sums were exact, and the measured rate confirms the planned one."""
     near = is_near(float(result["measured_bps"]), float(result["planned_bps"]))
     return VALID if near and result["exact"] else Verdict.DIFFERS
 

@@ -1,4 +1,4 @@
-"""The frontier: how near every planner of the registry comes to what any method could reach, on the kit's fabrics.
+"""The frontier: every planner of the registry beside a bound on what any method could reach, on the kit's fabrics.
 
 A rate is a job's gradient over its communication time in a closed loop, and of several jobs the least. The bound holds
 for all ways of summing in hosts, by counting what has to leave hosts and racks: hosts that sum n gradients for n

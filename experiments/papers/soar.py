@@ -1,4 +1,4 @@
-"""SOAR's utilisation over k against rules of thumb, by load and by rates of links; and its dynamic program's time."""
+"""SOAR's utilisation over k beside rules of thumb, by load and by rates of links; and its dynamic program's time."""
 
 from __future__ import annotations
 

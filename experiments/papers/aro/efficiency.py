@@ -1,4 +1,4 @@
-"""ARO's Figures 11 to 13, its efficiency: the time that SRO, APP and QSR save, and the throughput that they lose.
+"""ARO's Figures 11 to 13, its efficiency: the time that SRO, APP and QSR save, and the throughput that they cost.
 
 The kit's fast exact method is measured at the paper's scale. The published model is measured at a smaller one, because
 HiGHS on one thread stands in for Gurobi on twelve, to which the paper gave 1,200 s.

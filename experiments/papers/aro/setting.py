@@ -50,7 +50,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class AroSetting:
-    """What the figures vary. `leaves` is also the number of spines, `share` the share of switches with INA.
+    """The parameters that the figures vary. `leaves` is also the number of spines, `share` that of switches with INA.
 
     Every job has `tasks` parameter servers (PSs), and as many workers of its own as `workers` says.
     """

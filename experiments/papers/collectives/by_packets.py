@@ -81,7 +81,7 @@ def losing(fabric: Fabric, share: float) -> FaultPlan:
 
 
 def measure(trial: Trial) -> Result:
-    """What a plan promises and what becomes of it: rates in bit/s, times in seconds."""
+    """The rates (bit/s) and times (s) of a plan, predicted and measured."""
     problem = NETWORKS[str(trial["network"])]()
     plan = plan_to_run(problem, str(trial["planner"]), 0).plan
     promised = evaluate(problem, plan)

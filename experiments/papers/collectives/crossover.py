@@ -113,7 +113,7 @@ def promised_s(trial: Trial) -> float:
 
 
 def measure(trial: Trial) -> Result:
-    """Measure a trial, or take what its plan promises if it is only planned. Raises `RunError` for wrong sums."""
+    """Measure a trial, or take the prediction of its plan if it is only planned. Raises `RunError` for wrong sums."""
     promised = promised_s(trial)
     if int(trial["bytes"]) in PLANNED:
         return {"seconds": promised, "promised_s": promised}
@@ -163,7 +163,7 @@ def show(found: Findings) -> Iterator[Part]:
 
 
 def panel(found: Findings, fabric: str, chart: Chart) -> Panel:
-    """What was measured, for longer messages what plans promise, and promises as dashes."""
+    """Measured times, for longer messages predicted ones, and all predictions as dashes."""
     promised = {
         line: [1e6 * found.mean(chart.cell(line, place), "promised_s") for place in chart.places]
         for line in chart.lines
@@ -238,7 +238,7 @@ def interval(value: Estimate) -> str:
 
 
 def bytes_table(found: Findings, fabric: str, chart: Chart) -> Table:
-    """What each line sends for the largest measured message: bus bandwidth, bytes on links of hosts and of the core."""
+    """Traffic for the largest measured message, by line: bus bandwidth, bytes on links of hosts and of the core."""
     place = measured_at(found.request)[-1]
     title = f"{size_name(place)}, {fabric}"
     table = Table("", "busbw (Gbit/s)", "links of hosts (MB)", "core (MB)", "sent again", title=title)

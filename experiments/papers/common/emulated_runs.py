@@ -86,12 +86,12 @@ class EmulatedRuns:
 
 
 def kind_of(switch: str) -> str:
-    """What files and titles call runs in the world of that name: "virtual" or "emulated"."""
+    """The word for runs in a world in files and titles: "virtual" or "emulated"."""
     return "virtual" if is_virtual(switch) else "emulated"
 
 
 def name_in_world(name: str, switch: str) -> str:
-    """The name of what a figure keeps of its runs in a world: those in virtual time have their own."""
+    """The name of a figure's kept runs in a world: those in virtual time are kept apart."""
     return f"{name}-virtual" if is_virtual(switch) else name
 
 
@@ -141,7 +141,7 @@ def measured_by(run: EmulatedRun, scale: float, world: World, folder: RunFolder,
 
 
 def words_of(outcome: Outcome) -> str:
-    """A run's verdict and its figures, for who waits for the others."""
+    """A line about a finished run: its verdict, its rate and its time."""
     measured, told = outcome.measured, ""
     if measured.iterations:
         told = f" ({measured.sending_rate_bps / 1e6:.3g} Mbit/s, {measured.communication_time_s:.3g} s)"
@@ -149,7 +149,7 @@ def words_of(outcome: Outcome) -> str:
 
 
 def scale_of(runs: Sequence[EmulatedRun], world: World, console: Console) -> float:
-    """The factor by which all runs have to be slowed down so that this machine carries them; it is printed unless 1.
+    """The factor by which all runs are slowed down so that this machine carries them; it is printed unless it is 1.
 
     It is 1 where a run has an `emulate` of its own, and in a world whose time is not this machine's.
     """
@@ -240,14 +240,14 @@ class EmulatedFigure:
 GRADIENT_BYTES, QUICK_GRADIENT_BYTES = 102_400, 51_200
 
 NEAR = 0.05
-"""A measured rate bears out the planned one if it differs by at most this share of it."""
+"""A measured rate confirms the planned one if it differs by at most this share of it."""
 
 Planned = tuple[Problem, Mapping[str, Plan]]
 """A problem, and plans for it by the names of their planners."""
 
 
 def is_near(measured: float, planned: float) -> bool:
-    """Whether a measured rate bears out the planned one."""
+    """Whether a measured rate confirms the planned one."""
     return abs(measured / planned - 1) <= NEAR
 
 
@@ -269,7 +269,7 @@ class RateRow:
 
     @property
     def holds(self) -> bool:
-        """Whether all sums were exact and the measured rate bears out the planned one."""
+        """Whether all sums were exact and the measured rate confirms the planned one."""
         return self.exact and is_near(self.measured_bps, self.planned_bps)
 
 

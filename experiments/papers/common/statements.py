@@ -1,6 +1,6 @@
-"""Sentences of a paper about its figures, compared with our values, and tables of these values.
+"""The judge of statements: a paper's sentences about its figures, compared with our values; and tables of values.
 
-This file alone decides what holds and differs.
+This file alone decides whether a statement holds or differs.
 """
 
 from __future__ import annotations
@@ -56,12 +56,13 @@ def formatted(value: float | None, form: str) -> str:
 ABOUT = 0.1
 """A value is about the paper's if it differs by at most this share of it."""
 WAVER = 0.02
-"""By this share a curve that rises may fall in between, and values in an order may be the wrong way round."""
+"""The tolerance of trends and orders: a rising curve may fall by this share in between, and neighbours in an order may
+be swapped by it."""
 
 
 @dataclass(frozen=True)
 class Statement:
-    """A sentence of the paper, or an order of its curves; our values for it, and whether they bear it out."""
+    """A sentence of the paper, or an order of its curves; our values, and whether they confirm it."""
 
     says: str
     ours: str

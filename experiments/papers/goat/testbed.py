@@ -1,4 +1,4 @@
-"""GOAT's testbed, emulated (section IV-B): the plans of its schemes, and workers that send at rates of their own."""
+"""GOAT's testbed, emulated (section IV-B): the plans of its schemes, and workers that send at drawn rates."""
 
 from __future__ import annotations
 

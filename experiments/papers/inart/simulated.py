@@ -52,7 +52,7 @@ class FigurePoint:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a scheme does at a place: the sending rate, an iteration's time, and the bytes that PSs get in it."""
+    """The result of a scheme at a place: the sending rate, an iteration's time, and the bytes that PSs get in it."""
 
     rate_bps: float
     time_s: float
@@ -225,7 +225,7 @@ def workers_of(request: Request) -> Sequence[int]:
 
 
 def cells(figure: InartFigure, request: Request) -> list[Trial]:
-    """What the figure needs: the text's place in all its readings, and all places in both settings."""
+    """The cells of the figure: the text's place in all its readings, and all places in both settings."""
     places = [FigurePoint(setting, figure.at.workers) for setting in figure.settings]
     for setting in (HOMOGENEOUS, HETEROGENEOUS):
         places += figure.points(setting, workers_of(request))

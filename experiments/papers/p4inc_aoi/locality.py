@@ -1,4 +1,4 @@
-"""P4INC-AOI's Figure 2 by real packets: what crosses between units when a job's workers share one, and otherwise.
+"""P4INC-AOI's Figure 2 by real packets: the traffic between units of jobs inside one unit, and of other jobs.
 
 A unit is a programmable switch and its servers; an all-optical interconnect (AOI) joins units (section III). For jobs
 whose workers share a unit the switch replaces the PS, "thus no connection needs to be set up through the AOI". So not

@@ -30,7 +30,7 @@ SWITCH_BPS = 2 * SERVERS * PORT_BPS
 RECONFIGURATION_S = 0.025
 ARRIVALS_PER_S = 20.0
 ARRIVALS = {ARRIVALS_PER_S: "20 jobs/s", 40.0: "40 jobs/s", 0.0: "all at once"}
-"""What the text may mean by arrivals: 20 jobs a second, 20 of each kind, or a batch of concurrent jobs (0)."""
+"""The readings of arrivals in the text: 20 jobs a second, 20 of each kind, or a batch of concurrent jobs (0)."""
 TRACES = {"training": training, "mapreduce": mapreduce}
 RESULTS = "aoi-simulation-trials"
 COMPARED = ("noINC-FCFS", "INC-FCFS", "noINC-TW", "INC-TW")
@@ -87,7 +87,7 @@ READINGS: dict[str, Mapping[str, GrantPolicy]] = {
     },
     "TW deals all there is": {"noINC-TW": TimeWindow(inc=False, fill=True), "INC-TW": TimeWindow(fill=True)},
 }  # fmt: skip
-"""Readings of what FCFS, or TW, may mean, each with the policies that it changes."""
+"""The readings of FCFS and TW, each with the policies that it changes."""
 
 
 def scheme_of(trial: Trial) -> Scheduler:

@@ -146,7 +146,7 @@ def rows_table(rows: Sequence[ScenarioRow]) -> Table:
 
 
 def claims(rows: Sequence[ScenarioRow]) -> Iterator[Statement]:
-    """The statements that these runs have to bear out."""
+    """The statements that these runs have to confirm."""
     named = {row.scenario: row.measured for row in rows}
     jct = {name: [totals.total_jct_s] for name, totals in named.items()}
     connections = {name: [float(totals.connections)] for name, totals in named.items()}
