@@ -95,13 +95,13 @@ def said_of_lines(found: Findings, by_share: Chart, by_size: Chart) -> Iterator[
         yield statements.is_highest(where, EXACT, BASELINES, curves, places)
         yield statements.is_lowest(where, "GRID", GROWING, curves, places)
     yield from (statements.rises(f"7b: {name} rises with INA switches", shares[name]) for name in GROWING)
-    yield statements.is_level("7b: GRID has little change", shares["GRID"])
+    yield statements.is_level("7b: GRID hardly changes", shares["GRID"])
     first, last = (1 - shares["ARO-ACC"][at] / shares[EXACT][at] for at in (0, -1))
     yield statements.is_below(f"7b: ARO-ACC loses less with more of them (first {first:.3f})", last, first)
     yield from (statements.falls(f"7c: {name} falls with workers", sizes[name]) for name in paper_lines)
     at_once = [float(workers) * rate for workers, rate in zip(by_size.places, sizes["GRID"], strict=True)]
-    yield statements.is_level("7c: GRID falls as 1/g: rate x workers", at_once)
-    yield statements.is_above("7c: ARO falls less: 4 g has more than 1/4", sizes[EXACT][-1] / sizes[EXACT][0], 0.25)
+    yield statements.is_level("7c: GRID falls in inverse proportion: rate x workers", at_once)
+    yield statements.is_above("7c: ARO falls less: with 4 times the workers it keeps over 1/4", sizes[EXACT][-1] / sizes[EXACT][0], 0.25)
     both = {name: [*shares[name], *sizes[name]] for name in paper_lines}
     yield ratios(both, "7: ARO is 2.2 to 4.0 times AggTree", "AggTree", 2.2, 4.0)
     yield ratios(both, "7: 2.8 to 4.1 times RANDOM", "RANDOM", 2.8, 4.1)
@@ -141,7 +141,7 @@ def said_of_pipelines(flat: Curves, default: Curves, rates: Curves, places: Sequ
         yield statements.is_above(f"8a: ARO is far above {name}", flat[EXACT][0] / flat[name][0], 2)
     for name in (EXACT, "GRID", "AggTree", "ARO-ACC"):
         yield statements.falls(f"8b: {name} falls with pipelines", rates[name])
-    yield statements.is_level("8b: RANDOM does not mind them", rates["RANDOM"])
+    yield statements.is_level("8b: RANDOM is independent of pipelines", rates["RANDOM"])
     yield statements.is_highest("8b", EXACT, BASELINES, rates, places)
 
 

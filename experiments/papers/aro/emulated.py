@@ -76,8 +76,8 @@ def about_pipelines(problem: Problem, rows: Sequence[RateRow]) -> str:
     aware, unaware, *_ = rows
     kept, measured = unaware.planned_bps / aware.planned_bps, unaware.measured_bps / aware.measured_bps
     return (
-        f"Figure 5: who does not mind pipelines expects {hoped_bps / 1e3:.0f} kbit/s, and keeps {kept:.2f} of the best "
-        f"rate by the model, {measured:.2f} as measured"
+        f"Figure 5: a planner that ignores pipelines expects {hoped_bps / 1e3:.0f} kbit/s, but has {kept:.2f} of the "
+        f"best rate by the model, {measured:.2f} as measured"
     )
 
 

@@ -292,7 +292,7 @@ def show(figure: SimulationChart, found: Findings) -> Iterator[Part]:
             for network, chart in charts.items() for (where, at) in figure.paper if where == network
             for scheme in SCHEMES if (printed := chart.paper.get(scheme, {}).get(at))
         ]  # fmt: skip
-        yield beside_paper(f"{figure.name}, what the text gives", rows, (".2f", ".2f", ".2f"))
+        yield beside_paper(f"{figure.name}, values in the text", rows, (".2f", ".2f", ".2f"))
     places = charts[next(iter(charts))].places
     yield list(said_of_crossings(curves) if figure.axis == "spread" else said_of_orders(figure, curves, places))
     yield Picture(map(found.panel, charts.values()))

@@ -319,7 +319,7 @@ def show(figure: str, places: Sequence[ModelAndWorkers], values: Values) -> Iter
     yield value_table(f"GOAT, {figure}: {chart.title}, by model and workers", "", names, values)
     yield f"rates and sizes are 1/{SCALE} of the paper's, times are the paper's"
     ours = [(scheme, paper, values[scheme][places.index(chart.place)]) for scheme, paper in chart.printed.items()]
-    title = "{}, what the text gives: {}, {} workers".format(figure, *chart.place)
+    title = "{}, values in the text: {}, {} workers".format(figure, *chart.place)
     yield beside_paper(title, ours, ("g", ".3g", ".2f"))
     yield list(chart.said(places, values))
     yield Picture(chart.panels(places, values))

@@ -150,9 +150,9 @@ def planned_crossing(run: EmulatedRun) -> int:
 def judgement(crossed: int, verdict: str) -> str:
     """A sentence: whether the claim holds, given the bytes that crossed where none should."""
     if not crossed:
-        return "[green]the claim holds[/]: of jobs inside units nothing at all crossed"
+        return "[green]the claim holds[/]: no byte of jobs inside units crossed"
     if verdict == VALID:
-        return f"[bold red]the claim does not hold[/]: of jobs inside units {crossed:,} bytes crossed"
+        return f"[bold red]the claim does not hold[/]: {crossed:,} bytes of jobs inside units crossed"
     return f"[bold yellow]no result[/]: {crossed:,} bytes crossed, but the emulation was overloaded"
 
 

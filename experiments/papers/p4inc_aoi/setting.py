@@ -164,4 +164,4 @@ def reductions_panel(claims: Sequence[Claim], found: Findings, points: Sequence[
     ours = [claim.estimate(found, points) for claim in claims]
     paper: Printed = {REDUCTION: {name: claim.paper for name, claim in zip(names, claims, strict=True)}}
     styles = categories([REDUCTION])
-    return Panel(BARS, names, {REDUCTION: ours}, "", "reduction (%)", "what the text gives", paper, styles=styles)
+    return Panel(BARS, names, {REDUCTION: ours}, "", "reduction (%)", "values in the text", paper, styles=styles)

@@ -56,7 +56,7 @@ def show(figure: str, found: Findings) -> Iterator[Part]:
         claims = [Claim(chart.quantity.key, *pair, paper) for pair, paper in zip(PAIRS, printed, strict=True)]
         yield found.table(chart)
         yield reductions(None, claims, found, points)
-        given = replace(reductions_panel(claims, found, points), title=f"{model}: what the text gives")
+        given = replace(reductions_panel(claims, found, points), title=f"{model}: values in the text")
         panels += [found.panel(chart), given]
         sentences += said(figure, model, found.curves(chart), chart.places)
     yield Picture(panels)

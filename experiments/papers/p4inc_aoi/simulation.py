@@ -152,7 +152,7 @@ def over_capacity(curves: Mapping[str, Curves], places: Sequence[Place]) -> Iter
             yield statements.falls(f"{name}: {scheme} falls with INC capacity", own[scheme])
             yield statements.is_level(f"{name}: {scheme} is level beyond {places[-2]}", own[scheme][-2:])
         for scheme in ("noINC-FCFS", "noINC-TW"):
-            yield statements.is_level(f"{name}: {scheme} does not mind INC capacity", own[scheme])
+            yield statements.is_level(f"{name}: {scheme} is independent of INC capacity", own[scheme])
 
 
 def over_slots(curves: Mapping[str, Curves], places: Sequence[Place]) -> Iterator[Statement]:

@@ -154,9 +154,9 @@ def claims(rows: Sequence[ScenarioRow]) -> Iterator[Statement]:
     yield from statements.in_order("total JCT (s)", pair, jct, where)
     yield from statements.in_order("reconfigured connections", pair, connections, where)
     inexact = sum(not row.exact for row in rows)
-    yield statements.is_below("runs with a sum that is not exact, also in the dark", inexact, 0)
+    yield statements.is_below("runs with inexact sums, reconfigurations included", inexact, 0)
     furthest = max(abs(row.ratio - 1) for row in rows)
-    yield statements.is_below("measured total JCT, furthest from planned", furthest, statements.ABOUT)
+    yield statements.is_below("largest deviation of measured total JCT from planned", furthest, statements.ABOUT)
 
 
 MADE = "reconfigured"
@@ -232,7 +232,7 @@ def reductions_panel(kinds: Mapping[str, ByScenario]) -> Panel:
         for kind, totals in kinds.items()
     }
     paper: Printed = {kind: {name: each.paper for name, each in zip(names, REDUCTIONS, strict=True)} for kind in kinds}
-    return Panel(BARS, names, series, "", "reduction (%)", "what the text gives", paper, styles=categories(kinds))
+    return Panel(BARS, names, series, "", "reduction (%)", "values in the text", paper, styles=categories(kinds))
 
 
 SCALE = 1 / 5000
