@@ -101,7 +101,8 @@ def said_of_lines(found: Findings, by_share: Chart, by_size: Chart) -> Iterator[
     yield from (statements.falls(f"7c: {name} falls with workers", sizes[name]) for name in paper_lines)
     at_once = [float(workers) * rate for workers, rate in zip(by_size.places, sizes["GRID"], strict=True)]
     yield statements.is_level("7c: GRID falls in inverse proportion: rate x workers", at_once)
-    yield statements.is_above("7c: ARO falls less: with 4 times the workers it keeps over 1/4", sizes[EXACT][-1] / sizes[EXACT][0], 0.25)
+    kept = sizes[EXACT][-1] / sizes[EXACT][0]
+    yield statements.is_above("7c: ARO falls less: with 4 times the workers it keeps over 1/4", kept, 0.25)
     both = {name: [*shares[name], *sizes[name]] for name in paper_lines}
     yield ratios(both, "7: ARO is 2.2 to 4.0 times AggTree", "AggTree", 2.2, 4.0)
     yield ratios(both, "7: 2.8 to 4.1 times RANDOM", "RANDOM", 2.8, 4.1)

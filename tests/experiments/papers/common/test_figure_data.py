@@ -225,6 +225,7 @@ def test_new_routes_leave_a_csv(saved: list[tuple[Canvas, list[Panel]]], tmp_pat
 
     from inakit.experiments.papers.inart.emulated import phases_panel  # noqa: PLC0415
 
-    entry = {"planned": {"sending_rate_bps": 20e6}, "measured": {"sending_rate_bps": 19e6}}
+    planned, measured = (SimpleNamespace(sending_rate_bps=rate) for rate in (20e6, 19e6))
+    entry = SimpleNamespace(planned=planned, measured=measured)
     records = [SimpleNamespace(planners={"inart-forest": entry}), SimpleNamespace(planners={"a": entry, "b": entry})]
     saved_as(tmp_path / "figure", [phases_panel(records)], saved)  # type: ignore[arg-type]
