@@ -9,6 +9,7 @@ from pathlib import Path
 
 from inakit.switch.networks import p4app, tutorials
 from inakit.switch.networks.network_plan import NetworkPlan, with_interfaces
+from inakit.switch.program.read import COMPILER
 from inakit.topo.errors import InputError, MachineError
 from inakit.topo.files.reader import FileKind, read_file
 
@@ -46,9 +47,6 @@ def check_names(path: Path, plan: NetworkPlan) -> None:
         if (end.node, end.port) in used:
             raise InputError(f"{path}: two links end at port {end.port} of '{end.node}'")
         used.add((end.node, end.port))
-
-
-COMPILER = "p4c-bm2-ss"
 
 
 def compiled(program: Path, scratch: Path) -> Path:

@@ -122,7 +122,9 @@ def with_interfaces(plan: NetworkPlan) -> NetworkPlan:
     kept = {name for (node, _), name in names.items() if node not in wrong}
     notes = []
     for number, node in enumerate(wrong, start=1):
-        stem = short_stem(node, number, kept)
+        stem = re.sub(r"[^A-Za-z0-9_.]", "_", node)[:STEM_LENGTH] + f"_{number}"  # the number makes it the node's own
+        while any(name.startswith(f"{stem}-") for name in kept):
+            stem += "_"
         names |= {(other, port): f"{stem}-eth{port}" for other, port in names if other == node}
         notes.append(
             f"the interfaces of '{node}' are {stem}-eth...: Linux takes 15 characters of letters, digits, _ . -"
@@ -133,15 +135,6 @@ def with_interfaces(plan: NetworkPlan) -> NetworkPlan:
 
     links = tuple(replace(link, one=named(link.one), other=named(link.other)) for link in plan.links)
     return replace(plan, links=links, notes=(*plan.notes, *notes))
-
-
-def short_stem(node: str, number: int, kept: Collection[str]) -> str:
-    """A short name for a node, which no interface in `kept` begins with; the number makes it the node's own."""
-    plain = re.sub(r"[^A-Za-z0-9_.]", "_", node)[:STEM_LENGTH]
-    stem = f"{plain}_{number}"
-    while any(name.startswith(f"{stem}-") for name in kept):
-        stem += "_"
-    return stem
 
 
 DELAY = re.compile(r"\d+(\.\d+)? ?(s|secs?|ms|msecs?|us|usecs?|ns|nsecs?)?")
@@ -230,29 +223,20 @@ def mac_of(ip: str, side: int) -> str:
     return ":".join(["00", f"{side:02x}", *(f"{part:02x}" for part in ip_interface(ip).packed[-4:])])
 
 
-def l2(_switch: int, host: int) -> Addresses:
-    """All hosts are in one subnet."""
-    return Addresses(f"10.0.{host >> 8}.{host & 0xFF}/16")
-
-
-def mixed(switch: int, host: int) -> Addresses:
-    """The hosts of a switch are in one subnet."""
-    subnet = f"10.{switch >> 8}.{switch & 0xFF}"
-    return Addresses(f"{subnet}.{host}/{PREFIX}", f"{subnet}.254")
-
-
-def l3(switch: int, host: int) -> Addresses:
-    """Each host has a subnet of its own."""
-    return Addresses(f"10.{switch}.{host}.2/{PREFIX}", f"10.{switch}.{host}.1")
-
-
-def anywhere(_switch: int, host: int) -> Addresses:
-    """All hosts are in 10.0.0.0/8, whatever their names."""
-    return Addresses(f"10.{host >> 16}.{host >> 8 & 0xFF}.{host & 0xFF}/{ANYWHERE}")
-
-
 MOST_HOSTS = 1 << 16
-STRATEGIES: dict[str, Callable[[int, int], Addresses]] = {"l2": l2, "mixed": mixed, "l3": l3}
+STRATEGIES: dict[str | None, Callable[[int, int], Addresses]] = {
+    # all hosts are in one subnet
+    "l2": lambda _switch, host: Addresses(f"10.0.{host >> 8}.{host & 0xFF}/16"),
+    # the hosts of a switch are in one subnet
+    "mixed": lambda switch, host: Addresses(
+        f"10.{switch >> 8}.{switch & 0xFF}.{host}/{PREFIX}", f"10.{switch >> 8}.{switch & 0xFF}.254"
+    ),
+    # each host has a subnet of its own
+    "l3": lambda switch, host: Addresses(f"10.{switch}.{host}.2/{PREFIX}", f"10.{switch}.{host}.1"),
+    # without a strategy all hosts are in 10.0.0.0/8, whatever their names
+    None: lambda _switch, host: Addresses(f"10.{host >> 16}.{host >> 8 & 0xFF}.{host & 0xFF}/{ANYWHERE}"),
+}
+"""The address of a host, and of its gateway, by the numbers of its switch and of itself."""
 
 
 def natural(names: Iterable[str]) -> list[list[str | int]]:
@@ -286,20 +270,18 @@ def addresses_of(strategy: str | None, given: Mapping[str, str], found: Sequence
     if strategy == "manual":
         return own
     for place in sorted(found, key=lambda each: strategy is not None and each.number is None):
-        if place.host not in own:
-            own[place.host] = next_address(strategy, place, {each.ip for each in own.values()})
+        if place.host in own:
+            continue
+        fixed, taken = None if strategy is None else place.number, {each.ip for each in own.values()}
+        for number in range(1, MOST_HOSTS) if fixed is None else (fixed,):
+            address = STRATEGIES[strategy](place.switch_number, number)
+            if max(map(int, address.ip.split("."))) < 256 and address.ip not in taken:
+                own[place.host] = address
+                break
+        else:
+            where = f"host '{place.host}' at switch number {place.switch_number}"
+            raise InputError(f"{where}: {strategy} has no address left")
     return own
-
-
-def next_address(strategy: str | None, place: Place, taken: Collection[str]) -> Addresses:
-    """The address of a host at its place: that of its number, or the first that is not taken."""
-    give = anywhere if strategy is None else STRATEGIES[strategy]
-    fixed = None if strategy is None else place.number
-    for number in range(1, MOST_HOSTS) if fixed is None else (fixed,):
-        address = give(place.switch_number, number)
-        if max(map(int, address.ip.split("."))) < 256 and address.ip not in taken:
-            return address
-    raise InputError(f"host '{place.host}' at switch number {place.switch_number}: {strategy} has no address left")
 
 
 def find_file(name: str, beside: Path) -> Path:

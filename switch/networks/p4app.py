@@ -211,7 +211,7 @@ class P4App:
     def strategy(self) -> str | None:
         """The strategy of addresses; None: one after the other."""
         named = self.topology.assignment_strategy or ("mixed" if self.old else None)
-        known = (*STRATEGIES, MANUAL)
+        known = [*(name for name in STRATEGIES if name), MANUAL]
         if named is not None and named not in known:
             raise unknown_name("assignment strategy", named, known)
         return named
@@ -253,7 +253,9 @@ class P4App:
     @cached_property
     def links(self) -> list[AppLink]:
         """All links in the order in which ports are numbered, with what holds for all, and those of CPU ports."""
-        of_all = self.options_of_all()
+        old = self.topology.model_dump(include={*BEFORE_2021}, exclude_none=True)
+        of_all = {BEFORE_2021[name]: value for name, value in old.items()}
+        of_all |= self.topology.default.model_dump(include=OPTIONS, exclude_unset=True)
         read = [
             AppLink(*link.nodes, LinkRecord.model_validate(of_all | link.record.model_dump(exclude_unset=True)))
             for link in self.own_links
@@ -263,12 +265,6 @@ class P4App:
                 names = LinkRecord(intfName1=f"{name}-cpu-eth0", intfName2=f"{name}-cpu-eth1")
                 read.append(AppLink(name, BRIDGE, names))
         return read if self.old else sorted(read, key=lambda each: natural(each.nodes))
-
-    def options_of_all(self) -> dict[str, Any]:
-        """What the file says of all links; until 2020 this stood in the topology itself."""
-        old = self.topology.model_dump(include={*BEFORE_2021}, exclude_none=True)
-        new = self.topology.default.model_dump(include=OPTIONS, exclude_unset=True)
-        return {BEFORE_2021[name]: value for name, value in old.items()} | new
 
     @cached_property
     def numbers(self) -> dict[str, int]:
@@ -288,17 +284,14 @@ class P4App:
     @cached_property
     def addresses(self) -> dict[str, Addresses]:
         """The addresses of hosts: those that the file says, and those of the strategy."""
-        given = {name: self.own_address(name, host) for name, host in self.topology.hosts.items()}
+        given: dict[str, str | None] = {}
+        for name, host in self.topology.hosts.items():
+            link = self.first_links.get(name)
+            given[name] = host.ip or (link.said("params", name).ip if link else None)
         said = {name: address for name, address in given.items() if address not in (None, AUTOMATIC)}
         ends = [link.nodes for link in self.links]
         found = places(self.topology.hosts, self.numbers, ends)
         return addresses_of(self.strategy, said, [each for each in found if given[each.host] != AUTOMATIC])
-
-    def own_address(self, name: str, host: HostRecord) -> str | None:
-        """The address that the file says of a host, or of its first interface."""
-        link = self.first_links.get(name)
-        address: str | None = host.ip or (link.said("params", name).ip if link else None)
-        return address
 
     def planned_links(self) -> Iterator[PlannedLink]:
         given = ((node, link.said("port", node)) for link in self.links for node in link.nodes)
@@ -341,16 +334,12 @@ class P4App:
         gateway = record.gw or record.defaultRoute or theirs
         neighbors: tuple[tuple[str, str], ...] = ()
         if gateway and link and self.of_all("auto_gw_arp"):
-            neighbors = self.gateway_neighbor(gateway, link, name)
+            # the gateway is a neighbor if it is the port of the switch; until 2020 it always was
+            switch = link.other if link.one == name else link.one
+            seeming, known = self.switch_ip(link, switch), link.said("addr", switch) or self.switch_mac(link, switch)
+            if known and (self.old or gateway in (theirs, seeming and seeming.partition("/")[0])):
+                neighbors = ((gateway, known),)
         return PlannedHost(name, address, mac, gateway, neighbors, tuple(record.commands or ()))
-
-    def gateway_neighbor(self, gateway: str, link: AppLink, host: str) -> tuple[tuple[str, str], ...]:
-        """The gateway's IP and MAC, if it is the port of the switch; until 2020 it always was."""
-        switch = link.other if link.one == host else link.one
-        seeming = self.switch_ip(link, switch)
-        ips = (self.addresses[host].gateway if host in self.addresses else None, seeming and seeming.partition("/")[0])
-        mac = link.said("addr", switch) or self.switch_mac(link, switch)
-        return ((gateway, mac),) if mac and (self.old or gateway in ips) else ()
 
     def switch_of(self, name: str, record: SwitchRecord) -> PlannedSwitch:
         """A switch; it runs its own program, or that of all."""

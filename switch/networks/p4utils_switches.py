@@ -13,22 +13,21 @@ START_TIMEOUT_S = 60
 """How long a switch may take to compile its program and to listen; p4-utils gives it 10 s, few for a busy machine."""
 
 
+def arguments(program: str, given: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a switch of p4-utils that runs a program of the kit; p4-utils waits as long as it may take."""
+    node.SWITCH_START_TIMEOUT = max(node.SWITCH_START_TIMEOUT, START_TIMEOUT_S)
+    return {"sw_bin": str(make_shim() / program), **given}
+
+
 class InakitP4Switch(P4Switch):  # type: ignore[misc]
     """A switch of p4-utils that runs the kit's `simple_switch`."""
 
-    def __init__(self, *arguments: Any, **params: Any) -> None:
-        super().__init__(*arguments, **{"sw_bin": str(make_shim() / "simple_switch"), **params})
-        be_patient()
+    def __init__(self, *names: Any, **params: Any) -> None:
+        super().__init__(*names, **arguments("simple_switch", params))
 
 
 class InakitP4RuntimeSwitch(P4RuntimeSwitch):  # type: ignore[misc]
     """A switch of p4-utils that runs the kit's `simple_switch_grpc`."""
 
-    def __init__(self, *arguments: Any, **params: Any) -> None:
-        super().__init__(*arguments, **{"sw_bin": str(make_shim() / "simple_switch_grpc"), **params})
-        be_patient()
-
-
-def be_patient() -> None:
-    """Let p4-utils wait as long as a switch may take."""
-    node.SWITCH_START_TIMEOUT = max(node.SWITCH_START_TIMEOUT, START_TIMEOUT_S)
+    def __init__(self, *names: Any, **params: Any) -> None:
+        super().__init__(*names, **arguments("simple_switch_grpc", params))

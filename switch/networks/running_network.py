@@ -86,7 +86,11 @@ class RunningNetwork:
 
         ledger = self.exits.enter_context(Ledger.open())
         scratch = Path(self.exits.enter_context(tempfile.TemporaryDirectory(prefix="inakit-")))
-        programs = {switch.name: program_of(switch, scratch) for switch in self.plan.switches}
+        programs = {}
+        for planned in self.plan.switches:
+            if planned.program is None:
+                raise InputError(f"switch '{planned.name}' has no compiled program yet: compile it, or give --program")
+            programs[planned.name] = compiled(planned.program, scratch)
         for name in root_interfaces(self.plan):
             ledger.record("interface", name)
         self.net = Mininet(controller=None, build=False)
@@ -131,8 +135,9 @@ class RunningNetwork:
 
         given: dict[str, Any] = {"cls": TCLink if options else Link} | options
         for number, end in enumerate((one, other), start=1):
+            a_mac = ":".join(["02", *(f"{part:02x}" for part in randbytes(5))])  # of nobody in particular
             given |= {f"port{number}": end.port, f"intfName{number}": end.interface}
-            given |= {f"addr{number}": end.mac or random_mac()}  # Mininet takes two or none
+            given |= {f"addr{number}": end.mac or a_mac}  # Mininet takes two or none
             given |= {f"params{number}": {"ip": end.address}} if end.address else {}
         self.net.addLink(one.node, other.node, **given)
 
@@ -181,11 +186,6 @@ def root_interfaces(plan: NetworkPlan) -> list[str]:
     return [end.interface for end in ends if end.interface is not None]
 
 
-def random_mac() -> str:
-    """A MAC address of nobody in particular, which local networks may use."""
-    return ":".join(["02", *(f"{part:02x}" for part in randbytes(5))])
-
-
 def check_names_free(plan: NetworkPlan) -> None:
     """Raise `MachineError` if an interface of the network is there already."""
     taken = sorted(set(root_interfaces(plan)) & interface_names())
@@ -194,12 +194,6 @@ def check_names_free(plan: NetworkPlan) -> None:
             f"there are interfaces {', '.join(taken)} already: end the other network, or remove what is left of one "
             f"that was killed with `sudo ip link delete {taken[0]}`"
         )
-
-
-def program_of(switch: PlannedSwitch, scratch: Path) -> Path:
-    if switch.program is None:
-        raise InputError(f"switch '{switch.name}' has no compiled program yet: compile it, or give --program")
-    return compiled(switch.program, scratch)
 
 
 def check_mininet() -> None:

@@ -92,15 +92,13 @@ def plan_of(file: ParsedFile) -> NetworkPlan:
         return replace(
             plan_of_2018(file, [*record.hosts], read), switches=switches, notes=told(file.path, unread(record))
         )
-    hosts = tuple(host_of(name, each) for name, each in record.hosts.items())
+    hosts = []
+    for name, each in record.hosts.items():
+        address = None if each.ip is None else with_prefix(each.ip, MININETS_PREFIX)
+        hosts.append(PlannedHost(name, address, each.mac, commands=tuple(each.commands or ())))
     ports = PortNumbers(record.hosts, (end for link in read for end in (link.one, link.other)))
     links = tuple(planned(link, ports, record.hosts) for link in read)
-    return NetworkPlan(hosts, switches, links, notes=told(file.path, unread(record)))
-
-
-def host_of(name: str, record: HostRecord) -> PlannedHost:
-    address = None if record.ip is None else with_prefix(record.ip, MININETS_PREFIX)
-    return PlannedHost(name, address, record.mac, commands=tuple(record.commands or ()))
+    return NetworkPlan(tuple(hosts), switches, links, notes=told(file.path, unread(record)))
 
 
 def switch_of(file: ParsedFile, name: str, record: SwitchRecord, of_all: str | None) -> PlannedSwitch:

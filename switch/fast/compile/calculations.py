@@ -6,7 +6,7 @@ parser and updated before the deparser.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -83,37 +83,25 @@ def fields_of(context: Context, calculation: Calculation) -> Iterator[Field | Si
 
 def emit_calculations(context: Context) -> None:
     """Write a function for each calculation that the program uses."""
+    out, arrays = context.out, context.layout.arrays
     for calculation in used_calculations(context):
         with located(calculation.source):
-            emit_calculation(context, calculation)
-
-
-def emit_calculation(context: Context, calculation: Calculation) -> None:
-    """Write the function of one calculation."""
-    algorithm, out = algorithm_of(calculation), context.out
-    if has_payload(calculation) and not algorithm.takes_payload:
-        raise UnsupportedError(f"hash algorithm '{calculation.algorithm}' over the payload")
-    out.comment(f"calculation {calculation.name} ({calculation.algorithm})")
-    given = "PACKET *packet" if has_payload(calculation) else "void"
-    with out.block(f"FUNCTION u64 {symbol(context, calculation)}({given})"):
-        out.line("__builtin_memset(hashed, 0, sizeof hashed);")
-        out.line("u32 length = 0;")
-        emit_input(context, calculation)
-        if calculation.algorithm in CRC_CUSTOM:
-            emit_custom(context, calculation, algorithm)
-        payload = ", payload_sum(packet, state.head)" if has_payload(calculation) else ""
-        out.line(
-            f"return {algorithm.function}(hashed, length, sizeof hashed{payload or ', 0' * algorithm.takes_payload});"
-        )
-
-
-def emit_custom(context: Context, calculation: Calculation, algorithm: Algorithm) -> None:
-    """Write what hashes with the parameters that the control plane has set, if it has."""
-    arrays, out = context.layout.arrays, context.out
-    chosen = arrays[CHOSEN]
-    out.line(f"u32 which = own->{chosen.symbol}[0].{chosen.record.symbols[calculation.name]};")
-    given = f"&own->{arrays[crc_array(calculation.name)].symbol}[which % {COPIES}]"
-    out.line(f"if (which) return CRC_CUSTOM({given}, hashed, length, sizeof hashed, {algorithm.bits});")
+            algorithm, payload = algorithm_of(calculation), has_payload(calculation)
+            if payload and not algorithm.takes_payload:
+                raise UnsupportedError(f"hash algorithm '{calculation.algorithm}' over the payload")
+            out.comment(f"calculation {calculation.name} ({calculation.algorithm})")
+            with out.block(f"FUNCTION u64 {symbol(context, calculation)}({'PACKET *packet' if payload else 'void'})"):
+                out.line("__builtin_memset(hashed, 0, sizeof hashed);")
+                out.line("u32 length = 0;")
+                emit_input(context, calculation)
+                if calculation.algorithm in CRC_CUSTOM:  # with the parameters that the control plane has set, if any
+                    chosen = arrays[CHOSEN]
+                    out.line(f"u32 which = own->{chosen.symbol}[0].{chosen.record.symbols[calculation.name]};")
+                    given = f"&own->{arrays[crc_array(calculation.name)].symbol}[which % {COPIES}]"
+                    hashed = f"CRC_CUSTOM({given}, hashed, length, sizeof hashed, {algorithm.bits})"
+                    out.line(f"if (which) return {hashed};")
+                more = ", payload_sum(packet, state.head)" if payload else ", 0" * algorithm.takes_payload
+                out.line(f"return {algorithm.function}(hashed, length, sizeof hashed{more});")
 
 
 def has_payload(calculation: Calculation) -> bool:
@@ -128,8 +116,13 @@ def symbol(context: Context, calculation: Calculation) -> str:
 
 def emit_input(context: Context, calculation: Calculation) -> None:
     """Write the input's bytes into `hashed`, and their number into `length`; fields of invalid headers are left out."""
-    out, bit = context.out, 0
-    runs = [(header, list(parts)) for header, parts in groupby(fields_of(context, calculation), owner_of(context))]
+    out, bit, headers = context.out, 0, context.program.headers
+
+    def owner(part: Field | SizedNumber) -> str:
+        """The header of a part; "" for parts that are always there."""
+        return "" if isinstance(part, SizedNumber) or headers[part.header].metadata else part.header
+
+    runs = [(header, list(parts)) for header, parts in groupby(fields_of(context, calculation), owner)]
     for index, (header, parts) in enumerate(runs):
         bits = sum(part.bits for part in parts)
         if header and bits % 8 and (bit or index + 1 < len(runs)):
@@ -141,17 +134,6 @@ def emit_input(context: Context, calculation: Calculation) -> None:
         bit = bit if header else (bit + bits) % 8
     if bit:
         out.line("length += 1;")
-
-
-def owner_of(context: Context) -> Callable[[Field | SizedNumber], str]:
-    """A function that gives a part's header, by which parts are grouped; "" for parts that are always there."""
-
-    def owner(part: Field | SizedNumber) -> str:
-        if isinstance(part, SizedNumber) or context.program.headers[part.header].metadata:
-            return ""
-        return part.header
-
-    return owner
 
 
 def emit_parts(context: Context, parts: list[Field | SizedNumber], bit: int) -> None:

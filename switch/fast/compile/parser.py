@@ -402,10 +402,7 @@ def condition_of(parts: list[tuple[str, int]], transition: Transition) -> str:
 
 def emit_deparser(context: Context, places: HeaderPlaces) -> None:
     """Write the function `deparse`, which returns 0, or another number if the packet cannot be made so."""
-    if context.layout.rebuilt:
-        emit_rebuilding(context)
-    else:
-        emit_changing(context, places)
+    emit_rebuilding(context) if context.layout.rebuilt else emit_changing(context, places)
 
 
 def emit_changing(context: Context, places: HeaderPlaces) -> None:

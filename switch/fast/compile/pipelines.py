@@ -25,7 +25,6 @@ from inakit.switch.fast.layout.table_layout import (
 )
 from inakit.switch.program.program import (
     Action,
-    ActionCall,
     Conditional,
     Field,
     MatchKey,
@@ -58,14 +57,9 @@ def declare_entries(context: Context, layout: TableLayout) -> None:
         layout.rule.declare(out)
         out.line(f"struct listed_{symbol} {{ struct {layout.rule.name} rule; struct entry_{symbol} entry; }};")
     if layout.rule is not None or layout.prefixed:
-        declare_sought(context, layout)
-
-
-def declare_sought(context: Context, layout: TableLayout) -> None:
-    """Declare the variable that holds a packet's key while it is sought."""
-    with context.out.block("WHOLE struct", f" sought_{layout.symbol};"):
-        for index, part in enumerate(layout.table.key):
-            context.out.line(f"u{word_of(part.bits)} part_{index};")
+        with out.block("WHOLE struct", f" sought_{symbol};"):  # a packet's key while it is sought
+            for index, part in enumerate(layout.table.key):
+                out.line(f"u{word_of(part.bits)} part_{index};")
 
 
 def emit_lookup(context: Context, layout: TableLayout) -> None:
@@ -159,15 +153,10 @@ def key_part(context: Context, part: MatchKey) -> str:
     """The C expression of one part of the packet's key."""
     assert not isinstance(part.value, Unknown), "a key that was not checked"
     text = context.value(part.value).text
-    if isinstance(part.value, Field) and may_keep_values(context, part.value):
-        text = f"({context.validity(part.value.header)} ? {text} : 0)"
+    kept, headers = context.layout.rebuilt or part.value in context.layout.written, context.program.headers
+    if kept and isinstance(part.value, Field) and not headers[part.value.header].metadata:
+        text = f"({context.validity(part.value.header)} ? {text} : 0)"  # else the field of an invalid header is 0
     return text if part.mask is None else f"({text} & {word_text(part.mask, word_of(part.bits))})"
-
-
-def may_keep_values(context: Context, field: Field) -> bool:
-    """Whether a field can be other than 0 while its header is not valid: to the key of a table it is 0 then."""
-    layout = context.layout
-    return not context.program.headers[field.header].metadata and (layout.rebuilt or field in layout.written)
 
 
 def word_of(bits: int) -> int:
@@ -217,8 +206,10 @@ def emit_pipeline(context: Context, pipeline: Pipeline) -> None:
                 with located(node.source):
                     if isinstance(node, Table):
                         emit_table(context, node)
-                    else:
-                        emit_conditional(context, node)
+                    else:  # {"name": "node_3", "expression": {...}, "true_next": "x", "false_next": null}
+                        condition = context.value(node.condition).text
+                        out.line(f"if ({condition}) goto {label(context, node.true_next)};")
+                        out.line(f"goto {label(context, node.false_next)};")
         out.line("done: return;")
 
 
@@ -253,22 +244,31 @@ def label(context: Context, name: str | None) -> str:
     return "done" if name is None else context.layout.names.of(f"at {name}")
 
 
-# {"name": "node_3", "expression": {...}, "true_next": "x", "false_next": null}
-def emit_conditional(context: Context, node: Conditional) -> None:
-    """Write a condition with its two jumps."""
-    condition = context.value(node.condition).text
-    context.out.line(f"if ({condition}) goto {label(context, node.true_next)};")
-    context.out.line(f"goto {label(context, node.false_next)};")
-
-
 # {"name": "t", "key": [...], "actions": [...], "next_tables": {...}, "default_entry": {...}}
 def emit_table(context: Context, table: Table) -> None:
     """Write a table: lookup, actions of a hit or of a default that was set, the program's own action of a miss."""
-    if table.key or table.name in context.layout.changeable:
+    out, parameters, changeable = context.out, context.layout.parameters, table.name in context.layout.changeable
+    if table.key or changeable:
         emit_search_of_entry(context, table)
-        with context.out.block("if (entry)"):
-            emit_entry(context, table)
-    emit_miss(context, table)
+        with out.block("if (entry)"), out.block("switch (entry->action)"):
+            for action in table.actions:
+                with out.block(f"case {action.number}:"):
+                    emit_call(context, action, f"&entry->given.{parameters[action.number].name}")
+                    default_may_run = changeable and table.key and table.hit != table.miss
+                    if table.by_outcome and default_may_run and not action.always_exits:
+                        out.line(f"if (!hit) goto {label(context, table.miss)};")
+                    emit_jump(context, table, table.hit if table.key else table.miss, action)
+    if table.default is None:
+        out.line(f"goto {label(context, table.miss if table.by_outcome else table.base_next)};")
+        return
+    action, values = table.default.action, table.default.values
+    if values:
+        record = parameters[action.number]
+        members = zip(record.order, values, strict=True)
+        given = ", ".join(f".{m.symbol} = {word_text(v, word_of(8 * m.size))}" for m, v in members)
+        out.line(f"const struct {record.name} given = {{{given}}};")
+    emit_call(context, action, "&given")
+    emit_jump(context, table, table.miss, action)
 
 
 def emit_search_of_entry(context: Context, table: Table) -> None:
@@ -295,49 +295,10 @@ def jump_without_action(context: Context, table: Table) -> str:
     return f"{{ if (hit) {hit} else {miss} }}" if table.name in context.layout.changeable else hit
 
 
-def emit_entry(context: Context, table: Table) -> None:
-    """Write the call of the action that `entry` names, with a jump behind it."""
-    with context.out.block("switch (entry->action)"):
-        for action in table.actions:
-            with context.out.block(f"case {action.number}:"):
-                given = f"&entry->given.{context.layout.parameters[action.number].name}" if action.parameters else ""
-                emit_call(context, action, given)
-                emit_jump_after_entry(context, table, action)
-
-
-def emit_jump_after_entry(context: Context, table: Table, action: Action) -> None:
-    """Write the jump behind an action that an entry named, or a default that was set."""
-    changeable = table.name in context.layout.changeable
-    if table.by_outcome and changeable and table.key and not action.always_exits and table.hit != table.miss:
-        context.out.line(f"if (!hit) goto {label(context, table.miss)};")
-    emit_jump(context, table, table.hit if table.key else table.miss, action)
-
-
-def emit_miss(context: Context, table: Table) -> None:
-    """Write the call of the program's own default action, with a jump behind it."""
-    if table.default is None:
-        context.out.line(f"goto {label(context, table.miss if table.by_outcome else table.base_next)};")
-        return
-    emit_default(context, table.default)
-    emit_jump(context, table, table.miss, table.default.action)
-
-
 def emit_call(context: Context, action: Action, given: str) -> None:
     """Write the call of an action with a pointer to its parameters; it leaves the pipeline if the action says so."""
-    call = f"action_{action.number}({given})"
+    call = f"action_{action.number}({given if action.parameters else ''})"
     context.out.line(f"if ({call}) goto done;" if action.may_exit else f"{call};")
-
-
-def emit_default(context: Context, call: ActionCall) -> None:
-    """Write the call of an action with constant parameters."""
-    if not call.values:
-        emit_call(context, call.action, "")
-        return
-    record = context.layout.parameters[call.action.number]
-    values = zip(record.order, call.values, strict=True)
-    given = ", ".join(f".{m.symbol} = {word_text(v, word_of(8 * m.size))}" for m, v in values)
-    context.out.line(f"const struct {record.name} given = {{{given}}};")
-    emit_call(context, call.action, "&given")
 
 
 def emit_jump(context: Context, table: Table, outcome: str | None, action: Action) -> None:
