@@ -66,7 +66,7 @@ class CircuitSwitch:
         self.circuits |= new
 
     def carried(self) -> dict[Port, Carried]:
-        """What arrived at each optical port so far."""
+        """The packets that arrived at each optical port so far."""
         passed, lost = (self.switch.read_counter(f"CircuitIngress.{name}")[0] for name in ("passed", "lost"))
         numbers = self.interconnect.port_of.items()
         return {end: Carried(int(passed[number]), int(lost[number])) for end, number in numbers}

@@ -149,7 +149,7 @@ class DefaultAction:
 
 @dataclass(frozen=True)
 class ProfileDefault:
-    """What `table` runs on a miss: one of `actions`, each with its parameters, chosen as those of a `ProfileEntry`."""
+    """The default of `table`: on a miss it runs one of `actions`, chosen as those of a `ProfileEntry`."""
 
     table: str
     profile: str

@@ -48,7 +48,7 @@ def features() -> list[Features]:
 
 
 def split(kind: str, compiled: Iterable[str], handled: Iterable[str]) -> Features:
-    """The features of one kind, out of what is compiled and all that is handled."""
+    """The features of one kind, from the names that are compiled and all that are handled."""
     names = set(compiled)
     return Features(kind, tuple(sorted(names)), tuple(sorted(set(handled) - names)))
 

@@ -14,11 +14,11 @@ from inakit.topo.errors import InputError
 Handle = Mapping[str, Any]
 """`target` is a name of `inakit.switch.targets.TARGETS`, `program` the file of the P4 program, `sha256` its hash.
 
-What else there is, the target itself has put in to find the switch."""
+The target adds the keys by which it finds the switch."""
 
 
 def make_handle(target: str, program: Path, **own: Any) -> Handle:
-    """The handle of a switch that has just read `program`; `own` is what its target needs to find it."""
+    """The handle of a switch that has just read `program`; `own` are the keys by which its target finds it."""
     return {"target": target, "program": str(program.resolve()), "sha256": fingerprint(program), **own}
 
 

@@ -1,4 +1,4 @@
-"""The entries of one table of a running switch, by what identifies them, whatever runs the program."""
+"""The entries of one table of a running switch, by their identities, for every target."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Kept = TypeVar("Kept")
 
 
 class Keyed(Protocol):
-    """An entry, or what a switch keeps of one."""
+    """An entry, or a switch's record of one."""
 
     @property
     def key(self) -> tuple[KeyPart, ...]:
@@ -27,7 +27,7 @@ class Keyed(Protocol):
 
 
 class HeldEntries(Generic[Kept]):
-    """`held` has what a switch keeps of each entry; each new entry gets the lowest free number, as BMv2's handles."""
+    """`held` has the record of each entry; each new entry gets the lowest free number, as BMv2's handles."""
 
     def __init__(self, table: Table) -> None:
         self.table = table
@@ -51,11 +51,11 @@ class HeldEntries(Generic[Kept]):
         heappush(self.freed, number)
 
     def identity(self, entry: Keyed) -> Identity:
-        """What no other entry of the table has."""
+        """The identity of an entry, which no other entry of the table has."""
         return identity_of(self.table, entry.key, entry.priority)
 
     def at(self, entry: Keyed) -> Kept:
-        """What is kept of the entry with this key and priority; `InputError` if there is none."""
+        """The record of the entry with this key and priority; `InputError` if there is none."""
         found = self.held.get(self.identity(entry))
         if found is None:
             raise InputError(f"table '{self.table.name}' has no entry for the key {entry.key}: install it first")

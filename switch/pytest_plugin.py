@@ -1,4 +1,4 @@
-"""A pytest plugin for whoever grades or tests P4: a switch, its ports, its tables; no network and no root.
+"""A pytest plugin for people who grade or test P4: a switch, its ports, its tables; no network and no root.
 
     def test_forwards(p4_switch):
         switch = p4_switch("build/router.json")

@@ -1,4 +1,4 @@
-"""What every running switch offers, whatever runs its program: entries in; tables, registers and counters out."""
+"""The interface of every running switch, in every target: entries in; tables, registers and counters out."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PROGRAM = Path(__file__).resolve().parents[1] / "p4" / "build" / "ina.json"
 
 
 class SwitchView(Protocol):
-    """What can be read of a switch, also by another process than the one that runs it."""
+    """The readable state of a switch, also for another process than the one that runs it."""
 
     def read_table(self, name: str) -> list[TableEntry]:
         """The entries of a table, by its full name in the P4 program, ordered by key."""

@@ -52,7 +52,7 @@ class Bmv2Switch(P4Switch):  # type: ignore[misc]
         self._runtime: Runtime | None = None
 
     def thrift_listening(self) -> bool:
-        """False, so that p4-utils does not wait: whoever needs the control plane waits for it."""
+        """False, so that p4-utils does not wait: the first call to the control plane waits for it."""
         return False
 
     def start(self, controllers: Any = None) -> None:  # noqa: ARG002

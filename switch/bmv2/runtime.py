@@ -134,7 +134,7 @@ class RuntimeView:
         """Connect to the control plane, in place of any connection before. Raises `ConnectionError`."""
         try:
             self.standard, self.replication, self.switch = thrift_connect("127.0.0.1", self.port, SERVICES)
-        except SystemExit as error:  # how BMv2's Python says that nobody answers
+        except SystemExit as error:  # BMv2's Python exits where no server answers
             raise ConnectionError(f"no control plane answers on port {self.port}") from error
 
     def read_table(self, name: str) -> list[TableEntry]:
@@ -242,7 +242,7 @@ class Runtime(RuntimeView):
             getattr(self.standard, f"bm_mt{kind}_delete_entry")(CONTEXT, entry.table, old.entry_handle)
 
     def found(self, entries: Sequence[Entry]) -> list[BmMtEntry]:
-        """What BMv2 has for the keys of these entries; `InputError` if it has no such entry."""
+        """BMv2's own records of these entries; `InputError` if it has no entry with such a key."""
         calls = ((CONTEXT, each.table, self.key(each), self.options(each)) for each in entries)
         answers = pipeline(self.standard, "bm_mt_get_entry_from_key", calls)
         for entry, answer in zip(entries, answers, strict=True):
@@ -432,7 +432,7 @@ def rates_of(found: Iterable[BmMeterRateConfig]) -> Rates:
 
 
 def refused(what: str, error: InvalidTableOperation) -> InputError:
-    """The error that says what BMv2 refuses, with its name for the reason."""
+    """The error for a request that BMv2 refuses, with its name for the reason."""
     return InputError(f"{what}: {TableOperationErrorCode._VALUES_TO_NAMES[error.code]}")
 
 

@@ -47,7 +47,7 @@ class SimpleSwitchProcess:
     """A running `simple_switch`, whose control plane listens on `control_port`, and which writes to `log`.
 
     It sends its notifications to a socket of its own. The default socket is named after the device number, which
-    switches of two runs share: the second one could not start. Nobody here listens to it: its name is gone once the
+    switches of two runs share: the second one could not start. The kit does not listen to it: its name is gone once the
     switch is ready, so that nothing is left however this process ends.
     """
 
@@ -97,7 +97,7 @@ class SimpleSwitchProcess:
         self._notifications.unlink(missing_ok=True)
 
     def failure(self, error: Exception) -> RunError:
-        """What to raise when talking to the process failed with `error`: most often, that it has ended."""
+        """The error to raise when a call to the process failed with `error`: usually the process has ended."""
         try:
             self._process.wait(DEATH_TIMEOUT_S)
             self.check()

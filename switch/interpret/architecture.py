@@ -57,7 +57,7 @@ class SimpleSwitch:
         self.sent: list[tuple[int, bytes]] = []
 
     def process(self, port: int, data: bytes) -> list[tuple[int, bytes]]:
-        """What leaves, as (port, packet) in order, when `data` comes to `port`; `RunError` if the program fails."""
+        """The packets that leave, as (port, packet), when `data` comes to `port`; `RunError` if the program fails."""
         self.take_in(port, data)
         try:
             sent = self.advance(MAX_PASSES)
@@ -73,7 +73,7 @@ class SimpleSwitch:
         self.incoming.append(self.arrival(port, data))
 
     def advance(self, passes: int) -> list[tuple[int, bytes]]:
-        """What leaves while packets that need not wait make up to `passes` passes; `RunError` if the program fails."""
+        """The packets that leave while ready packets make up to `passes` passes; `RunError` if the program fails."""
         self.sent = []
         try:
             for _ in range(passes):

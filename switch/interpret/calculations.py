@@ -146,7 +146,7 @@ def side_by_side(parts: list[Bits]) -> bytes:
 
 # {"type": "field", "value": ["ipv4", "protocol"]}
 def field_bits(context: Context, field: Field) -> Part:
-    """A field as a part of what is hashed: nothing, if its header is not valid."""
+    """A field as a part of a hash's input: nothing, if its header is not valid."""
     valid, place, bits = context.places.base[field.header], context.places.field(field), field.bits
     ones, length = (1 << bits) - 1, context.places.length(field.header)
     if field.variable and length is not None:
@@ -161,7 +161,7 @@ def literal_bits(_context: Context, literal: SizedNumber) -> Part:
 
 # {"type": "header", "value": "ipv4"}
 def header_bits(context: Context, reference: HeaderReference) -> Part:
-    """A whole header as a part of what is hashed: nothing, if it is not valid."""
+    """A whole header as a part of a hash's input: nothing, if it is not valid."""
     valid, pack = context.places.base[reference.header], packer(context, context.program.headers[reference.header])
 
     def bits(packet: Packet) -> Bits:

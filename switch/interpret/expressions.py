@@ -32,7 +32,7 @@ WIDEST_SHIFT = 1 << 16
 
 
 def division(part: int) -> Callable[..., Value]:
-    """`/` (0) and `%` (1), of what is not negative by what is greater than 0; with other numbers BMv2 ends."""
+    """`/` (0) and `%` (1), of a number that is not negative by a positive one; with other numbers BMv2 ends."""
 
     def operate(left: Value, right: Value) -> Value:
         def divide(packet: Packet) -> int:

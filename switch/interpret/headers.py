@@ -1,4 +1,4 @@
-"""Fields and headers of a packet: out of bytes and into bytes, and what a field keeps of a number.
+"""Fields and headers of a packet: out of bytes and into bytes; a number cut to a field.
 
 Headers come, go, move and are copied as a whole: validity, header stacks and header unions.
 """
@@ -33,7 +33,7 @@ def signed(value: int, bits: int) -> int:
 
 
 def cut_to(field: Field) -> Cut:
-    """The function that gives what BMv2 keeps of a number that is written to a field.
+    """The function that cuts a number as BMv2 does when it writes it to a field.
 
     Of a signed field, numbers up to that of all ones stay as they are: p4c writes none that the type does not have.
     """

@@ -19,7 +19,7 @@ Packets = list[tuple[int, bytes]]
 
 @dataclass(frozen=True)
 class Traced:
-    """What left for one packet, and what happened to it, a line for each step."""
+    """The packets that left for one packet, and what happened to it, a line for each step."""
 
     sent: Packets
     lines: tuple[str, ...]
@@ -29,7 +29,7 @@ class InterpretedSwitch(StatefulSwitch[InterpretedState]):
     """A switch that runs `program` in this process. It has all port numbers.
 
     `clock` gives the microseconds since the switch started, for timestamps and meters; `seed` begins the program's
-    random numbers. `UnsupportedError` names what nothing here runs of the program.
+    random numbers. `UnsupportedError` names a construct of the program that the interpreter lacks.
     """
 
     def __init__(
@@ -54,11 +54,11 @@ class InterpretedSwitch(StatefulSwitch[InterpretedState]):
         return SimpleSwitch(Context(self.program, PacketPlaces(self.program), self.state, trace))
 
     def inject(self, port: int, packet: bytes) -> Packets:
-        """What leaves, as (port, packet) in order, when `packet` arrives at `port`."""
+        """The packets that leave, as (port, packet) in order, when `packet` arrives at `port`."""
         return self.switch.process(port, packet)
 
     def inject_all(self, packets: Sequence[tuple[int, bytes]]) -> Packets:
-        """What leaves when `packets` arrive one after the other."""
+        """The packets that leave when `packets` arrive one after the other."""
         return [sent for port, packet in packets for sent in self.switch.process(port, packet)]
 
     def trace(self, port: int, packet: bytes) -> Traced:

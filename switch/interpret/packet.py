@@ -17,7 +17,7 @@ NO_SESSION = -1
 
 
 class Packet(list[int]):
-    """The values of all fields of one packet, at their `PacketPlaces`; and what BMv2 keeps beside them."""
+    """The values of all fields of one packet, at their `PacketPlaces`; and the state that BMv2 keeps beside them."""
 
     data = b""
     """All bytes of the packet as it came to the parser."""
@@ -51,7 +51,7 @@ class Packet(list[int]):
         return self.data[self.parsed : self.truncated if self.truncated is None else self.parsed + self.truncated]
 
     def copy_with(self, values: list[int]) -> Packet:
-        """Another packet with the same bytes and these values, without what actions have asked for."""
+        """Another packet with the same bytes and these values, without the requests of actions."""
         other = Packet(values)
         other.data, other.parsed, other.port = self.data, self.parsed, self.port
         other.received, other.length = self.received, self.length
@@ -181,7 +181,7 @@ class Trace:
         return run
 
     def key(self, _state: ParserState, run: Value) -> Value:
-        """The function of what a parser state looks at, watched."""
+        """The function of a parser state's key, watched."""
         return run
 
     def statement(self, _primitive: Primitive, run: Callable[[Packet], Result]) -> Callable[[Packet], Result]:
@@ -221,7 +221,7 @@ class TraceLines(Trace):
         return watched
 
     def key(self, state: ParserState, run: Value) -> Value:
-        """The function of what a parser state looks at, which notes the value."""
+        """The function of a parser state's key, which notes the value."""
 
         def watched(packet: Packet) -> int:
             value = run(packet)
@@ -231,7 +231,7 @@ class TraceLines(Trace):
         return watched
 
     def statement(self, primitive: Primitive, run: Callable[[Packet], Result]) -> Callable[[Packet], Result]:
-        """The function of a statement, which notes its line of P4 and what it writes to a field, if it does."""
+        """The function of a statement, which notes its line of P4 and the value that it writes to a field."""
         named = str(primitive.source) if primitive.source else primitive.name
         targets = [each for each in primitive.arguments[:1] if isinstance(each, Field)]
 

@@ -234,7 +234,7 @@ def is_default(transition: Transition) -> bool:
 
 
 def matcher(context: Context, transition: Transition) -> Callable[[int], bool]:
-    """The function that says whether a state's key takes this transition."""
+    """The function that says whether a state's key matches this transition."""
     mask = -1 if transition.mask is None else transition.mask
     if transition.value_set is not None:
         members = context.state.value_sets[transition.value_set]
@@ -244,7 +244,7 @@ def matcher(context: Context, transition: Transition) -> Callable[[int], bool]:
 
 
 def key_of(context: Context, state: ParserState) -> Value:
-    """The function that gives what transitions look at: the parts side by side, each in its bits."""
+    """The function of a state's key: its parts side by side, each in its bits."""
     known = [part for part in state.key if not isinstance(part, Unknown)]
     parts = [(key_part(context, part), part.bits) for part in known]
     if len(known) < len(state.key):
@@ -262,7 +262,7 @@ def key_of(context: Context, state: ParserState) -> Value:
 
 
 def key_part(context: Context, part: Field | LastField | Lookahead) -> Value:
-    """The function that gives one part of what transitions look at."""
+    """The function of one part of a state's key."""
     if isinstance(part, Lookahead):
         return lookahead(part)
     value, ones = value_of(context, part), (1 << part.bits) - 1

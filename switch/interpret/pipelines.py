@@ -129,7 +129,7 @@ def runner(context: Context, action: Action) -> Callable[[Packet, tuple[int, ...
 
 
 def on_hit(context: Context, table: Table) -> Callable[[Packet, Installed], None] | None:
-    """The function of what a hit does before its action: count, and give a colour; None if it does nothing."""
+    """The function that counts a hit, and gives a colour, before the action; None if the table does neither."""
     if not (table.counted or table.meter or table.idle_timeout):
         return None
     meter = context.program.direct_meters[table.meter] if table.meter else None

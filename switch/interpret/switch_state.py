@@ -1,4 +1,4 @@
-"""What a running switch holds beside packets, and what the stages share while a program is made into functions."""
+"""The state of a running switch, and the context in which a program is made into functions."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def atomic(kind: Kind) -> Kind:
 
 @atomic
 class InterpretedState:
-    """The state of one switch, a `DataPlane`; whoever lets packets pass does so through the `turnstile`.
+    """The state of one switch, a `DataPlane`; packets pass through the `turnstile`.
 
     `clock` gives microseconds since the switch started, `random` the program's random numbers.
     """
@@ -390,7 +390,7 @@ class InterpretedState:
 
 
 def calls_of(table: Table, entry: Entry | DefaultAction | ProfileDefault) -> tuple[ActionCall, ...]:
-    """What an entry or a default runs, or what its selector chooses from."""
+    """The action that an entry or a default runs, or those of which its selector chooses one."""
     return tuple(call(table, action, params) for action, params in actions_of(entry))
 
 

@@ -71,7 +71,7 @@ def has_range(tests: tuple[Test, ...]) -> bool:
 
 
 def masks_and_values(tests: tuple[Test, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The masks of a key's parts, and what is left of a matching packet's key behind them."""
+    """The masks of a key's parts, and the bits of a matching packet's key behind them."""
     return tuple([mask for mask, _, _ in tests]), tuple([least for _, least, _ in tests])
 
 

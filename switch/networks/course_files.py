@@ -15,7 +15,7 @@ from inakit.topo.files.reader import FileKind, read_file
 
 NETWORK = FileKind("network file", max_bytes=16 << 20)
 OTHERS = {
-    "nodes": "this is what p4-utils writes of a running network: give the p4app.json that the network is started from",
+    "nodes": "p4-utils writes this file for a running network: give the p4app.json that the network is started from",
     "targets": "this is a file of p4lang's p4app of 2016 and 2017, which is not read: write a topology.json",
 }
 """Files of these names that describe no network for this reader, by a key that only they have."""
@@ -50,7 +50,7 @@ def check_names(path: Path, plan: NetworkPlan) -> None:
 
 
 def compiled(program: Path, scratch: Path) -> Path:
-    """The BMv2 JSON of a program: itself, or what p4c makes of the source, in the folder `scratch`."""
+    """The BMv2 JSON of a program: itself, or compiled by p4c into the folder `scratch`."""
     if program.suffix == ".json":
         return program
     if shutil.which(COMPILER) is None:

@@ -75,7 +75,7 @@ class NetworkPlan:
     """Hosts, switches and links, in the order of the file. `scripts` are commands that the file wants run afterwards.
 
     With `know_each_other`, hosts of one subnet know each other's addresses without asking. `bystanders` are nodes that
-    do nothing: the open ends of links stay with them. `notes` say what of the file has no effect, or another one.
+    do nothing: the open ends of links stay with them. `notes` name parts of the file without effect.
     """
 
     hosts: tuple[PlannedHost, ...]
@@ -203,7 +203,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Addresses:
-    """What a host gets: its address with the bits of its subnet, and the IP of its gateway."""
+    """The addresses of a host: its own with the bits of its subnet, and the IP of its gateway."""
 
     address: str
     gateway: str | None = None

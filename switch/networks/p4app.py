@@ -52,7 +52,7 @@ def address_or_auto(value: Any) -> Any:
 
 
 class HostRecord(Part):
-    """What the file says of a host."""
+    """The record of a host."""
 
     ip: Annotated[str, BeforeValidator(address_or_auto)] | None = Field(
         None, description="an address such as 10.0.1.1/24, or auto"
@@ -64,7 +64,7 @@ class HostRecord(Part):
 
 
 class SwitchRecord(Part):
-    """What the file says of a switch."""
+    """The record of a switch."""
 
     p4_src: StrictStr | None = Field(None, description="the name of a P4 program")
     program: StrictStr | None = Field(None, description="the name of a P4 program")
@@ -77,13 +77,13 @@ class SwitchRecord(Part):
 
 
 class EndRecord(Part):
-    """What a link says of the interface at one end."""
+    """The record of the interface at one end of a link."""
 
     ip: Address | None = Field(None, description="an address such as 10.0.1.1/24")
 
 
 class LinkRecord(Part):
-    """What a link, or the default of all, says. `sw_ip` is an address that a switch's port only seems to have."""
+    """The record of a link, or of the default of all links. `sw_ip` is the seeming address of a switch's port."""
 
     port1: Number | None = Field(None, description="a port number")
     port2: Number | None = Field(None, description="a port number")
@@ -110,7 +110,7 @@ class LinkRecord(Part):
 
 
 class DefaultRecord(LinkRecord):
-    """What holds for all links and hosts."""
+    """The record of options for all links and hosts."""
 
     auto_arp_tables: Flag = Field(True, description="true or false")
     auto_gw_arp: Flag = Field(True, description="true or false")
@@ -141,7 +141,7 @@ class ScriptRecord(Part):
 
 
 class P4AppRecord(Part):
-    """What the file says."""
+    """The whole file."""
 
     p4_src: StrictStr | None = Field(None, description="the name of a P4 program")
     program: StrictStr | None = Field(None, description="the name of a P4 program")
@@ -162,12 +162,12 @@ BEFORE_2021 = {
     "default_loss": "loss",
     "default_queue_length": "max_queue_size",
 }
-"""What stood in the topology itself until 2020, and what links call it."""
+"""Keys of the topology itself until 2020, and the names of these options in links."""
 
 
 @dataclass(frozen=True)
 class AppLink:
-    """A link of the file, or that of a CPU port: its nodes, and what it says, with what the file says of all links."""
+    """A link of the file, or that of a CPU port: its nodes, and its options with those of all links."""
 
     one: str
     other: str
@@ -179,7 +179,7 @@ class AppLink:
         return self.one, self.other
 
     def said(self, key: str, node: str) -> Any:
-        """What the link says of its end at a node, under a key such as `port1` or `port2`."""
+        """An option of the link's end at a node, under a key such as `port1` or `port2`."""
         return getattr(self.record, f"{key}{self.nodes.index(node) + 1}")
 
 
@@ -192,7 +192,7 @@ def plan_of(file: ParsedFile) -> NetworkPlan:
 
 @dataclass(frozen=True)
 class P4App:
-    """A file, and what follows from it."""
+    """A file, and the network that follows from it."""
 
     file: ParsedFile
     record: P4AppRecord
@@ -238,7 +238,7 @@ class P4App:
         return [self.read_link(number, link) for number, link in enumerate(self.topology.links)]
 
     def read_link(self, number: int, link: list[Any]) -> AppLink:
-        """A link, and what it says itself."""
+        """A link with its own options."""
         place = ("topology", "links", number)
         one, other, own = (*link, {})[:3] if 2 <= len(link) <= 3 else (None, None, None)
         if not isinstance(one, str) or not isinstance(other, str) or not isinstance(own, dict):
@@ -252,7 +252,7 @@ class P4App:
 
     @cached_property
     def links(self) -> list[AppLink]:
-        """All links in the order in which ports are numbered, with what holds for all, and those of CPU ports."""
+        """All links in the order in which ports are numbered, with the options of all, and those of CPU ports."""
         old = self.topology.model_dump(include={*BEFORE_2021}, exclude_none=True)
         of_all = {BEFORE_2021[name]: value for name, value in old.items()}
         of_all |= self.topology.default.model_dump(include=OPTIONS, exclude_unset=True)
@@ -350,7 +350,7 @@ class P4App:
         return PlannedSwitch(name, program, commands, None, None, record.priority_queues_num, *doors)
 
     def notes(self) -> Iterator[str]:
-        """What of the file has no effect here."""
+        """Notes on the parts of the file that have no effect here."""
         manual = {f"topology.switches.*.{name}" for name in (*self.topology.hosts, *self.topology.switches)}
         keys = [
             *unread(self.record),

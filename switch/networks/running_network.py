@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 THRIFT_PORT = 9090
 GRPC_PORT = 9559
 NETEM_OPTIONS = ("delay", "loss", "max_queue_size")
-"""What Linux does to packets of a link by its qdisc netem, which some kernels lack."""
+"""Options of links that need Linux's qdisc netem, which some kernels lack."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class RunningNetwork:
         self.exits = ExitStack()
 
     def __enter__(self) -> RunningNetwork:
-        """Build and start everything; what has been built goes if that fails."""
+        """Build and start everything; remove all of it if that fails."""
         clean_dead_runs()
         check_names_free(self.plan)
         try:
@@ -135,7 +135,7 @@ class RunningNetwork:
 
         given: dict[str, Any] = {"cls": TCLink if options else Link} | options
         for number, end in enumerate((one, other), start=1):
-            a_mac = ":".join(["02", *(f"{part:02x}" for part in randbytes(5))])  # of nobody in particular
+            a_mac = ":".join(["02", *(f"{part:02x}" for part in randbytes(5))])  # local, for one interface
             given |= {f"port{number}": end.port, f"intfName{number}": end.interface}
             given |= {f"addr{number}": end.mac or a_mac}  # Mininet takes two or none
             given |= {f"params{number}": {"ip": end.address}} if end.address else {}
@@ -191,7 +191,7 @@ def check_names_free(plan: NetworkPlan) -> None:
     taken = sorted(set(root_interfaces(plan)) & interface_names())
     if taken:
         raise MachineError(
-            f"there are interfaces {', '.join(taken)} already: end the other network, or remove what is left of one "
+            f"there are interfaces {', '.join(taken)} already: end the other network, or remove the rest of one "
             f"that was killed with `sudo ip link delete {taken[0]}`"
         )
 

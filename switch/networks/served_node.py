@@ -92,7 +92,7 @@ class ServedNode(MininetSwitch):  # type: ignore[misc]
 
     @property
     def runs(self) -> str:
-        """What runs the program, in a few words."""
+        """The engine that runs the program, in a few words."""
         engine = self.served.ports.engine
         return "not at all" if engine is None else engine.what
 

@@ -39,7 +39,7 @@ MININETS_PREFIX = 8
 
 
 class HostRecord(Part):
-    """What the file says of a host."""
+    """The record of a host."""
 
     ip: Address | None = Field(None, description="an address such as 10.0.1.1/24")
     mac: Mac | None = Field(None, description="an address such as 08:00:00:00:01:11")
@@ -47,7 +47,7 @@ class HostRecord(Part):
 
 
 class SwitchRecord(Part):
-    """What the file says of a switch."""
+    """The record of a switch."""
 
     runtime_json: StrictStr | None = Field(None, description="the name of a file such as s1-runtime.json")
     cli_input: StrictStr | None = Field(None, description="the name of a file of simple_switch_CLI's commands")
@@ -65,7 +65,7 @@ def by_name(hosts: Any) -> Any:
 
 
 class TopologyRecord(Part):
-    """What the file says."""
+    """The whole file."""
 
     program: StrictStr | None = Field(None, description="the name of a compiled program")
     hosts: Annotated[dict[str, HostRecord], BeforeValidator(by_name)] = Field(description="hosts by name")

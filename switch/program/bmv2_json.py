@@ -69,7 +69,7 @@ from inakit.switch.program.program import (
 from inakit.topo.errors import InputError
 
 Json = Any
-"""What `json.loads` returns. A reader raises an exception of `MALFORMED` for another shape than the one above it."""
+"""The result of `json.loads`. A reader raises an exception of `MALFORMED` for another shape than the one above it."""
 
 
 def listed(node: Json, name: str) -> Json:
@@ -135,12 +135,12 @@ INPUTS: dict[str, Callable[[Json, Fields], HashInput]] = {
     "header": lambda node, _fields: HeaderReference(node["value"]),
     "payload": lambda _node, _fields: Payload(),
 }
-"""What one part of an input becomes, by its type."""
+"""Readers of one part of an input, by its type."""
 
 
 # [{"type": "field", "value": ["ipv4", "ttl"]}, {"type": "hexstr", "value": "0x00", "bitwidth": 8}]
 def read_inputs(nodes: Json, fields: Fields) -> tuple[HashInput, ...]:
-    """The parts of what is hashed or listed, in order."""
+    """The parts of an input or of a list, in order."""
     return tuple(INPUTS[node["type"]](node, fields) for node in nodes)
 
 
@@ -347,7 +347,7 @@ COMPUTING = {
 """Primitives of P4-14 that give their first argument the result of an operator; of two arguments, the first is one."""
 
 RENAMED = {"modify_field": "assign", "copy_header": "assign_header", "drop": "mark_to_drop"}
-"""Primitives that older compilers write, with what they are called now."""
+"""Primitives that older compilers write, with their present names."""
 
 
 # {"op": "assign", "parameters": [{"type": "field", ...}, ...], "source_info": {...}}
@@ -451,11 +451,11 @@ KEY_PARTS: dict[str, Callable[[Json], KeyPart]] = {
     "ternary": lambda node: Ternary(int(node["key"], 16), int(node["mask"], 16)),
     "range": lambda node: Range(int(node["start"], 16), int(node["end"], 16)),
 }
-"""What one part of an entry's key becomes, by its match type."""
+"""Readers of one part of an entry's key, by its match type."""
 
 
 MALFORMED = (ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, TypeError, ValueError)
-"""What is raised for a program that names what it does not declare, or gives a statement what it does not take."""
+"""Errors of a program that names undeclared things, or gives a statement arguments that it does not take."""
 
 MOST: Mapping[str, int] = {"bits": 1 << 16, "offset": 1 << 24, "size": 1 << 32, "rates": 16, "index": 1 << 16}
 """The greatest number that a field of this name may be; none is negative."""
@@ -627,7 +627,7 @@ def read_document(document: Json) -> Program:
 
 
 def check_architecture(program: str, fields: Collection[tuple[str, str]], pipelines: Collection[str]) -> None:
-    """Raise `InputError` for a program that lacks what `simple_switch` requires: it is not for v1model."""
+    """Raise `InputError` for a program that lacks parts that `simple_switch` requires: it is not for v1model."""
     missing = [f"pipeline '{name}'" for name in ("ingress", "egress") if name not in pipelines]
     missing += [f"field '{STANDARD_METADATA}.{name}'" for name in REQUIRED if (STANDARD_METADATA, name) not in fields]
     if missing:
@@ -661,7 +661,7 @@ def read_checksum(declared: Declarations, node: Json) -> Checksum:
 
 
 def read_extras(document: Json) -> Iterable[Unknown]:
-    """What no part of a `Program` holds; p4c writes none of it, but older compilers did."""
+    """Constructs that no part of a `Program` holds; p4c writes none of them, but older compilers did."""
     for checksum in listed(document, "checksums"):
         if checksum["type"] != "generic":
             yield Unknown("checksum type", checksum["type"], read_source(checksum))

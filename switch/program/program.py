@@ -251,7 +251,7 @@ Expression = (
 
 @dataclass(frozen=True)
 class SizedNumber:
-    """A number of a known width, as a part of what is hashed."""
+    """A number of a known width, as a part of a hash's input."""
 
     value: int
     bits: int
@@ -259,16 +259,16 @@ class SizedNumber:
 
 @dataclass(frozen=True)
 class Payload:
-    """All of the packet behind the headers that were parsed, as a part of what is hashed."""
+    """All of the packet behind the parsed headers, as a part of a hash's input."""
 
 
 HashInput = Field | SizedNumber | HeaderReference | Payload
-"""One part of what is hashed; the parts stand side by side, bit after bit."""
+"""One part of a hash's input; the parts stand side by side, bit after bit."""
 
 
 @dataclass(frozen=True)
 class Calculation:
-    """A hash function with what it is computed over; fields of headers that are not valid are left out."""
+    """A hash function with its input; fields of headers that are not valid are left out."""
 
     name: str
     algorithm: str
@@ -278,7 +278,7 @@ class Calculation:
 
 @dataclass(frozen=True)
 class CrcParameters:
-    """What a cyclic redundancy check divides by, begins with, and combines its result with by exclusive or.
+    """The divisor of a cyclic redundancy check, its first remainder, and the number that it is xored with at last.
 
     `reflect_data`: the bits of each byte are taken in the opposite order, `reflect_result`: those of the result.
     """
@@ -490,7 +490,7 @@ class Transition:
 
 @dataclass(frozen=True)
 class ParserState:
-    """A state. `key` is what `transitions` look at, its parts side by side."""
+    """A state. `transitions` look at its `key`, whose parts stand side by side."""
 
     name: str
     operations: tuple[Primitive, ...]
@@ -601,7 +601,7 @@ Named = TypeVar("Named")
 
 
 def found(what: str, name: str, known: Mapping[str, Named], offered: Collection[str] | None = None) -> Named:
-    """What is called `name`; `InputError`, with the nearest of the names `offered` (all), if there is none."""
+    """The thing called `name`; `InputError`, with the nearest of the names `offered` (all), if there is none."""
     if name not in known:
         raise unknown_name(what, name, known if offered is None else offered)
     return known[name]
@@ -696,7 +696,7 @@ class Program:
 
     @property
     def no_error(self) -> int:
-        """What `parser_error` is for a packet that is parsed to the end."""
+        """The `parser_error` of a packet that is parsed to the end."""
         return self.errors["NoError"]
 
     def find_field(self, header: str, name: str) -> Field | None:

@@ -14,7 +14,7 @@ import struct
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -28,6 +28,7 @@ from inakit.switch.control.data_plane import DataPlane
 from inakit.switch.entries import SwitchEntries
 from inakit.switch.fast.load.running_tables import Clock
 from inakit.switch.interpret.interpreted_switch import InterpretedSwitch, clock_from_now
+from inakit.switch.program.program import Program
 from inakit.switch.program.read import read_program
 from inakit.switch.server.packet_sockets import MAX_PACKET, open_tun
 from inakit.switch.targets import choose_target
@@ -57,7 +58,7 @@ class Wires:
         os.write(self.descriptors[port], HEAD + packet)
 
     def received(self, quiet_s: float) -> Iterator[tuple[int, bytes]]:
-        """What leaves the switch, as (port, packet), until nothing has for `quiet_s`. Ports are in no order."""
+        """The packets that leave the switch, as (port, packet), until none has for `quiet_s`. Ports are in no order."""
         deadline = time.monotonic() + quiet_s
         while (left := deadline - time.monotonic()) > 0:
             for descriptor in select.select(self.descriptors.values(), (), (), left)[0]:
@@ -117,19 +118,19 @@ class Device(Filled, Protocol):
         """The control plane of the switch."""
 
     def inject(self, port: int, packet: bytes) -> list[tuple[int, bytes]]:
-        """What leaves, as (port, packet), when `packet` arrives at `port`; in order for each port."""
+        """The packets that leave, as (port, packet), when `packet` arrives at `port`; in order for each port."""
 
     def inject_all(self, port: int, packets: Sequence[bytes]) -> list[tuple[int, bytes]]:
-        """What leaves when all of `packets` arrive at `port`, which must be few enough to wait there."""
+        """The packets that leave when all of `packets` arrive at `port`, which must be few enough to wait there."""
 
     def inject_expecting(self, port: int, packet: bytes, count: int) -> list[tuple[int, bytes]]:
-        """What leaves when `packet` arrives at `port`: `count` packets, if they come in time."""
+        """The packets that leave when `packet` arrives at `port`: `count` packets, if they come in time."""
 
     def late(self) -> list[tuple[int, bytes]]:
-        """What leaves later than `inject` waited for."""
+        """The packets that leave later than `inject` waited for."""
 
     def trace_lines(self) -> list[str]:
-        """What has happened to packets since the last call, line by line; nothing, if no trace is kept."""
+        """The trace of packets since the last call, line by line; nothing, if no trace is kept."""
 
 
 class InProcessDevice:
@@ -150,11 +151,11 @@ class InProcessDevice:
         return switch.control if isinstance(switch, EitherSwitch) else ControlPlane(switch.state)
 
     def inject_all(self, port: int, packets: Sequence[bytes]) -> list[tuple[int, bytes]]:
-        """What leaves, packet after packet."""
+        """The packets that leave, packet after packet."""
         return [left for packet in packets for left in self.inject(port, packet)]
 
     def inject_expecting(self, port: int, packet: bytes, count: int) -> list[tuple[int, bytes]]:  # noqa: ARG002
-        """What leaves, whatever is expected."""
+        """The packets that leave, whatever is expected."""
         return self.inject(port, packet)
 
     def late(self) -> list[tuple[int, bytes]]:
@@ -199,46 +200,37 @@ class DeviceOnInterfaces:
         self.read_counter = switch.read_counter
 
     def inject(self, port: int, packet: bytes) -> list[tuple[int, bytes]]:
-        """What leaves until nothing has for `QUIET_S`."""
+        """The packets that leave until nothing has for `QUIET_S`."""
         return self.inject_all(port, [packet])
 
     def inject_all(self, port: int, packets: Sequence[bytes]) -> list[tuple[int, bytes]]:
-        """What leaves until nothing has for `QUIET_S` after the last packet."""
+        """The packets that leave until nothing has for `QUIET_S` after the last packet."""
         for packet in packets:
             self.wires.send(port, packet)
             time.sleep(self.gap_s)
         return list(self.wires.received(QUIET_S))
 
     def inject_expecting(self, port: int, packet: bytes, count: int) -> list[tuple[int, bytes]]:
-        """What leaves: `count` packets, waited for up to `PATIENCE_S`; with 0, what leaves for `DROPPED_S`."""
+        """The packets that leave: `count` packets, waited for up to `PATIENCE_S`; with 0, those of `DROPPED_S`."""
         self.wires.send(port, packet)
         if count == 0:
             return list(self.wires.received(DROPPED_S))
         return list(islice(self.wires.received(PATIENCE_S), count))
 
     def late(self) -> list[tuple[int, bytes]]:
-        """What leaves until nothing has for `PATIENCE_S`."""
+        """The packets that leave until nothing has for `PATIENCE_S`."""
         return list(self.wires.received(PATIENCE_S))
 
     def trace_lines(self) -> list[str]:
         return []
 
 
-@contextmanager
-def in_process(program: Path, ports: Iterable[int], clock: Clock) -> Iterator[Device]:  # noqa: ARG001, it has all ports
-    """A switch in this process: compiled, if the compiler can do all that the program says; else interpreted."""
-    yield InProcessDevice(EitherSwitch(read_program(program), clock=clock))
+Opener = Callable[[Path, Iterable[int], Clock], AbstractContextManager[Device]]
 
 
-@contextmanager
-def interpreted(program: Path, ports: Iterable[int], clock: Clock) -> Iterator[Device]:  # noqa: ARG001, it has all
-    yield InProcessDevice(InterpretedSwitch(read_program(program), clock=clock_from_now(clock)))
-
-
-@contextmanager
-def traced(program: Path, ports: Iterable[int], clock: Clock) -> Iterator[Device]:  # noqa: ARG001, it has all ports
-    """An interpreted switch in this process that keeps a trace."""
-    yield TracedDevice(InterpretedSwitch(read_program(program), clock=clock_from_now(clock)))
+def in_process(made: Callable[[Program, Clock], Device]) -> Opener:
+    """How a switch in this process, which has all ports, is opened: `made` makes it of its program and its clock."""
+    return lambda program, _ports, clock: nullcontext(made(read_program(program), clock))
 
 
 @contextmanager
@@ -284,10 +276,12 @@ def in_bmv2(program: Path, ports: Iterable[int], clock: Clock) -> Iterator[Devic
             process.stop()
 
 
-DEVICES: dict[str, Callable[[Path, Iterable[int], Clock], AbstractContextManager[Device]]] = {
-    "fast": in_process,
-    "interpreted": interpreted,
-    "traced": traced,
+DEVICES: dict[str, Opener] = {
+    "fast": in_process(lambda program, clock: InProcessDevice(EitherSwitch(program, clock=clock))),
+    "interpreted": in_process(
+        lambda program, clock: InProcessDevice(InterpretedSwitch(program, clock=clock_from_now(clock)))
+    ),
+    "traced": in_process(lambda program, clock: TracedDevice(InterpretedSwitch(program, clock=clock_from_now(clock)))),
     "kernel": in_kernel,
     "bmv2": in_bmv2,
 }

@@ -98,12 +98,12 @@ class EitherSwitch(StatefulSwitch[SwitchState | InterpretedState]):
             step(self.switch)
 
     def inject(self, port: int, packet: bytes) -> Packets:
-        """What leaves, as (port, packet) in order, when `packet` arrives at `port`."""
+        """The packets that leave, as (port, packet) in order, when `packet` arrives at `port`."""
         self.used = True
         return self.switch.inject(port, packet)
 
     def inject_all(self, packets: Sequence[tuple[int, bytes]]) -> Packets:
-        """What leaves when `packets` arrive one after the other."""
+        """The packets that leave when `packets` arrive one after the other."""
         self.used = True
         return self.switch.inject_all(packets)
 

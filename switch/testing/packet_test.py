@@ -172,4 +172,4 @@ class PacketTest:
 
     def _others(self) -> str:
         lines = [f"\n  port {port}: {spaced(p.hex())}" for port, held in self.waiting.items() for p in held]
-        return f"; what left and nobody asked for:{''.join(lines)}" if lines else "; nothing else left either"
+        return f"; packets that left and were not expected:{''.join(lines)}" if lines else "; nothing else left either"

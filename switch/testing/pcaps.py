@@ -1,4 +1,4 @@
-"""Plays pcaps into one switch, and keeps what leaves each port as pcaps."""
+"""Plays pcaps into one switch, and keeps the packets that leave each port as pcaps."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def replay(
     has no effect. The switch has the ports of `pcaps` and 0 to 15; one in this process has all.
     """
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
-        raise InputError(f"{output} is there already: choose a new or an empty folder for what leaves")
+        raise InputError(f"{output} is there already: choose a new or an empty folder for the packets that leave")
     entries = SwitchEntries("switch") if commands is None else read_entries(commands, read_program(program), skipped)
     ports, clock = sorted({*pcaps, *range(LEAST_PORTS)}), PcapClock()
     with open_device(target, program, ports, clock) as device, tempfile.TemporaryDirectory() as scratch:

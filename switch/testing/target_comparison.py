@@ -31,7 +31,7 @@ Batch = tuple[int, list[bytes]]
 """A port, and packets that arrive there."""
 
 Sent = dict[int, list[bytes]]
-"""What left each port, in order."""
+"""The packets that left each port, in order."""
 
 AT_ONCE_AGAIN = ("recirculate", "resubmit")
 """With these primitives BMv2 takes packets that wait before those that come again: the order depends on their pace."""
@@ -59,7 +59,7 @@ class Contest:
 
 @dataclass
 class Trial:
-    """What both switches sent for each batch so far, and their registers where all batches passed without difference.
+    """The packets that both switches sent for each batch so far; their registers once all batches made no difference.
 
     Several trials of one contest have the same batches; each stops at the first that makes a difference.
     """
@@ -107,7 +107,7 @@ class Trial:
 
 
 def results(one: Device, other: Device, batch: Batch) -> tuple[Sent, Sent]:
-    """What both switches send for a batch that arrives at once. What is missing is waited for."""
+    """The packets that both switches send for a batch that arrives at once. Missing packets are waited for."""
     sent = by_port(one.inject_all(*batch)), by_port(other.inject_all(*batch))
     if sent[0] != sent[1]:
         sent = merged(sent[0], by_port(one.late())), merged(sent[1], by_port(other.late()))
@@ -115,7 +115,7 @@ def results(one: Device, other: Device, batch: Batch) -> tuple[Sent, Sent]:
 
 
 def results_singly(one: Device, other: Device, batch: Batch) -> tuple[Sent, Sent]:
-    """What both switches send for a batch whose packets arrive one after the other.
+    """The packets that both switches send for a batch whose packets arrive one after the other.
 
     The switch that answers at once says how many packets the other one is waited for.
     """
@@ -133,7 +133,7 @@ def results_singly(one: Device, other: Device, batch: Batch) -> tuple[Sent, Sent
 
 
 def by_port(packets: Sequence[tuple[int, bytes]]) -> Sent:
-    """What left each port of `PORTS`, in order, without packets that have no bytes: no interface carries them."""
+    """The packets that left each port of `PORTS`, in order, without empty ones, which no interface carries."""
     sent: Sent = {}
     for port, packet in packets:
         if port in PORTS and packet:
@@ -205,7 +205,7 @@ WAYS_OUT = {
     Outcome.UNSTEADY: "One target does not do the same twice: its program reads clocks or random numbers. "
     "Nothing is said of whether the targets do the same.",
 }
-"""What can be done about an outcome that says nothing of the targets."""
+"""Ways out of outcomes that say nothing of the targets."""
 
 
 @dataclass(frozen=True)

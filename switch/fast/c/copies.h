@@ -11,7 +11,7 @@
 #define MOST_TURNS 1024
 #define WHOLE_LENGTH 0xffffffffu
 
-/* What actions have asked for: session and list of a clone, lists of fields to return with, most bytes to leave with. */
+/* The requests of actions: session and list of a clone, lists of fields to return with, most bytes to leave with. */
 WHOLE struct {
     u32 session; /* its number plus one */
     u32 list, resubmit, recirculate, most;

@@ -56,7 +56,7 @@ static INLINE int drop(PACKET *packet) { return TC_ACT_SHOT; }
 #define send(packet, port) send_by(packet, ifindex_of(port))
 #define send_copy(packet, port) send_copy_by(packet, ifindex_of(port))
 
-/* A port that has no link loses what is sent to it. */
+/* Packets to a port without a link are lost. */
 static INLINE int send_by(PACKET *packet, u32 ifindex) { return ifindex ? bpf_redirect(ifindex, 0) : TC_ACT_SHOT; }
 static INLINE void send_copy_by(PACKET *packet, u32 ifindex) {
     if (ifindex)

@@ -156,7 +156,7 @@ FUNCTION int pass(PACKET *packet) {
     return drop(packet);
 }
 
-/* The next of what waits has its turn. */
+/* The next waiting packet has its turn. */
 FUNCTION int turn(PACKET *packet) {
     u32 kind = put[LEAVING] != taken[LEAVING] ? LEAVING : INCOMING;
     u64 place = kind * WAITING + taken[kind] % WAITING;
@@ -174,7 +174,7 @@ FUNCTION int turn(PACKET *packet) {
     return 0;
 }
 
-/* The packet that came in passes, and then whatever of it waits, one after the other. */
+/* The packet that came in passes, and then its waiting copies, one after the other. */
 static INLINE int receive(PACKET *packet, u32 port) {
     reset(packet, port);
     arrival = port;

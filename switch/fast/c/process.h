@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-/* The time in nanoseconds of whoever hands packets to the switch; -1: the machine's. */
+/* The time in nanoseconds that the caller gives; -1: the machine's. */
 static s64 given_ns = -1;
 
 static u64 clock_ns(void) {
@@ -34,7 +34,7 @@ struct packet {
     u8 *data, *end;
 };
 
-/* Who takes the packets that leave the switch, and what it is told beside them. */
+/* The function that takes the packets that leave the switch, and its own argument. */
 typedef void emit_fn(void *context, u32 port, const u8 *bytes, u32 length);
 static emit_fn *emit;
 static void *emit_context;
@@ -193,14 +193,14 @@ void table_remove(struct table *table, const void *key) {
 
 void table_free(struct table *table) { free(table->bytes); }
 
-/* ---- what Python calls ---- */
+/* ---- functions that Python calls ---- */
 
 struct switch_state {
     struct memory *memory;
     struct table *tables;
 };
 
-/* What has left the switch: u32 port, u32 length, and the bytes, again and again. */
+/* The packets that have left the switch, each as u32 port, u32 length and its bytes. */
 struct record {
     u8 *bytes;
     u32 used, room, lost;

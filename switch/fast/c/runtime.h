@@ -1,4 +1,4 @@
-/* What the generated C stands on: words, tables, and the packet, in the kernel (tc/eBPF) or in a process.
+/* The runtime of the generated C: words, tables, and the packet, in the kernel (tc/eBPF) or in a process.
  *
  * The generated C keeps the packet being processed in the global `state`: a switch handles one packet at
  * a time, because all of its ports are steered to one CPU.

@@ -88,7 +88,7 @@ static INLINE int same_words(const u64 *one, const u64 *other, u32 count) {
         return link ? prefix_##symbol(link - 1) : 0; \
     }
 
-/* ---- what follows a hit ---- */
+/* ---- statements behind a hit ---- */
 
 #define COUNT_PACKET(cell) (cell.packets += 1, cell.bytes += state.length)
 

@@ -110,7 +110,7 @@ def digest(context: Context, _receiver: Expression, fields: Expression) -> None:
 
 
 def emit_learning(context: Context) -> None:
-    """Write, for the end of ingress, what puts the values of the list that was asked for into its ring.
+    """Write the statements that, at the end of ingress, put the requested list's values into its ring.
 
     They are counted once they are all in the next place of the ring.
     """
@@ -312,7 +312,7 @@ def register_write(context: Context, register: Register, index: Expression, valu
 
 @contextmanager
 def bounded_index(context: Context, index: Expression, size: int) -> Iterator[None]:
-    """What is written inside runs only if `index` is below `size`; otherwise BMv2 skips the statement too."""
+    """The statements inside run only if `index` is below `size`; BMv2 skips others as well."""
     if context.tested == (index, size):
         yield
         return

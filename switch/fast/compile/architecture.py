@@ -19,7 +19,7 @@ def kept_fields(context: Context) -> list[Field]:
 
 
 def kept_parts(context: Context) -> list[tuple[str, str]]:
-    """The C expressions of what egress may change of the state: where it is saved, and where it is."""
+    """For each part of the state that egress may change, the C expressions of its saved copy and of itself."""
     if context.layout.rebuilt:
         names = [*map(context.layout.names.of, context.layout.state), "valid", "current_length"]
         return [(f"saved.{name}", f"state.{name}") for name in names]
@@ -27,7 +27,7 @@ def kept_parts(context: Context) -> list[tuple[str, str]]:
 
 
 def declare_saved(context: Context) -> None:
-    """Declare `saved`, in which `replicate` keeps what egress changes."""
+    """Declare `saved`, in which `replicate` keeps the parts of the state that egress changes."""
     if context.layout.rebuilt:
         context.out.line("WHOLE struct state saved;")
     elif kept := kept_fields(context):

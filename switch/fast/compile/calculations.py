@@ -1,6 +1,6 @@
 """Hash calculations and checksums to C.
 
-What is hashed is put into one run of bytes, which a function of hashes.h hashes. Checksums are verified after the
+The input is put into one run of bytes, which a function of hashes.h hashes. Checksums are verified after the
 parser and updated before the deparser.
 """
 
@@ -73,7 +73,7 @@ def used_calculations(context: Context) -> list[Calculation]:
 
 
 def fields_of(context: Context, calculation: Calculation) -> Iterator[Field | SizedNumber]:
-    """What is hashed in front of the payload, with headers as their fields."""
+    """The input of a calculation in front of the payload, with headers as their fields."""
     for part in calculation.input:
         if isinstance(part, HeaderReference):
             yield from context.program.headers[part.header].fields
@@ -153,7 +153,7 @@ def call(context: Context, calculation: Calculation) -> str:
 
 
 def emit_verification(context: Context) -> None:
-    """Write, for behind the parser, what notes a checksum that is wrong."""
+    """Write the statements behind the parser that note wrong checksums."""
     error = context.layout.intrinsic.get("checksum_error")
     for checksum in context.program.checksums:
         if checksum.verify and error is not None:
@@ -167,7 +167,7 @@ def emit_verification(context: Context) -> None:
 
 
 def emit_update(context: Context) -> None:
-    """Write, for before the deparser, what sets checksums."""
+    """Write the statements in front of the deparser that set checksums."""
     for checksum in context.program.checksums:
         if checksum.update:
             context.out.comment(checksum.source or checksum.name)

@@ -1,4 +1,4 @@
-"""What the stages of the generator share: the program, its layout, and the text being written."""
+"""The context that the stages of the generator share: the program, its layout, and the text being written."""
 
 from __future__ import annotations
 

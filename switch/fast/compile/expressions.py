@@ -292,7 +292,7 @@ REWRITTEN = ("dereference_header_stack", "last_stack_index", "size_stack", "vali
 
 @dataclass(frozen=True)
 class ParsedStacks:
-    """What is known of header stacks where the parser is: the field of a last element, how many elements are filled."""
+    """The header stacks at the parser's position: the field of a last element, and how many elements are filled."""
 
     last: Callable[[LastField], Field]
     filled: Callable[[str], int]
@@ -301,7 +301,7 @@ class ParsedStacks:
 def plain(  # noqa: PLR0911, a return for each kind
     program: Program, expression: Expression, parsed: ParsedStacks | None = None
 ) -> Expression:
-    """`expression` without headers, stacks and unions; `parsed` is what is known of stacks inside the parser."""
+    """`expression` without headers, stacks and unions; `parsed` is the state of stacks, inside the parser."""
     match expression:
         case LastField() if parsed is not None:
             return parsed.last(expression)

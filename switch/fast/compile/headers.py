@@ -145,7 +145,7 @@ def invalidate(context: Context, headers: tuple[str, ...]) -> None:
 
 
 def each_case(context: Context, cases: Iterable[tuple[str, Case]]) -> Iterator[Case]:
-    """What is written for each case stands under its C condition; a case without a condition is the only one."""
+    """Put the statements of each case under its C condition; a case without a condition is the only one."""
     for index, (condition, case) in enumerate(cases):
         if not condition:
             yield case

@@ -342,7 +342,7 @@ class ParserGenerator:
         return f"in_{value_set.symbol}({' | '.join(terms)})"
 
     def key_part(self, part: Field | LastField | Lookahead | Unknown) -> tuple[str, int]:
-        """The C expression of a part of what transitions look at, and its bits."""
+        """The C expression of a part of the key that transitions look at, and its bits."""
         match part:
             case Field():
                 return self.context.layout.field(part), part.bits

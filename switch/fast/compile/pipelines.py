@@ -63,7 +63,7 @@ def declare_entries(context: Context, layout: TableLayout) -> None:
 
 
 def emit_lookup(context: Context, layout: TableLayout) -> None:
-    """Write the declaration of `entry`: what the table holds for the packet's key, or null."""
+    """Write the declaration of `entry`: the table's entry for the packet's key, or null."""
     out, parts, symbol = context.out, [key_part(context, part) for part in layout.table.key], layout.symbol
     entry = f"const struct entry_{symbol} *entry"
     if layout.direct:
@@ -85,7 +85,7 @@ def default_text(context: Context, table: Table) -> str:
 
 
 def emit_note_of_hit(context: Context, layout: TableLayout) -> None:
-    """Write what is noted of each hit, by the number of the entry: packet and bytes, and the time."""
+    """Write the statements that count each hit, by the number of the entry, and note its time."""
     out, arrays, name = context.out, context.layout.arrays, layout.table.name
     if not layout.numbered:
         return
@@ -272,7 +272,7 @@ def emit_table(context: Context, table: Table) -> None:
 
 
 def emit_search_of_entry(context: Context, table: Table) -> None:
-    """Write the declaration of `entry`: what the packet hits, or the default that was set, or null."""
+    """Write the declaration of `entry`: the one that the packet hits, else the default that was set, else null."""
     layout, changeable = context.layout, table.name in context.layout.changeable
     if not table.key:
         symbol = layout.changeable[table.name].symbol

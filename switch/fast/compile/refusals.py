@@ -1,6 +1,6 @@
-"""Refuses, by name and before anything runs, what the generator would not do exactly as BMv2 does.
+"""Refuses, by name and before anything runs, constructs that the generator would not run exactly as BMv2 does.
 
-What shows only while C is written (a primitive or operator that is in no table, limits of arithmetic) is refused then.
+Some are refused only while C is written: a primitive or operator that is in no table, limits of arithmetic.
 """
 
 from __future__ import annotations

@@ -179,7 +179,7 @@ class Array:
 
 
 class ProgramLayout:
-    """Where everything of one program lives. The generator and whoever fills the switch use the same layout."""
+    """Where everything of one program lives. The generator and the code that fills the switch use the same layout."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -353,7 +353,7 @@ class ProgramLayout:
 
     @property
     def memory_bytes(self) -> int:
-        """The bytes of the whole memory; the C struct may be longer, by padding that nobody uses."""
+        """The bytes of the whole memory; the C struct may be longer, by unused padding."""
         return max(array.offset + array.size for array in self.arrays.values())
 
     def register(self, register: Register, index: str) -> str:

@@ -18,12 +18,12 @@ from inakit.switch.fast.layout.records import Emitter, MemoryRecord, RecordMembe
 from inakit.switch.program.program import Action, MatchKey, Program, Table
 
 COPIES = 2
-"""What changes while packets pass has room for so many copies: one that packets read, and one that is written."""
+"""Data that change while packets pass have so many copies: one that packets read, and one that is written."""
 
 PREFIX = "prefix"
 
 GROUP = (1 << 32) - 1
-"""What stands in the place of an action's number in an entry that has a group of members: their places follow."""
+"""The action's number in an entry that has a group of members; the places of the members follow."""
 
 GROUP_RECORD = make_record("group", [("first", 32), ("count", 32)])
 MOST_MEMBERS = 16384
@@ -148,7 +148,7 @@ METER = MemoryRecord("meter", (RecordMember("which", "which", 8, 0),), 8 + COPIE
 FIRST = make_record("first", [("place", 32)])
 MATCHED = make_record("matched", [("ns", 64)])
 LINK = make_record("link", [("next", 32)])
-"""1 + the place of what follows; 0: nothing does."""
+"""1 + the place of the next element; 0: there is none."""
 
 
 def table_arrays(layout: TableLayout) -> Iterator[tuple[str, MemoryRecord, int]]:
@@ -167,7 +167,7 @@ def table_arrays(layout: TableLayout) -> Iterator[tuple[str, MemoryRecord, int]]
 
 
 def entry_arrays(program: Program, layout: TableLayout) -> Iterator[tuple[str, MemoryRecord, int]]:
-    """The arrays of what is kept for each entry of a table, and of the members of its groups."""
+    """The arrays of a table's entries, by their numbers (counts, times), and of the members of its groups."""
     table = layout.table
     if table.counted:
         yield counts_array(table.name), COUNTER, layout.most_entries

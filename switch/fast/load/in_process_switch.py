@@ -24,7 +24,7 @@ ALIGNMENT = 64
 """Bytes to whose multiples the memory of a switch is aligned, as the C compiler expects it."""
 KEPT = "_library"
 MACHINE_TIME = -1
-"""What C is told instead of a time, for packets that come when the machine's clock says."""
+"""The time that C is given for packets whose time is that of the machine's clock."""
 
 
 class TableHead(ctypes.Structure):
@@ -144,11 +144,11 @@ class InProcessSwitch(CompiledSwitch):
         self.check_claims()
 
     def inject(self, port: int, packet: bytes) -> list[tuple[int, bytes]]:
-        """What leaves, as (port, packet) in order, when `packet` arrives at `port`."""
+        """The packets that leave, as (port, packet) in order, when `packet` arrives at `port`."""
         return self.inject_all([(port, packet)])
 
     def inject_all(self, packets: Sequence[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
-        """What leaves when `packets` arrive one after the other."""
+        """The packets that leave when `packets` arrive one after the other."""
         data = np.frombuffer(b"".join(packet for _, packet in packets), np.uint8).copy()
         ports = np.array([port for port, _ in packets], np.uint32)
         lengths = np.array([len(packet) for _, packet in packets], np.uint32)

@@ -1,4 +1,4 @@
-"""What a compiled program needs of the kernel, and which of it this kernel lacks, by name.
+"""The features of the kernel that a compiled program needs, and the names of those that this kernel lacks.
 
 Helpers and map types are read from the program itself; the kernel is asked for each by a small try.
 """
@@ -87,7 +87,7 @@ def is_recent() -> bool:
 
 
 def has_steering() -> bool:
-    """Whether the kernel can choose the CPU that processes what arrives at an interface (RPS)."""
+    """Whether the kernel can choose the CPU that processes an interface's packets (RPS)."""
     return steering_file("lo").exists()
 
 
@@ -132,7 +132,7 @@ def needs_of(handle: ctypes.c_void_p) -> list[Need]:
 
 
 def needs_of_all() -> list[Need]:
-    """What every program needs of the kernel."""
+    """The features of the kernel that every program needs."""
     return [
         Need("programs of tc (CONFIG_NET_CLS_BPF, CONFIG_BPF_SYSCALL)", "4.1", has_program_type),
         Need("memory-mapped maps", "5.5", has_mapped_memory),
@@ -153,7 +153,7 @@ def lacking(needs: Iterable[Need]) -> list[Need]:
 
 
 def missing_here() -> str | None:
-    """What this machine lacks for any program at all, in words, or None; asked before one is compiled or loaded."""
+    """Words for the parts that this machine lacks for any program, or None; checked before a program is compiled."""
     if (rights := missing_capabilities("CAP_NET_ADMIN", "CAP_BPF or CAP_SYS_ADMIN")) is not None:
         return rights
     try:

@@ -2,7 +2,7 @@
 
 The program is at tc's ingress of every port and lets nothing through to the host's own network stack.
 All ports are steered to one CPU (RPS), so that one packet at a time passes through the switch, as in
-BMv2: registers need no lock. Whoever changes entries does so on that CPU as well, between two packets.
+BMv2: registers need no lock. Entries are changed on that CPU as well, between two packets.
 """
 
 from __future__ import annotations
@@ -246,7 +246,7 @@ class KernelSwitch(CompiledSwitch):
         self.state = SwitchState(layout, memory, KernelTables(self.loaded.map_fd), partial(on_cpu, self.cpu))
 
     def add_port(self, port: int, interface: str) -> None:
-        """Make `interface` the switch's port number `port`: what arrives there goes nowhere else."""
+        """Make `interface` the switch's port number `port`: its packets go nowhere else."""
         if not 0 <= port < DROP_PORT:
             raise InputError(f"switch '{self.name}': port {port}; ports are 0 to {DROP_PORT - 1}")
         if port in self.interfaces:
@@ -297,7 +297,9 @@ class KernelSwitch(CompiledSwitch):
             if not Path("/sys/class/net", interface).exists():
                 raise RunError(f"switch '{self.name}': interface '{interface}' of port {port} is gone")
             if not self.attached[port].is_there():
-                raise RunError(f"switch '{self.name}': somebody removed the program from '{interface}' (port {port})")
+                raise RunError(
+                    f"switch '{self.name}': another process removed the program from '{interface}' (port {port})"
+                )
 
     def close(self) -> None:
         """Remove the program from its interfaces and from the kernel."""
@@ -332,7 +334,7 @@ SOURCE = '#include "host_packets.h"\n'
 
 
 class HostPackets:
-    """Lets what this host sends by the interfaces of a switch come in by them, until `close`."""
+    """Lets packets that this host sends by the interfaces of a switch come in by them, until `close`."""
 
     def __init__(self) -> None:
         self.loaded = BpfObject(build(SOURCE, EBPF))
@@ -342,12 +344,12 @@ class HostPackets:
             raise failure("loading what takes in the host's packets", code)
 
     def take_in(self, interface: str) -> None:
-        """Let what is sent by an interface come in by it, too."""
+        """Let packets that are sent by an interface come in by it, too."""
         program = self.loaded.program_fd(HOST_PROGRAM)
         self.attached[interface] = attach_egress(socket.if_nametoindex(interface), program)
 
     def leave(self, interface: str) -> None:
-        """Let what is sent by an interface only be sent."""
+        """Let packets that are sent by an interface no longer come in by it."""
         self.attached.pop(interface).remove()
 
     def close(self) -> None:

@@ -33,7 +33,7 @@ Printer = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_char_p, ctypes.c
 
 
 class Messages(threading.local):
-    """What libbpf says to a thread, for the text of its next error; libbpf would print it to the terminal."""
+    """The messages of libbpf to a thread, for the text of its next error; libbpf would print them to the terminal."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []

@@ -23,7 +23,7 @@ NO_QUEUES = "a program in the kernel has no queues in front of egress"
 
 
 def egress_does_nothing(program: Program) -> bool:
-    """Whether it makes no difference to packets, and to what is counted, on which side of egress they wait."""
+    """Whether egress changes and counts nothing, so that packets may wait behind it instead of in front of it."""
     counted = any(isinstance(node, Table) and (node.counted or node.meter) for node in program.egress.nodes.values())
     return not statements_of(program.egress) and not counted
 
@@ -77,7 +77,7 @@ class PortQueues:
         tc("qdisc", "replace", "dev", interface, "root", "handle", HANDLE, *SIZE_TABLE, "tbf", *bucket)
 
     def release(self, interface: str) -> None:
-        """Let an interface send whatever comes; do nothing if it does, or if it is gone."""
+        """Remove the queue of an interface; do nothing if it has none, or if it is gone."""
         if interface in self.shaped:
             self.shaped.remove(interface)
             subprocess.run(["tc", "qdisc", "del", "dev", interface, "root"], capture_output=True, check=False)
@@ -95,7 +95,7 @@ def is_free(interface: str) -> bool:
 
 
 def tc(*words: str) -> str:
-    """What tc says; `UnsupportedError` if it cannot do this."""
+    """The output of tc; `UnsupportedError` if tc fails."""
     if shutil.which("tc") is None:
         raise UnsupportedError("the rate of a queue, for which the kernel is told by tc, which is not installed")
     done = subprocess.run(["tc", *words], capture_output=True, text=True, check=False)

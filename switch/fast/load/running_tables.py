@@ -1,4 +1,4 @@
-"""The tables of a running switch: their entries, and what the control plane may do with them while packets pass."""
+"""The tables of a running switch: their entries, and how the control plane changes them while packets pass."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def reversed_bits(value: int, bits: int) -> int:
 class SetDefault:
     """The default action of `table`, packed like an entry, in two copies.
 
-    Packets read copy `which` modulo 2; 0: what the program says.
+    Packets read copy `which` modulo 2; 0: the default of the program.
     """
 
     def __init__(self, layout: ProgramLayout, table: str, memory: Memory) -> None:
@@ -73,13 +73,13 @@ class SetDefault:
         self.which = layout.view(memory, DEFAULTS)[table]
 
     def set(self, data: bytes) -> None:
-        """Let a miss run what these bytes say."""
+        """Let a miss run the action in these bytes."""
         other = self.which[0] % len(self.copies) + 1
         self.copies[other % len(self.copies)] = np.frombuffer(data, np.uint8)
         self.which[0] = other
 
     def reset(self) -> None:
-        """Let a miss run what the program says."""
+        """Let a miss run the default of the program."""
         self.which[0] = 0
 
 
@@ -177,7 +177,7 @@ Clock = Callable[[], int]
 class RunningTable(HeldEntries[Row]):
     """A table that has a layout; `store` has its entries for packets.
 
-    `counts` and `matched` have what is kept for each entry, by its number, where the table has it.
+    `counts` and `matched` are by the numbers of entries, where the table has them.
     """
 
     def __init__(
@@ -246,7 +246,7 @@ class RunningTable(HeldEntries[Row]):
         self.forget([before])
 
     def reset_default(self) -> None:
-        """Let a miss run what the program says."""
+        """Let a miss run the default of the program."""
         if self.default is not None:
             self.default.reset()
             self.forget([self.default_data])
@@ -265,13 +265,13 @@ class RunningTable(HeldEntries[Row]):
         self.reset_default()
 
     def idle_s(self, entry: Entry) -> float:
-        """Seconds since an entry last matched a packet, or was added; `InputError` where nobody notes it."""
+        """Seconds since an entry last matched a packet, or was added; `InputError` for a table without idle timeout."""
         if self.matched is None:
             raise InputError(f"table '{self.table.name}' has no idle timeout")
         return (self.clock() - int(self.matched["ns"][self.at(entry).number])) / 1e9
 
     def counts_of(self, entry: Entry) -> NDArray[np.void]:
-        """Packets and bytes of an entry, to be read or written; `InputError` where nobody counts them."""
+        """Packets and bytes of an entry, to be read or written; `InputError` for a table without direct counter."""
         if self.counts is None:
             raise InputError(f"table '{self.table.name}' has no direct counter")
         number = self.at(entry).number

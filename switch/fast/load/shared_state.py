@@ -59,7 +59,7 @@ from inakit.topo.errors import InputError, RunError, UnsupportedError
 
 
 class DigestReader:
-    """What was read of each ring. The switch may report more meanwhile: what it overwrites is lost."""
+    """Reads the rings of digests. The switch may report more meanwhile: digests that it overwrites are lost."""
 
     def __init__(self, layout: ProgramLayout, memory: NDArray[np.uint8]) -> None:
         self.layout, self.memory = layout, memory
@@ -93,7 +93,7 @@ class DigestReader:
 
 
 class CopiesState:
-    """Where clones of packets go, and what a program reports, in the switch's `memory`."""
+    """Mirror sessions and digests, in the switch's `memory`."""
 
     layout: ProgramLayout
     memory: Memory
@@ -198,12 +198,12 @@ class StateReader:
 
 
 def exact_order(row: Row) -> tuple[int, ...]:
-    """By what entries are ordered whose keys are numbers."""
+    """The sort key of entries whose keys are numbers."""
     return tuple(part for part in row.key if isinstance(part, int))
 
 
 def order(row: Row) -> tuple[int, int]:
-    """By what entries are ordered whose keys overlap: those that win first."""
+    """The sort key of entries whose keys overlap: those that win come first."""
     return rank(row.key, row.priority), row.number
 
 

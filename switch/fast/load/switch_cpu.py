@@ -24,7 +24,7 @@ def next_cpu() -> int:
 
 @dataclass(frozen=True)
 class Steering:
-    """What arrives at an interface is steered to a CPU; `before` is what the kernel said of it until then."""
+    """Packets of an interface are steered to a CPU; `before` is the kernel's setting until then."""
 
     file: Path
     before: str
@@ -36,7 +36,7 @@ class Steering:
 
 
 def steer(interface: str, cpu: int) -> Steering:
-    """Let `cpu` process whatever arrives at an interface, whichever CPU sent it."""
+    """Let `cpu` process all packets that arrive at an interface, whichever CPU sent them."""
     file = steering_file(interface)
     try:
         steering = Steering(file, file.read_text())

@@ -22,7 +22,7 @@ Memory = NDArray[np.uint8]
 
 
 class Row(NamedTuple):
-    """One entry of a table: `number` is its own as long as it is there, `data` what the generated C reads."""
+    """One entry of a table: `number` is its own as long as it is there, `data` are the bytes that the C code reads."""
 
     key: tuple[KeyPart, ...]
     priority: int | None
@@ -37,7 +37,7 @@ class Store(Protocol):
         """Add entries that are not there yet."""
 
     def change(self, rows: Sequence[Row]) -> None:
-        """Replace what entries with these keys and numbers do."""
+        """Replace the actions of the entries with these keys and numbers."""
 
     def remove(self, rows: Sequence[Row]) -> None:
         """Remove entries that are there."""
@@ -128,7 +128,7 @@ class HashTable:
         return found
 
     def fill(self, places: NDArray[np.intp], keys: NDArray[np.uint8], entries: NDArray[np.uint8]) -> None:
-        """Copy to places that are not filled the first entry given for each; then say what they have."""
+        """Copy to each place that is not filled the first entry given for it; then write the heads of the places."""
         _, first = np.unique(places, return_index=True)
         free = first[self.heads[places[first]] & np.uint64(FILLED) == 0]
         self.keys[places[free]] = keys[free]
@@ -235,7 +235,7 @@ class ListedEntries:
         return byte_rows([self.rule_of(row) + row.data for row in rows])
 
     def rule_of(self, row: Row) -> bytes:
-        """What a packet's key is compared with."""
+        """The rule with which a packet's key is compared."""
         tests = (test_of(part, value) for part, value in zip(self.table.table.key, row.key, strict=True))
         return self.rule.pack([*(number for test in tests for number in test), row.priority or 0])
 
@@ -331,7 +331,7 @@ class DirectEntries:
             self.write(index_of(row), 0, row.data)
 
     def change(self, rows: Sequence[Row]) -> None:
-        """Replace what entries with these keys do: the other one is there while the first is written."""
+        """Replace the actions of entries: the second copy is there while the first is written."""
         for row in rows:
             index = index_of(row)
             self.write(index, 1, row.data)

@@ -126,7 +126,7 @@ def test_a_switch_that_lost_its_program_is_noticed() -> None:
         wires.send(1, ina_packet(2))
         wait_for(lambda: received(switch) == 1, "a packet in the switch")
         switch.attached[2].remove()
-        with pytest.raises(RunError, match=r"switch 'leaf1': somebody removed the program from .* \(port 2\)"):
+        with pytest.raises(RunError, match=r"switch 'leaf1': another process removed the program from .* \(port 2\)"):
             switch.check()
 
 
@@ -164,7 +164,7 @@ def test_where_the_kernel_has_no_links_a_filter_that_a_killed_switch_left_is_rep
         switch.check()
         wires.send(1, ina_packet(2))
         wait_for(lambda: received(switch) == 1, "a packet in the switch")
-        with pytest.raises(RunError, match="switch 'left': somebody removed the program"):
+        with pytest.raises(RunError, match="switch 'left': another process removed the program"):
             left.check()
 
 
