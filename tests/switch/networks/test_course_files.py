@@ -288,7 +288,7 @@ def test_long_names_have_short_interfaces_of_their_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("document", "reason"),
     [
-        ({"directed": False, "nodes": [], "links": []}, "what p4-utils writes of a running network"),
+        ({"directed": False, "nodes": [], "links": []}, "p4-utils writes this file for a running network"),
         ({"program": "x.p4", "targets": {}}, "p4app of 2016 and 2017"),
     ],
 )
