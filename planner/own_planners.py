@@ -1,10 +1,10 @@
-"""Finds planners of one's own, and loads them when they are used: files of `planner/own`, packages, files by path.
+"""Finds users' own planners (files in `planner/own`, packages, files by path) and loads them on first use.
 
 - a file `planner/own/racks_in_turn.py`, or a folder with `__init__.py`, is the planner `racks-in-turn`;
 - an installed package names its planners as entry points of the group `inakit.planners`;
-- the path of a file or of such a folder is given wherever a planner's name is expected: `./racks_in_turn.py`.
+- the path of a file or of such a folder may be given wherever a planner's name is expected: `./racks_in_turn.py`.
 
-Finding them runs none of their code. A mistake in one is that planner's error, and the others still work.
+Finding planners runs none of their code. A mistake in one is reported as that planner's error; the others still work.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ NAME_LETTERS = 12
 
 @dataclass(frozen=True)
 class OwnMethod(Method[OptionsT]):
-    """A method of one's own: an exception in its code becomes an `InputError` with file and line."""
+    """A user's own method: an exception in its code becomes an `InputError` with file and line."""
 
     planner: OwnPlanner
 
@@ -73,7 +73,7 @@ class OwnPlanner:
 
     @cached_property
     def method(self) -> Method[Any]:
-        """Its method, for which its code is run. Raises `InputError` for code that fails or that has no METHOD."""
+        """Its method; asking for it runs its code. Raises `InputError` for code that fails or that has no METHOD."""
         if self.clash:
             raise InputError(f"{self.where}: {self.clash}; {self.rename}")
         with self.blamed():
@@ -104,7 +104,7 @@ class OwnPlanner:
 
     @property
     def record(self) -> dict[str, str]:
-        """What the record of a run says of it: its file, or package and version, and what code it was."""
+        """What the record of a run says about it: its file, or its package and version, and the SHA-256 of its code."""
         if self.package is None:
             return {"file": self.where, "sha256": self.sha256}
         name, version = self.package
@@ -112,7 +112,7 @@ class OwnPlanner:
 
     @property
     def main(self) -> Path:
-        """The file to look into first."""
+        """Its first file."""
         return self.root / "__init__.py" if self.root.is_dir() else self.root
 
     def place(self, file: Path, line: str = "") -> str:
@@ -138,7 +138,7 @@ class OwnPlanner:
             raise kept(f"{self.place(*self.line_of(error, function))}: {told}") from error
 
     def line_of(self, error: BaseException, function: Callable[..., Any] | None) -> tuple[Path, str]:
-        """The file and the line of an error: the last of the planner's that ran, or the first of `function`."""
+        """The file and the line of an error: the planner's last line that ran, or the first line of `function`."""
         if isinstance(error, SyntaxError) and error.filename and self.owns(error.filename):
             return Path(error.filename), f" line {error.lineno}"
         places = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
@@ -171,7 +171,7 @@ def of_packages() -> Iterator[OwnPlanner]:
 
 
 def importable(module: str) -> Path:
-    """The file or the folder of a module at the top, which is not run."""
+    """The file or the folder of a top-level module, found without running it."""
     spec: ModuleSpec | None = find_spec(module)
     if spec is not None and spec.submodule_search_locations:
         return Path(next(iter(spec.submodule_search_locations)))
@@ -209,7 +209,7 @@ def of_path(path: str, taken: Container[str] = ()) -> OwnPlanner:
 
 
 def run_file(planner: OwnPlanner) -> ModuleType:
-    """Import the module of a path. One with other contents is another module, so that an edited file is run anew."""
+    """Import the module of a path. Its name depends on its contents, so that an edited file is run again."""
     content = sha256(f"{planner.root} {planner.sha256}".encode()).hexdigest()[:NAME_LETTERS]
     name = f"{planner.root.stem}_{content}"
     if name in sys.modules:
@@ -227,7 +227,7 @@ def run_file(planner: OwnPlanner) -> ModuleType:
 
 
 def with_clashes(planners: Iterable[OwnPlanner], taken: Container[str]) -> dict[str, OwnPlanner]:
-    """The planners by name. Whose name another one has as well, or one of the kit's, cannot be used until renamed."""
+    """The planners by name. One whose name the kit or another planner has cannot be used until it is renamed."""
     found: dict[str, OwnPlanner] = {}
     for planner in planners:
         if planner.name in taken:
@@ -241,7 +241,7 @@ def with_clashes(planners: Iterable[OwnPlanner], taken: Container[str]) -> dict[
 
 
 def first_line(error: BaseException) -> str:
-    """What the exception says, on one line."""
+    """The exception's message on one line."""
     said = error.msg if isinstance(error, SyntaxError) else str(error)
     return " ".join(said.split()) or "it says no more"
 

@@ -1,6 +1,6 @@
 """Every planning method and every scheduler by name. A new one is a module of `planner/methods` and a line here.
 
-A module is imported when its planner is used, not when planners are listed. A planner of one's own needs no line:
+A module is imported when its planner is used, not when planners are listed. A user's own planner needs no line:
 `inakit.planner.own_planners` says where it may be.
 """
 
@@ -119,16 +119,16 @@ SCHEDULERS: Mapping[str, Line] = {
 
 
 class OwnPlanners(Mapping[str, OwnPlanner]):
-    """Planners of one's own by name, which take part in every comparison. None of their code is run to find them."""
+    """Users' own planners by name, which take part in every comparison. Finding them runs none of their code."""
 
     @cached_property
     def in_folder(self) -> dict[str, OwnPlanner]:
-        """Those of `planner/own`."""
+        """The planners of `planner/own`."""
         return with_clashes(of_folder(), KIT)
 
     @cached_property
     def all(self) -> dict[str, OwnPlanner]:
-        """Those of `planner/own`, then those of installed packages, then those that were added."""
+        """The planners of `planner/own`, then those of installed packages, then the added ones."""
         return with_clashes((*of_folder(), *of_packages()), KIT)
 
     @cached_property
@@ -137,7 +137,9 @@ class OwnPlanners(Mapping[str, OwnPlanner]):
         return []
 
     def add(self, path: str) -> str:
-        """Let a file or a folder, as it is now, take part like those of `planner/own` in this process; its name."""
+        """Let the planner of a file or a folder take part in this process as those of `planner/own` do; returns its
+        name.
+        """
         own = of_path(path, KIT)
         if path not in self.added:
             self.added.append(path)
@@ -159,7 +161,7 @@ OWN = OwnPlanners()
 
 
 class Methods(Mapping[str, Method[Any]]):
-    """The methods of the kit's planners, then of those of one's own, by name. What is asked for is imported."""
+    """The kit's methods, then users' own, by name. A method is imported when it is asked for."""
 
     def __getitem__(self, name: str) -> Method[Any]:
         return KIT[name].method if name in KIT else OWN[name].method
@@ -178,10 +180,10 @@ METHODS = Methods()
 
 
 def find_method(text: str) -> Method[Any]:
-    """The method of a name or of a path, with the options that follow it, as in `soar:switches=8`.
+    """The method of a name or a path, with the options that follow it, as in `soar:switches=8`.
 
-    Raises `InputError`: for an unknown name with the nearest name that there is, for a planner of one's own that cannot
-    be used with what is wrong in it.
+    Raises `InputError`: for an unknown name with the nearest known name, for a user's own planner with the mistake in
+    it.
     """
     name, *options = text.split(":")
     own = find_own(text)
@@ -192,9 +194,9 @@ def find_method(text: str) -> Method[Any]:
 
 
 def find_own(text: str) -> OwnPlanner | None:
-    """The planner of one's own that a name or a path means, with or without options; None for another name.
+    """The user's own planner that a name or a path refers to, with or without options; None for another name.
 
-    Raises `InputError` for a path where no planner is.
+    Raises `InputError` for a path without a planner.
     """
     name = text.partition(":")[0]
     if is_path(name):
@@ -203,12 +205,12 @@ def find_own(text: str) -> OwnPlanner | None:
 
 
 def is_known(text: str) -> bool:
-    """Whether a name or a path, with or without options, means a planner."""
+    """Whether a name or a path, with or without options, refers to a planner."""
     return is_path(text) or text.partition(":")[0] in METHODS
 
 
 def by_name(texts: Iterable[str]) -> dict[str, str]:
-    """What is given as planners, by the names under which these are shown, each once.
+    """The given names and paths by the names under which they are shown, each once.
 
     Raises `InputError` for two planners with one name.
     """

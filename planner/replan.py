@@ -1,8 +1,7 @@
-"""InArt's second phase repeated: new routes for the same split, when an event changes what is left of the network
-(4.1).
+"""InArt's second phase repeated: new routes for the same split when the remaining network changes (4.1).
 
-A PS keeps the part of the model that it has, because moving parts would break consistency. Routes and aggregation
-points may change from one iteration to the next.
+A PS keeps its part of the model, because moving parts would break consistency. Routes and aggregation points may change
+from one iteration to the next.
 """
 
 from __future__ import annotations
@@ -36,8 +35,7 @@ SECOND_PHASES: Mapping[str, Callable[[Problem, list[SplitTask], Any, str], Plan]
 
 
 def replan(problem: Problem, plan: Plan, options: Options) -> Plan:
-    """The better of two plans for `problem`'s fabric: the method's new routes for the plan's split, or the plan's own
-    trees.
+    """The better of two plans for `problem`'s fabric: new routes for the plan's split, or the plan's own trees.
 
     Raises `InputError` for a plan of other PSs, or of a method that does not plan in two phases.
     """
@@ -50,7 +48,7 @@ def replan(problem: Problem, plan: Plan, options: Options) -> Plan:
 
 
 def replan_beside(problem: Problem, plan: Plan, flows: Iterable[Flow], options: Options) -> Plan:
-    """The plan made again for what plain traffic leaves of the network, with rates that leave room for results.
+    """A new plan for the capacity that background traffic leaves, with rates that leave room for results.
 
     Raises `InputError` where the traffic would follow the new routes of a worker or a PS, and so take other links.
     """

@@ -1,7 +1,7 @@
 """One way to solve a mathematical program and to name its outcome: PuLP models, and programs of columns and rows.
 
-A model is solved to optimality, or to a feasible solution with a proven gap, or not at all. What a solver has found
-when its time is over is feasible, never optimal, whatever PuLP calls it.
+A model is solved to optimality, or to a feasible solution with a proven gap, or not at all. A solution found at the
+time limit is feasible, never optimal, whatever PuLP calls it.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ solver_thread = lasting_thread("solver")
 
 
 def interruptible(call: Callable[[], T]) -> T:
-    """What `call` returns. In the main thread a signal ends the wait for it; other threads call it directly.
+    """Return what `call` returns. In the main thread a signal ends the wait; other threads call it directly.
 
-    The system may hand a signal to any thread, and that does not wake the main thread: it looks by itself.
+    The system may deliver a signal to any thread, which does not wake the main thread, so the main thread polls.
     """
     if threading.current_thread() is not threading.main_thread():
         return call()
@@ -59,7 +59,7 @@ TOLERANCE = 1e-7
 
 
 class Highs(highspy.Highs):
-    """A solver on one thread, so that it finds the same on every machine. It prints nothing.
+    """A single-threaded solver, so that it finds the same solution on every machine. It prints nothing.
 
     HiGHS prints a banner at the first call of any method unless its output is off, and since 1.8 its own constructor
     makes such a call, `enableCallbacks`.
@@ -84,14 +84,14 @@ class Highs(highspy.Highs):
         super().enableCallbacks()  # type: ignore[no-untyped-call]
 
     def run(self) -> highspy.HighsStatus:
-        """Solve the model; the main thread hears Ctrl-C while another one solves."""
+        """Solve the model; Ctrl-C interrupts the main thread's wait for it."""
         return interruptible(self.run_anew)
 
     def run_anew(self) -> highspy.HighsStatus:
-        """Solve the model, whatever number of threads an earlier solve of this thread had taken.
+        """Solve the model, whatever number of threads an earlier solve in this thread used.
 
-        HiGHS keeps that number for each thread that calls it, and refuses a solve with another. A planner of a user may
-        have solved its model with PuLP's own solver, which takes as many as there are processors.
+        HiGHS keeps that number for each thread that calls it, and refuses another. A user's planner may have solved its
+        model with PuLP's own solver, which uses all processors.
         """
         status = super().run()
         if status == highspy.HighsStatus.kError and self.getModelStatus() == highspy.HighsModelStatus.kNotset:
@@ -114,7 +114,7 @@ def proven(gap: float, started: float, solver: str | None = None) -> SolverOutco
 
 @dataclass(frozen=True)
 class Solver:
-    """A solver that PuLP drives. `gap` reads the relative gap that it has proven, None where it does not tell."""
+    """A solver that PuLP drives. `gap` reads the relative gap that it has proven; None where it does not report one."""
 
     make: Callable[[SolverOptions], Any]
     gap: Callable[[Any], float | None]
@@ -122,10 +122,10 @@ class Solver:
 
 
 class PulpHighs(pulp.HiGHS):  # type: ignore[misc]
-    """PuLP's HiGHS, which solves with the kit's. CBC is a process, which hears Ctrl-C by itself, as Gurobi does."""
+    """PuLP's HiGHS with the kit's solver. CBC is a process, which receives Ctrl-C by itself, as Gurobi does."""
 
     def createAndConfigureSolver(self, lp: pulp.LpProblem) -> None:  # noqa: N802, PuLP's name
-        """Make the solver that PuLP then gives the model to."""
+        """Make the solver to which PuLP then passes the model."""
         lp.solverModel = Highs(self.timeLimit, self.gapRel or 0.0, self.optionsDict.get("random_seed", 0))
 
 
@@ -160,9 +160,9 @@ SOLVERS: dict[str, Solver] = {
 
 
 def solve(model: pulp.LpProblem, options: SolverOptions, remedy: str = "relax its constraints") -> SolverOutcome:
-    """Solve `model` and say how well.
+    """Solve `model`; returns how well it is solved.
 
-    Raises `SolverError` when there is no solution to use; `remedy` says what to do about an infeasible model.
+    Raises `SolverError` where there is no usable solution; `remedy` says what to do about an infeasible model.
     """
     outcome = run(model, options)
     if outcome.status == INFEASIBLE:
@@ -254,7 +254,7 @@ STATUS = {
 class Solution:
     """What the solver found: the status is optimal, feasible, infeasible or unknown.
 
-    No solution is better than `bound`. For each row of a linear program, `duals` has what the objective gains when the
+    No solution is better than `bound`. For each row of a linear program, `duals` has the gain of the objective when the
     row's bound rises by 1.
     """
 
@@ -316,7 +316,7 @@ class LinearProgram:
         self.objective = list(terms)
 
     def solve(self, time_limit_s: float = inf, seed: int = 0, gap: float = 0.0) -> Solution:
-        """Solve the program on one thread. A solution that stands at the time limit is feasible, never optimal."""
+        """Solve the program on one thread. A solution at the time limit is feasible, never optimal."""
         solver = Highs(time_limit_s, gap, seed)
         solver.passModel(self.lp())
         solver.run()

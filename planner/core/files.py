@@ -68,7 +68,7 @@ def load_jobs(path: Path) -> tuple[Job, ...]:
 
 
 def save_jobs(jobs: tuple[Job, ...], path: Path) -> None:
-    """Write JSON, which is YAML too, that `load_jobs` reads back as equal jobs."""
+    """Write JSON, which is also YAML, that `load_jobs` reads back as equal jobs."""
     with writing(path):
         path.write_text(to_json(JobsFile(1, jobs)))
 
@@ -86,7 +86,7 @@ def load_plan(path: Path) -> Plan:
 
 
 def with_flat_trees(document: dict[str, Any]) -> None:
-    """Change the document of a plan of version 1 or 2, whose trees stand in shards and divide these evenly."""
+    """Convert the document of a plan of version 1 or 2, whose trees are grouped in shards that they divide evenly."""
     plan = document["plan"]
     plan["trees"] = [
         {

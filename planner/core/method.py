@@ -64,7 +64,7 @@ class Options:
 
     @property
     def for_solver(self) -> SolverOptions:
-        """Those of the options that a solver takes."""
+        """The options that a solver takes."""
         return SolverOptions(self.solver, self.time_limit_s, self.gap, self.seed)
 
 
@@ -80,9 +80,11 @@ class Method(Generic[OptionsT]):
     function: Callable[[Problem, OptionsT], Plan]
 
     def plan(self, problem: Problem, options: Options | None = None) -> Plan:
-        """The method's plan, checked. Plain `Options` fit every method, options of a subclass only their own method.
+        """Plan, and check the plan. Every method takes plain `Options`; options of a subclass fit their own method
+        only.
 
-        With planned headroom, rates are those that the trees allow in both directions, whatever the method knew.
+        With planned headroom, rates are those that the trees allow in both directions, even where the method ignores
+        results.
         """
         own = self.own(options or Options())
         plan: object = self.function(problem, own)
@@ -113,7 +115,7 @@ def with_options(name: str, method: Method[Any], texts: Sequence[str]) -> Method
 
 
 def own_options(method: Method[Any]) -> dict[str, type]:
-    """The options that a method has beside those of all methods, with their types."""
+    """The options that only this method has, with their types."""
     common = {field.name for field in fields(Options)}
     hints = get_type_hints(method.options)
     kinds = {field.name: get_args(hints[field.name]) or (hints[field.name],) for field in fields(method.options)}

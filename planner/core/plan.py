@@ -31,7 +31,7 @@ ACKNOWLEDGED_AT_ONCE = 32
 class Transfer:
     """`count` chunks, from chunk `first` on, that are sent in a step.
 
-    If it `adds`, the receiver sums them with what it holds; otherwise they take the place of that.
+    If it `adds`, the receiver adds them to what it holds; otherwise they replace what it holds.
     """
 
     step: int
@@ -47,7 +47,7 @@ class Transfer:
 
 @dataclass(frozen=True)
 class Connection:
-    """All that one rank sends another: transfers in the order of their steps, by one path, at one rate on the wire.
+    """All that one rank sends to another: transfers in the order of their steps, by one path, at one rate on the wire.
 
     `path` leads from the source's host to the destination's, both included.
     """
@@ -113,8 +113,8 @@ class Collective:
 class SolverOutcome:
     """How a plan was found: the status is optimal, feasible (with a `gap`), or heuristic.
 
-    `gap` is relative to what the method optimises: 1 / rate for one task, the worth of the rates for several (ARO's
-    Eqs. (2) and (3)).
+    `gap` is relative to what the method optimises: 1 / rate for one task, the weighted sum of the rates for several
+    tasks (ARO's Eqs. (2) and (3)).
     """
 
     status: str
@@ -262,7 +262,7 @@ class AggregationTree:
     def way(self, label: int) -> tuple[str, ...]:
         """The nodes from the label's own to the root: its branch, then its parent's, and so on.
 
-        A packet that is not aggregated on its way keeps its label and takes all of it.
+        A packet that no aggregator sums keeps its label and follows the whole way.
         """
         branch = self.branch_of[label]
         return branch.path if branch.parent == ROOT_LABEL else branch.path + self.way(branch.parent)[1:]
@@ -310,7 +310,7 @@ class AggregationTree:
 
     @property
     def reach(self) -> int:
-        """A fragment so much later in sequence is sent only when all workers have the earlier one's result.
+        """The distance in sequence at which a later fragment has to wait for an earlier one's result.
 
         An aggregator's table entry holds it as its parameter `window`.
         """

@@ -39,7 +39,7 @@ class SlotPolicy:
 
     @property
     def keeps_sums(self) -> bool:
-        """Whether an aggregator answers a fragment that is sent again with a sum that it keeps.
+        """Whether an aggregator keeps a finished sum and answers a fragment that is sent again with it.
 
         Such an answer does not show whose fragment was missing.
         """

@@ -21,7 +21,7 @@ CHILDREN, WINDOW = "children per slot", "slots"
 class UsedLimit:
     """A limit of which a plan uses `used` of `limit`, in bit/s. `where` names the place.
 
-    `CHILDREN` are those of a slot, and `WINDOW` the fragments of a tree that are on their way at its rate.
+    `CHILDREN` counts the children of a slot, `WINDOW` the fragments of a tree that are on their way at its rate.
     """
 
     kind: str
@@ -56,7 +56,9 @@ def used_links(fabric: Fabric, prediction: Prediction, *, with_results: bool) ->
 
 
 def used_summing(fabric: Fabric, prediction: Prediction) -> Iterator[UsedLimit]:
-    """The limits of what switches sum, and of what pipelines recirculate for it: a copy for each pass but the first."""
+    """The limits of what switches sum, and of what pipelines recirculate for it: one copy for each pass after the
+    first.
+    """
     summed = prediction.summed_bps
     for switch in dict.fromkeys(name for name, _ in summed):
         load, limit = sum(bps for inp, bps in summed.items() if inp[0] == switch), resource_bps(fabric, switch)
@@ -82,7 +84,9 @@ def used_bitmaps(problem: Problem, plan: Plan) -> Iterator[UsedLimit]:
 
 
 def used_windows(problem: Problem, plan: Plan) -> Iterator[UsedLimit]:
-    """The fragments that each tree over chips has on their way, of those that its slots hold: rate times round trip."""
+    """For each tree over chips, the fragments on their way (rate times round trip) and the fragments that its slots
+    hold.
+    """
     loads, bits = list(tree_loads(problem, plan)), 8 * problem.fragment.wire_bytes
     ways_s = tree_ways_s(problem, loads)
     for load in loads:

@@ -1,7 +1,7 @@
-"""A plan's entries on optical ports: by which port a unit sends to another depends on the circuits of the moment.
+"""A plan's entries on optical ports: the port by which a unit sends to another depends on the current circuits.
 
-`inakit.planner.install.plan_entries` makes entries for a fabric in which every two units that may come to be joined
-have a link. Here the ports of those links become the optical ports of an interconnect, and change with its circuits.
+`inakit.planner.install.plan_entries` makes entries for a fabric that has a link between every two units that circuits
+may join. Here the ports of those links become the optical ports of an interconnect, and change with its circuits.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ Rates = Mapping[Key, float]
 class CircuitEntries:
     """The entries of a plan on the circuits of `interconnect`. Keys stay as they are; actions follow the circuits.
 
-    `entries` are for `fabric`, whose optical links stand for the circuits that there may be. Where several circuits
-    join two units, each label takes the one with the least load, the highest rates first. A packet for which there is
-    no circuit leaves by an optical port that has none and is lost; where all ports have one, it comes to a unit that
+    `entries` are for `fabric`, whose optical links stand for the possible circuits. Where several circuits join two
+    units, labels are assigned in descending order of rate, each to the circuit with the least load. A packet without a
+    circuit leaves by an unconnected optical port and is lost; where all ports are connected, it reaches a unit that
     does not admit it.
     """
 
@@ -40,7 +40,7 @@ class CircuitEntries:
         return Entries(tuple(unit.first(circuits, rates) for unit in self.units))
 
     def changes(self, circuits: Collection[Circuit], rates: Rates | None = None) -> Iterator[SwitchEntries]:
-        """What these circuits change: for each unit concerned, the new groups and the changed entries."""
+        """For each unit that these circuits affect, its new groups and changed entries."""
         for unit in self.units:
             changed = unit.change(circuits, rates)
             if changed.tables or changed.groups:
@@ -48,7 +48,7 @@ class CircuitEntries:
 
 
 class Unit:
-    """One switch's entries, and what was installed of them last."""
+    """One switch's entries, and those that were last given for it."""
 
     def __init__(self, fabric: Fabric, interconnect: Interconnect, entries: SwitchEntries) -> None:
         self.name, self.entries = entries.switch, entries
@@ -78,7 +78,7 @@ class Unit:
         return SwitchEntries(self.name, changed, groups)
 
     def lines(self, circuits: Collection[Circuit]) -> Lines:
-        """The unit's ports by the peer to which their circuit leads."""
+        """The unit's ports by the peer to which their circuits lead."""
         found: Lines = defaultdict(list)
         for one, other in sorted(circuits):
             for (node, port), (peer, _) in ((one, other), (other, one)):
@@ -87,7 +87,7 @@ class Unit:
         return found
 
     def deal(self, lines: Lines, rates: Rates | None) -> dict[Key, int]:
-        """By the key of each label, the port by which it leaves to another unit."""
+        """For each label that leaves to another unit, by its key, the port that it takes."""
         rows = [row for row in self.entries.tables if row.table == FORWARD and row.params[0] in self.peer_at]
         rate = {row.exact_key: 1.0 if rates is None else rates.get(row.exact_key, 0.0) for row in rows}
         loads: defaultdict[int, float] = defaultdict(float)
@@ -99,12 +99,12 @@ class Unit:
         return found
 
     def dark(self, lines: Lines) -> int:
-        """The last optical port without a circuit; where every port has one, the very last."""
+        """The last optical port without a circuit; where every port has one, the last port."""
         lit = {port for ports in lines.values() for port in ports}
         return next((port for port in reversed(self.optical) if port not in lit), self.optical[-1])
 
     def on_ports(self, entry: TableEntry, lines: Lines, dealt: Mapping[Key, int]) -> Iterator[TableEntry]:
-        """The entries that one of the fabric's entries becomes on these circuits."""
+        """The entries that replace one of the fabric's entries on these circuits."""
         if entry.table == PIPELINE and entry.exact_key[0] in self.peer_at:
             yield from (replace(entry, key=(port,)) for port in self.checked(entry.params))
         elif entry.table == ADMISSION and entry.exact_key[0] in self.peer_at:
@@ -126,14 +126,14 @@ class Unit:
         return self.optical
 
     def port(self, linked: int, lines: Lines, turn: int) -> int | None:
-        """A port with a circuit to the unit to which `linked` leads in the fabric, if there is one. `turn` picks one of
-        several.
+        """A port with a circuit to the unit at the other end of the fabric's port `linked`; None without one. `turn`
+        picks one of several.
         """
         ports = lines.get(self.peer_at[linked], [])
         return ports[turn % len(ports)] if ports else None
 
     def group(self, linked: Sequence[int], lines: Lines, turn: int) -> int:
-        """The number of the group with the ports of these circuits; a port whose unit has no circuit is left out."""
+        """The number of the group of ports on these circuits; ports to units without a circuit are left out."""
         found = (self.port(port, lines, turn) if port in self.peer_at else port for port in linked)
         ports = tuple(sorted(port for port in found if port is not None))
         return self.numbers.setdefault(ports, len(self.numbers) + 1)

@@ -1,4 +1,4 @@
-"""Table entries that are added to those of a plan: faults of links (`p4/faults.p4`), and traffic beside the jobs'."""
+"""Table entries that are added to a plan's: faults of links (`p4/faults.p4`), and background traffic."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ Faults = Mapping[DirectedLink, LinkFaults]
 
 
 def with_faults(fabric: Fabric, installed: Entries, faults: Faults, seed: int = 0) -> Entries:
-    """The entries with those of the faults. Every port draws from a random sequence of its own, decided by `seed`.
+    """Add the entries of the faults. Every port draws from its own random sequence, which `seed` decides.
 
-    Raises `InputError` for packets to be held back on a link to a host: only a switch can let others overtake.
+    Raises `InputError` for reordering on a link to a host: only a switch can let other packets overtake.
     """
     for (node, peer), found in faults.items():
         if found.reorder and peer in fabric.host_names:
@@ -66,7 +66,7 @@ def with_faults(fabric: Fabric, installed: Entries, faults: Faults, seed: int = 
 
 
 def switch_faults(fabric: Fabric, installed: SwitchEntries, faults: Faults, seed: int) -> SwitchEntries:
-    """One switch's entries with those of the faults at its ports."""
+    """One switch's entries, with those of the faults at its ports."""
     name = installed.switch
     peers = {fabric.port_numbers[name, peer]: peer for peer in fabric.neighbors[name]}
     arriving = {port: faults.get((peer, name), LinkFaults()) for port, peer in peers.items()}
@@ -100,9 +100,9 @@ def switch_faults(fabric: Fabric, installed: SwitchEntries, faults: Faults, seed
 
 
 def doubled_ways(installed: SwitchEntries, twice: Mapping[int, float]) -> tuple[list[TableEntry], list[MulticastGroup]]:
-    """For each way by which a packet may leave, an entry and a group that has the ports with duplicates twice.
+    """For each way by which a packet may leave, an entry and a group in which ports with duplicates occur twice.
 
-    All copies of a multicast to such ports are doubled at once, with the largest of their shares.
+    All copies of a multicast to such ports are doubled together, with the largest of their shares.
     """
     rows: list[TableEntry] = []
     groups: list[MulticastGroup] = []
@@ -120,7 +120,7 @@ def doubled_ways(installed: SwitchEntries, twice: Mapping[int, float]) -> tuple[
 
 
 def share_of(share: float) -> int:
-    """A share as the P4 program takes it, in units of 2^-32; 1 becomes one unit less."""
+    """A share in the P4 program's units of 2^-32; a share of 1 becomes one unit less."""
     return min(round(share * (LARGEST + 1)), LARGEST)
 
 
@@ -145,10 +145,10 @@ class Flow:
 
 
 def background_routes(problem: Problem, plan: Plan, flows: Iterable[Flow]) -> Routes:
-    """The routes of the plan's entries, and those that the flows need besides.
+    """The routes of the plan's entries, and those that the flows also need.
 
-    A flow takes a shortest up-down path up to where its destination has a route already. Raises `InputError` for a host
-    that the fabric does not have, and for a flow without a path.
+    A flow takes a shortest up-down path to the first node that already has a route to its destination. Raises
+    `InputError` for an unknown host, and for a flow without a path.
     """
     routes = plan_routes(problem.fabric, plan)
     for flow in flows:
@@ -163,7 +163,7 @@ def background_routes(problem: Problem, plan: Plan, flows: Iterable[Flow]) -> Ro
 
 
 def with_background(problem: Problem, installed: Entries, routes: Routes) -> Entries:
-    """The entries, and those of `routes` that are not among them."""
+    """Add the entries of `routes` that are not there yet."""
     rows = list(route_rows(problem.fabric, routes))
     names = dict.fromkeys([*(entries.switch for entries in installed.switches), *(switch for switch, _ in rows)])
     own = {name: [*installed.of(name).tables, *(row for switch, row in rows if switch == name)] for name in names}

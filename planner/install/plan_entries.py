@@ -29,7 +29,7 @@ US_PER_S = 1_000_000
 
 
 def mark_entries(problem: Problem, switch: str) -> Iterator[TableEntry]:
-    """The entries of every port of a switch."""
+    """The entries of every port of a switch that mark congestion."""
     fabric = problem.fabric
     limit = LONG_QUEUE * problem.fragment.wire_bytes * PARTS_PER_BYTE
     for peer in fabric.neighbors[switch]:
@@ -107,7 +107,7 @@ def check_limits(fabric: Fabric, plan: Plan) -> None:
 
 
 def many_copies(fabric: Fabric, plan: Plan) -> Iterator[str]:
-    """For each switch by which results of a tree leave by more ports than `COPIES`, what that means, in words."""
+    """For each switch that sends a tree's results to more than `COPIES` ports, a sentence about it."""
     for planned in plan.trees:
         for switch, group in result_groups(fabric, TreeKey(planned.job, planned.tree, 1)):
             if len(group.ports) > COPIES:
@@ -138,7 +138,7 @@ def admission(fabric: Fabric, link: DirectedLink, packet: tuple[int, int, int, i
 
 
 def aggregation_rows(fabric: Fabric, tree: TreeKey) -> Iterator[Row]:
-    """The entries of every aggregator: the bits of each child, and of the labels below that may come unaggregated."""
+    """The entries of every aggregator: bits of each child, and of labels below it that may arrive unaggregated."""
     for aggregator in tree.tree.aggregators:
         full = (1 << len(tree.tree.summands(aggregator))) - 1
         freed, policy = is_freed_by_results(fabric, tree.tree, aggregator), policy_of(tree.tree.policy)
@@ -161,7 +161,7 @@ def aggregation_rows(fabric: Fabric, tree: TreeKey) -> Iterator[Row]:
 def is_freed_by_results(fabric: Fabric, tree: AggregationTree, aggregator: Aggregator) -> bool:
     """Whether the aggregator's slots stay taken until the result passes, as ATP's do.
 
-    For that the result must come by a port of the aggregator's own pipeline.
+    The result must arrive at a port of the aggregator's own pipeline.
     """
     if not policy_of(tree.policy).until_result or tree.in_network_root:
         return False
@@ -182,10 +182,10 @@ def result_rows(fabric: Fabric, tree: TreeKey) -> Iterator[Row]:
 
 
 def address_rows(fabric: Fabric, tree: TreeKey, routes: Routes) -> Iterator[Row]:
-    """The entries that admit packets sent by address, past the tree.
+    """The entries that admit packets sent by address instead of along the tree.
 
-    These are answers of the root or the PS to a worker that has asked again, and gradients that a worker sends directly
-    to the PS.
+    These are answers of the root or the PS to a worker that asked again, and gradients that a worker sends directly to
+    the PS.
     """
     root, server = tree.tree.root, tree.tree.server
     for label, worker in tree.tree.workers.items():
@@ -199,14 +199,16 @@ def address_rows(fabric: Fabric, tree: TreeKey, routes: Routes) -> Iterator[Row]
 
 
 def acknowledgement_rows(fabric: Fabric, tree: TreeKey, routes: Routes) -> Iterator[Row]:
-    """The entries that admit what a rank of a collective acknowledges, by address, to the ranks that send to it."""
+    """The entries that admit a rank's acknowledgements, by address, to the ranks that send to it."""
     for worker in tree.tree.workers.values():
         way = unicast_path(fabric, tree.tree.root, worker, routes)
         yield from admissions(fabric, way, (KIND_NOTICE, *tree.key, ROOT_LABEL))
 
 
 def admissions(fabric: Fabric, path: tuple[str, ...], packet: tuple[int, int, int, int]) -> Iterator[Row]:
-    """Every switch on the path admits packets of this (kind, job, tree, label) from the node before it."""
+    """On every switch of the path, the entry that admits packets of this (kind, job, tree, label) from the node before
+    it.
+    """
     for node, following in pairwise(path):
         if following in fabric.switch_by_name:
             yield admission(fabric, (node, following), packet)
@@ -223,7 +225,7 @@ def result_groups(fabric: Fabric, tree: TreeKey) -> Iterator[tuple[str, Multicas
 
 
 def plan_routes(fabric: Fabric, plan: Plan) -> Routes:
-    """One next hop for each switch and host along all trees of the plan, those of its collectives included."""
+    """One next hop for each switch and host, along all trees of the plan and of its collectives."""
     trees = [planned.tree for planned in plan.trees]
     return unicast_routes(fabric, [*trees, *(tree for each in plan.collectives for tree in trees_of(each))])
 
@@ -232,8 +234,8 @@ def unicast_routes(fabric: Fabric, trees: list[AggregationTree]) -> Routes:
     """One next hop for each switch and host along the trees: to workers from every root and PS, to PSs from every
     worker.
 
-    The first tree decides. A later one adds switches only up to where it meets a known route, which leads to the host:
-    so routes of several trees never contradict each other and never loop.
+    Where trees differ, the first one decides. A later tree adds switches only up to the first one with a route to the
+    host, so that routes of several trees never contradict each other and never loop.
     """
     routes: Routes = {}
     for tree in trees:
@@ -250,7 +252,7 @@ def unicast_routes(fabric: Fabric, trees: list[AggregationTree]) -> Routes:
 
 
 def without_detours(path: tuple[str, ...]) -> tuple[str, ...]:
-    """The same way without what lies between two visits of one node."""
+    """The path without the nodes between two visits of one node."""
     short: list[str] = []
     for node in path:
         if node in short:
@@ -260,7 +262,7 @@ def without_detours(path: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def add_route(fabric: Fabric, routes: Routes, path: tuple[str, ...]) -> None:
-    """Add the next hops along a path to its last node, up to a node that already has a route there."""
+    """Add the next hops along a path to its last node, up to the first node that already has a route to it."""
     for node, following in pairwise(path):
         if (node, path[-1]) in routes:
             return

@@ -126,11 +126,11 @@ class DataPlaneProgram:
 
     @property
     def policies(self) -> tuple[str, ...]:
-        """The slot policies that the program can do."""
+        """The slot policies that the program has."""
         return tuple(name for name in POLICIES if name not in self.refused)
 
     def unfit_for(self, chip: Chip) -> str | None:
-        """Why the program cannot run on a chip as it is; None where nothing is known against it."""
+        """Why the program cannot run on a chip; None where no reason is known."""
         if self.values_per_pass <= chip.values_per_pass and self.bitmap_bits <= chip.children_per_slot:
             return None
         return (
@@ -139,9 +139,9 @@ class DataPlaneProgram:
         )
 
     def fitted(self, plan: Plan) -> Plan:
-        """The plan for this program; the same object where nothing is different.
+        """The plan for this program; the same object where nothing changes.
 
-        Raises `PlanError` for a slot policy that the program cannot do, and for an aggregator with too many children.
+        Raises `PlanError` for a slot policy that the program lacks, and for an aggregator with too many children.
         """
         fitted = plan.with_trees([self.fitted_tree(each.job, each.tree) for each in plan.trees])
         return plan if fitted.trees == plan.trees else fitted
@@ -161,7 +161,7 @@ class DataPlaneProgram:
         return fitted
 
     def check_policy(self, policy: str, where: str) -> None:
-        """Raise `PlanError`, which begins with `where`, for a slot policy that the program cannot do."""
+        """Raise `PlanError`, which begins with `where`, for a slot policy that the program lacks."""
         if policy in self.refused:
             raise PlanError(
                 f"{where}: program {self.name} has no slot policy '{policy}': {self.refused[policy]}; choose --policy "

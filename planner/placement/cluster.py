@@ -221,7 +221,7 @@ def usage_of(cluster: Cluster, tree: JobTree, summed: float) -> Usage:
 def settle(
     cluster: Cluster, running: Sequence[Running], fragment: FragmentFormat, statistical: bool, round_trip_s: float
 ) -> NDArray[np.float64]:
-    """Set the rates of all running jobs; the part of each link's capacity that they use, of the shape (links,)."""
+    """Set the rates of all running jobs; returns the used part of each link's capacity, of the shape (links,)."""
     summed = [1.0 if job.ina else 0.0 for job in running]
     usages = [job.usage(part) for job, part in zip(running, summed, strict=True)]
     rates = max_min_rates(usages, cluster.capacities_bps)

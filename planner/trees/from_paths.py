@@ -1,7 +1,7 @@
-"""From a path per worker to an aggregation tree: the core that all routing methods share.
+"""From a path per worker to an aggregation tree, for all routing methods.
 
-What arrives in one input pipeline (INP) of an aggregating switch leaves it as one flow, so all paths through
-an INP go on as the first one does. An INP that only one flow enters sums nothing and becomes plain forwarding.
+The flows that enter one input pipeline (INP) of an aggregating switch leave it as one flow, so all paths through an INP
+continue as the first one does. An INP that only one flow enters sums nothing and forwards it.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from inakit.topo.fabric.up_down import is_path
 
 
 def sums_of(flows: int, children: int) -> int:
-    """How many flows leave an INP that so many flows enter, and that sums up to `children` into one."""
+    """The number of flows that leave an INP which `flows` enter and which sums up to `children` into one."""
     return -(-flows // children)
 
 
 class Summing(NamedTuple):
-    """As many flows as a slot's bitmap has bits, summed by an INP. `part` numbers such groups of an INP from 0."""
+    """A sum of an INP: of as many flows as a slot's bitmap has bits. `part` numbers the sums of an INP from 0."""
 
     switch: str
     pipeline: int
@@ -132,10 +132,10 @@ def tree_from_paths(
 def merge(
     fabric: Fabric, paths: Iterable[Path], aggregate_at: Collection[str]
 ) -> tuple[list[Path], dict[tuple[Sender, Inp], Summing]]:
-    """The paths, each continued, from the first sum that it joins, as the path that began this sum continues.
+    """The paths; from the first sum that it joins, each continues as the path that began this sum.
 
-    The second value says by sender, and the next INP on its way, in which sum it is: as many of the first flows of an
-    INP as a slot's bitmap has bits, then as many of the next.
+    The second value gives, for each sender and the next INP on its way, the sum that it joins: the first flows of an
+    INP, as many as a slot's bitmap has bits, join its first sum, and so on.
     """
     rest: dict[Summing, Path] = {}
     arrived: Counter[Inp] = Counter()

@@ -1,8 +1,8 @@
-"""Room for results: rates at which gradients, and the results that come back meanwhile, fit every link and chip.
+"""Room for results: rates at which gradients, and the results that return meanwhile, fit every link and chip.
 
-The papers plan the way to the PS only. A job with one PS most often needs no more, because its results flow where no
-gradient does. With several PSs, or several jobs, results of one share links with gradients of another (ARO, footnote
-3).
+The papers plan only the way to the PS. A job with one PS rarely needs more, because its results use links in the
+directions that its gradients do not. With several PSs or jobs, results of one share links with gradients of another
+(ARO, footnote 3).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def headroom(problem: Problem, plan: Plan, prediction: Prediction) -> tuple[floa
 
 
 def sharing(problem: Problem, plan: Plan, links: list[DirectedLink]) -> str:
-    """A line that says whose results share the first of these links with whose gradients."""
+    """A sentence that names whose results share the first of these links with whose gradients."""
     loads, link = list(tree_loads(problem, plan)), links[0]
     results = [load for load in loads if link in {(above, node) for node, above in load.tree.result_parents.items()}]
     gradients = [load for load in loads if any(link in branch.links for branch in load.tree.branches)]

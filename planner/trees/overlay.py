@@ -26,9 +26,9 @@ from inakit.topo.fabric.up_down import Move, hops_to, up_down_paths
 
 @dataclass(frozen=True)
 class OverlayOptions(Options):
-    """`detours`: whether a gradient may descend to an aggregator and climb again. `degree`: the most that send to one.
+    """`detours`: whether a gradient may descend to an aggregator and climb again. `degree`: the most senders of a node.
 
-    The papers' comparisons allow detours and have no limit of the degree.
+    The papers' comparisons allow detours and do not limit the degree.
     """
 
     detours: bool = False
@@ -39,7 +39,7 @@ class OverlayOptions(Options):
 class Overlay:
     """A tree that grows from the PS. `parents[node]` is the aggregator, or the PS, that a node sends to.
 
-    `children` counts who sends to each node; `hops` and `drawn` keep distances and paths that are known already.
+    `children` counts the senders of each node; `hops` and `drawn` cache distances and paths.
     """
 
     fabric: Fabric
@@ -62,7 +62,7 @@ class Overlay:
         return self.hops[target].get(source, inf)
 
     def reach(self, source: str, targets: Iterable[str]) -> float:
-        """The distance from `source` to the nearest of the targets and the PS to which it may send."""
+        """The distance from `source` to the nearest node, of the targets and the PS, to which it may send."""
         return min(self.distance(source, target) for target in [*targets, self.server] if self.allows(source, target))
 
     def allows(self, source: str, target: str) -> bool:
@@ -88,7 +88,7 @@ class Overlay:
         return self.children[parent] < min(self.options.degree, chip.children_per_slot if chip else inf)
 
     def nearest(self, node: str, candidates: Iterable[str]) -> str:
-        """The nearest of the candidates that has room, the first of several as near. Without any it is the PS."""
+        """The nearest candidate that has room, the first of several; the PS where none has."""
         free = [name for name in candidates if self.allows(node, name) and self.has_room(name)]
         return min(free, key=lambda name: self.distance(node, name), default=self.server)
 

@@ -1,7 +1,7 @@
-"""Flows that are summed at most once: each on its way to its PS at one input pipeline (INP), or at none.
+"""Flows that are summed at most once: each at one input pipeline (INP) on its way to its PS, or at none.
 
-This is InArt's rule. `inakit.planner.trees.from_paths` merges all that enters an aggregating INP; here a flow may pass
-an INP that sums others of its tree. The sum of an INP goes on as one flow, and no INP sums it again.
+This is InArt's rule. `inakit.planner.trees.from_paths` merges everything that enters an aggregating INP; here a flow
+may pass an INP that sums other flows of its tree. The sum of an INP continues as one flow, and no INP sums it again.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ def split_equally(problem: Problem) -> list[SplitTask]:
 
 
 def entrance(fabric: Fabric, worker: str) -> Inp:
-    """The worker's ToR, and the pipeline by which its packets enter it. Workers that share both have the same ways."""
+    """The worker's ToR, and the pipeline by which its packets enter it. Workers with the same entrance have the same
+    ways.
+    """
     tor = fabric.tor_of(worker)
     return tor, fabric.ingress_pipeline(tor, worker)
 
@@ -90,7 +92,7 @@ def tree_of(
 
 
 def summed_together(fabric: Fabric, chosen: Sequence[Way]) -> dict[Summing, list[int]]:
-    """By sum, the positions from 1 of the ways that it sums, of which there are several."""
+    """By sum, the positions from 1 of its ways, where there are at least two."""
     arrived: Counter[Inp] = Counter()
     found: dict[Summing, list[int]] = {}
     for position, way in enumerate(chosen, start=1):

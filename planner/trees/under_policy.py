@@ -1,6 +1,4 @@
-"""A plan under another slot policy: the same trees and rates with other slots, and for some policies a root in the
-network.
-"""
+"""A plan under another slot policy: the same trees and rates, other slots, and for some policies an in-network root."""
 
 from __future__ import annotations
 
@@ -36,9 +34,9 @@ def with_policies(problem: Problem, plan: Plan, names: Mapping[int, str]) -> Pla
 
 
 def rooted_in_network(job: int, tree: AggregationTree) -> AggregationTree:
-    """The tree whose last aggregator answers the workers itself, while the PS behind it stands by.
+    """The tree whose last aggregator answers the workers itself; the PS behind it stands by.
 
-    Raises `PlanError` for a tree where not all flows pass one last aggregator.
+    Raises `PlanError` for a tree in which some flow bypasses the last aggregator.
     """
     if tree.in_network_root:
         return tree

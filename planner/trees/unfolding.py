@@ -28,7 +28,7 @@ class Unfolded:
 
     @cached_property
     def rank(self) -> dict[str, int]:
-        """The place of every node in an order in which each stands behind its next hops."""
+        """The position of every node in an order in which each comes after its next hops."""
         return {node: place for place, node in enumerate(self.next_hops)}
 
     def links(self, sources: Iterable[str]) -> tuple[DirectedLink, ...]:
@@ -68,7 +68,9 @@ def unfold(fabric: Fabric, root: str, sources: Iterable[str] = ()) -> Unfolded:
 
 
 def reach(fabric: Fabric, hops: dict[str, float], step: Move) -> dict[str, float]:
-    """The fewest hops of every node, not yet in `hops`, that reaches a node in `hops` by moves of the kind `step`."""
+    """The fewest hops of every node that reaches a node of `hops` by moves of the kind `step` and is not in `hops`
+    itself.
+    """
     reached: dict[str, float] = {}
     queue = [(count, node) for node, count in hops.items()]
     heapq.heapify(queue)
