@@ -346,7 +346,7 @@ def heights(tree: Parents) -> dict[int, int]:
 # machines (Jiang et al., OSDI 2020).
 #
 # Every rank sends each other rank that one's share, and later the sum of its own share: two steps, in which all
-# connections send at the same time. Ranks begin with the next one, so that nobody is sent to by all at once.
+# connections send at the same time. Ranks begin with the next one, so that no rank receives from all at once.
 #
 # A gradient of fewer fragments than there are ranks has as many shares as fragments, at ranks spread over all.
 
@@ -407,7 +407,7 @@ ROUNDS = 8
 
 
 def even(paths: HostPaths, together: Sets, seed: int) -> dict[Ends, Path]:
-    """For one connection after another the path whose busiest link is the least busy, until none changes its mind.
+    """For one connection after another the path whose busiest link is the least busy, until no choice changes.
 
     Of paths that are equally good the seed decides.
     """

@@ -1,6 +1,6 @@
 """ARO's baselines RANDOM and AggTree (ARO, section IV-A): routes by hash or by load, summed wherever they meet.
 
-Neither looks at pipelines, or at the links that a sum leaves free. Each task is routed by itself.
+Neither considers pipelines, or the links that a sum leaves free. Each task is routed by itself.
 """
 
 from __future__ import annotations

@@ -180,7 +180,7 @@ PATIENCE_S = 5.0
 """The seconds for a question that can be asked again for lower rates."""
 
 MOST_ASKED = 4
-"""More trees are not asked for: the question gets harder, and a few trees are nearly as good as many."""
+"""No more trees than this are sought: the search gets harder, and a few trees are nearly as good as many."""
 
 
 def rounded(best: Forest, every: Forest, ground: Ground, most: float, deadline: float) -> Forest:

@@ -1,7 +1,7 @@
 """GRID as ARO compares with it (ARO, section IV-A): an aggregator for every worker by a linear program, then routes.
 
-A gradient is summed at most once. The program knows what aggregators process and nothing of the network between, so it
-uses all of them, and the PS's link gets a flow from each INP of each. The paper has 1.75 Gbit/s at its default setting;
+A gradient is summed at most once. The program knows aggregators but not the network between, so it uses all of
+them, and the PS's link gets a flow from each INP of each. The paper has 1.75 Gbit/s at its default setting;
 `grid` has 3.6. With the PS's link in the program it would be 5.0 when workers draw by the fractions that the program
 gives them, and 13 when each takes its largest.
 

@@ -132,7 +132,7 @@ def water_filled(usages: Sequence[Usage], capacities: Mapping[Resource, float]) 
     return rates
 
 
-# -- What no routes exceed, by counting the flows that are in the same place whatever is chosen.
+# -- An upper bound of all routes, by counting the flows that are in the same place whatever is chosen.
 #
 # A task enters the switches of its racks, is summed there if several of its workers are, and ends at its parameter
 # server (PS). A switch with one next hop leads all on. The fair shares of these flows alone bound the rate of each
@@ -454,7 +454,7 @@ def plan_optimum(problem: Problem, options: Options) -> Plan:
 
 
 def judged(network: SharedFabric, hops: Sequence[NextHops], started: float) -> SolverOutcome:
-    """What is proven of routes: their total of fair rates beside what no routes exceed."""
+    """The outcome of routes whose total of fair rates is compared with the upper bound."""
     return proven(total_bound_bps(network) / total_rates(network, hops)[0] - 1, started)
 
 

@@ -5,8 +5,9 @@ trees, so that a large transfer makes no path a hot spot. By which rule they are
 the abstract and summaries say: trees are routed one after another, of all jobs in turn, and each flow takes the path
 whose busiest link has the fewest flows so far. A job has as many as there are shortest ways, but at most `trees`.
 
-Rates are shared out beforehand, equally. Its congestion control is the slot policy `panama`: switches mark what finds a
-long queue and OR the marks of what they sum, results are the acknowledgements, and windows follow their marks (DCTCP).
+Rates are shared out beforehand, equally. Its congestion control is the slot policy `panama`: switches mark packets
+that find a long queue and OR the marks of packets that they sum; results are the acknowledgements, and windows follow
+their marks (DCTCP).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What forests are made of: the best rates of given trees, trees in closed form, and what no forest exceeds."""
+"""Parts of the search for a forest: the best rates of given trees, trees in closed form, and upper bounds."""
 
 from __future__ import annotations
 
@@ -288,7 +288,7 @@ def rate_bound(task: LeafSpine) -> float:
     return min(task.worker_bps, *uplinks, task.server_bps / fewest)
 
 
-# -- What no forest exceeds, from the linear relaxation of tree packing: ARO's (4) to (9), multiplied by a rate.
+# -- An upper bound of all forests by the linear relaxation of tree packing: ARO's (4) to (9), multiplied by a rate.
 #
 # Multiplied by a rate these constraints are homogeneous. With any rate, and without whole numbers, they describe all
 # fractional packings and a little more. The links carry all tasks' flows together.

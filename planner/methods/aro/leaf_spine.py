@@ -1,8 +1,8 @@
 """One task on a leaf-spine with equal links: whether its flows fit at a given t, in closed form.
 
 Leaves differ only in how many flows they send: one for each pipeline of an INA leaf that has workers, one for each
-worker of a common leaf. Let d flows fit a link. An INP of a spine takes d flows from each leaf in it and gives one
-away, so that a spine has at most d INPs in use; a common spine takes d flows in all. So what the INPs leave over fits
+worker of a common leaf. Let d flows fit a link. An INP of a spine takes d flows from each leaf in it and sends one,
+so that a spine has at most d INPs in use; a common spine takes d flows in all. So what the INPs leave over fits
 if it is at most d for each common spine. Where all INA spines have the same leaves in each pipeline, the n-th INP of a
 pipeline takes in no more than the one before it. So the INPs to use are those that take in most, and n INPs of a
 pipeline exist at n spines. What remains is to choose the pipelines of the PS's leaf, whose number the PS's link bounds:

@@ -30,7 +30,7 @@ from inakit.topo.fabric.fabric import DirectedLink, Fabric, Path
 # -- Whether a task's flows fit at a given t = 1 / r, on any fabric: ARO's model, in which only x is integral.
 #
 # At a fixed t, constraint (10) is y <= floor(b t) for each link. At a fixed x, an INP in use takes in any number of
-# flows and gives one away. What is left is a flow through a network of whole capacities, and if there is one, there
+# flows and sends one. What is left is a flow through a network of whole capacities, and if there is one, there
 # is one in whole numbers. So y may be continuous, and the solver only has to decide which INPs are used.
 
 ANY_GAP = 1e9

@@ -1,4 +1,4 @@
-"""The unfolded graphs of several tasks with what is interchangeable joined: the same routings, far fewer variables.
+"""The unfolded graphs of several tasks with interchangeable nodes merged: the same routings, far fewer variables.
 
 Workers of a task under one switch (and, where it sums, one pipeline) differ in nothing but their names, so only their
 number counts. Common switches with the same neighbours, capacities and pipelines there are twins: one node stands for a
@@ -223,7 +223,7 @@ def access_links(fabric: Fabric, tasks: Sequence[Task], *, results: bool = False
 # -- How results come back, in the model of a routing: one copy on each link that they take, against the task's
 # gradients.
 #
-# z[v, u] counts the copies from v to u. Results come to u only where gradients go from u to v; they go on from u only
+# z[v, u] counts the copies from v to u. Results reach u only where gradients go from u to v; they go on from u only
 # where they come to u; and they come to every ToR with workers. Gradients and results of one task never take a link
 # in the same direction, for the unfolded graph has one direction on each link.
 

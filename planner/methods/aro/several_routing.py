@@ -70,7 +70,7 @@ def deal(
 
 @dataclass(frozen=True)
 class Dealer:
-    """The members of one class, and what they are to share."""
+    """The members of one class, and the flows to deal out to them."""
 
     net: ReducedNetwork
     members: Sequence[str]

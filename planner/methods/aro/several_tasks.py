@@ -93,10 +93,10 @@ def best_of_cell(net: ReducedNetwork, worth: Worth, box: Box, deadline: float, s
 
 # -- The best rates of several tasks: branch and bound on boxes of rates.
 #
-# Feasible rates are downward closed: whoever can have them can have less. So if the rates just above the lower end of
-# a box are not feasible, the box is empty; and the objective at its upper end bounds all of it. A box's lower end
-# first rises to what its rates need to be worth more than the incumbent. A box that is not proven empty then is split
-# at a level; one that lies within a cell is solved.
+# Feasible rates are downward closed: where some rates are feasible, so are all lower ones. If rates just above the
+# lower end of a box are not feasible, the box is empty; and the objective at its upper end bounds all of it. A box's
+# lower end first rises to what its rates need to be worth more than the incumbent. A box that is not proven empty
+# then is split at a level; one that lies within a cell is solved.
 
 IMPROVEMENT = 5e-7
 """Relative; the search looks for nothing that is better by less than this."""
@@ -107,8 +107,8 @@ QUICK, QUICK_S = 0.1, 0.2
 """The time for asking whether a box is empty that could also be split: this part of the patience, but at least these
 seconds."""
 EASY, EASY_S = (1 / 2, 2 / 3), 2.0
-"""Before the search all tasks are asked for these parts of the rates that they have alone, to have a plan soon; and the
-seconds for each question."""
+"""Before the search, routings are sought at these parts of the rates that tasks have alone, to have a plan soon; and
+the seconds for each attempt."""
 PROBES = 8
 """The most questions of the first descent."""
 
@@ -162,7 +162,7 @@ class BoxSearch:
 
     @property
     def enough(self) -> float:
-        """The worth that a box must exceed to be looked at."""
+        """The worth that a box must exceed to be searched."""
         return self.incumbent.value * (1 + max(self.gap, IMPROVEMENT))
 
     @property
@@ -185,7 +185,7 @@ class BoxSearch:
                 self.dismiss(value)
 
     def dismiss(self, value: float) -> None:
-        """Raise `bound` for something that is not looked at: to its `value`, but not beyond what is enough."""
+        """Raise `bound` for a box that is dropped: to its `value`, but not beyond `enough`."""
         self.bound = max(self.bound, min(value, self.enough))
 
     def descend(self, box: Box) -> None:
@@ -276,7 +276,7 @@ class BoxSearch:
 
     @property
     def patience(self) -> float:
-        """The seconds for one question: half of what is left."""
+        """The seconds for one question: half of the time that is left."""
         return (self.deadline - monotonic()) / 2
 
     def consider(self, routing: Routing) -> None:

@@ -28,7 +28,7 @@ from inakit.planner.trees.from_paths import plan_from_paths
 from inakit.topo.errors import InputError, SolverError
 from inakit.topo.fabric.fabric import Fabric, Path
 
-# -- What makes the printed model smaller at a small loss: aggregator pre-pruning (APP), staged optimisation (SRO).
+# -- Two prunings of the printed model at a small loss: aggregator pre-pruning (APP), staged optimisation (SRO).
 #
 # Both leave switches out of a task's graph. They work on groups of alternative aggregators (AAs): the INA switches of
 # one location, of which a flow could take any. A switch without which a worker would miss its PS always stays.
@@ -251,7 +251,7 @@ def check_rates(
 
 
 def judged(aro: PrintedModel, outcome: SolverOutcome, variant: Variant, options: LiteralOptions) -> SolverOutcome:
-    """What is proven of the plan: an optimum, a gap, or nothing.
+    """The outcome of a plan: an optimum, a gap, or nothing proven.
 
     SRO and APP prove nothing about the whole problem. QSR costs each task less than one step of its best rate, so its
     optimum lies below the best by less than one step for each task: that is the gap.

@@ -1,4 +1,4 @@
-"""The rates of several tasks: what they are worth by Eqs. (2) and (3), and boxes of them.
+"""The objective of the rates of several tasks, Eqs. (2) and (3), and boxes of rates.
 
 Between two levels of a task's rate nothing changes for that task: a link of capacity b carries floor(b / r) of its
 flows. Rates thus fall into cells, half-open boxes between levels, and only links that tasks share distinguish rates

@@ -46,7 +46,7 @@ all shortest paths, which is what ARO plans with."""
 
 @dataclass(frozen=True)
 class WiringRecipe:
-    """What tells apart the wirings that are tried.
+    """A recipe for a wiring. All recipes are tried.
 
     `aggregators`: how many are used. `server_at_common`: whether the PS is at a common switch. `feeding`: `MIXED` or
     `LEVEL`. `full`: no feeder has a link that is not full, and no relay has relays.

@@ -1,4 +1,4 @@
-"""What ATRO is given, a reconfigurable cluster, and what it finds: how to wire it, and the flows on the links.
+"""ATRO's input, a reconfigurable cluster, and its result: how the cluster is wired, and the flows on the links.
 
 Every device is connected to an optical switching device, so any two may be joined by one link, except two hosts:
 workers and the parameter server (PS) have one port each, every switch and aggregator has `ports`.

@@ -277,7 +277,7 @@ class LocalSearch:
         return change
 
     def schedule(self) -> GradientSchedule:
-        """The schedule with every worker at its cheapest node, without sums that nobody uses."""
+        """The schedule with every worker at its cheapest node, without unused sums."""
         group_y = np.where(self.x[None], self.costs.send[:, None, :], np.inf).argmin(axis=2)
         y = group_y[self.gina.group_of]
         x = np.zeros_like(self.x)

@@ -2,8 +2,8 @@
 
 A switch's memory is its aggregator slots, and a sub-model takes one for each of its fragments. Every gradient is summed
 at most once, as in `inakit.planner.trees.summed_once`. To a switch that is on none of their shortest paths, gradients
-make a detour, if up-down routing lets them go on from there. What no switch has memory for goes to the PS unaggregated,
-as Eq. (1) allows.
+make a detour, if up-down routing lets them go on from there. Sub-models for which no switch has memory go to the PS
+unaggregated, as Eq. (1) allows.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def instance(fabric: Fabric, parts: Sequence[SubModel], taken: Counter[Inp]) -> 
 
 
 def reach(fabric: Fabric, task: SplitTask, worker: str) -> Reached:
-    """What a worker reaches, and every other one that enters the network where it does."""
+    """The ways of a worker to the switches that sum; workers that enter the network at the same place share them."""
     found: Reached = {}
     for way in ways(fabric, task, worker):
         if way.inp:

@@ -246,7 +246,7 @@ class Slots:
 
 
 def together(*packets: LanePackets) -> LanePackets:
-    """All of these packets in one."""
+    """These packets as one group."""
     some = [each for each in packets if len(each.lane)]
     if len(some) < 2:
         return (some or packets)[0]

@@ -212,7 +212,7 @@ class Annealing:
     def move(self, number: int, temperature: float, draw: random.Random) -> None:
         """Try another way for a flow, drawn among all, or among those with the site of another flow of the task.
 
-        The latter favours sums of many flows, which are what is wanted.
+        The latter favours sums of many flows, which leave most capacity free.
         """
         flow = self.choices.flows[number]
         weight = self.choices.weights[flow.task]

@@ -29,7 +29,7 @@ from inakit.planner.trees.summed_once import SplitTask, split_equally, tree_of
 from inakit.topo.errors import SolverError
 
 DROPPED = 0.05
-"""The part of the trees that is given up at once while there are too many."""
+"""The part of the trees that is removed at once while there are too many."""
 
 
 @dataclass(frozen=True)

@@ -162,7 +162,7 @@ class Relaxation:
         return {link: pulp.lpSum(found) for link, found in terms.items()}
 
     def limit_summing(self) -> None:
-        """What is summed fits the aggregation rate of each switch, and what the chip of each pipeline recirculates."""
+        """Flows that a switch sums fit its aggregation rate, those of a pipeline what its chip recirculates."""
         loads: dict[Resource, list[Any]] = defaultdict(list)
         for groups, flow in zip(self.groups, self.flows, strict=True):
             for group, parts in flow.y.items():
@@ -235,7 +235,7 @@ def relax(fabric: Fabric, tasks: Sequence[SplitTask], options: SolverOptions) ->
 def relax_whole(
     fabric: Fabric, tasks: Sequence[SplitTask], options: SolverOptions, bisections: int = BISECTIONS
 ) -> Relaxed:
-    """LP-InArt with the tasks' shares, tightened by what is known of whole flows.
+    """LP-InArt with the tasks' shares, tightened for whole flows.
 
     At a rate f an INP sums at most C / (f x) flows of a task with the share x, a whole number n: so what it takes is at
     most n times its sum. And where all shares are equal, every link has a whole number of flows. Where that has no

@@ -1,4 +1,4 @@
-"""What background traffic leaves of a fabric: B(e) - b(e), B(s) - b(s) and C(v) - c(v) of InArt's Eq. (1)."""
+"""The capacities that background traffic leaves: B(e) - b(e), B(s) - b(s) and C(v) - c(v) of InArt's Eq. (1)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from inakit.topo.fabric.fabric import DirectedLink, Fabric, Link, Switch
 
 @dataclass(frozen=True)
 class Background:
-    """What other traffic uses, in bit/s: of directed links, among them those into PSs, and of aggregation rates."""
+    """The rates that other traffic uses, in bit/s, of directed links (also into PSs) and of aggregation rates."""
 
     links: Mapping[DirectedLink, float] = field(default_factory=dict)
     switches: Mapping[str, float] = field(default_factory=dict)
@@ -56,7 +56,7 @@ def residual(fabric: Fabric, background: Background) -> Fabric:
 
 
 def link_left(link: Link, capacity_bps: float, used_bps: float) -> float:
-    """What is left of one direction of a link, in bit/s. Raises `InputError` where that is nothing."""
+    """The capacity that is left in one direction of a link, in bit/s. Raises `InputError` where none is left."""
     check_used(f"link {link.a}-{link.b}", used_bps)
     if used_bps >= capacity_bps:
         raise InputError(

@@ -1,4 +1,4 @@
-"""What P4INC-AOI's schedulers are given: a data centre of units joined by optical circuits, and jobs placed on it.
+"""The input of P4INC-AOI's schedulers: a data centre of units joined by optical circuits, and jobs placed on it.
 
 A unit is a programmable switch and its pool of servers. Its optical ports lead to an all-optical interconnect (AOI),
 which joins any port to any other; a connection carries `port_bps` both ways (footnote 1). Time goes in slots.

@@ -43,7 +43,7 @@ class PackedJob:
 
     @property
     def rank(self) -> tuple[float, int, int]:
-        """What is compared between places, the least being the best: end, ports, slots."""
+        """The key by which places are compared: end, ports, slots. The least is the best."""
         return self.end_s, self.ports, len(self.rates_bps)
 
 
@@ -59,7 +59,7 @@ class Packing:
             self.add(job)
 
     def slot(self, number: int) -> SlotResources:
-        """What is in use in that slot."""
+        """The resources of that slot."""
         while len(self.slots) <= number:
             self.slots.append(SlotResources(self.center))
         return self.slots[number]
@@ -147,7 +147,7 @@ class Packing:
 
 
 def rate_in(resources: SlotResources, shape: JobShape, wanted_bps: float) -> float:
-    """The rate in bit/s that a worker can have in a slot, at most what is wanted."""
+    """The rate in bit/s that a worker can have in a slot, at most `wanted_bps`."""
     if shape.inc is not None and not resources.inc_jobs[shape.inc]:
         return 0.0
     return resources.most_bps(shape, wanted_bps)

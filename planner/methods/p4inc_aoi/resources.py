@@ -1,4 +1,4 @@
-"""What is in use while a slot is planned: bandwidth of switches, optical ports, and jobs that use INC."""
+"""The resources of a slot while it is planned: bandwidth of switches, optical ports, and jobs that use INC."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class JobShape:
-    """What a job takes at a worker's rate of 1, if unit `inc` sums for it, or none does."""
+    """The resources that a job takes at a worker's rate of 1, where unit `inc`, or none, sums for it."""
 
     job: PlacedJob
     inc: str | None
@@ -33,9 +33,9 @@ class JobShape:
 
 
 class SlotResources:
-    """Rates in use, added and taken off by job. `fixed` are circuits that nobody may change.
+    """The resources of a slot, to which the rates of jobs are added. `fixed` are circuits that never change.
 
-    `ports`, `switch_bps` and `inc_jobs` are what is left of each unit's; `traffic_bps` is in use between two units.
+    `ports`, `switch_bps` and `inc_jobs` are left at each unit; `traffic_bps` is in use between two units.
     """
 
     def __init__(self, center: DataCenter, fixed: Mapping[UnitPair, int] | None = None) -> None:
@@ -50,13 +50,13 @@ class SlotResources:
         return max(1, ceil(bps / self.center.port_bps - ROUNDING)) if bps > 0 else 0
 
     def fits(self, shape: JobShape, rate_bps: float) -> bool:
-        """Whether every worker of a job can have so much more (Eqs. 5 and 6)."""
+        """Whether the rate of every worker of a job can rise by `rate_bps` (Eqs. 5 and 6)."""
         if any(self.switch_bps[unit] < weight * rate_bps for unit, weight in shape.loads):
             return False
         return self.has_ports(shape, rate_bps)
 
     def has_ports(self, shape: JobShape, rate_bps: float) -> bool:
-        """Whether there are the optical ports that so much more takes; or room on the circuits, if these are fixed."""
+        """Whether enough optical ports are free for that rise or, where circuits are fixed, enough of their rate."""
         if self.fixed is not None:
             return all(
                 self.traffic_bps.get(units, 0.0) + weight * rate_bps
@@ -77,7 +77,7 @@ class SlotResources:
         return found
 
     def add(self, shape: JobShape, rate_bps: float) -> None:
-        """Give so much more to every worker of a job, or less where it is negative."""
+        """Raise the rate of every worker of a job by `rate_bps`, which may be negative."""
         for unit, count in self.more_ports(shape, rate_bps).items():
             self.ports[unit] -= count
         for unit, weight in shape.loads:

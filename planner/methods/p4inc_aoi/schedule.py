@@ -1,4 +1,4 @@
-"""What a scheduler of P4INC-AOI decides, slot by slot, and what follows from it: completion times, reconfigurations.
+"""The decisions of a P4INC-AOI scheduler, slot by slot, and their results: completion times and reconfigurations.
 
 The circuits of the first slot are set before it begins, since Eq. (7) starts at slot 1. Whatever is newly connected
 between two units in a later slot is dark for the time of a reconfiguration, and rates that rise there lose what they
@@ -40,7 +40,7 @@ class UnitCircuit:
 
 @dataclass(frozen=True)
 class Grant:
-    """What each worker of a job may send (B_j, bit/s)."""
+    """The rate at which each worker of a job may send (B_j, bit/s)."""
 
     job: int
     rate_bps: float
@@ -83,7 +83,7 @@ class Schedule:
 
 @dataclass(frozen=True)
 class ScheduleFigures:
-    """What follows from a schedule. Times are in seconds, by job.
+    """The results of a schedule. Times are in seconds, by job.
 
     `iteration_s` is t of Eq. (11), to the end of the last slot; `jct_s` goes from the job's arrival to its very end,
     waiting included. `reconfigured` counts the connections that each slot sets up anew.
@@ -271,7 +271,7 @@ def expect(constraint: str, holds: bool, what: str) -> None:
 #     jobs:
 #       - {number: 1, workers: {unit1: 2}, server: unit1, gradient_bytes: 102000000}
 #
-# The keys are the fields of `DataCenter`, `PlacedJob` and `Schedule`; mistakes are told as in files of jobs and
+# The keys are the fields of `DataCenter`, `PlacedJob` and `Schedule`; mistakes are reported as in files of jobs and
 # plans.
 
 
