@@ -34,23 +34,6 @@ from inakit.switch.control.requests import Core, Entities, Handles, RefusalKind,
 from inakit.switch.program.program import PORTS, Action, ActionProfile, Program
 
 
-@dataclass(frozen=True)
-class HeldMember:
-    """A member of an action profile."""
-
-    handle: int
-    action: str
-    params: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class HeldGroup:
-    """A group of an action profile; `members` are in ascending order."""
-
-    handle: int
-    members: tuple[int, ...]
-
-
 class HeldProfile:
     """The members and groups of one action profile; `used` and `used_groups` count the entries that name them.
 
@@ -148,16 +131,16 @@ class ActionProfiles(Entities):
         held.members.release(member)
 
     @locked
-    def member(self, profile: str, member: int) -> HeldMember:
+    def member(self, profile: str, member: int) -> ActionData:
         held = self.profile(profile)
         held.check_member(member)
-        return HeldMember(member, *held.members[member])
+        return held.members[member]
 
     @locked
-    def members(self, profile: str) -> list[HeldMember]:
+    def members(self, profile: str) -> dict[int, ActionData]:
         """All members, by handle."""
         held = self.profile(profile)
-        return [HeldMember(member, *held.members[member]) for member in held.members]
+        return {member: held.members[member] for member in held.members}
 
     @locked
     def create_group(self, profile: str) -> int:
@@ -204,16 +187,17 @@ class ActionProfiles(Entities):
         self.follow(held, None, {group})
 
     @locked
-    def group(self, profile: str, group: int) -> HeldGroup:
+    def group(self, profile: str, group: int) -> list[int]:
+        """The members of a group, in ascending order."""
         held = self.profile(profile)
         held.check_group(group)
-        return HeldGroup(group, tuple(sorted(held.groups[group])))
+        return sorted(held.groups[group])
 
     @locked
-    def groups(self, profile: str) -> list[HeldGroup]:
-        """All groups, by handle."""
+    def groups(self, profile: str) -> dict[int, list[int]]:
+        """The members of all groups, by the groups' handles."""
         held = self.profile(profile)
-        return [HeldGroup(group, tuple(sorted(held.groups[group]))) for group in held.groups]
+        return {group: sorted(held.groups[group]) for group in held.groups}
 
 
 # simple_switch_CLI
@@ -235,8 +219,31 @@ COMMANDS = {f"{prefix}_{name}": each for prefix in ("act_prof", "table_indirect"
 # Thrift
 
 
-def thrift_member(types: Any, member: HeldMember) -> Any:
-    return types.HeldMember(member.handle, member.action, thrift_params(member.params))
+# BMv2 answers that a profile which is not there has no members and no groups
+
+
+def one_member(profiles: ActionProfiles, profile: str, member: int) -> dict[int, ActionData]:
+    return {member: profiles.member(profile, member)}
+
+
+def all_members(profiles: ActionProfiles, profile: str) -> dict[int, ActionData]:
+    return profiles.members(profile) if profile in profiles.profiles else {}
+
+
+def thrift_members(types: Any, members: dict[int, ActionData]) -> list[Any]:
+    return [types.HeldMember(number, name, thrift_params(params)) for number, (name, params) in members.items()]
+
+
+def one_group(profiles: ActionProfiles, profile: str, group: int) -> dict[int, list[int]]:
+    return {group: profiles.group(profile, group)}
+
+
+def all_groups(profiles: ActionProfiles, profile: str) -> dict[int, list[int]]:
+    return profiles.groups(profile) if profile in profiles.profiles else {}
+
+
+def thrift_groups(types: Any, groups: dict[int, list[int]]) -> list[Any]:
+    return [types.HeldGroup(number, members) for number, members in groups.items()]
 
 
 CALLS = {
@@ -247,19 +254,10 @@ CALLS = {
     "bm_mt_act_prof_delete_group": Call(ActionProfiles.delete_group),
     "bm_mt_act_prof_add_member_to_group": Call(ActionProfiles.add_to_group),
     "bm_mt_act_prof_remove_member_from_group": Call(ActionProfiles.remove_from_group),
-    # BMv2 answers that a profile which is not there has no members and no groups
-    "bm_mt_act_prof_get_members": Call(
-        lambda profiles, profile: profiles.members(profile) if profile in profiles.profiles else (),
-        answer=lambda types, members: [thrift_member(types, each) for each in members],
-    ),
-    "bm_mt_act_prof_get_member": Call(ActionProfiles.member, answer=thrift_member),
-    "bm_mt_act_prof_get_groups": Call(
-        lambda profiles, profile: profiles.groups(profile) if profile in profiles.profiles else (),
-        answer=lambda types, groups: [types.HeldGroup(each.handle, list(each.members)) for each in groups],
-    ),
-    "bm_mt_act_prof_get_group": Call(
-        ActionProfiles.group, answer=lambda types, each: types.HeldGroup(each.handle, list(each.members))
-    ),
+    "bm_mt_act_prof_get_members": Call(all_members, answer=thrift_members),
+    "bm_mt_act_prof_get_member": Call(one_member, answer=lambda types, members: thrift_members(types, members)[0]),
+    "bm_mt_act_prof_get_groups": Call(all_groups, answer=thrift_groups),
+    "bm_mt_act_prof_get_group": Call(one_group, answer=lambda types, groups: thrift_groups(types, groups)[0]),
 }
 
 
@@ -386,7 +384,7 @@ class ProfileStore:
         """Put into a group the members whose ports are up, and only these; additions come first."""
         up = [choice for choice in group.choices if choice.watch_port not in self.down]
         wanted = {handle for choice in up for handle in choice.member.handles[: choice.weight]}
-        present = set(self.requests.group(self.name, group.handle).members)
+        present = set(self.requests.group(self.name, group.handle))
         for handle in sorted(wanted - present):
             self.requests.add_to_group(self.name, handle, group.handle)
         for handle in sorted(present - wanted):

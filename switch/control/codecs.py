@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Generic, TypeVar
@@ -309,28 +309,38 @@ class ArrayCodec(Codec, Generic[Array]):
         """Write one cell, or all."""
         array = self.arrays.expect(self.scope(message))
         indices = self.indices(array, message)
-        self.write(array, message, indices, whole=not message.HasField("index"))
-
-    def write(self, array: Array, message: Message, indices: Iterable[int], whole: bool) -> None:
-        """Write cells; `whole` if they are all of them."""
-        raise NotImplementedError
+        value = self.value(array, message)
+        for index in indices if message.HasField("index") else (None,):
+            self.put(array, index, value)
 
     def read(self, message: Message) -> Iterator[Fields]:
         """One cell, all of one array, or all of all."""
         number = self.scope(message)
-        found = [
-            self.cells(array, self.indices(array, message if number else None))
-            for array in self.arrays.selected(number)
-        ]
-        return (each for cells in found for each in cells)
+        found = []
+        for array in self.arrays.selected(number):
+            indices = self.indices(array, message) if number else range(array.size)
+            found.append((array, indices, self.cells(array, indices)))
+        return (
+            {self.id_field: array.id, "index": {"index": index}} | cell
+            for array, indices, cells in found
+            for index, cell in zip(indices, cells, strict=True)
+        )
 
-    def cells(self, array: Array, indices: Iterable[int]) -> Iterator[Fields]:
-        """The cells at these indices, as they are now."""
+    def value(self, array: Array, message: Message) -> Any:
+        """The value that a message gives a cell."""
         raise NotImplementedError
 
-    def indices(self, array: Array, message: Message | None) -> Iterable[int]:
+    def put(self, array: Array, index: int | None, value: Any) -> None:
+        """Write a cell, or all (`index` None)."""
+        raise NotImplementedError
+
+    def cells(self, array: Array, indices: Sequence[int]) -> Iterator[Fields]:
+        """The values of the cells at these indices, as they are now."""
+        raise NotImplementedError
+
+    def indices(self, array: Array, message: Message) -> Sequence[int]:
         """The indices that a message selects of an array: one, or all."""
-        if message is None or not message.HasField("index"):
+        if not message.HasField("index"):
             return range(array.size)
         index = message.index.index
         if index < 0:

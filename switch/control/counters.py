@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,14 +50,9 @@ class Counters(Entities):
         return self.data_plane.read_counter(self.counter(counter).name)
 
     @locked
-    def write(self, counter: str, index: int, packets: int, octets: int) -> None:
-        """Set packets and bytes of one cell."""
-        self.data_plane.write_counter(self.counter(counter, index).name, index, packets, octets)
-
-    @locked
-    def write_all(self, counter: str, packets: int = 0, octets: int = 0) -> None:
-        """Set packets and bytes of all cells, by default to 0."""
-        self.data_plane.write_counter(self.counter(counter).name, None, packets, octets)
+    def write(self, counter: str, index: int | None, packets: int, octets: int) -> None:
+        """Set packets and bytes of one cell, or of all (`index` None)."""
+        self.data_plane.write_counter(self.counter(counter, index or 0).name, index, packets, octets)
 
     def counted(self, table: str) -> HeldTable:
         """The table of this name, which must have a direct counter."""
@@ -79,7 +74,7 @@ class Counters(Entities):
     @locked
     def reset_entries(self, table: str) -> None:
         """Set packets and bytes of all entries of a table to 0."""
-        for _, held in self.counted(table).items():
+        for held in self.counted(table).all():
             self.data_plane.write_entry_counts(held.entry, 0, 0)
 
 
@@ -97,7 +92,7 @@ def write_cell(counters: Counters, counter: str, index: int, packets: int, octet
 def reset_cells(counters: Counters, counter: str) -> None:
     direct = counters.program.direct_counters.get(counter)
     if direct is None:
-        counters.write_all(counter)
+        counters.write(counter, None, 0, 0)
     else:
         counters.reset_entries(direct.table)
 
@@ -117,7 +112,7 @@ def thrift_count(types: Any, count: tuple[int, int]) -> Any:
 
 CALLS = {
     "bm_counter_read": Call(Counters.read, answer=thrift_count),
-    "bm_counter_reset_all": Call(Counters.write_all),
+    "bm_counter_reset_all": Call(Counters.write, {"index": None, "packets": 0, "octets": 0}),
     "bm_counter_write": Call(Counters.write),
     "bm_mt_read_counter": Call(Counters.read_entry, answer=thrift_count),
     "bm_mt_reset_counters": Call(Counters.reset_entries),
@@ -163,24 +158,14 @@ class CounterCodec(ArrayCodec[ArraySchema]):
         super().__init__(arrays)
         self.counters = counters
 
-    def write(self, array: ArraySchema, message: Message, indices: Iterable[int], whole: bool) -> None:
-        """Write cells; without data, do nothing."""
-        if not message.HasField("data"):
-            return
-        counts = counts_of(message.data)
-        if whole:
-            self.counters.write_all(array.name, *counts)
-            return
-        for index in indices:
-            self.counters.write(array.name, index, *counts)
+    def value(self, array: ArraySchema, message: Message) -> tuple[int, int] | None:  # noqa: ARG002
+        return counts_of(message.data) if message.HasField("data") else None
 
-    def cells(self, array: ArraySchema, indices: Iterable[int]) -> Iterator[Fields]:
+    def put(self, array: ArraySchema, index: int | None, value: tuple[int, int] | None) -> None:
+        """Write a cell, or all; without data, do nothing."""
+        if value is not None:
+            self.counters.write(array.name, index, *value)
+
+    def cells(self, array: ArraySchema, indices: Sequence[int]) -> Iterator[Fields]:
         packets, octets = self.counters.read_all(array.name)
-        return (
-            {
-                "counter_id": array.id,
-                "index": {"index": each},
-                "data": count_fields(int(packets[each]), int(octets[each])),
-            }
-            for each in indices
-        )
+        return ({"data": count_fields(int(packets[each]), int(octets[each]))} for each in indices)

@@ -9,16 +9,13 @@ from inakit.switch.entries import (
     DefaultAction,
     KeyPart,
     Lpm,
-    MeterRates,
     MirrorSession,
     MulticastGroup,
     ProfileEntry,
     Range,
-    RegisterPreset,
     SwitchEntries,
     TableEntry,
     Ternary,
-    ValueSetMember,
 )
 from inakit.switch.program.program import PORTS, Action, ActionCall, MatchKey, Program, Table
 from inakit.topo.errors import InputError, unknown_name
@@ -115,18 +112,28 @@ def check_entries(program: Program, entries: SwitchEntries) -> None:
         action_call(program, entry)
     for profiled in entries.profiled:
         profile_calls(program, profiled)
-    for member in entries.value_sets:
-        check_value(program, member)
     for default in entries.defaults:
         default_call(program, default)
     for group in entries.groups:
         check_group(group)
     for mirror in entries.mirrors:
         check_mirror(mirror)
+    for member in entries.value_sets:
+        if member.value_set not in program.value_sets:
+            raise unknown_name("parser value set", member.value_set, program.value_sets)
+        bits = program.value_sets[member.value_set].bits
+        check_numbers(f"value set '{member.value_set}'", (member.value,), [("value", bits)])
     for rates in entries.meters:
-        check_rates(program, rates)
+        meter = program.meter(rates.meter)
+        if rates.index is not None and not 0 <= rates.index < meter.size:
+            raise InputError(f"meter '{meter.name}' has no cell {rates.index}: it has {meter.size}")
+        if len(rates.rates) != meter.rates or list(rates.rates) != sorted(rates.rates):
+            raise InputError(f"meter '{meter.name}' takes {meter.rates} rates, the lowest first; not {rates.rates}")
     for preset in entries.registers:
-        check_preset(program, preset)
+        register = program.register(preset.register)
+        if not 0 <= preset.index < register.size:
+            raise InputError(f"register '{register.name}' has no element {preset.index}: it has {register.size}")
+        check_numbers(f"register '{register.name}'", (preset.value,), [("value", register.bits)])
 
 
 def action_call(program: Program, entry: TableEntry) -> ActionCall:
@@ -148,14 +155,6 @@ def profile_calls(program: Program, entry: ProfileEntry) -> tuple[ActionCall, ..
         raise InputError(f"an entry of table '{table.name}' has {len(entry.actions)} actions: without a selector, one")
     check_key(table, entry)
     return tuple(call(table, action, params) for action, params in entry.actions)
-
-
-def check_value(program: Program, member: ValueSetMember) -> None:
-    """Raise `InputError` if the program has no such value set, or the value does not fit it."""
-    if member.value_set not in program.value_sets:
-        raise unknown_name("parser value set", member.value_set, program.value_sets)
-    bits = program.value_sets[member.value_set].bits
-    check_numbers(f"value set '{member.value_set}'", (member.value,), [("value", bits)])
 
 
 def default_call(program: Program, default: DefaultAction) -> ActionCall:
@@ -207,12 +206,10 @@ def check_part(what: str, part: MatchKey, value: KeyPart) -> None:
 def numbers_of(value: KeyPart) -> tuple[int, ...]:
     """Those numbers of a part of a key that need as many bits as the field."""
     match value:
-        case Lpm():
-            return (value.value,)
-        case Ternary():
-            return value.value, value.mask
-        case Range():
-            return value.low, value.high
+        case Lpm(number, _):
+            return (number,)
+        case Ternary(first, second) | Range(first, second):
+            return first, second
         case _:
             return (value,)
 
@@ -249,20 +246,3 @@ def check_mirror(mirror: MirrorSession) -> None:
         raise InputError(f"mirror session {mirror.session}: sessions are 0 to {MAX_SESSION}")
     if mirror.port is not None and not 0 <= mirror.port < PORTS:
         raise InputError(f"mirror session {mirror.session}: port {mirror.port}; ports are 0 to {PORTS - 1}")
-
-
-def check_rates(program: Program, rates: MeterRates) -> None:
-    """Raise `InputError` for rates of a cell that the meter does not have, or of another number than it takes."""
-    meter = program.meter(rates.meter)
-    if rates.index is not None and not 0 <= rates.index < meter.size:
-        raise InputError(f"meter '{meter.name}' has no cell {rates.index}: it has {meter.size}")
-    if len(rates.rates) != meter.rates or list(rates.rates) != sorted(rates.rates):
-        raise InputError(f"meter '{meter.name}' takes {meter.rates} rates, the lowest first; not {rates.rates}")
-
-
-def check_preset(program: Program, preset: RegisterPreset) -> None:
-    """Raise `InputError` for a register element that is not there, or a value that does not fit it."""
-    register = program.register(preset.register)
-    if not 0 <= preset.index < register.size:
-        raise InputError(f"register '{register.name}' has no element {preset.index}: it has {register.size}")
-    check_numbers(f"register '{register.name}'", (preset.value,), [("value", register.bits)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -24,7 +24,7 @@ from inakit.switch.control.codecs import (
 )
 from inakit.switch.control.data_plane import Rates
 from inakit.switch.control.requests import Core, Entities, RefusalKind, Refused, array_of, locked
-from inakit.switch.control.tables import Held, HeldTable, Tables, index_of
+from inakit.switch.control.tables import HeldEntry, HeldTable, Tables
 from inakit.switch.entries import MeterRates
 from inakit.switch.program.program import Meter, Program
 
@@ -54,12 +54,12 @@ class Meters(Entities):
         """The rates of one cell of a meter."""
         self.meter(meter, index)
         table = self.metered_by(meter)
-        return self.data_plane.read_rates(meter, index) if table is None else table.rates.at(index)
+        return self.data_plane.read_rates(meter, index) if table is None else table.rates_at(index)
 
     @locked
-    def reset(self, meter: str, index: int) -> None:
-        """Let one cell of a meter give green to every packet."""
-        self.meter(meter, index)
+    def reset(self, meter: str, index: int | None) -> None:
+        """Let one cell of a meter, or all (`index` None), give green to every packet."""
+        self.meter(meter, index or 0)
         self.give(meter, index, ())
 
     def give(self, meter: str, index: int | None, rates: Rates) -> None:
@@ -70,13 +70,13 @@ class Meters(Entities):
         elif index in table.entries:
             self.data_plane.set_entry_rates(table.entries[index].entry, rates)
         if table is not None:
-            table.rates.set(index, rates)
+            table.set_rates(index, rates)
 
     def metered_by(self, meter: str) -> HeldTable | None:
         """The table whose entries a direct meter measures; None for any other meter."""
         return next((table for table in self.tables.tables.values() if table.table.meter == meter), None)
 
-    def metered(self, table: str, handle: int) -> tuple[HeldTable, Held]:
+    def metered(self, table: str, handle: int) -> tuple[HeldTable, HeldEntry]:
         """The table of this name, which must have a direct meter, and an entry of it."""
         found = self.tables.table(table)
         if found.table.meter is None:
@@ -95,14 +95,14 @@ class Meters(Entities):
         meter = self.program.direct_meters[found.table.meter or ""]
         check_rates(meter, rates, RefusalKind.TABLE_ERROR, RefusalKind.TABLE_ERROR)
         self.data_plane.set_entry_rates(held.entry, rates)
-        found.rates.set(index_of(handle), rates)
+        found.set_rates(held.index, rates)
 
     @locked
     def reset_entry_rates(self, table: str, handle: int) -> None:
         """Let an entry give green to every packet."""
         found, held = self.metered(table, handle)
         self.data_plane.set_entry_rates(held.entry, ())
-        found.rates.set(index_of(handle), ())
+        found.set_rates(held.index, ())
 
 
 def check_rates(meter: Meter, rates: Rates, wrong_number: RefusalKind, not_ascending: RefusalKind) -> None:
@@ -224,30 +224,29 @@ class MeterCodec(ArrayCodec[MeterSchema]):
     def __init__(self, arrays: ById[MeterSchema], meters: Meters) -> None:
         super().__init__(arrays)
         self.meters = meters
-        self.written: dict[tuple[int, int], Message] = {}
+        self.written: dict[tuple[int, int], Message | None] = {}
 
     def modify(self, message: Message) -> None:
         check_no_color_counts(message)
         super().modify(message)
 
-    def write(self, array: MeterSchema, message: Message, indices: Iterable[int], whole: bool) -> None:  # noqa: ARG002
-        """Give cells rates; without a config, let them give green to every packet."""
-        rates = rates_of(message.config, array.type) if message.HasField("config") else None
-        for index in indices:
-            if rates is None:
-                self.meters.reset(array.name, index)
-                self.written.pop((array.id, index), None)
-            else:
-                self.meters.set_rates(array.name, index, rates)
-                self.written[array.id, index] = message.config
+    def value(self, array: MeterSchema, message: Message) -> tuple[Rates, Message] | None:
+        return (rates_of(message.config, array.type), message.config) if message.HasField("config") else None
+
+    def put(self, array: MeterSchema, index: int | None, value: tuple[Rates, Message] | None) -> None:
+        """Give a cell rates, or all; without a config, let it give green to every packet."""
+        if value is None:
+            self.meters.reset(array.name, index)
+        else:
+            self.meters.set_rates(array.name, index, value[0])
+        for each in range(array.size) if index is None else (index,):
+            self.written[array.id, each] = None if value is None else value[1]
 
     def read(self, message: Message) -> Iterator[Fields]:
         check_no_color_counts(message)
         return super().read(message)
 
-    def cells(self, array: MeterSchema, indices: Iterable[int]) -> Iterator[Fields]:
-        configs = {
-            each: config_fields(self.meters.rates(array.name, each), self.written.get((array.id, each)))
-            for each in indices
-        }
-        return ({"meter_id": array.id, "index": {"index": each}} | config for each, config in configs.items())
+    def cells(self, array: MeterSchema, indices: Sequence[int]) -> Iterator[Fields]:
+        rates = [self.meters.rates(array.name, each) for each in indices]
+        written = [self.written.get((array.id, each)) for each in indices]
+        return (config_fields(*each) for each in zip(rates, written, strict=True))

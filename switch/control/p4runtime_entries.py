@@ -152,79 +152,6 @@ def entry_of_message(table: TableSchema, message: Message) -> TableEntry:
     return TableEntry(table.name, table.key(message), *table.data(message.action), priority)
 
 
-class TableActions:
-    """Puts entries of tables with action profiles into the control plane, and tells what any entry runs."""
-
-    def __init__(self, control: ControlPlane, stores: ById[ProfileStore]) -> None:
-        self.tables, self.stores = control.tables, stores
-
-    def data(self, table: TableSchema, message: Message, default: bool = False) -> ActionData:
-        """The action of an entry of a table without an action profile; a fault if the message names another thing."""
-        if message.WhichOneof("type") != "action" or table.profile is not None:
-            raise unexpected(table, message)
-        data, number = table.data(message), message.action.action_id
-        if table.scopes.get(number) == (TABLE_ONLY if default else DEFAULT_ONLY):
-            place = "entries of" if default else "the default of"
-            raise Fault(Code.PERMISSION_DENIED, f"action {number:#010x} is only for {place} table '{table.name}'")
-        return data
-
-    def insert(self, table: TableSchema, key: Key, priority: int | None, message: Message) -> int:
-        """Add an entry of a table with an action profile, and return its handle."""
-        store, named = self.named(table, message)
-        try:
-            return self.tables.add(table.name, key, priority=priority, **named)
-        except Exception:
-            store.drop_one_shot(named.get("group"))
-            raise
-
-    def change(self, table: TableSchema, held: HeldEntry, message: Message) -> None:
-        """Let an entry run something else."""
-        if table.profile is None:
-            self.tables.modify(table.name, held.handle, *self.data(table, message))
-            return
-        _, named = self.named(table, message)
-        self.tables.modify(table.name, held.handle, **named)
-        self.released(table, held)
-
-    def released(self, table: TableSchema, held: HeldEntry) -> None:
-        """Remove the members and the group of an action set that an entry named, if it named one."""
-        if table.profile is not None:
-            self.stores[table.profile].drop_one_shot(held.group)
-
-    def named(self, table: TableSchema, message: Message) -> tuple[ProfileStore, dict[str, Any]]:
-        """The profile of a table, and the member or the group that an entry is to run, by its handle.
-
-        The group of an action set is made. A fault if the message names what the table does not take.
-        """
-        kind = message.WhichOneof("type")
-        if table.profile is None or kind is None or kind == "action":
-            raise unexpected(table, message)
-        store = self.stores[table.profile]
-        if kind == "action_profile_member_id":
-            return store, {"member": store.member(message.action_profile_member_id).handles[0]}
-        if not store.schema.with_selector:
-            raise invalid(f"action profile '{store.name}' has no selector: entries name its members")
-        if kind == "action_profile_group_id":
-            return store, {"group": store.group(message.action_profile_group_id).handle}
-        group = store.add_one_shot(message.action_profile_action_set, table.actions, f"table '{table.name}'")
-        return store, {"group": group.handle}
-
-    def fields(self, table: TableSchema, held: HeldEntry) -> Fields:
-        """The `TableAction` of an entry."""
-        if isinstance(held.entry, TableEntry):
-            return {"action": action_fields(table.actions, (held.entry.action, held.entry.params))}
-        store = self.stores[table.profile or 0]
-        if held.group in store.one_shots:
-            return {"action_profile_action_set": store.one_shots[held.group].message}
-        for number, group in store.groups.items():
-            if group.handle == held.group:
-                return {"action_profile_group_id": number}
-        for number, member in store.members.items():
-            if member.handles[0] == held.member:
-                return {"action_profile_member_id": number}
-        return {}
-
-
 def unexpected(table: TableSchema, message: Message) -> Fault:
     """The fault of a `TableAction` that names what entries of the table do not take."""
     kind = message.WhichOneof("type")
@@ -293,8 +220,7 @@ class TableCodec(Codec):
     member, id_field = "table_entry", "table_id"
 
     def __init__(self, tables: ById[TableSchema], control: ControlPlane, stores: ById[ProfileStore]) -> None:
-        self.tables, self.control = tables, control
-        self.actions = TableActions(control, stores)
+        self.tables, self.control, self.stores = tables, control, stores
         self.notes: dict[tuple[str, int], Note] = {}
         self.default_notes: dict[str, Note] = {}
 
@@ -316,7 +242,7 @@ class TableCodec(Codec):
                     plain.append((position, prepared, self.plain(prepared)))
                 else:
                     table, key, priority = prepared.table, prepared.key, prepared.priority
-                    handle = self.actions.insert(table, key, priority, message.action)
+                    handle = self.insert_indirect(table, key, priority, message.action)
                     faults[position] = self.settle(prepared, handle)
             except Exception as error:
                 faults[position] = fault_of(error)
@@ -351,7 +277,7 @@ class TableCodec(Codec):
 
     def plain(self, prepared: Prepared) -> TableEntry:
         """An entry of a table without an action profile."""
-        action, params = self.actions.data(prepared.table, prepared.message.action)
+        action, params = self.data(prepared.table, prepared.message.action)
         return TableEntry(prepared.table.name, prepared.key, action, params, prepared.priority)
 
     def insert_plain(self, entries: list[tuple[int, Prepared, TableEntry]]) -> Iterator[tuple[int, Fault]]:
@@ -414,7 +340,7 @@ class TableCodec(Codec):
             raise Fault(Code.PERMISSION_DENIED, f"the actions of table '{table.name}' are const in the program")
         check_resources(table, message)
         if message.HasField("action"):
-            self.actions.change(table, held, message.action)
+            self.change(table, held, message.action)
         before = self.noted(table, held)
         self.bring(table, held.handle, message, before.idle_timeout_ns if before else 0)
         self.note(table, held.handle, note_of(held.entry.key, held.entry.priority, message))
@@ -432,7 +358,7 @@ class TableCodec(Codec):
             raise counts_no_misses(table)
         note = None
         if message.HasField("action"):
-            self.control.tables.set_default(table.name, *self.actions.data(table, message.action, default=True))
+            self.control.tables.set_default(table.name, *self.data(table, message.action, default=True))
             note = note_of((), None, message)
         else:
             self.control.tables.reset_default(table.name)
@@ -451,7 +377,7 @@ class TableCodec(Codec):
 
     def remove(self, table: TableSchema, held: HeldEntry) -> None:
         self.control.tables.delete(table.name, held.handle)
-        self.actions.released(table, held)
+        self.released(table, held)
         self.note(table, held.handle, None)
 
     def locate(self, table: TableSchema, message: Message) -> HeldEntry:
@@ -470,6 +396,74 @@ class TableCodec(Codec):
         if note is None or (note.key, note.priority) != (held.entry.key, held.entry.priority):
             return None
         return note
+
+    # what entries run
+
+    def data(self, table: TableSchema, message: Message, default: bool = False) -> ActionData:
+        """The action of an entry of a table without an action profile; a fault if the message names another thing."""
+        if message.WhichOneof("type") != "action" or table.profile is not None:
+            raise unexpected(table, message)
+        data, number = table.data(message), message.action.action_id
+        if table.scopes.get(number) == (TABLE_ONLY if default else DEFAULT_ONLY):
+            place = "entries of" if default else "the default of"
+            raise Fault(Code.PERMISSION_DENIED, f"action {number:#010x} is only for {place} table '{table.name}'")
+        return data
+
+    def insert_indirect(self, table: TableSchema, key: Key, priority: int | None, message: Message) -> int:
+        """Add an entry of a table with an action profile, and return its handle."""
+        store, named = self.named(table, message)
+        try:
+            return self.control.tables.add(table.name, key, priority=priority, **named)
+        except Exception:
+            store.drop_one_shot(named.get("group"))
+            raise
+
+    def change(self, table: TableSchema, held: HeldEntry, message: Message) -> None:
+        """Let an entry run something else."""
+        if table.profile is None:
+            self.control.tables.modify(table.name, held.handle, *self.data(table, message))
+            return
+        _, named = self.named(table, message)
+        self.control.tables.modify(table.name, held.handle, **named)
+        self.released(table, held)
+
+    def released(self, table: TableSchema, held: HeldEntry) -> None:
+        """Remove the members and the group of an action set that an entry named, if it named one."""
+        if table.profile is not None:
+            self.stores[table.profile].drop_one_shot(held.group)
+
+    def named(self, table: TableSchema, message: Message) -> tuple[ProfileStore, dict[str, Any]]:
+        """The profile of a table, and the member or the group that an entry is to run, by its handle.
+
+        The group of an action set is made. A fault if the message names what the table does not take.
+        """
+        kind = message.WhichOneof("type")
+        if table.profile is None or kind is None or kind == "action":
+            raise unexpected(table, message)
+        store = self.stores[table.profile]
+        if kind == "action_profile_member_id":
+            return store, {"member": store.member(message.action_profile_member_id).handles[0]}
+        if not store.schema.with_selector:
+            raise invalid(f"action profile '{store.name}' has no selector: entries name its members")
+        if kind == "action_profile_group_id":
+            return store, {"group": store.group(message.action_profile_group_id).handle}
+        group = store.add_one_shot(message.action_profile_action_set, table.actions, f"table '{table.name}'")
+        return store, {"group": group.handle}
+
+    def action_fields(self, table: TableSchema, held: HeldEntry) -> Fields:
+        """The `TableAction` of an entry."""
+        if isinstance(held.entry, TableEntry):
+            return {"action": action_fields(table.actions, (held.entry.action, held.entry.params))}
+        store = self.stores[table.profile or 0]
+        if held.group in store.one_shots:
+            return {"action_profile_action_set": store.one_shots[held.group].message}
+        for number, group in store.groups.items():
+            if group.handle == held.group:
+                return {"action_profile_group_id": number}
+        for number, member in store.members.items():
+            if member.handles[0] == held.member:
+                return {"action_profile_member_id": number}
+        return {}
 
     # reading
 
@@ -502,7 +496,7 @@ class TableCodec(Codec):
     def fields(self, table: TableSchema, held: HeldEntry, wanted: Wanted) -> Fields:
         """An entry as clients read it."""
         entry = table.named(held.entry.key, held.entry.priority)
-        entry |= {"action": self.actions.fields(table, held), "is_const": table.is_const}
+        entry |= {"action": self.action_fields(table, held), "is_const": table.is_const}
         note = self.noted(table, held)
         if note is not None:
             entry |= note.fields()

@@ -276,7 +276,7 @@ def bring_all(control: ControlPlane, old: DataPlane) -> None:
 
 def bring_table(control: ControlPlane, table: HeldTable, old: DataPlane) -> None:
     """Bring a table's entries with what they have counted, and its default."""
-    to, entries = control.data_plane, [held.entry for _, held in table.items()]
+    to, entries = control.data_plane, [held.entry for held in table.all()]
     if table.table.entries is None:
         to.add(entries)
     for entry in entries if table.table.counted else ():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,9 +44,9 @@ class Registers(Entities):
         return self.data_plane.read_register(self.register(register).name)
 
     @locked
-    def write(self, register: str, index: int, value: int) -> None:
-        """Write one cell."""
-        self.put(self.register(register, index), index, value)
+    def write(self, register: str, index: int | None, value: int) -> None:
+        """Write one cell, or all (`index` None)."""
+        self.put(self.register(register, index or 0), index, value)
 
     @locked
     def write_range(self, register: str, first: int, after: int, value: int) -> None:
@@ -58,19 +58,15 @@ class Registers(Entities):
         for index in range(first, after):
             self.put(found, index, value)
 
-    @locked
-    def write_all(self, register: str, value: int = 0) -> None:
-        """Write all cells, by default 0."""
-        self.put(self.register(register), None, value)
-
     def put(self, register: Register, index: int | None, value: int) -> None:
-        """Write a cell, or all (`index` None)."""
         self.data_plane.write_register(register.name, index, unsigned(value, register.bits))
 
 
+RESET: dict[str, object] = {"index": None, "value": 0}
+
 COMMANDS = {
     "register_write": Command("REGISTER INDEX VALUE", Registers.write),
-    "register_reset": Command("REGISTER", Registers.write_all),
+    "register_reset": Command("REGISTER", Registers.write, RESET),
 }
 
 
@@ -84,7 +80,7 @@ CALLS = {
     ),
     "bm_register_write": Call(Registers.write),
     "bm_register_write_range": Call(Registers.write_range),
-    "bm_register_reset": Call(Registers.write_all),
+    "bm_register_reset": Call(Registers.write, RESET),
 }
 
 ARGUMENTS: dict[str, ReadArgument] = {"name": lambda name, *_: {"register": name}}
@@ -119,23 +115,15 @@ class RegisterCodec(ArrayCodec[RegisterSchema]):
         super().__init__(arrays)
         self.registers = registers
 
-    def write(self, array: RegisterSchema, message: Message, indices: Iterable[int], whole: bool) -> None:
+    def value(self, array: RegisterSchema, message: Message) -> int:
         if not message.HasField("data"):
             raise invalid(f"register '{array.name}': the data to write are missing")
         (value,) = array.layout.decode(message.data, array.name)
-        if whole:
-            self.registers.write_all(array.name, value)
-            return
-        for index in indices:
-            self.registers.write(array.name, index, value)
+        return value
 
-    def cells(self, array: RegisterSchema, indices: Iterable[int]) -> Iterator[Fields]:
+    def put(self, array: RegisterSchema, index: int | None, value: int) -> None:
+        self.registers.write(array.name, index, value)
+
+    def cells(self, array: RegisterSchema, indices: Sequence[int]) -> Iterator[Fields]:
         values = self.registers.read_all(array.name)
-        return (
-            {
-                "register_id": array.id,
-                "index": {"index": each},
-                "data": array.layout.encode(iter([int(values[each])])),
-            }
-            for each in indices
-        )
+        return ({"data": array.layout.encode(iter([int(values[each])]))} for each in indices)

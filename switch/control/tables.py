@@ -26,24 +26,26 @@ VERSIONS = 1 << 8
 """An entry's handle has its index in the lower 24 bits, and above them how often the index was freed."""
 
 
-def index_of(handle: int) -> int:
-    """The index of an entry's handle."""
-    return handle & (1 << VERSION_SHIFT) - 1
-
-
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class HeldEntry:
-    """A table entry as it is told to those who ask. `member` or `group` is set in a table with an action profile.
+    """A table entry. `member` or `group` is set in a table with an action profile, by its handle.
 
-    `timeout_ms` is 0 for an entry that never expires; `idle_s` is None in a table whose entries have no timeouts.
+    `timeout_ms` is 0 for an entry that never expires; it got its timeout at `timed_us`. Those who ask for an entry get
+    a copy with the seconds `idle_s`; None in a table whose entries have no timeouts.
     """
 
-    handle: int
     entry: Entry
+    handle: int = 0
     timeout_ms: int = 0
+    timed_us: int | None = None
     idle_s: float | None = None
     member: int | None = None
     group: int | None = None
+
+    @property
+    def index(self) -> int:
+        """The index in the handle."""
+        return self.handle & (1 << VERSION_SHIFT) - 1
 
     @property
     def runs(self) -> Runs:
@@ -53,60 +55,30 @@ class HeldEntry:
         return Runs(member=self.member, group=self.group)
 
 
-class DirectRates:
-    """Rates by the index of entries' handles: as in BMv2, an entry takes over what its cell was given before."""
-
-    def __init__(self) -> None:
-        self.of_others: Rates = ()
-        self.cells: dict[int, Rates] = {}
-
-    def at(self, index: int) -> Rates:
-        return self.cells.get(index, self.of_others)
-
-    def set(self, index: int | None, rates: Rates) -> None:
-        """Set the rates of one cell, or of all (`index` None)."""
-        if index is None:
-            self.of_others = rates
-            self.cells.clear()
-        else:
-            self.cells[index] = rates
-
-
-@dataclass(eq=False)
-class Held:
-    """One entry as the data plane has it, with the member or the group that it names.
-
-    `timed_us` is when it got its timeout.
-    """
-
-    entry: Entry
-    timeout_ms: int = 0
-    timed_us: int | None = None
-    member: int | None = None
-    group: int | None = None
-
-
 class HeldTable:
-    """The entries and the default of one table."""
+    """The entries and the default of one table; `rates` of a direct meter are by index, None: of all others.
+
+    As in BMv2, an entry takes over the rates that its index was given before.
+    """
 
     def __init__(self, table: Table) -> None:
         self.table = table
-        self.entries: Handles[Held] = Handles()
+        self.entries: Handles[HeldEntry] = Handles()
         self.versions: dict[int, int] = {}
         self.indices: dict[Identity, int] = {}
         self.default: Runs | None = None
         self.overdue: set[int] = set()
-        self.rates = DirectRates()
+        self.rates: dict[int | None, Rates] = {}
         self.reset()
 
     def reset(self) -> None:
         """Hold what the program gives, and nothing else."""
         self.clear(reset_default=True)
-        self.rates = DirectRates()
+        self.rates.clear()
         for const in self.table.entries or ():
             priority = const.priority if by_priority(self.table) else None
             call = const.call
-            self.take(Held(TableEntry(self.table.name, const.key, call.action.name, call.values, priority)))
+            self.take(HeldEntry(TableEntry(self.table.name, const.key, call.action.name, call.values, priority)))
 
     def clear(self, reset_default: bool) -> None:
         """Hold no entries; also those of the program are gone. Handles begin anew."""
@@ -120,52 +92,55 @@ class HeldTable:
         call = self.table.default
         return None if call is None or self.table.profile is not None else Runs(call.action.name, call.values)
 
-    def take(self, held: Held) -> int:
-        """Hold an entry that was checked, and return its handle."""
+    def identity(self, held: HeldEntry) -> Identity:
+        return identity_of(self.table, held.entry.key, held.entry.priority)
+
+    def take(self, held: HeldEntry) -> HeldEntry:
+        """Hold an entry that was checked, and give it its handle."""
         index = self.entries.take(held)
-        self.indices[identity_of(self.table, held.entry.key, held.entry.priority)] = index
-        return self.handle(index)
-
-    def give_back(self, handle: int) -> None:
-        """Forget an entry that has never been in the data plane."""
-        index = index_of(handle)
-        entry = self.entries[index].entry
-        del self.indices[identity_of(self.table, entry.key, entry.priority)]
-        self.entries.release(index)
-
-    def release(self, handle: int) -> None:
-        """Forget an entry; its handle will not come back, but its index will."""
-        self.give_back(handle)
-        self.versions[index_of(handle)] = (handle >> VERSION_SHIFT) + 1
-        self.overdue.discard(handle)
-
-    def find(self, key: Key, priority: int | None) -> int | None:
-        index = self.indices.get(identity_of(self.table, key, priority))
-        return None if index is None else self.handle(index)
-
-    def handle(self, index: int) -> int:
-        """The handle of the entry at an index."""
-        return self.versions.get(index, 0) % VERSIONS << VERSION_SHIFT | index
-
-    def at(self, handle: int) -> Held:
-        """The entry of a handle, or a refusal."""
-        held = self.at_any_version(handle)
-        if handle != self.handle(index_of(handle)):
-            raise Refused(
-                RefusalKind.EXPIRED_HANDLE, f"table '{self.table.name}': the entry of handle {handle} is gone"
-            )
+        self.indices[self.identity(held)] = index
+        held.handle = self.versions.get(index, 0) % VERSIONS << VERSION_SHIFT | index
         return held
 
-    def at_any_version(self, handle: int) -> Held:
+    def give_back(self, held: HeldEntry) -> None:
+        """Forget an entry that has never been in the data plane."""
+        del self.indices[self.identity(held)]
+        self.entries.release(held.index)
+
+    def release(self, held: HeldEntry) -> None:
+        """Forget an entry; its handle will not come back, but its index will."""
+        self.give_back(held)
+        self.versions[held.index] = (held.handle >> VERSION_SHIFT) + 1
+        self.overdue.discard(held.handle)
+
+    def at(self, handle: int) -> HeldEntry:
+        """The entry of a handle, or a refusal."""
+        held = self.at_any_version(handle)
+        if handle != held.handle:
+            why = f"table '{self.table.name}': the entry of handle {handle} is gone"
+            raise Refused(RefusalKind.EXPIRED_HANDLE, why)
+        return held
+
+    def at_any_version(self, handle: int) -> HeldEntry:
         """The entry at the index of a handle, whatever its version; or a refusal."""
-        held = self.entries.get(index_of(handle))
+        held = self.entries.get(handle & (1 << VERSION_SHIFT) - 1)
         if held is None:
             raise Refused(RefusalKind.INVALID_HANDLE, f"table '{self.table.name}' has no entry of handle {handle}")
         return held
 
-    def items(self) -> Iterator[tuple[int, Held]]:
-        """(handle, entry) of all entries, by index."""
-        return ((self.handle(index), self.entries[index]) for index in self.entries)
+    def all(self) -> Iterator[HeldEntry]:
+        """All entries, by index."""
+        return (self.entries[index] for index in self.entries)
+
+    def rates_at(self, index: int) -> Rates:
+        """The rates of the cell at an index."""
+        return self.rates.get(index, self.rates.get(None, ()))
+
+    def set_rates(self, index: int | None, rates: Rates) -> None:
+        """Set the rates of one cell, or of all (`index` None)."""
+        if index is None:
+            self.rates.clear()
+        self.rates[index] = rates
 
 
 def check_fit(table: Table, entry: Entry) -> None:
@@ -273,11 +248,11 @@ class Tables(Entities):
         check_choice(profile, member, group)
         entry = ProfileEntry(table, key, profile.name, profile.choices(member, group), priority)
         with self.admitting() as admitted:
-            handle = admit(found, Held(entry, member=member, group=group))
-            admitted.append((found, handle))
+            held = admit(found, HeldEntry(entry, member=member, group=group))
+            admitted.append((found, held))
             self.add_to_data_plane(admitted)
         profile.use(member, group, 1)
-        return handle
+        return held.handle
 
     @locked
     def add_entry(self, entry: TableEntry) -> int:
@@ -291,7 +266,7 @@ class Tables(Entities):
             for entry in entries:
                 admitted.append(self.admit_direct(entry))
             self.add_to_data_plane(admitted)
-        return [handle for _, handle in admitted]
+        return [held.handle for _, held in admitted]
 
     @locked
     def add_each(self, entries: Sequence[TableEntry]) -> list[int | Refused]:
@@ -301,38 +276,37 @@ class Tables(Entities):
             for entry in entries:
                 try:
                     admitted.append(self.admit_direct(entry))
-                    answers.append(admitted[-1][1])
+                    answers.append(admitted[-1][1].handle)
                 except Refused as refused:
                     answers.append(refused)
             self.add_to_data_plane(admitted)
         return answers
 
-    def add_to_data_plane(self, admitted: Sequence[tuple[HeldTable, int]]) -> None:
-        """Let the data plane have entries that are held, by (table, handle), with the rates of their cells."""
-        self.data_plane.add([table.at(handle).entry for table, handle in admitted])
-        for table, handle in admitted:
+    def add_to_data_plane(self, admitted: Sequence[tuple[HeldTable, HeldEntry]]) -> None:
+        """Let the data plane have entries that are held, with the rates of their cells."""
+        self.data_plane.add([held.entry for _, held in admitted])
+        for table, held in admitted:
             if table.table.meter is not None:
-                entry = table.at(handle).entry
-                rates = table.rates.at(index_of(handle))
-                if self.data_plane.entry_rates(entry) != rates:
-                    self.data_plane.set_entry_rates(entry, rates)
+                rates = table.rates_at(held.index)
+                if self.data_plane.entry_rates(held.entry) != rates:
+                    self.data_plane.set_entry_rates(held.entry, rates)
 
     @contextmanager
-    def admitting(self) -> Iterator[list[tuple[HeldTable, int]]]:
-        """Hold the entries that the block adds to the list, by (table, handle); none of them if it fails."""
-        admitted: list[tuple[HeldTable, int]] = []
+    def admitting(self) -> Iterator[list[tuple[HeldTable, HeldEntry]]]:
+        """Hold the entries that the block adds to the list; none of them if it fails."""
+        admitted: list[tuple[HeldTable, HeldEntry]] = []
         try:
             yield admitted
         except Exception:
-            for table, handle in reversed(admitted):
-                table.give_back(handle)
+            for table, held in reversed(admitted):
+                table.give_back(held)
             raise
 
-    def admit_direct(self, entry: TableEntry) -> tuple[HeldTable, int]:
+    def admit_direct(self, entry: TableEntry) -> tuple[HeldTable, HeldEntry]:
         """Hold an entry of a table without an action profile."""
         table = self.direct(entry.table)
         check_call(table.table, entry.action, entry.params)
-        return table, admit(table, Held(entry))
+        return table, admit(table, HeldEntry(entry))
 
     @locked
     def modify(
@@ -362,7 +336,7 @@ class Tables(Entities):
         held.member, held.group = member, group
         profile.use(member, group, 1)
 
-    def change(self, held: Held, entry: Entry) -> None:
+    def change(self, held: HeldEntry, entry: Entry) -> None:
         """Let an entry be another one of the same key."""
         self.data_plane.change([entry])
         held.entry = entry
@@ -374,7 +348,7 @@ class Tables(Entities):
         check_mutable(found.table)
         held = found.at(handle)
         self.data_plane.remove([held.entry])
-        found.release(handle)
+        found.release(held)
         self.unuse(found, held)
 
     def expect_kind(self, table: str, profiled: bool | None) -> HeldTable:
@@ -383,7 +357,7 @@ class Tables(Entities):
             return self.table(table)
         return self.indirect(table)[0] if profiled else self.direct(table)
 
-    def unuse(self, table: HeldTable, held: Held | Runs | None) -> None:
+    def unuse(self, table: HeldTable, held: HeldEntry | Runs | None) -> None:
         """Count the member or the group of an entry or a default as used once less."""
         if table.table.profile is not None and held is not None:
             self.profiles.profiles[table.table.profile].use(held.member, held.group, -1)
@@ -392,8 +366,8 @@ class Tables(Entities):
     def clear(self, table: str, reset_default: bool = False) -> None:
         """Remove all entries; those of the program as well, as BMv2 does. Handles begin anew."""
         found = self.table(table)
-        self.data_plane.remove([held.entry for _, held in found.items()])
-        for _, held in found.items():
+        self.data_plane.remove([held.entry for held in found.all()])
+        for held in found.all():
             self.unuse(found, held)
         if reset_default:
             self.reset_default(table)
@@ -405,30 +379,29 @@ class Tables(Entities):
         found = self.table(table)
         wanted = TableEntry(table, key, "", (), own_priority(found.table, priority))
         check_fit(found.table, wanted)
-        handle = found.find(key, wanted.priority)
-        if handle is None:
+        index = found.indices.get(identity_of(found.table, key, wanted.priority))
+        if index is None:
             raise Refused(RefusalKind.BAD_MATCH_KEY, f"table '{table}' has no entry for the key {key}")
-        return handle
+        return found.entries[index].handle
 
     @locked
     def entry(self, table: str, handle: int) -> HeldEntry:
         found = self.table(table)
-        return self.told(found.table, handle, found.at(handle))
+        return self.told(found.table, found.at(handle))
 
     @locked
     def entries(self, table: str) -> list[HeldEntry]:
         """All entries, by their indices."""
         found = self.table(table)
-        return [self.told(found.table, handle, held) for handle, held in found.items()]
+        return [self.told(found.table, held) for held in found.all()]
 
     @locked
     def count(self, table: str) -> int:
         """How many entries a table has."""
         return len(self.table(table).entries)
 
-    def told(self, table: Table, handle: int, held: Held) -> HeldEntry:
-        idle_s = self.idle_s(held) if table.idle_timeout else None
-        return HeldEntry(handle, held.entry, held.timeout_ms, idle_s, held.member, held.group)
+    def told(self, table: Table, held: HeldEntry) -> HeldEntry:
+        return replace(held, idle_s=self.idle_s(held) if table.idle_timeout else None)
 
     # what runs on a miss
 
@@ -488,13 +461,13 @@ class Tables(Entities):
     def follow(self, profile: HeldProfile, member: int | None, groups: set[int]) -> None:
         """Let the entries and defaults that name this member or one of these groups run what they are."""
 
-        def names(held: Held | Runs) -> bool:
+        def names(held: HeldEntry | Runs) -> bool:
             return (member is not None and held.member == member) or held.group in groups
 
         for table in self.tables.values():
             if table.table.profile != profile.name:
                 continue
-            for _, held in table.items():
+            for held in table.all():
                 if names(held):
                     assert isinstance(held.entry, ProfileEntry)
                     self.change(held, replace(held.entry, actions=profile.choices(held.member, held.group)))
@@ -512,7 +485,7 @@ class Tables(Entities):
         held = found.at_any_version(handle)
         held.timeout_ms, held.timed_us = timeout_ms, self.data_plane.now_us()
 
-    def idle_s(self, held: Held) -> float:
+    def idle_s(self, held: HeldEntry) -> float:
         """Seconds since an entry matched a packet, was added or got its timeout, whichever was last."""
         idle_s = self.data_plane.idle_s(held.entry)
         return idle_s if held.timed_us is None else min(idle_s, (self.data_plane.now_us() - held.timed_us) / 1e6)
@@ -531,15 +504,15 @@ class Tables(Entities):
         for name, table in self.tables.items():
             if not table.table.idle_timeout:
                 continue
-            timed = [(handle, held) for handle, held in table.items() if held.timeout_ms]
-            late = {handle for handle, held in timed if self.idle_s(held) * 1000 >= held.timeout_ms}
+            timed = (held for held in table.all() if held.timeout_ms)
+            late = {held.handle for held in timed if self.idle_s(held) * 1000 >= held.timeout_ms}
             table.overdue, told = late - table.overdue, table.overdue
             found += [(name, handle) for handle in sorted(late - told)]
         return found
 
 
-def admit(table: HeldTable, held: Held) -> int:
-    """Hold an entry if its key is right and new and there is room, and return its handle."""
+def admit(table: HeldTable, held: HeldEntry) -> HeldEntry:
+    """Hold an entry if its key is right and new and there is room, or refuse it."""
     name = table.table.name
     if not table.table.key:
         raise Refused(RefusalKind.NO_TABLE_KEY, f"table '{name}' has no key: it takes no entries")
@@ -547,7 +520,7 @@ def admit(table: HeldTable, held: Held) -> int:
     if priority != held.entry.priority:
         held.entry = replace(held.entry, priority=priority)
     check_fit(table.table, held.entry)
-    if table.find(held.entry.key, priority) is not None:
+    if table.identity(held) in table.indices:
         raise Refused(RefusalKind.DUPLICATE_ENTRY, f"table '{name}' has an entry for the key {held.entry.key}")
     if len(table.entries) >= table.table.size:
         raise Refused(

@@ -25,22 +25,13 @@ from inakit.switch.server.thrift.notifications import Notifier, Publisher
 from inakit.switch.server.thrift.services import Services, SwitchIdentity
 from inakit.topo.errors import InakitError, MachineError
 
-CODES = {
-    "InvalidTable": "TableCode",
-    "InvalidCounter": "CounterCode",
-    "InvalidMeter": "MeterCode",
-    "InvalidRegister": "RegisterCode",
-    "InvalidValueSet": "ValueSetCode",
-    "InvalidLearn": "LearnCode",
-    "InvalidReplication": "ReplicationCode",
-    "InvalidMirroring": "MirroringCode",
-    "InvalidSwap": "SwapCode",
-    "InvalidPort": "PortCode",
-    "InvalidCrc": "CrcCode",
-    "InvalidToeplitz": "ToeplitzCode",
-    "InvalidLookup": "LookupCode",
+SERVICES = {
+    "standard": "Standard",
+    "simple_pre": "SimplePre",
+    "simple_pre_lag": "SimplePreLAG",
+    "simple_switch": "SimpleSwitch",
 }
-"""The codes of each exception."""
+"""What clients call each service of the description."""
 
 
 def exception_of(error: InakitError, result: Any) -> Any | None:
@@ -51,19 +42,12 @@ def exception_of(error: InakitError, result: Any) -> Any | None:
     declared = next((field[2] for field in result.thrift_spec.values() if field[1] == "ouch"), None)
     if declared is None:
         return None
-    codes: dict[str, int] = getattr(description(), CODES[declared.__name__])._NAMES_TO_VALUES
+    (_, _, enumeration, _) = declared.thrift_spec[1]
+    codes: dict[str, int] = enumeration._NAMES_TO_VALUES
     named = error.kind.code.upper() if isinstance(error, Refused) else ""
     code = codes.get(named, codes.get("ERROR"))
     return None if code is None else declared(code)
 
-
-SERVICES = {
-    "standard": "Standard",
-    "simple_pre": "SimplePre",
-    "simple_pre_lag": "SimplePreLAG",
-    "simple_switch": "SimpleSwitch",
-}
-"""What clients call each service of the description."""
 
 CALL, REPLY, EXCEPTION, ONEWAY = 1, 2, 3, 4
 """Kinds of messages."""

@@ -6,7 +6,6 @@ refused as soon as it is wrong: a library that believed its sizes would take gig
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Protocol
 
 from inakit.topo.errors import InputError
@@ -17,7 +16,7 @@ VERSION = 0x8001
 SIZES = {2: 1, 3: 1, 4: 8, 6: 2, 8: 4, 10: 8}
 """Bytes of the types of one size: bool, byte, double, i16, i32, i64."""
 
-STOP, STRING, STRUCT, MAP, SET, LIST = 0, 11, 12, 13, 14, 15
+STRING, STRUCT, MAP, SET, LIST = 11, 12, 13, 14, 15
 
 MOST_BYTES, MOST_VALUES, DEEPEST = 64 << 20, 1 << 20, 16
 """The largest message: a program's JSON has some megabytes, a key some ten values on three levels."""
@@ -51,7 +50,7 @@ class MessageReader:
             raise MalformedMessageError(
                 f"{self._message.hex()}: a message of Thrift's binary protocol begins with 8001"
             )
-        self._walk_text()
+        self._walk(STRING, 1)
         self._take(4)
         self._walk(STRUCT, DEEPEST)
         return bytes(self._message)
@@ -62,31 +61,18 @@ class MessageReader:
             raise MalformedMessageError(f"values are nested more than {DEEPEST} levels deep")
         if kind in SIZES:
             self._take(SIZES[kind])
-        elif kind in WALKS:
-            WALKS[kind](self, depth - 1)
+        elif kind == STRING:
+            self._take(self._size())
+        elif kind == STRUCT:
+            while field := self._take(1)[0]:
+                self._count(1)
+                self._take(2)  # the number of the field
+                self._walk(field, depth - 1)
+        elif kind in (LIST, SET, MAP):
+            kinds = tuple(self._take(2 if kind == MAP else 1))
+            self._walk_each(kinds, self._count(self._size()), depth - 1)
         else:
             raise MalformedMessageError(f"there is no type {kind}")
-
-    def _walk_text(self, _: int = 0) -> None:
-        """Read bytes with their number in front."""
-        self._take(self._size())
-
-    def _walk_structure(self, depth: int) -> None:
-        """Read fields, each its type and number and its value, up to a type of 0."""
-        while kind := self._take(1)[0]:
-            self._count(1)
-            self._take(2)
-            self._walk(kind, depth)
-
-    def _walk_list(self, depth: int) -> None:
-        """Read values of one type, which stands in front with their number."""
-        kind = self._take(1)[0]
-        self._walk_each((kind,), self._count(self._size()), depth)
-
-    def _walk_map(self, depth: int) -> None:
-        """Read pairs of values of two types, which stand in front with their number."""
-        kinds = tuple(self._take(2))
-        self._walk_each(kinds, self._count(self._size()), depth)
 
     def _walk_each(self, kinds: tuple[int, ...], count: int, depth: int) -> None:
         """Read as many values of each of these types in turn."""
@@ -120,12 +106,3 @@ class MessageReader:
             raise MalformedMessageError(f"the connection ended within a message, after {len(self._message)} bytes")
         self._message += taken
         return taken
-
-
-WALKS: dict[int, Callable[[MessageReader, int], None]] = {
-    STRING: MessageReader._walk_text,
-    STRUCT: MessageReader._walk_structure,
-    MAP: MessageReader._walk_map,
-    SET: MessageReader._walk_list,
-    LIST: MessageReader._walk_list,
-}

@@ -7,7 +7,7 @@ that begins with four letters, and records behind it.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Event, Thread
@@ -83,11 +83,6 @@ def ageing_messages(device_id: int, first: int, expired: Sequence[Expired], tabl
     ]
 
 
-def port_message(device_id: int, ports: Iterable[tuple[int, bool]]) -> bytes:
-    statuses = [PORT.pack(port, up) for port, up in ports]
-    return PORTS.pack(b"PRT|", device_id, len(statuses)) + b"".join(statuses)
-
-
 PORTS_EVERY_S = 0.2
 """How often ports are looked at."""
 
@@ -131,7 +126,8 @@ class Notifier:
         changed = sorted((up ^ self._up) & set(known))
         self._up = up
         if changed:
-            self._publisher.send(port_message(self._device_id, [(port, port in up) for port in changed]))
+            statuses = (PORT.pack(port, port in up) for port in changed)
+            self._publisher.send(PORTS.pack(b"PRT|", self._device_id, len(changed)) + b"".join(statuses))
 
     def _watch_ports(self) -> None:
         """Look at the ports again and again."""

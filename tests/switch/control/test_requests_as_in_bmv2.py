@@ -53,10 +53,8 @@ def check_same_state(ours: ControlPlane, bmv2: Bmv2Requests) -> None:
         ]
         assert held == theirs, table
     for profile in (INGRESS + name for name in ("members", "groups")):
-        assert [each.handle for each in ours.profiles.members(profile)] == [
-            each.mbr_handle for each in bmv2.profiles_members(profile)
-        ]
-        groups = [(each.grp_handle, tuple(each.mbr_handles)) for each in bmv2.profiles_groups(profile)]
-        assert [(each.handle, each.members) for each in ours.profiles.groups(profile)] == groups
+        assert list(ours.profiles.members(profile)) == [each.mbr_handle for each in bmv2.profiles_members(profile)]
+        groups = [(each.grp_handle, list(each.mbr_handles)) for each in bmv2.profiles_groups(profile)]
+        assert list(ours.profiles.groups(profile).items()) == groups
     assert sorted_replication(ours.replication.dump()) == sorted_replication(bmv2.replication_dump())
     assert sorted(ours.value_sets.values("ServedParser.known")) == sorted(bmv2.value_sets_values("ServedParser.known"))

@@ -232,25 +232,27 @@ class Bmv2Requests:
     def registers_read(self, name: str, index: int) -> int:
         return int(self.call(self.standard.bm_register_read, name, index))
 
-    def registers_write(self, name: str, index: int, value: int) -> None:
-        self.call(self.standard.bm_register_write, name, index, value)
+    def registers_write(self, name: str, index: int | None, value: int) -> None:
+        if index is None:
+            assert value == 0, "only a reset is for all cells"
+            self.call(self.standard.bm_register_reset, name)
+        else:
+            self.call(self.standard.bm_register_write, name, index, value)
 
     def registers_write_range(self, name: str, first: int, end: int, value: int) -> None:
         self.call(self.standard.bm_register_write_range, name, first, end, value)
-
-    def registers_write_all(self, name: str) -> None:
-        self.call(self.standard.bm_register_reset, name)
 
     def counters_read(self, name: str, index: int) -> tuple[int, int]:
         found = self.call(self.standard.bm_counter_read, name, index)
         return found.packets, found.bytes
 
-    def counters_write(self, name: str, index: int, packets: int, octets: int) -> None:
-        value = self.types.BmCounterValue(bytes=octets, packets=packets)
-        self.call(self.standard.bm_counter_write, name, index, value)
-
-    def counters_write_all(self, name: str) -> None:
-        self.call(self.standard.bm_counter_reset_all, name)
+    def counters_write(self, name: str, index: int | None, packets: int, octets: int) -> None:
+        if index is None:
+            assert packets == octets == 0, "only a reset is for all cells"
+            self.call(self.standard.bm_counter_reset_all, name)
+        else:
+            value = self.types.BmCounterValue(bytes=octets, packets=packets)
+            self.call(self.standard.bm_counter_write, name, index, value)
 
     def meters_set_rates(self, name: str, index: int | None, rates: Any) -> None:
         configured = [self.types.BmMeterRateConfig(rate, burst) for rate, burst in rates]
