@@ -66,12 +66,12 @@ class HeldProfile:
         return action, params
 
     def choices(self, member: int | None, group: int | None) -> tuple[ActionData, ...]:
-        """What a member runs, or what the members of a group run, in the order in which a selector counts them."""
+        """The action of a member, or the actions of a group in the order in which a selector numbers them."""
         members = [member] if group is None else sorted(self.groups[group])
         return tuple(self.members[each] for each in members if each is not None)
 
     def use(self, member: int | None, group: int | None, by: int) -> None:
-        """Count entries that begin (1) or cease (-1) to name a member or a group."""
+        """Add `by` to the uses of a member or a group."""
         if member is not None:
             self.used[member] += by
         if group is not None:
@@ -79,9 +79,9 @@ class HeldProfile:
 
 
 class ActionProfiles(Entities):
-    """Requests for action profiles. `follow` lets entries run what the members and groups that they name become.
+    """Requests for action profiles. `follow` updates the entries that name members and groups.
 
-    It gets the profile, the member that has changed (None: none), and the groups that have.
+    It gets the profile, the changed member (None: none), and the changed groups.
     """
 
     follow: Callable[[HeldProfile, int | None, set[int]], None]
@@ -91,7 +91,7 @@ class ActionProfiles(Entities):
         self.reset()
 
     def reset(self) -> None:
-        """Hold no members and no groups."""
+        """Remove all members and groups."""
         tables = self.program.tables.values()
         self.profiles = {
             name: HeldProfile(
@@ -114,7 +114,7 @@ class ActionProfiles(Entities):
 
     @locked
     def modify_member(self, profile: str, member: int, action: str, params: tuple[int, ...] = ()) -> None:
-        """Let a member run another action; the entries that name it do so at once."""
+        """Change the action of a member, also for the entries that name it."""
         held = self.profile(profile)
         data = held.data(action, params)
         held.check_member(member)
@@ -123,7 +123,7 @@ class ActionProfiles(Entities):
 
     @locked
     def delete_member(self, profile: str, member: int) -> None:
-        """Remove a member that no entry names and that is in no group."""
+        """Remove a member that no entry and no group uses."""
         held = self.profile(profile)
         held.check_member(member)
         if held.used[member]:
@@ -164,7 +164,6 @@ class ActionProfiles(Entities):
 
     @locked
     def add_to_group(self, profile: str, member: int, group: int) -> None:
-        """Let a group choose a member as well."""
         held = self.profile(profile)
         held.check_member(member)
         held.check_group(group)
@@ -176,7 +175,7 @@ class ActionProfiles(Entities):
 
     @locked
     def remove_from_group(self, profile: str, member: int, group: int) -> None:
-        """Let a group no longer choose a member. A group that entries name may become empty."""
+        """Remove a member from a group. A group that entries name may become empty."""
         held = self.profile(profile)
         held.check_member(member)
         held.check_group(group)
@@ -326,7 +325,7 @@ class Choice:
 
 @dataclass(eq=False)
 class Group:
-    """A group in the control plane, and what it chooses from. `message` is what the client has written."""
+    """A group with its handle in the control plane and its choices. `message` is the client's."""
 
     handle: int
     message: Message
@@ -334,7 +333,7 @@ class Group:
 
 
 class ProfileStore:
-    """What clients have written of one action profile, by their ids; `one_shots` are sets of actions, by handle.
+    """The members and groups of one action profile by the ids of clients; `one_shots` are action sets, by handle.
 
     `down` are the ports that are down, whose watchers are not chosen.
     """
@@ -372,7 +371,7 @@ class ProfileStore:
         return group
 
     def choose(self, group: Group, choices: list[Choice]) -> None:
-        """Let a group choose from other members, each of which is as many in the control plane as it weighs."""
+        """Replace the choices of a group; each member has as many handles as its greatest weight."""
         before, group.choices = group.choices, choices
         for choice in choices:
             while len(choice.member.handles) < choice.weight:
@@ -381,7 +380,7 @@ class ProfileStore:
         self.trim(choice.member for choice in before)
 
     def refresh(self, group: Group) -> None:
-        """Put into a group the members whose ports are up, and only these; additions come first."""
+        """Update a group in the control plane to the members whose ports are up; additions come first."""
         up = [choice for choice in group.choices if choice.watch_port not in self.down]
         wanted = {handle for choice in up for handle in choice.member.handles[: choice.weight]}
         present = set(self.requests.group(self.name, group.handle))
@@ -391,7 +390,7 @@ class ProfileStore:
             self.requests.remove_from_group(self.name, handle, group.handle)
 
     def trim(self, members: Iterable[Member]) -> None:
-        """Remove the copies of members that no group needs any longer."""
+        """Remove copies of members that no group needs."""
         groups = (*self.groups.values(), *self.one_shots.values())
         for member in {id(each): each for each in members}.values():
             weights = [each.weight for group in groups for each in group.choices if each.member is member]
@@ -404,7 +403,7 @@ class ProfileStore:
         self.trim(choice.member for choice in choices)
 
     def add_one_shot(self, message: Message, actions: Mapping[int, ActionSchema], where: str) -> Group:
-        """A group of new members, one for each action of an `ActionProfileActionSet`; a fault if it takes none such."""
+        """Add a group of new members, one for each action of an `ActionProfileActionSet`."""
         self.check_style(one_shot=True)
         listed = message.action_profile_actions
         if not listed:
@@ -427,7 +426,7 @@ class ProfileStore:
         return group
 
     def drop_one_shot(self, handle: int | None) -> None:
-        """Remove the members and the group of a set of actions, if the handle is that of one."""
+        """Remove the group of an action set and its members, if this is the handle of one."""
         group = self.one_shots.pop(handle, None) if handle is not None else None
         if group is not None:
             members = [choice.member for choice in group.choices]
@@ -436,14 +435,14 @@ class ProfileStore:
                 self.remove_member(member)
 
     def ports_down(self, down: frozenset[int]) -> None:
-        """Let groups choose only from members whose ports are up."""
+        """Update groups after ports went up or down."""
         changed, self.down = down ^ self.down, down
         for group in (*self.groups.values(), *self.one_shots.values()):
             if any(choice.watch_port in changed for choice in group.choices):
                 self.refresh(group)
 
     def check_style(self, one_shot: bool) -> None:
-        """Raise a fault if the profile is used by members and groups and by action sets at once."""
+        """Raise a fault if members and groups are mixed with action sets."""
         if self.members if one_shot else self.one_shots:
             raise invalid(f"action profile '{self.name}' has either members and groups, or action sets in entries")
 
@@ -481,7 +480,7 @@ def watched(message: Message) -> int | None:
 
 
 class ProfileCodec(Codec):
-    """What members and groups share: the profile that they are of, as clients have written it."""
+    """The base of the codecs of members and groups."""
 
     id_field = "action_profile_id"
 
@@ -562,7 +561,6 @@ class GroupCodec(ProfileCodec):
         store.groups[number] = store.add_group(message, self.choices(store, message))
 
     def modify(self, message: Message) -> None:
-        """Let a group choose from other members."""
         store = self.store(message)
         group = store.group(message.group_id)
         if message.max_size != group.message.max_size:
@@ -587,7 +585,7 @@ class GroupCodec(ProfileCodec):
         return iter(found)
 
     def choices(self, store: ProfileStore, message: Message) -> list[Choice]:
-        """What a group chooses from, checked for duplicates and weights."""
+        """The choices in a message, checked for duplicates and weights."""
         numbers = [each.member_id for each in message.members]
         if len(set(numbers)) < len(numbers):
             raise invalid(f"group {message.group_id}: a member is in it twice; use its weight")

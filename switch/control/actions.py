@@ -1,4 +1,4 @@
-"""What entries run, in every form: an action with its parameters, or a member or a group of an action profile."""
+"""Actions of entries in every form: an action with its parameters, or a member or a group of an action profile."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ActionData = tuple[str, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Runs:
-    """What an entry or a table's default runs: an action, or a member or a group of the table's action profile."""
+    """The action of an entry or a default: an action, or a member or a group of the table's action profile."""
 
     action: str | None = None
     params: tuple[int, ...] = ()
@@ -59,12 +59,12 @@ def read_thrift_params(actions: Iterable[Action], name: str, params: Sequence[by
 
 
 def thrift_params(params: Sequence[int]) -> list[bytes]:
-    """Parameters as a message has them: no leading zeros, as BMv2 gives them."""
+    """The parameters in a message, without leading zeros, as in BMv2."""
     return list(map(encode, params))
 
 
 def thrift_action(types: Any, runs: Runs | None) -> Any:
-    """What an entry or a default runs, as a message has it; None: nothing."""
+    """The message of an action of an entry or a default; None: no action."""
     if runs is None:
         return types.Action(types.ActionKind.NONE)
     if runs.member is not None:
@@ -102,7 +102,7 @@ def read_action(action: Message, types: Message) -> ActionSchema:
 
 
 def read_data(actions: Mapping[int, ActionSchema], action: Message, where: str) -> ActionData:
-    """What an `Action` runs; a fault if it is none of `actions`, or its parameters are not right."""
+    """The data of an `Action`; a fault if it is none of `actions`, or its parameters are wrong."""
     schema = actions.get(action.action_id)
     if schema is None:
         known = ", ".join(each.name for each in actions.values())

@@ -18,7 +18,7 @@ class Calculations(Entities):
 
     @locked
     def set_crc(self, calculation: str, bits: int, crc: CrcParameters) -> None:
-        """Let a calculation of the custom algorithm of this width go on with other parameters."""
+        """Set the parameters of a calculation of the custom algorithm of this width."""
         found = self.program.calculations.get(calculation)
         if found is None:
             known = self.program.calculations
@@ -30,14 +30,13 @@ class Calculations(Entities):
         self.crcs[calculation] = crc
 
     def set_toeplitz_key(self, calculation: str, **_: object) -> None:
-        """Refuse: no program that runs here has a Toeplitz hash."""
+        """Refuse: Toeplitz hashes are not supported."""
         known = calculation in self.program.calculations
         kind = RefusalKind.WRONG_TYPE_CALCULATION if known else RefusalKind.INVALID_CALCULATION_NAME
         raise Refused(kind, f"there is no Toeplitz hash '{calculation}'")
 
 
 def set_crc_of_words(calculations: Calculations, bits: int, **given: Any) -> None:
-    """Set the parameters that are given one by one."""
     calculations.set_crc(given.pop("calculation"), bits, CrcParameters(*given.values()))
 
 

@@ -1,4 +1,4 @@
-"""What the codecs of all entities share, by protocol. None of them imports the protocol's library.
+"""The base of the codecs of all entities, by protocol. None of them imports the protocol's library.
 
 - simple_switch_CLI: a `Command` has a usage, whose words name the arguments of a request.
 - Thrift: a `Call` has a request, whose arguments are named as in the interface description `bmv2.thrift`.
@@ -74,7 +74,7 @@ class Code(IntEnum):
 
 
 class Fault(InputError):  # noqa: N818, it is an answer
-    """What a P4Runtime server answers instead of carrying out a request, or one update of it."""
+    """The answer of a P4Runtime server to a request, or to one update of it, that it does not carry out."""
 
     def __init__(self, code: Code, message: str) -> None:
         super().__init__(message)
@@ -114,7 +114,7 @@ CODES = {
 
 
 def fault_of(error: Exception) -> Fault:
-    """The fault that an error amounts to, whoever raised it."""
+    """The fault for any error."""
     match error:
         case Fault():
             return error
@@ -172,9 +172,9 @@ Made = TypeVar("Made")
 
 
 class ById(dict[int, Described], Generic[Described]):
-    """What a P4Info describes of one kind (`what`), by id, if the program has it; `absent` has the names of the rest.
+    """The entities of one kind (`what`) in a P4Info, by id; `absent` has the names of those that the program lacks.
 
-    `described` are the messages, `declared` is what the program has by name; `read` gets both of each.
+    `described` are their messages, `declared` what the program declares by name; `read` gets both of each entity.
     """
 
     def __init__(
@@ -194,7 +194,7 @@ class ById(dict[int, Described], Generic[Described]):
                 self.absent[number] = name
 
     def find(self, number: int) -> Described:
-        """What has this id; a fault if nothing has, or the compiler has taken it out of the program."""
+        """The entity of this id; a fault if there is none, or if the compiler has removed it from the program."""
         found = self.get(number)
         if found is not None:
             return found
@@ -204,26 +204,26 @@ class ById(dict[int, Described], Generic[Described]):
         raise not_found(f"no {self.what} has the id {number:#010x}")
 
     def expect(self, number: int) -> Described:
-        """What an update names; a fault if it names nothing, or what is not there."""
+        """The entity that an update names; a fault if it names none, or one that is not there."""
         expect_id(number, self.what)
         return self.find(number)
 
     def mapped(self, make: Callable[[Described], Made]) -> ById[Made]:
-        """What `make` makes of each, by the same ids."""
+        """Apply `make` to each entity; the ids stay."""
         found: ById[Made] = ById(self.what)
         found.update({number: make(each) for number, each in self.items()})
         found.absent = self.absent
         return found
 
     def selected(self, number: int) -> list[Described]:
-        """What a request to read names: one, or all for 0."""
+        """The entities that a request to read names: one, or all for 0."""
         return [self.find(number)] if number else list(self.values())
 
 
 def expect_id(number: int, what: str) -> None:
     """Raise a fault for an update that leaves out which entity it is for."""
     if not number:
-        raise invalid(f"{what}: an update names one, its id cannot be 0")
+        raise invalid(f"{what}: the id in an update is 0: an update names one entity")
 
 
 def within(number: int, least: int, most: int, what: str) -> int:
@@ -234,7 +234,7 @@ def within(number: int, least: int, most: int, what: str) -> int:
 
 
 def copy_of(message: Message) -> Message:
-    """A copy, so that it stays as it is whatever becomes of the request."""
+    """A copy of a message, which does not change when the request does."""
     copy = type(message)()
     copy.CopyFrom(message)
     return copy
@@ -251,8 +251,8 @@ class UpdateKind(IntEnum):
 class Codec:
     """The entities of one kind in P4Runtime, called `member` in an `Entity`; `id_field` has the id of their kind.
 
-    A `Fault` or a `Refused` says why one is not taken. `read` takes what it needs before it returns, so that its
-    entities are of one moment.
+    Updates raise `Fault` or `Refused`. `read` collects all state before it returns, so that its entities are of one
+    moment.
     """
 
     member = ""
@@ -263,7 +263,7 @@ class Codec:
         raise self.only_modified(UpdateKind.INSERT, message)
 
     def modify(self, message: Message) -> None:
-        """Give an entity that is there another state."""
+        """Change an existing entity."""
         raise NotImplementedError
 
     def delete(self, message: Message) -> None:
@@ -279,11 +279,11 @@ class Codec:
         raise NotImplementedError
 
     def snapshot(self, kind: UpdateKind, message: Message) -> list[Fields]:  # noqa: ARG002
-        """What an update of this kind is about to change, as it has to be written to be again as it is now."""
+        """The entities that an update of this kind is about to change, as updates that restore them."""
         return list(self.read(message))
 
     def scope(self, message: Message) -> int:
-        """The id of what the P4Info describes, by which roles are bounded; 0 for entities that it does not."""
+        """The id in the P4Info, by which roles are bounded; 0 for entities that it does not describe."""
         return int(getattr(message, self.id_field)) if self.id_field else 0
 
 

@@ -22,7 +22,7 @@ from inakit.switch.control.requests import Core
 
 
 class ControlPlane(Core):
-    """The entities of one switch; requests are carried out one after the other, `Refused` says why one is not.
+    """The entities of one switch. Requests are carried out one after the other, or raise `Refused`.
 
     Handles are those that simple_switch gives for the same requests.
     """
@@ -40,7 +40,7 @@ class ControlPlane(Core):
         self.calculations = calculations.Calculations(self)
 
     def reset_state(self) -> None:
-        """Let the switch be as just started: no entries but those of the program, no groups, zeros.
+        """Restore the state after the start: entries of the program, no groups, zeros.
 
         Mirror sessions stay, as in BMv2.
         """
@@ -75,7 +75,7 @@ KINDS = {
 
 
 def of_all_kinds(table: str) -> dict[str, tuple[str, Any]]:
-    """What the modules of all kinds have in a table of this name, each with the kind that it is for."""
+    """The rows of a table that the modules of all kinds have, each with its kind."""
     return {name: (kind, each) for kind in KINDS for name, each in getattr(KINDS[kind], table, {}).items()}
 
 

@@ -1,4 +1,4 @@
-"""What may be done to a running switch while packets pass through it, whatever runs its program."""
+"""The interface of a running switch to its control plane, the same for everything that runs programs."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ class DataPlane(Protocol):
     program: Program
 
     def add(self, entries: Sequence[Entry]) -> None:
-        """Add entries that are not there."""
+        """Add new entries."""
 
     def change(self, entries: Sequence[Entry]) -> None:
-        """Give entries that are there other actions and parameters; their counts and idle times stay.
+        """Replace the actions and parameters of existing entries; their counts and idle times stay.
 
         A `ProfileEntry` without actions is one whose group is empty: its packets run no action.
         """
 
     def remove(self, entries: Sequence[Entry]) -> None:
-        """Remove entries that are there."""
+        """Remove existing entries."""
 
     def set_default(self, default: DefaultAction | ProfileDefault) -> None:
-        """Let a table run another action on a miss."""
+        """Set the action of a table on a miss."""
 
     def reset_default(self, table: str) -> None:
-        """Let a table run on a miss what its program says."""
+        """Set the action of a table on a miss to the one in its program."""
 
     def put_group(self, group: MulticastGroup) -> None:
         """Add a multicast group, or replace the one of this number."""
@@ -84,7 +84,7 @@ class DataPlane(Protocol):
         """Write one cell of an indirect counter, or all (`index` None)."""
 
     def set_rates(self, rates: MeterRates) -> None:
-        """Give one cell of a meter, or all, these rates and full buckets; without rates every packet is green."""
+        """Set the rates of one cell of a meter, or of all, and fill its buckets; without rates packets are green."""
 
     def read_rates(self, name: str, index: int) -> Rates:
         """The rates of one cell of a meter."""
@@ -96,7 +96,7 @@ class DataPlane(Protocol):
         """Set packets and bytes of an entry of a table with a direct counter."""
 
     def set_entry_rates(self, entry: Entry, rates: Rates) -> None:
-        """Give an entry of a table with a direct meter these rates and full buckets; without rates it is green."""
+        """Set the rates of an entry of a table with a direct meter, and fill its buckets; without rates it is green."""
 
     def entry_rates(self, entry: Entry) -> Rates:
         """The rates of an entry of a table with a direct meter."""
@@ -105,7 +105,7 @@ class DataPlane(Protocol):
         """Seconds since the entry last matched a packet, or since it was added."""
 
     def set_crc(self, calculation: str, parameters: CrcParameters) -> None:
-        """Let a calculation whose algorithm is one of `CRC_CUSTOM` go on with these parameters; `reset` keeps them."""
+        """Set the parameters of a calculation whose algorithm is one of `CRC_CUSTOM`; `reset` keeps them."""
 
     def read_digests(self) -> list[Digest]:
         """The digests that packets have left since the last call, the oldest first."""
@@ -114,4 +114,4 @@ class DataPlane(Protocol):
         """Microseconds since the switch started."""
 
     def reset(self) -> None:
-        """Be as just started: const entries, the program's defaults, no groups, sessions, rates or values, zeros."""
+        """Restore the state after the start: const entries, default actions, zeros, and nothing else."""

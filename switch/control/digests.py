@@ -1,4 +1,4 @@
-"""Digests: what packets leave for the control plane, reported in batches as BMv2 does, or in lists of P4Runtime."""
+"""Digests: samples that packets leave for the control plane, reported in batches of BMv2 or lists of P4Runtime."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from inakit.switch.control.requests import Core, Entities, RefusalKind, locked, 
 from inakit.switch.program.program import Program
 
 TIMEOUT_MS, MOST_SAMPLES = 1000, 16
-"""A batch is reported after this time, or when it has so many samples, unless its list has others; as in BMv2."""
+"""The default timeout of a batch and its default size, as in BMv2."""
 
 Sample = tuple[int, ...]
 """The values of a digest's fields."""
@@ -59,14 +59,14 @@ class LearningList:
         self.forget()
 
     def forget(self) -> None:
-        """Begin anew, with the same timeout and size."""
+        """Forget all samples; timeout and size stay."""
         self.buffer = 0
         self.waiting: list[Sample] = []
         self.known: set[Sample] = set()
         self.unacknowledged: dict[int, list[Sample | None]] = {}
 
     def learn(self, sample: Sample, now_us: int) -> DigestBatch | None:
-        """Put a new sample into the batch, and return the batch if it is full."""
+        """Add a sample to the batch unless it is known, and return the batch if it is full."""
         if sample in self.known:
             return None
         self.known.add(sample)
@@ -77,23 +77,22 @@ class LearningList:
         return self.full()
 
     def full(self) -> DigestBatch | None:
-        """The batch, if it has as many samples as it may have."""
         return self.take() if self.waiting and len(self.waiting) >= self.most else None
 
     def overdue(self, now_us: int) -> DigestBatch | None:
-        """The batch, if it has waited as long as it may; or is full, since the size was made smaller."""
+        """The batch, if its timeout is over, or if it is full because the size was reduced."""
         late = self.timeout_us and now_us >= self.since_us + self.timeout_us
         return self.take() if self.waiting and late else self.full()
 
     def take(self) -> DigestBatch:
-        """The batch; the next one begins."""
+        """The batch; start the next one."""
         batch = DigestBatch(self.number, self.name, self.buffer, tuple(self.waiting))
         self.waiting = []
         self.buffer += 1
         return batch
 
     def acknowledge(self, buffer: int, samples: Sequence[int] | None) -> None:
-        """Report these samples of a batch, or all (None), again when they come again."""
+        """Forget these samples of a batch, or all (None): they are reported when they occur again."""
         batch = self.unacknowledged.get(buffer, [])
         for index in range(len(batch)) if samples is None else samples:
             sample = batch[index] if 0 <= index < len(batch) else None
@@ -114,12 +113,12 @@ class Digests(Entities):
         self.lists = {number: LearningList(number, digest.name) for number, digest in digests}
 
     def forget(self) -> None:
-        """Begin all learning lists anew; they keep their timeouts and sizes, as in BMv2."""
+        """Forget all samples; lists keep their timeouts and sizes, as in BMv2."""
         for each in self.lists.values():
             each.forget()
 
     def report(self) -> list[DigestBatch]:
-        """Take what packets have left since the last call, and give subscribers the batches that are complete.
+        """Collect digests since the last call, and give complete batches to subscribers.
 
         Subscribers are called in the thread that calls this.
         """
@@ -139,17 +138,17 @@ class Digests(Entities):
 
     @locked
     def acknowledge(self, list_id: int, buffer_id: int, samples: Sequence[int] | None = None) -> None:
-        """Report samples of a batch, by their positions, or all, again when they come again."""
+        """Forget samples of a batch, by their positions, or all: they are reported when they occur again."""
         self.learning_list(list_id).acknowledge(buffer_id, samples)
 
     @locked
     def set_timeout(self, list_id: int, timeout_ms: int) -> None:
-        """Report a batch after at most this time; 0: only when it is full."""
+        """Set the timeout of batches; 0: only full batches are reported."""
         self.learning_list(list_id).timeout_us = timeout_ms * 1000
 
     @locked
     def set_size(self, list_id: int, most: int) -> None:
-        """Report a batch when it has this many samples."""
+        """Set the number of samples at which a batch is full."""
         self.learning_list(list_id).most = most
 
     def learning_list(self, number: int) -> LearningList:
@@ -208,7 +207,7 @@ class DigestCodec(Codec):
         self.configs: dict[int, Message] = {}
 
     def insert(self, message: Message) -> None:
-        """Begin to report a digest."""
+        """Start to report a digest."""
         digest = self.schemas.expect(message.digest_id)
         if digest.id in self.configs:
             raise Fault(Code.ALREADY_EXISTS, f"digest '{digest.name}' is reported already")
@@ -220,11 +219,11 @@ class DigestCodec(Codec):
         self.configs[digest.id] = config
 
     def modify(self, message: Message) -> None:
-        """Report a digest that is reported in other lists."""
+        """Change the lists in which a digest is reported."""
         self.configs[self.reported(message).id] = checked_config(message)
 
     def delete(self, message: Message) -> None:
-        """Report a digest no longer."""
+        """Stop to report a digest."""
         digest = self.reported(message)
         del self.configs[digest.id]
         self.digests.set_size(digest.list_id, MOST_SAMPLES)
@@ -251,7 +250,7 @@ def checked_config(message: Message) -> Message:
 
 
 MOST_MESSAGES = 4096
-"""A list whose config has no bound has at most so many messages."""
+"""The largest list where the config has no bound."""
 
 
 @dataclass(eq=False)
@@ -276,7 +275,7 @@ class DigestLists:
         self.collected: dict[int, Collected] = {}
 
     def learn(self, batch: DigestBatch) -> None:
-        """Take what the data plane has reported, and let it report the same again."""
+        """Collect a batch of the data plane, and acknowledge it, so that its samples are reported again."""
         number = next((each.id for each in self.digests.schemas.values() if each.name == batch.name), None)
         if number is None or number not in self.digests.configs:
             return
@@ -286,7 +285,7 @@ class DigestLists:
             self.collect(number, sample, now_ns)
 
     def collect(self, number: int, sample: Sample, now_ns: int) -> None:
-        """Put a message that is not known into its list, and send the list if it is full."""
+        """Add a message to its list unless it is known, and send the list if it is full."""
         config, collected = self.digests.configs[number], self.collected.setdefault(number, Collected())
         self.forget(number, now_ns)
         if collected.knows(sample):
@@ -298,7 +297,7 @@ class DigestLists:
             self.flush(number, now_ns)
 
     def flush(self, number: int, now_ns: int) -> None:
-        """Send the messages that wait as one list."""
+        """Send the waiting messages as one list."""
         collected, config = self.collected[number], self.digests.configs[number]
         layout = self.digests.schemas[number].layout
         collected.list_id += 1
@@ -310,7 +309,7 @@ class DigestLists:
         self.send(number, numbers | {"data": data})
 
     def forget(self, number: int, now_ns: int) -> None:
-        """Forget the lists whose time for an acknowledgement is over."""
+        """Forget lists whose timeout for an acknowledgement is over."""
         late = now_ns - self.digests.configs[number].ack_timeout_ns
         sent = self.collected[number].sent
         for list_id in [each for each, (sent_ns, _) in sent.items() if sent_ns <= late]:
@@ -324,7 +323,7 @@ class DigestLists:
             self.collected[message.digest_id].sent.pop(message.list_id, None)
 
     def poll(self) -> None:
-        """Send the lists that have waited as long as they may, and forget what is not reported any longer."""
+        """Send lists whose timeout is over, and forget digests that are no longer reported."""
         now_ns = time.monotonic_ns()
         for number in list(self.collected):
             if number not in self.digests.configs:

@@ -27,10 +27,10 @@ KEY_TYPES: dict[str, type] = {
     "ternary": Ternary,
     "range": Range,
 }
-"""What may stand in the key of an entry, by how that part of the key matches."""
+"""The types of parts of keys, by kind of match."""
 
 BY_PRIORITY = {"ternary", "range"}
-"""Kinds of matches whose keys can overlap without one being longer: their entries need a priority."""
+"""Kinds of matches whose keys can overlap although none is longer: their entries need a priority."""
 
 Test = tuple[int, int, int]
 """Mask, least and greatest: a part of a packet's key matches where least <= part & mask <= greatest."""
@@ -49,7 +49,7 @@ def masked_key(table: Table, key: Sequence[KeyPart]) -> tuple[KeyPart, ...]:
 
 
 def masked(part: MatchKey, value: KeyPart) -> KeyPart:
-    """One part of such a key. The upper end of a range stays as it is, as in BMv2."""
+    """One part of such a key. The upper end of a range is not masked, as in BMv2."""
     ones = (1 << part.bits) - 1 if part.mask is None else part.mask
     match value:
         case Lpm(number, prefix):
@@ -83,7 +83,7 @@ def matches(tests: Sequence[Test], key: Sequence[int]) -> bool:
 
 
 def rank(key: Sequence[KeyPart], priority: int | None) -> int:
-    """A number by which entries are ordered: of those that match, the one with the lowest rank wins.
+    """The order of entries: of those that match, the one with the lowest rank wins.
 
     It is the entry's priority; without one, longer prefixes go first.
     """
@@ -93,11 +93,10 @@ def rank(key: Sequence[KeyPart], priority: int | None) -> int:
 
 
 Identity = tuple[tuple[Test, ...], int | None]
-"""What no two entries of a table share: the test of each part of the key, and the priority."""
+"""Identifies an entry of a table: the test of each part of the key, and the priority."""
 
 
 def identity_of(table: Table, key: Sequence[KeyPart], priority: int | None) -> Identity:
-    """What no other entry of the table has."""
     return tuple(map(test_of, table.key, masked_key(table, key))), priority
 
 
@@ -196,7 +195,9 @@ def check_part(what: str, part: MatchKey, value: KeyPart) -> None:
         kind = "a number" if expected is int else expected.__name__
         raise InputError(f"{what}: '{part.name}' matches {part.match}, which takes {kind}, not {value!r}")
     if isinstance(value, Lpm) and not 0 <= value.prefix <= part.bits:
-        raise InputError(f"{what}: '{part.name}' has {part.bits} bits, so a prefix of {value.prefix} cannot be")
+        raise InputError(
+            f"{what}: '{part.name}' has {part.bits} bits, so its prefix is 0 to {part.bits}, not {value.prefix}"
+        )
     if isinstance(value, Range) and value.low > value.high:
         raise InputError(f"{what}: the range {value} of '{part.name}' is empty: its lower end is first")
     numbers = numbers_of(value)
@@ -226,7 +227,7 @@ def check_numbers(what: str, numbers: tuple[int, ...], expected: Iterable[tuple[
 
 
 def check_group(group: MulticastGroup) -> None:
-    """Raise `InputError` for a multicast group whose number, replicas or ports cannot be."""
+    """Raise `InputError` if the number, a replica or a port of a group is out of range."""
     if not 1 <= group.group <= MAX_GROUP:
         raise InputError(f"multicast group {group.group}: groups are 1 to {MAX_GROUP}")
     for replica, _ in group.more:
@@ -241,7 +242,7 @@ def check_group(group: MulticastGroup) -> None:
 
 
 def check_mirror(mirror: MirrorSession) -> None:
-    """Raise `InputError` for a mirror session whose number or port cannot be."""
+    """Raise `InputError` if the number or the port of a session is out of range."""
     if not 0 <= mirror.session <= MAX_SESSION:
         raise InputError(f"mirror session {mirror.session}: sessions are 0 to {MAX_SESSION}")
     if mirror.port is not None and not 0 <= mirror.port < PORTS:

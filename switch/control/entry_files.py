@@ -1,6 +1,6 @@
-"""Reads a file that fills a switch, whichever of the formats that courses use it has.
+"""Files of entries for one switch, in the formats that courses use.
 
-It is a `s1-runtime.json` of p4lang's tutorials if its name ends in .json, else it has commands of simple_switch_CLI.
+A file whose name ends in .json is a `s1-runtime.json` of p4lang's tutorials; others have commands of simple_switch_CLI.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ FLAGS = {"true": True, "false": False}
 
 
 def whole_number(value: Any) -> Any:
-    """The number in a text such as "1" or "0x1f"; anything else is as it was."""
+    """Convert a text such as "1" or "0x1f" to its number; return anything else unchanged."""
     return parse_number(value) if isinstance(value, str) else value
 
 
 def flag(value: Any) -> Any:
-    """The truth in a text such as "True"; anything else is as it was."""
+    """Convert a text such as "True" to its truth value; return anything else unchanged."""
     return FLAGS.get(value.lower(), value) if isinstance(value, str) else value
 
 
@@ -47,15 +47,15 @@ Number = Annotated[int, BeforeValidator(whole_number)]
 
 
 class Part(Record):
-    """A part of a file; it may have further keys."""
+    """A part of a file, which may have further keys."""
 
     model_config = ConfigDict(strict=True, extra="allow", frozen=True)
 
 
 def unread(part: Any, place: str = "") -> Iterator[str]:
-    """The keys of a part that nobody reads, each with where it stands; `*` is for any name.
+    """The keys of a part that have no effect, with their paths, in which `*` stands for any name.
 
-    A key that resembles one which is read is told to do so.
+    A key that resembles a known one is listed with a suggestion.
     """
     if isinstance(part, Part):
         known = {name: getattr(part, name) for name in type(part).model_fields}
@@ -73,7 +73,7 @@ def unread(part: Any, place: str = "") -> Iterator[str]:
 
 
 def told(path: object, keys: Iterable[str]) -> tuple[str, ...]:
-    """One line about all keys of a file that nobody reads; nothing if there is none."""
+    """A line that lists the keys without effect; nothing if there is none."""
     different = list(dict.fromkeys(keys))
     return (f"{path}: these keys have no effect here: {', '.join(different)}",) if different else ()
 
@@ -127,7 +127,7 @@ def only(what: str, name: str, known: Iterable[str]) -> str:
 
 
 def value_of(text: str) -> int:
-    """The number that `text` means; `InputError` for anything else."""
+    """The number in a text. Raises `InputError` for anything else."""
     try:
         return parse_number(text)
     except ValueError as error:
@@ -177,7 +177,7 @@ class CloneRecord(Part):
 
 
 class RuntimeRecord(Part):
-    """All that the file says."""
+    """A whole file."""
 
     target: StrictStr | None = Field(None, description="bmv2")
     p4info: StrictStr | None = Field(None, description="the name of a compiled program's P4Info")
@@ -193,9 +193,9 @@ def program_named_by(path: Path) -> str | None:
 
 
 def read_runtime(path: Path, program: Program, skipped: Callable[[str], None] = lambda _: None) -> SwitchEntries:
-    """The entries that the file installs in a switch that runs `program`; `InputError` names the entry.
+    """The entries in the file for a switch that runs `program`. Raises `InputError`, which names the entry.
 
-    `skipped` gets a line about what has no effect.
+    `skipped` is called with a line about keys without effect.
     """
     file = read_file(path, RUNTIME)
     record, names = validate(file, RuntimeRecord), ProgramNames(program)
@@ -244,7 +244,7 @@ def call_of(names: ProgramNames, table: Table, record: EntryRecord) -> tuple[str
 
 
 def number_of(value: Any, bits: int) -> int:
-    """A number, or a number or address as text; one below 0 stands for the same bits above."""
+    """A number, or a text with a number or an address; a negative number stands for its two's complement."""
     if isinstance(value, bool) or not isinstance(value, int | str):
         raise ValueError(f"{value!r}: expected a number or an address")
     number = value if isinstance(value, int) else parse_number(value)
@@ -272,14 +272,14 @@ RUNTIME_JSON = ".json"
 
 
 def read_entries(path: Path, program: Program, skipped: Callable[[str], None] = lambda _: None) -> SwitchEntries:
-    """The entries that a file installs in a switch that runs `program`; `skipped` is told what has no effect."""
+    """The entries in a file for `program`; `skipped` is called with a line for each part without effect."""
     if path.suffix == RUNTIME_JSON:
         return read_runtime(path, program, skipped)
     return read_commands(path, program, skipped)
 
 
 def fill_switch(path: Path, switch: CommandedSwitch, skipped: Callable[[str], None] = lambda _: None) -> None:
-    """Install in a running switch what a file says; `skipped` gets a line per skipped command."""
+    """Install the entries of a file in a running switch; `skipped` is called with a line per skipped command."""
     if path.suffix == RUNTIME_JSON:
         install(switch.control, read_runtime(path, switch.control.program, skipped))
     else:

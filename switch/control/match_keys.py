@@ -28,7 +28,6 @@ PAIRS: Mapping[str, tuple[type[Lpm | Ternary | Range], str, str]] = {
 
 
 def ones(bits: int) -> int:
-    """The greatest number of so many bits."""
     return (1 << bits) - 1
 
 
@@ -240,7 +239,7 @@ def read_key(where: str, fields: Sequence[MatchField], matches: Iterable[Message
         parts[field.id] = read_match(field, match)
     missing = next((each for each in fields if each.kind == "exact" and each.id not in parts), None)
     if missing is not None:
-        raise invalid(f"field {missing.id} ('{missing.name}') matches exactly: it cannot be left out")
+        raise invalid(f"field {missing.id} ('{missing.name}') matches exactly: it is required")
     return tuple(parts[each.id] if each.id in parts else anything(each.kind, each.bits) for each in fields)
 
 
@@ -283,7 +282,6 @@ def matches_of(fields: Sequence[MatchField], key: Key) -> list[Fields]:
 
 
 def is_anything(field: MatchField, part: KeyPart) -> bool:
-    """Whether a part of a key matches everything."""
     match part:
         case Lpm(_, second) | Ternary(_, second):
             return not second
@@ -293,7 +291,7 @@ def is_anything(field: MatchField, part: KeyPart) -> bool:
 
 
 def match_of(field: MatchField, part: KeyPart) -> Fields:
-    """What one match is, beside the id of its field."""
+    """The fields of one match, without the id of its field."""
     match part:
         case Lpm(value, prefix):
             cut = field.bits - prefix

@@ -44,7 +44,7 @@ class Meters(Entities):
 
     @locked
     def set_rates(self, meter: str, index: int | None, rates: Rates) -> None:
-        """Give one cell of a meter, or all (`index` None), these rates and full buckets."""
+        """Set the rates of one cell of a meter, or of all (`index` None), and fill the buckets."""
         found = self.meter(meter, index or 0)
         check_rates(found, rates, RefusalKind.BAD_RATES_LIST, RefusalKind.INVALID_INFO_RATE_VALUE)
         self.give(meter, index, rates)
@@ -58,12 +58,12 @@ class Meters(Entities):
 
     @locked
     def reset(self, meter: str, index: int | None) -> None:
-        """Let one cell of a meter, or all (`index` None), give green to every packet."""
+        """Remove the rates of one cell of a meter, or of all (`index` None): every packet is green."""
         self.meter(meter, index or 0)
         self.give(meter, index, ())
 
     def give(self, meter: str, index: int | None, rates: Rates) -> None:
-        """Let a cell of a meter, or all, have rates; the cells of a direct meter are for entries to come as well."""
+        """Set the rates of a cell, or of all. Cells of a direct meter keep them for entries that come later."""
         table = self.metered_by(meter)
         if table is None or index is None:
             self.data_plane.set_rates(MeterRates(meter, index, rates))
@@ -90,7 +90,7 @@ class Meters(Entities):
 
     @locked
     def set_entry_rates(self, table: str, handle: int, rates: Rates) -> None:
-        """Give an entry these rates and full buckets."""
+        """Set the rates of an entry, and fill its buckets."""
         found, held = self.metered(table, handle)
         meter = self.program.direct_meters[found.table.meter or ""]
         check_rates(meter, rates, RefusalKind.TABLE_ERROR, RefusalKind.TABLE_ERROR)
@@ -99,14 +99,14 @@ class Meters(Entities):
 
     @locked
     def reset_entry_rates(self, table: str, handle: int) -> None:
-        """Let an entry give green to every packet."""
+        """Remove the rates of an entry: its packets are green."""
         found, held = self.metered(table, handle)
         self.data_plane.set_entry_rates(held.entry, ())
         found.set_rates(held.index, ())
 
 
 def check_rates(meter: Meter, rates: Rates, wrong_number: RefusalKind, not_ascending: RefusalKind) -> None:
-    """Refuse rates of another number than the meter takes, or that are not ascending."""
+    """Refuse a wrong number of rates, and rates that are not ascending."""
     if len(rates) != meter.rates:
         raise Refused(wrong_number, f"meter '{meter.name}' takes {meter.rates} rates, not {len(rates)}")
     for (low, _), (high, _) in pairwise(rates):
@@ -210,7 +210,7 @@ def config_fields(rates: Rates, written: Message | None) -> Fields:
 
 
 def check_no_color_counts(message: Message, place: str = "counter_data") -> None:
-    """Raise a fault for a message that is about counts by colour."""
+    """Raise a fault if a message has counts by colour."""
     if message.HasField(place):
         why = "meters do not count the packets of each colour: leave the counter data out"
         raise Fault(Code.UNIMPLEMENTED, why)
@@ -234,7 +234,7 @@ class MeterCodec(ArrayCodec[MeterSchema]):
         return (rates_of(message.config, array.type), message.config) if message.HasField("config") else None
 
     def put(self, array: MeterSchema, index: int | None, value: tuple[Rates, Message] | None) -> None:
-        """Give a cell rates, or all; without a config, let it give green to every packet."""
+        """Set the rates of a cell, or of all; without a config, remove them."""
         if value is None:
             self.meters.reset(array.name, index)
         else:

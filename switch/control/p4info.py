@@ -22,9 +22,9 @@ PacketHeader = tuple[Parameter, ...]
 
 @dataclass(frozen=True)
 class Schema:
-    """What a P4Info says of a program. `packet_in` and `packet_out` are the headers of packets to and from controllers.
+    """The entities of a P4Info. `packet_in` and `packet_out` are the headers of packets to and from controllers.
 
-    They are empty where there are none.
+    A header without fields is none.
     """
 
     program: Program

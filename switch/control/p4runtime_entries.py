@@ -82,7 +82,7 @@ class TableSchema:
             within(given, 1, MOST, f"the priority of an entry of table '{self.name}', whose keys can overlap")
             return self.inverted(given)
         if given:
-            raise invalid(f"table '{self.name}': its keys never tie, so that its entries have the priority 0")
+            raise invalid(f"table '{self.name}': its keys cannot overlap: the priority of an entry is 0")
         return None
 
     def named(self, key: Key, priority: int | None) -> Fields:
@@ -162,7 +162,7 @@ def unexpected(table: TableSchema, message: Message) -> Fault:
 
 @dataclass
 class Note:
-    """What a controller has noted on an entry. `told_ns` is how long it was idle when its controller was last told."""
+    """Attributes of an entry for its controller; `told_ns` is its idle time at the last notification."""
 
     key: Key
     priority: int | None
@@ -182,7 +182,7 @@ class Note:
 
 
 def note_of(key: Key, priority: int | None, message: Message) -> Note | None:
-    """What a message notes on its entry; None if it is nothing."""
+    """The note in a message; None if it has none."""
     config = message.meter_config if message.HasField("meter_config") else None
     if not (message.controller_metadata or message.metadata or message.idle_timeout_ns or config):
         return None
@@ -201,7 +201,7 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is asked for of entries beside their keys and actions."""
+    """Which parts of entries are read beside keys and actions."""
 
     counts: bool = False
     rates: bool = False
@@ -209,7 +209,6 @@ class Wanted:
 
 
 def wanted_by(message: Message) -> Wanted:
-    """What a request to read asks for."""
     places = ("counter_data", "meter_config", "time_since_last_hit")
     return Wanted(*(message.HasField(place) for place in places))
 
@@ -294,7 +293,7 @@ class TableCodec(Codec):
                 yield position, fault
 
     def settle(self, prepared: Prepared, handle: int) -> Fault | None:
-        """Give a new entry what it brings with it; if that fails it is removed again."""
+        """Set counts, rates and timeout of a new entry; if that fails, remove the entry."""
         table, message = prepared.table, prepared.message
         try:
             self.bring(table, handle, message, idle_timeout_ns=0)
@@ -305,9 +304,9 @@ class TableCodec(Codec):
         return None
 
     def bring(self, table: TableSchema, handle: int, message: Message, idle_timeout_ns: int) -> None:
-        """Give an entry what a message brings with it; `idle_timeout_ns` is its timeout before.
+        """Set the counts, rates and timeout of a message; `idle_timeout_ns` is the present timeout.
 
-        A counter that is left out stays. A meter that is left out is reset, whatever its cell had before.
+        A counter that is left out stays; a meter that is left out is reset.
         """
         if message.HasField("counter_data"):
             self.control.counters.write_entry(table.name, handle, *counts_of(message.counter_data))
@@ -321,7 +320,7 @@ class TableCodec(Codec):
             self.control.tables.set_timeout(table.name, handle, rounded_up_ms)
 
     def note(self, table: TableSchema, handle: int, note: Note | None) -> None:
-        """Keep what is noted on an entry, or nothing."""
+        """Set or remove the note of an entry."""
         if note is not None:
             self.notes[table.name, handle] = note
         elif self.notes:
@@ -330,7 +329,7 @@ class TableCodec(Codec):
     # MODIFY
 
     def modify(self, message: Message) -> None:
-        """Let an entry run something else, and give it what it brings with it."""
+        """Change what an entry runs, and its counts, rates and timeout."""
         table = self.tables.expect(message.table_id)
         if message.is_default_action:
             self.modify_default(table, message)
@@ -346,7 +345,7 @@ class TableCodec(Codec):
         self.note(table, held.handle, note_of(held.entry.key, held.entry.priority, message))
 
     def modify_default(self, table: TableSchema, message: Message) -> None:
-        """Let a table run something else on a miss; without an action, what its program says."""
+        """Set the default of a table; without an action, to the one in the program."""
         if message.match or message.priority:
             raise invalid(f"table '{table.name}': its default has neither a match nor a priority")
         if message.idle_timeout_ns or message.HasField("time_since_last_hit"):
@@ -391,7 +390,7 @@ class TableCodec(Codec):
             raise not_found(f"table '{table.name}' has no entry for the key {key}") from refused
 
     def noted(self, table: TableSchema, held: HeldEntry) -> Note | None:
-        """What is noted on an entry; None for one that came by another way than this server."""
+        """The note of an entry; None for an entry that was not written by P4Runtime."""
         note = self.notes.get((table.name, held.handle)) if self.notes else None
         if note is None or (note.key, note.priority) != (held.entry.key, held.entry.priority):
             return None
@@ -419,7 +418,7 @@ class TableCodec(Codec):
             raise
 
     def change(self, table: TableSchema, held: HeldEntry, message: Message) -> None:
-        """Let an entry run something else."""
+        """Change what an entry runs."""
         if table.profile is None:
             self.control.tables.modify(table.name, held.handle, *self.data(table, message))
             return
@@ -511,7 +510,7 @@ class TableCodec(Codec):
         return entry
 
     def default_fields(self, table: TableSchema) -> Fields:
-        """What a table runs on a miss, as clients read it."""
+        """The default of a table, as clients read it."""
         entry: Fields = {"table_id": table.id, "is_default_action": True, "is_const": table.table.default_is_const}
         held = self.held_default(table)
         if held is not None and held.action is not None:
@@ -520,7 +519,7 @@ class TableCodec(Codec):
         return entry if note is None else entry | note.fields()
 
     def held_default(self, table: TableSchema) -> Runs | None:
-        """What a table runs on a miss; None if its program says nothing and nothing was set."""
+        """The default of a table; None if it has none."""
         return self.control.tables.tables[table.name].default
 
     def snapshot(self, kind: UpdateKind, message: Message) -> list[Fields]:
@@ -572,7 +571,7 @@ def counts_no_misses(table: TableSchema) -> Fault:
 
 
 def selects(wanted: Message, entry: Fields) -> bool:
-    """Whether an entry has what a request names: priority, action, metadata; what it leaves out fits all."""
+    """Whether an entry has the priority, action and metadata of a request; those left out match all."""
     if not wanted.table_id:
         return True
     if wanted.HasField("action"):
@@ -586,7 +585,7 @@ def selects(wanted: Message, entry: Fields) -> bool:
 
 
 class DirectCodec(Codec):
-    """What is kept for each entry of a table; `entries` has the entries. `wanted` is what is asked for of these."""
+    """A resource of each entry of a table, a counter or a meter; `wanted` selects it of the entries."""
 
     wanted = Wanted()
 
@@ -594,18 +593,17 @@ class DirectCodec(Codec):
         self.entries = entries
 
     def has(self, table: TableSchema) -> bool:
-        """Whether the table has what this codec is for."""
+        """Whether the table has the resource."""
         raise NotImplementedError
 
     def made(self, entry: Fields) -> Fields:
-        """What is kept of an entry, beside its key, from its fields."""
+        """The fields of the resource, from those of the entry."""
         raise NotImplementedError
 
     def scope(self, message: Message) -> int:
         return int(message.table_entry.table_id)
 
     def expect(self, table: TableSchema) -> None:
-        """Raise a fault if the table does not have what this codec is for."""
         if not self.has(table):
             raise invalid(f"table '{table.name}' has no {self.member.replace('_entry', '').replace('_', ' ')}")
 
@@ -620,7 +618,7 @@ class DirectCodec(Codec):
         return table, self.entries.locate(table, message.table_entry)
 
     def read(self, message: Message) -> Iterator[Fields]:
-        """What is kept of one entry, of all of a table, or of all of all; a fault if the one entry is not there."""
+        """The resource of one entry, of all entries of a table, or of all; a fault if the one entry is not there."""
         named = message.table_entry
         if named.table_id:
             table = self.entries.tables.find(named.table_id)
@@ -637,7 +635,6 @@ class DirectCodec(Codec):
         return iter(found)
 
     def fields(self, table: TableSchema, held: HeldEntry) -> Fields:
-        """What is kept of an entry, with what names the entry."""
         entry = self.entries.fields(table, held, self.wanted)
         return {"table_entry": table.named(held.entry.key, held.entry.priority)} | self.made(entry)
 
@@ -679,7 +676,7 @@ class DirectMeterCodec(DirectCodec):
         return super().read(message)
 
     def modify(self, message: Message) -> None:
-        """Give an entry rates; without a config, let it give green to every packet."""
+        """Set the rates of an entry; without a config, remove them."""
         table, held = self.updated(message)
         check_no_color_counts(message)
         meters, config = self.entries.control.meters, message.config if message.HasField("config") else None
@@ -693,15 +690,15 @@ class DirectMeterCodec(DirectCodec):
 
 
 SOONEST_NS = 1_000_000
-"""An entry is looked at no more often than once in this time."""
+"""The least time between two checks of an entry."""
 
 
 class IdleTimeouts:
-    """The entries of a pipeline that have timeouts.
+    """Watches the entries of a pipeline that have timeouts.
 
-    `send` gets the id of a table and the fields of an `IdleTimeoutNotification` of its entries that ran out.
+    `send` gets the id of a table and the fields of an `IdleTimeoutNotification` for its idle entries.
 
-    `due` has (when an entry may run out, a number, table, handle); `known` has the note and the number of each entry.
+    `due` has (time of a check, its number, table, handle); `known` has the note and the next check of each entry.
     """
 
     def __init__(self, entries: TableCodec, send: Callable[[int, Fields], None]) -> None:
@@ -712,7 +709,7 @@ class IdleTimeouts:
         self.numbers = count()
 
     def poll(self) -> None:
-        """Tell of the entries that have run out by now."""
+        """Notify of entries whose timeouts are over."""
         now_ns = time.monotonic_ns()
         self.take_new(now_ns)
         late: dict[str, list[Fields]] = {}
@@ -726,19 +723,19 @@ class IdleTimeouts:
             self.send(self.by_name[name].id, {"table_entry": entries, "timestamp": time.time_ns()})
 
     def take_new(self, now_ns: int) -> None:
-        """Look at the entries that have got a timeout since the last call."""
+        """Check entries that got a timeout since the last call."""
         for key, note in self.entries.notes.items():
             if note.idle_timeout_ns and (key not in self.known or self.known[key][0] is not note):
                 self.put_off(note, *key, now_ns)
 
     def put_off(self, note: Note, name: str, handle: int, until_ns: int) -> None:
-        """Look at an entry again at this time."""
+        """Check an entry at this time."""
         number = next(self.numbers)
         self.known[name, handle] = (note, number)
         heapq.heappush(self.due, (until_ns, number, name, handle))
 
     def current(self, number: int, name: str, handle: int) -> Note | None:
-        """The note of an entry, if it is still there and was not put off by another number."""
+        """The note of an entry, if it is still there and no later check is planned."""
         known = self.known.get((name, handle))
         if known is None or known[1] != number:
             return None
@@ -748,7 +745,7 @@ class IdleTimeouts:
         return known[0]
 
     def look(self, note: Note, name: str, handle: int, now_ns: int) -> bool:
-        """Whether the time of an entry has run out; it is looked at again when it may run out next."""
+        """Whether the timeout of an entry is over; plan the next check."""
         try:
             idle_ns = int((self.entries.control.tables.entry(name, handle).idle_s or 0.0) * 1e9)
         except Refused:

@@ -1,6 +1,6 @@
-"""A data plane that no packet passes: it keeps what the control plane puts into it, as entries for any switch.
+"""A data plane without packets, which records what a control plane installs as entries for any switch.
 
-Entries go back into a running switch by its control plane, and all that one holds goes over to another.
+`install` puts entries into a running switch. `transfer` moves all state of a control plane to another data plane.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ Place = tuple[str, Identity]
 
 
 class RecordedEntries:
-    """A `DataPlane`. `take` gives what has been put into it since the last call.
+    """A `DataPlane`. `take` returns what was installed since the last call.
 
-    What was taken is in a switch already: it can be replaced, but `InputError` says that it cannot be removed.
+    What was taken is in a switch already: it can be replaced, but not removed (`InputError`).
     """
 
     def __init__(self, program: Program) -> None:
@@ -47,7 +47,6 @@ class RecordedEntries:
         self.forget()
 
     def forget(self) -> None:
-        """Keep nothing."""
         self.entries: dict[Place, Entry] = {}
         self.defaults: dict[str, DefaultAction] = {}
         self.groups: dict[int, MulticastGroup] = {}
@@ -58,7 +57,7 @@ class RecordedEntries:
         self.registers: dict[tuple[str, int], RegisterPreset] = {}
 
     def take(self) -> SwitchEntries:
-        """What has been put in since the last call."""
+        """All entries that were installed since the last call."""
         entries, rates = list(self.entries.values()), [*self.rates.values(), *self.direct_rates()]
         taken = SwitchEntries(
             "switch",
@@ -84,34 +83,29 @@ class RecordedEntries:
         return found
 
     def place(self, entry: Entry) -> Place:
-        """Where an entry is kept."""
         return entry.table, identity_of(self.program.tables[entry.table], entry.key, entry.priority)
 
     def held(self, entry: Entry) -> Place:
-        """Where an entry that is there is kept."""
+        """The place of an entry, which must be there."""
         place = self.place(entry)
         if place not in self.entries:
             raise InputError(f"an entry of table '{entry.table}' is in the switch already: it stays as it is")
         return place
 
     def add(self, entries: Sequence[Entry]) -> None:
-        """Keep new entries."""
         self.entries |= {self.place(entry): entry for entry in entries}
 
     def change(self, entries: Sequence[Entry]) -> None:
-        """Keep entries instead of those with the same keys."""
         for entry in entries:
             self.entries[self.held(entry)] = entry
 
     def remove(self, entries: Sequence[Entry]) -> None:
-        """Forget entries."""
         for entry in entries:
             place = self.held(entry)
             del self.entries[place]
             self.entry_meters.pop(place, None)
 
     def set_default(self, default: DefaultAction | ProfileDefault) -> None:
-        """Keep what a table runs on a miss."""
         if isinstance(default, ProfileDefault):
             if len(default.actions) != 1:
                 raise InputError(f"table '{default.table}' can have a member as default here, but no group")
@@ -119,18 +113,16 @@ class RecordedEntries:
         self.defaults[default.table] = default
 
     def reset_default(self, table: str) -> None:
-        """Forget what a table runs on a miss."""
         if not self.fresh:
             raise InputError(f"the default of table '{table}' is in the switch already: set another one")
         self.defaults.pop(table, None)
 
     def put_group(self, group: MulticastGroup) -> None:
-        """Keep a group; as a plain one, if its replicas leave in that order."""
+        """Record a group; as a plain one if its replicas leave in the order of a plain one."""
         plain = group_of_nodes(group.group, group.replicas)
         self.groups[group.group] = plain if plain.replicas == group.replicas else group
 
     def remove_group(self, number: int) -> None:
-        """Forget a group."""
         if self.groups.pop(number, None) is None and not self.fresh:
             raise InputError(f"multicast group {number} is in the switch already: it can change, but not go")
 
@@ -142,17 +134,15 @@ class RecordedEntries:
             raise InputError(f"mirror session {number} is in the switch already: it can change, but not go")
 
     def add_value(self, member: ValueSetMember) -> None:
-        """Keep a value of a parser value set."""
         self.values[member] = None
 
     def remove_value(self, member: ValueSetMember) -> None:
-        """Forget a value of a parser value set."""
         if member not in self.values:
             raise InputError(f"{member.value} is in value set '{member.value_set}' of the switch already: it stays")
         del self.values[member]
 
     def write_register(self, name: str, index: int | None, value: int) -> None:
-        """Keep the value of a cell, or of all. Before packets, cells that are not kept are 0."""
+        """Record the value of a cell, or of all. Cells without a record are 0 before the first packet."""
         if index is not None:
             self.registers[name, index] = RegisterPreset(name, index, value)
             return
@@ -162,7 +152,6 @@ class RecordedEntries:
                 self.write_register(name, each, value)
 
     def read_register(self, name: str) -> NDArray[np.uint64]:
-        """What is kept of a register."""
         register = self.program.registers[name]
         values = np.zeros(register.size, np.uint64 if register.bits <= 64 else object)
         for (kept, index), preset in self.registers.items():
@@ -175,7 +164,7 @@ class RecordedEntries:
         return (np.zeros(self.program.counters[name].size, np.uint64),) * 2
 
     def write_counter(self, name: str, index: int | None, packets: int, octets: int) -> None:  # noqa: ARG002
-        """Do nothing where a counter becomes 0 before packets; `InputError` for anything else."""
+        """Accept a reset before the first packet; raise `InputError` for anything else."""
         self.check_zero(name, packets, octets)
 
     def entry_counts(self, entry: Entry) -> tuple[int, int]:  # noqa: ARG002
@@ -183,22 +172,20 @@ class RecordedEntries:
         return 0, 0
 
     def write_entry_counts(self, entry: Entry, packets: int, octets: int) -> None:
-        """Do nothing where counts become 0 before packets; `InputError` for anything else."""
+        """Accept a reset before the first packet; raise `InputError` for anything else."""
         self.check_zero(entry.table, packets, octets)
 
     def check_zero(self, name: str, packets: int, octets: int) -> None:
-        """Raise `InputError` unless counts of 0 are set before packets."""
         if packets or octets or not self.fresh:
-            raise InputError(f"counts of '{name}' begin at 0 here, and only packets change them")
+            raise InputError(f"counts of '{name}' are 0 here: only packets change them")
 
     def set_rates(self, rates: MeterRates) -> None:
-        """Keep the rates of a cell; those of all cells replace what was kept."""
+        """Record the rates of a cell; those of all cells replace earlier ones."""
         if rates.index is None:
             self.rates = {place: each for place, each in self.rates.items() if place[0] != rates.meter}
         self.rates[rates.meter, rates.index] = rates
 
     def read_rates(self, name: str, index: int) -> Rates:
-        """The rates that are kept for a cell."""
         found = self.rates.get((name, index)) or self.rates.get((name, None))
         return found.rates if found is not None else ()
 
@@ -214,8 +201,10 @@ class RecordedEntries:
         return 0.0
 
     def set_crc(self, calculation: str, parameters: CrcParameters) -> None:
-        """Refuse: entries say nothing of hashes."""
-        raise InputError(f"calculation '{calculation}' keeps its parameters here: {parameters} are for a served switch")
+        """Refuse: entries do not describe hash parameters."""
+        raise InputError(
+            f"calculation '{calculation}' cannot get the parameters {parameters} here: only a served switch takes them"
+        )
 
     def read_digests(self) -> list[Digest]:
         """None: no packet passes."""
@@ -226,16 +215,15 @@ class RecordedEntries:
         return 0
 
     def reset(self) -> None:
-        """Forget everything."""
         if not self.fresh:
-            raise InputError("reset_state: packets may have passed; start anew")
+            raise InputError("reset_state: packets may have passed already; start the switch again")
         self.forget()
 
 
 def transfer(control: ControlPlane, to: DataPlane) -> None:
-    """Give `control` the data plane `to`, which is as just started, with all that its present one has.
+    """Replace the data plane of `control` by `to`, which has just started, and copy all state to it.
 
-    Meters begin with full buckets, idle times anew. No packet may pass through either meanwhile.
+    Buckets of meters are full and idle times are 0 afterwards. No packet may pass through either meanwhile.
     """
     with control.lock:
         old, control.data_plane = control.data_plane, to
@@ -247,9 +235,9 @@ def transfer(control: ControlPlane, to: DataPlane) -> None:
 
 
 def brought(prepared: ControlPlane | None, program_before: ControlPlane | None, to: DataPlane) -> ControlPlane:
-    """The control plane of a program that begins on the data plane `to`: the one that was `prepared`, or a new one.
+    """The control plane of a program that starts on the data plane `to`: the one that was `prepared`, or a new one.
 
-    Multicast groups and mirror sessions go on from the program before, as in BMv2, if that is given.
+    It takes over the multicast groups and mirror sessions of the program before, as in BMv2, if that is given.
     """
     control = prepared or ControlPlane(to)
     if program_before is not None:
@@ -275,7 +263,7 @@ def bring_all(control: ControlPlane, old: DataPlane) -> None:
 
 
 def bring_table(control: ControlPlane, table: HeldTable, old: DataPlane) -> None:
-    """Bring a table's entries with what they have counted, and its default."""
+    """Copy a table's entries with their counts and rates, and its default."""
     to, entries = control.data_plane, [held.entry for held in table.all()]
     if table.table.entries is None:
         to.add(entries)
@@ -291,7 +279,7 @@ def bring_table(control: ControlPlane, table: HeldTable, old: DataPlane) -> None
 
 
 def bring_arrays(old: DataPlane, to: DataPlane) -> None:
-    """Bring registers, counters and the rates of meters."""
+    """Copy registers, counters and the rates of meters."""
     program = to.program
     for name in program.registers:
         for index, value in enumerate(old.read_register(name).tolist()):
@@ -310,7 +298,7 @@ def bring_arrays(old: DataPlane, to: DataPlane) -> None:
 
 
 def install(control: ControlPlane, entries: SwitchEntries) -> None:
-    """Add everything in `entries`. What the program cannot take is an `InputError`, before anything is added."""
+    """Install all entries. Raises `InputError`, before any is installed, if one does not fit the program."""
     check_entries(control.program, entries)
     control.tables.add_entries(entries.tables)
     for profiled in entries.profiled:
@@ -330,7 +318,7 @@ def install(control: ControlPlane, entries: SwitchEntries) -> None:
 
 
 def add_profiled(control: ControlPlane, entry: ProfileEntry) -> int:
-    """Add an entry with members of its own, and a group of them if they are not one; return its handle."""
+    """Add an entry with new members, in a group if there are several; return its handle."""
     profiles, profile = control.profiles, entry.profile
     members = [profiles.add_member(profile, action, params) for action, params in entry.actions]
     if len(members) == 1:
@@ -342,7 +330,7 @@ def add_profiled(control: ControlPlane, entry: ProfileEntry) -> int:
 
 
 def set_default(control: ControlPlane, default: DefaultAction) -> None:
-    """Set what a table runs on a miss; in a table with an action profile it is a member of its own."""
+    """Set the default of a table; in a table with an action profile it is a new member."""
     profile = control.program.table(default.table).profile
     if profile is None:
         control.tables.set_default(default.table, default.action, default.params)

@@ -71,7 +71,7 @@ COMMANDS = {
 
 
 GREATEST_I64 = (1 << 63) - 1
-"""What BMv2's Thrift services tell of all values that are greater."""
+"""BMv2's Thrift services answer this for all greater values."""
 
 CALLS = {
     "bm_register_read": Call(Registers.read, answer=lambda _, value: min(value, GREATEST_I64)),

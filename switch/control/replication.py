@@ -39,7 +39,7 @@ LAG_HASH = 0xFF
 
 @dataclass(frozen=True)
 class ReplicationRoom:
-    """How many multicast groups and nodes there may be, by default as in simple_switch. A node takes one of each."""
+    """The largest numbers of multicast groups and nodes, as in simple_switch. A node counts on both levels."""
 
     groups: int = 4096
     nodes: int = 4096
@@ -48,7 +48,7 @@ class ReplicationRoom:
 
 @dataclass(eq=False)
 class Node:
-    """A node of a group: a packet leaves by each port and by one port of each LAG, with `egress_rid` `replica`."""
+    """A node of a group: a packet leaves by each port, and by one port of each LAG, with the `egress_rid` `replica`."""
 
     replica: int
     ports: frozenset[int]
@@ -65,26 +65,26 @@ class Replication(Entities):
         self.forget()
 
     def forget(self) -> None:
-        """Hold no group, no node, no LAG and no session."""
+        """Remove all groups, nodes, LAGs and sessions."""
         self.multicast: dict[int, list[int]] = {}
         self.nodes: Handles[Node] = Handles()
         self.lags: dict[int, frozenset[int]] = {}
         self.sessions: dict[int, MirrorSession] = {}
 
     def inherit(self, other: Replication) -> None:
-        """Hold what another control plane holds; the data plane has none of it yet."""
+        """Take over all entities of another control plane, without installing them."""
         self.multicast, self.nodes, self.lags = other.multicast, other.nodes, other.lags
         self.sessions = other.sessions
 
     def install(self) -> None:
-        """Give the data plane, which has none, all groups and sessions."""
+        """Install all groups and sessions in an empty data plane."""
         self.replicate(self.multicast)
         for session in self.sessions.values():
             self.data_plane.put_session(session)
 
     @locked
     def create_group(self, group: int) -> int:
-        """Add a group without nodes, and return its handle; one that is there stays as it is."""
+        """Add a group without nodes unless it exists, and return its handle."""
         if len(self.multicast) >= self.room.groups:
             raise Refused(RefusalKind.MC_TABLE_FULL, f"multicast group {group}: there are {self.room.groups} already")
         try:
@@ -131,7 +131,6 @@ class Replication(Entities):
 
     @locked
     def update_node(self, node: int, ports: Iterable[int], lags: Iterable[int] = ()) -> None:
-        """Give a node other ports and LAGs."""
         held = self.node(node)
         held.ports, held.lags = known_ports(ports), frozenset(lags)
         self.replicate([] if held.group is None else [held.group])
@@ -146,7 +145,7 @@ class Replication(Entities):
 
     @locked
     def put_replicas(self, group: int, replicas: Sequence[tuple[int, int]]) -> None:
-        """Let a group, new or not, have exactly these (egress_rid, port), in one step; its nodes are made anew."""
+        """Set the (egress_rid, port) of a group, which may be new, in one step; its nodes are replaced."""
         ports: dict[int, list[int]] = {}
         for replica, port in replicas:
             ports.setdefault(replica, []).append(port)
@@ -201,7 +200,7 @@ class Replication(Entities):
         return self.multicast[number]
 
     def replicate(self, groups: Iterable[int]) -> None:
-        """Let the data plane replicate by these groups as they are now."""
+        """Install groups in their present state."""
         for number in groups:
             nodes = [self.nodes[handle] for handle in self.multicast[number]]
             replicas = tuple((node.replica, port) for node in nodes for port in self.ports_of(node))
@@ -249,7 +248,7 @@ def known_ports(ports: Iterable[int]) -> frozenset[int]:
 
 
 def mirror(replication: Replication, session: int, port: int | None = None, group: int | None = None) -> None:
-    """Let clones of a session leave by a port, or by a multicast group."""
+    """Add a session whose clones leave by a port or by a multicast group."""
     replication.put_session(MirrorSession(session, port, group))
 
 
@@ -298,13 +297,13 @@ CALLS = {
 
 
 def mirror_if_possible(replication: Replication, session: int, port: int | None, group: int | None) -> None:
-    """Add a session; BMv2 ignores one whose number cannot be."""
+    """Add a session; BMv2 ignores one whose number is out of range."""
     if 0 <= session <= MAX_SESSION:
         mirror(replication, session, port, group)
 
 
 def add_mapping(replication: Replication, session: int, port: int) -> int:
-    """Let clones of a session leave by a port: 1 if they do, else 0."""
+    """Add a session: 1 if that succeeds, else 0."""
     with suppress(Refused):
         mirror(replication, session, port)
         return 1
@@ -312,7 +311,7 @@ def add_mapping(replication: Replication, session: int, port: int) -> int:
 
 
 def delete_mapping(replication: Replication, session: int) -> int:
-    """Remove a session: 1 if there was one, else 0."""
+    """Remove a session: 1 if it existed, else 0."""
     with suppress(Refused):
         replication.remove_session(session)
         return 1
@@ -366,7 +365,7 @@ class ReplicationCodec(Codec):
         self.put(kind, number, entry)
 
     def modify(self, message: Message) -> None:
-        """Give a group or a session that is there other replicas."""
+        """Change the replicas of a group or a session."""
         kind, number, entry = parts_of(message)
         self.expect(kind, number)
         self.put(kind, number, entry)
@@ -400,7 +399,7 @@ class ReplicationCodec(Codec):
         self.known[kind][number] = copy_of(entry)
 
     def put_session(self, number: int, replicas: list[tuple[int, int]], length: int) -> None:
-        """Let clones of a session leave as these (instance, port), cut after `length` bytes unless it is 0."""
+        """Set the (instance, port) of the clones of a session, which are cut after `length` bytes unless it is 0."""
         if len(replicas) == 1 and replicas[0][0] == 0:
             self.replication.put_session(MirrorSession(number, replicas[0][1], size_bytes=length))
             self.replication.remove_replicas(FIRST_OF_SESSIONS + number)
@@ -409,7 +408,7 @@ class ReplicationCodec(Codec):
         self.replication.put_session(MirrorSession(number, group=FIRST_OF_SESSIONS + number, size_bytes=length))
 
     def replicas(self, entry: Message) -> list[tuple[int, int]]:
-        """The (instance, port) of every replica; a fault if one cannot be, or is there twice."""
+        """The (instance, port) of every replica; a fault if one is out of range, or given twice."""
         found = []
         for replica in entry.replicas:
             if replica.backup_replicas:
@@ -436,7 +435,7 @@ class ReplicationCodec(Codec):
 
 
 def parts_of(message: Message) -> tuple[str, int, Message]:
-    """Whether a message is of a group or of a session, its number, and itself; a fault if it is of neither."""
+    """The kind of an entity (group or session), its number, and its message; a fault if there is neither."""
     kind = message.WhichOneof("type")
     if kind is None:
         raise invalid("packet_replication_engine_entry: it has neither a multicast group nor a clone session")

@@ -1,4 +1,4 @@
-"""What the entities of a control plane share: refusals, one lock, and handles."""
+"""The base of control planes: refusals, one lock, and handles."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from inakit.topo.errors import InputError, UnsupportedError
 
 
 class RefusalKind(StrEnum):
-    """What is wrong with a request, as `group.code`, both as BMv2's services name them.
+    """Reasons of refusals, as `group.code`, both named as in BMv2's services.
 
     A protocol maps the group to its exception and the code to its number.
     """
@@ -103,7 +103,7 @@ class RefusalKind(StrEnum):
 
 
 class Refused(InputError):  # noqa: N818, it is an answer
-    """A request that the control plane does not carry out; the switch is as it was. `kind` says why."""
+    """The refusal of a request, which changes nothing. `kind` is the reason."""
 
     def __init__(self, kind: RefusalKind, message: str) -> None:
         super().__init__(message)
@@ -115,10 +115,10 @@ Answer = TypeVar("Answer")
 
 
 class Core:
-    """The base of a control plane: its data plane, and one lock, so that requests are carried out one after the other.
+    """A data plane, and one lock, so that requests are carried out one after the other.
 
-    Where the data plane cannot do what a request asks for, `fall_back` may provide another that can. A `retired`
-    control plane refuses every request.
+    `fall_back` may replace the data plane by another where it does not support a request. A `retired` control plane
+    refuses every request.
     """
 
     def __init__(self, data_plane: DataPlane) -> None:
@@ -129,10 +129,10 @@ class Core:
         self.retired = False
 
     def carry_out(self, request: Callable[Params, Answer], *args: Params.args, **kwargs: Params.kwargs) -> Answer:
-        """The answer to a request, which waits until no other is being carried out."""
+        """Carry out a request when no other is carried out, and return its answer."""
         with self.lock:
             if self.retired:
-                raise Refused(RefusalKind.TABLE_ERROR, "another program runs by now: ask again")
+                raise Refused(RefusalKind.TABLE_ERROR, "another program runs by now: repeat the request")
             try:
                 return request(*args, **kwargs)
             except UnsupportedError as error:
@@ -150,7 +150,7 @@ class Entities:
 
     @property
     def data_plane(self) -> DataPlane:
-        """The switch itself, which may be replaced while the control plane stays."""
+        """The switch, which can be replaced."""
         return self.core.data_plane
 
 
@@ -158,7 +158,7 @@ Kind = TypeVar("Kind", bound=Entities)
 
 
 def locked(request: Callable[Concatenate[Kind, Params], Answer]) -> Callable[Concatenate[Kind, Params], Answer]:
-    """The request, which waits until no other is being carried out."""
+    """Make a request wait until no other is carried out."""
 
     @wraps(request)
     def alone(self: Kind, /, *args: Params.args, **kwargs: Params.kwargs) -> Answer:
@@ -199,25 +199,22 @@ Held = TypeVar("Held")
 
 
 class Handles(Generic[Held]):
-    """Things by their handles, each the lowest number that is free."""
+    """Numbers things: each new one gets the lowest free number as its handle."""
 
     def __init__(self) -> None:
         self._held: dict[int, Held] = {}
         self._free: list[int] = []
 
     def take(self, held: Held) -> int:
-        """Keep `held`, and return its handle."""
         handle = heappop(self._free) if self._free else len(self._held)
         self._held[handle] = held
         return handle
 
     def release(self, handle: int) -> None:
-        """Forget what a handle stands for."""
         del self._held[handle]
         heappush(self._free, handle)
 
     def get(self, handle: int) -> Held | None:
-        """What a handle stands for; None if it is free."""
         return self._held.get(handle)
 
     def __getitem__(self, handle: int) -> Held:

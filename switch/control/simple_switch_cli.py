@@ -1,7 +1,7 @@
 """The commands of `simple_switch_CLI`, run on any control plane, or read as entries, which `SwitchEntries.cli` writes.
 
-Each kind of entities has its own commands. Names are whole, or any end of them that is unique. Commands that only read,
-and those without a meaning here, are skipped and said to be. What cannot be carried out is an `InputError`.
+Each kind of entities has its own commands. A name may be any unique ending of a full name. Commands that only read, and
+those without a meaning here, are skipped with a reason. Commands that cannot be carried out raise `InputError`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from inakit.topo.files.reader import FileKind, read_text
 
 
 def whole_name(what: str, name: str, known: Iterable[str]) -> str:
-    """The name of `known` that `name` stands for; `InputError`, with the candidates, if it fits none or several."""
+    """The name of `known` that `name` stands for. Raises `InputError`, with candidates, if it fits none or several."""
     choices = list(known)
     return name if name in choices else one_of(what, name, ending_with(name, choices), choices)
 
@@ -38,7 +38,7 @@ def ending_with(name: str, known: Iterable[str]) -> list[str]:
 def one_of(what: str, name: str, fitting: Sequence[str], known: Iterable[str]) -> str:
     """The only element of `fitting`; `InputError` if it has none, or several."""
     if len(fitting) > 1:
-        raise InputError(f"{what} '{name}' may be {' or '.join(fitting)}: write more of the name")
+        raise InputError(f"{what} '{name}' is ambiguous: it ends {' and '.join(fitting)}; write more of the name")
     if not fitting:
         raise unknown_name(what, name, known)
     return fitting[0]
@@ -48,10 +48,10 @@ class Queues(Protocol):
     """The queues in front of egress; without a port all are meant, without a priority all of the port."""
 
     def set_rate(self, packets_per_s: int, port: int | None = None, priority: int | None = None) -> None:
-        """Give queues a rate; 0: none."""
+        """Set the rate of queues; 0: no limit."""
 
     def set_depth(self, packets: int, port: int | None = None, priority: int | None = None) -> None:
-        """Let queues hold so many packets."""
+        """Set the depth of queues."""
 
 
 Words = Sequence[str]
@@ -91,7 +91,7 @@ class CommandedSwitch:
         command.request(owner, **command.given, **self.arguments(command.usage, words))
 
     def arguments(self, usage: str, words: Words) -> dict[str, Any]:
-        """What words say, by the names of arguments."""
+        """The arguments in words, by name."""
         given: dict[str, Any] = {}
         expected, _, expected_behind = usage.partition(" => ")
         if expected_behind:
@@ -213,7 +213,7 @@ SKIPPED = {
     "!": "nothing is run",
     "EOF": "files end by themselves",
 }
-"""Why a command can be skipped: no packet leaves another way without it."""
+"""Commands that are skipped, and why: they do not change how packets leave."""
 
 REFUSED = {
     "load_new_config_file": "the program is the one that the command line names",
@@ -222,7 +222,7 @@ REFUSED = {
     "port_remove": "ports are chosen on the command line",
     "set_toeplitz_hash_key": "hashes of this kind are not supported",
 }
-"""Why a command is refused: packets would not be those that the file asks for."""
+"""Commands that are refused, and why: packets would leave in another way without them."""
 
 
 COMMANDS: dict[str, tuple[str, Command]] = {
@@ -244,7 +244,7 @@ COMMAND_FILE = FileKind("file of simple_switch_CLI's commands", max_bytes=64 << 
 
 
 def run_command(switch: CommandedSwitch, words: Sequence[str]) -> str | None:
-    """Carry out one command, given as words; without words, do nothing. Return why it is skipped, if it is."""
+    """Carry out one command, given as words; return the reason if it is skipped."""
     if not words:
         return None
     name, *rest = words
@@ -259,9 +259,9 @@ def run_command(switch: CommandedSwitch, words: Sequence[str]) -> str | None:
 
 
 def why_skipped(command: str) -> str:
-    """Why a command that changes nothing is skipped; `InputError` if it must not be.
+    """Why a command without effect is skipped; `InputError` if it must not be skipped.
 
-    simple_switch_CLI goes on after a line that is no command at all; a misspelt command is refused here.
+    simple_switch_CLI ignores lines that are no commands; a misspelt command is refused here.
     """
     if command in SKIPPED:
         return f"'{command}' is skipped: {SKIPPED[command]}"
@@ -273,9 +273,10 @@ def why_skipped(command: str) -> str:
 
 
 def run_commands(path: Path, switch: CommandedSwitch, skipped: Callable[[str], None] = lambda _: None) -> None:
-    """Carry out the commands of a file, a line each, up to the first that cannot be.
+    """Carry out the commands of a file, one per line.
 
-    `skipped` gets a line for each command that is skipped. `InputError` names file and line.
+    `skipped` is called with a line for each skipped command. Raises `InputError`, with file and line, at the first
+    command that fails.
     """
     for number, line in enumerate(read_text(path, COMMAND_FILE).splitlines(), start=1):
         try:
@@ -294,14 +295,14 @@ def read_commands(path: Path, program: Program, skipped: Callable[[str], None] =
 
 
 class CommandReader:
-    """Turns commands into entries, one after the other."""
+    """Reads commands as entries, one after the other."""
 
     def __init__(self, program: Program) -> None:
         self.recorded = RecordedEntries(program)
         self.switch = CommandedSwitch(ControlPlane(self.recorded))
 
     def add(self, words: Sequence[str]) -> str | None:
-        """Read one command, given as words; without words, do nothing. Return why it is skipped, if it is."""
+        """Read one command, given as words; return the reason if it is skipped."""
         return run_command(self.switch, words)
 
     def take(self) -> SwitchEntries:

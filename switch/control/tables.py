@@ -1,4 +1,4 @@
-"""Table entries and what tables run on a miss: rules, commands, Thrift calls, and the JSON of BF-Runtime.
+"""Table entries and default actions: rules, commands, Thrift calls, and the JSON of BF-Runtime.
 
 P4Runtime's `TableEntry`, which brings counts, rates and more with it, is in `p4runtime_entries.py`.
 """
@@ -30,8 +30,8 @@ VERSIONS = 1 << 8
 class HeldEntry:
     """A table entry. `member` or `group` is set in a table with an action profile, by its handle.
 
-    `timeout_ms` is 0 for an entry that never expires; it got its timeout at `timed_us`. Those who ask for an entry get
-    a copy with the seconds `idle_s`; None in a table whose entries have no timeouts.
+    `timeout_ms` is 0 for an entry that never expires; `timed_us` is when it was set. Requests return copies with the
+    idle time `idle_s`; None in a table whose entries have no timeouts.
     """
 
     entry: Entry
@@ -72,7 +72,7 @@ class HeldTable:
         self.reset()
 
     def reset(self) -> None:
-        """Hold what the program gives, and nothing else."""
+        """Restore the entries, the default and the rates of the program."""
         self.clear(reset_default=True)
         self.rates.clear()
         for const in self.table.entries or ():
@@ -81,7 +81,7 @@ class HeldTable:
             self.take(HeldEntry(TableEntry(self.table.name, const.key, call.action.name, call.values, priority)))
 
     def clear(self, reset_default: bool) -> None:
-        """Hold no entries; also those of the program are gone. Handles begin anew."""
+        """Remove all entries, also those of the program. Handles start again at 0."""
         self.entries, self.versions, self.indices = Handles(), {}, {}
         self.overdue.clear()
         if reset_default:
@@ -96,19 +96,19 @@ class HeldTable:
         return identity_of(self.table, held.entry.key, held.entry.priority)
 
     def take(self, held: HeldEntry) -> HeldEntry:
-        """Hold an entry that was checked, and give it its handle."""
+        """Add a checked entry, and set its handle."""
         index = self.entries.take(held)
         self.indices[self.identity(held)] = index
         held.handle = self.versions.get(index, 0) % VERSIONS << VERSION_SHIFT | index
         return held
 
     def give_back(self, held: HeldEntry) -> None:
-        """Forget an entry that has never been in the data plane."""
+        """Remove an entry without using up its handle."""
         del self.indices[self.identity(held)]
         self.entries.release(held.index)
 
     def release(self, held: HeldEntry) -> None:
-        """Forget an entry; its handle will not come back, but its index will."""
+        """Remove an entry: its index is used again, but its handle is not."""
         self.give_back(held)
         self.versions[held.index] = (held.handle >> VERSION_SHIFT) + 1
         self.overdue.discard(held.handle)
@@ -144,7 +144,6 @@ class HeldTable:
 
 
 def check_fit(table: Table, entry: Entry) -> None:
-    """Refuse an entry whose key does not fit the table."""
     try:
         check_key(table, entry)
     except InputError as error:
@@ -283,7 +282,7 @@ class Tables(Entities):
         return answers
 
     def add_to_data_plane(self, admitted: Sequence[tuple[HeldTable, HeldEntry]]) -> None:
-        """Let the data plane have entries that are held, with the rates of their cells."""
+        """Add entries to the data plane, with the rates of their cells."""
         self.data_plane.add([held.entry for _, held in admitted])
         for table, held in admitted:
             if table.table.meter is not None:
@@ -293,7 +292,7 @@ class Tables(Entities):
 
     @contextmanager
     def admitting(self) -> Iterator[list[tuple[HeldTable, HeldEntry]]]:
-        """Hold the entries that the block adds to the list; none of them if it fails."""
+        """Give the entries back that the block has added to the list, if it fails."""
         admitted: list[tuple[HeldTable, HeldEntry]] = []
         try:
             yield admitted
@@ -303,7 +302,6 @@ class Tables(Entities):
             raise
 
     def admit_direct(self, entry: TableEntry) -> tuple[HeldTable, HeldEntry]:
-        """Hold an entry of a table without an action profile."""
         table = self.direct(entry.table)
         check_call(table.table, entry.action, entry.params)
         return table, admit(table, HeldEntry(entry))
@@ -319,7 +317,7 @@ class Tables(Entities):
         member: int | None = None,
         group: int | None = None,
     ) -> None:
-        """Let an entry run another action, or another member or group."""
+        """Change the action, the member or the group of an entry."""
         if action is not None:
             found = self.direct(table)
             check_call(found.table, action, params)
@@ -337,7 +335,6 @@ class Tables(Entities):
         profile.use(member, group, 1)
 
     def change(self, held: HeldEntry, entry: Entry) -> None:
-        """Let an entry be another one of the same key."""
         self.data_plane.change([entry])
         held.entry = entry
 
@@ -358,13 +355,13 @@ class Tables(Entities):
         return self.indirect(table)[0] if profiled else self.direct(table)
 
     def unuse(self, table: HeldTable, held: HeldEntry | Runs | None) -> None:
-        """Count the member or the group of an entry or a default as used once less."""
+        """Decrement the uses of the member or the group of an entry or a default."""
         if table.table.profile is not None and held is not None:
             self.profiles.profiles[table.table.profile].use(held.member, held.group, -1)
 
     @locked
     def clear(self, table: str, reset_default: bool = False) -> None:
-        """Remove all entries; those of the program as well, as BMv2 does. Handles begin anew."""
+        """Remove all entries, also those of the program, as in BMv2. Handles start again at 0."""
         found = self.table(table)
         self.data_plane.remove([held.entry for held in found.all()])
         for held in found.all():
@@ -403,7 +400,7 @@ class Tables(Entities):
     def told(self, table: Table, held: HeldEntry) -> HeldEntry:
         return replace(held, idle_s=self.idle_s(held) if table.idle_timeout else None)
 
-    # what runs on a miss
+    # defaults
 
     @locked
     def set_default(
@@ -415,7 +412,7 @@ class Tables(Entities):
         member: int | None = None,
         group: int | None = None,
     ) -> None:
-        """Let a table run an action on a miss, or a member or a group of its action profile."""
+        """Set the action of a table on a miss, or the member or group of its action profile."""
         if action is not None:
             found = self.direct(table)
             check_action(found.table, action)
@@ -437,14 +434,14 @@ class Tables(Entities):
         profile.use(member, group, 1)
 
     def profile_default(self, table: HeldTable, default: Runs) -> ProfileDefault:
-        """What a table runs whose default is a member or a group of its profile."""
+        """The default of a table that is a member or a group of its profile."""
         name = table.table.name
         _, profile = self.indirect(name)
         return ProfileDefault(name, profile.name, profile.choices(default.member, default.group))
 
     @locked
     def reset_default(self, table: str, profiled: bool | None = None) -> None:
-        """Let a table run on a miss what its program says; `profiled` as for `delete`."""
+        """Set the default of a table to the one in the program; `profiled` as in `delete`."""
         found = self.expect_kind(table, profiled)
         self.data_plane.reset_default(table)
         self.unuse(found, found.default)
@@ -452,14 +449,14 @@ class Tables(Entities):
 
     @locked
     def default(self, table: str) -> Runs:
-        """What a table runs on a miss; a refusal if it runs nothing that was set."""
+        """The default of a table; a refusal if it has none."""
         found = self.table(table)
         if found.default is None:
             raise Refused(RefusalKind.NO_DEFAULT_ENTRY, f"table '{table}' has no default entry")
         return found.default
 
     def follow(self, profile: HeldProfile, member: int | None, groups: set[int]) -> None:
-        """Let the entries and defaults that name this member or one of these groups run what they are."""
+        """Update the entries and defaults that name this member or one of these groups."""
 
         def names(held: HeldEntry | Runs) -> bool:
             return (member is not None and held.member == member) or held.group in groups
@@ -478,7 +475,7 @@ class Tables(Entities):
 
     @locked
     def set_timeout(self, table: str, handle: int, timeout_ms: int) -> None:
-        """Let an entry expire when no packet has matched it for `timeout_ms`; 0: never. The time begins now."""
+        """Set the idle timeout of an entry, which starts now; 0: none."""
         found = self.table(table)
         if not found.table.idle_timeout:
             raise Refused(RefusalKind.AGEING_DISABLED, f"table '{table}' has no `support_timeout` in the program")
@@ -491,7 +488,7 @@ class Tables(Entities):
         return idle_s if held.timed_us is None else min(idle_s, (self.data_plane.now_us() - held.timed_us) / 1e6)
 
     def report_expired(self) -> list[Expired]:
-        """Tell subscribers of the entries whose timeouts have run out; to be called once a second, as BMv2 does."""
+        """Notify subscribers of expired entries; to be called once a second, as in BMv2."""
         expired = self.expired()
         for subscriber in list(self.expiry_subscribers) if expired else ():
             subscriber(expired)
@@ -499,7 +496,7 @@ class Tables(Entities):
 
     @locked
     def expired(self) -> list[Expired]:
-        """The entries whose timeouts have run out; one that was told by the last call is left out."""
+        """The expired entries without those of the last call."""
         found: list[Expired] = []
         for name, table in self.tables.items():
             if not table.table.idle_timeout:
@@ -512,7 +509,7 @@ class Tables(Entities):
 
 
 def admit(table: HeldTable, held: HeldEntry) -> HeldEntry:
-    """Hold an entry if its key is right and new and there is room, or refuse it."""
+    """Add an entry to a table, or refuse it: its key must be valid and new, and the table not full."""
     name = table.table.name
     if not table.table.key:
         raise Refused(RefusalKind.NO_TABLE_KEY, f"table '{name}' has no key: it takes no entries")
@@ -535,7 +532,7 @@ def own_priority(table: Table, priority: int | None) -> int | None:
 
 
 def check_choice(profile: HeldProfile, member: int | None, group: int | None) -> None:
-    """Refuse a member or a group that is not there, and a group that has no member to choose."""
+    """Refuse a member or a group that is not there, and an empty group."""
     if group is None:
         assert member is not None, "an entry runs an action, a member or a group"
         profile.check_member(member)
@@ -572,7 +569,7 @@ NO_PRIORITY = -1
 """The priority that BMv2 tells of entries whose keys cannot overlap."""
 
 Told = tuple[Table, HeldEntry] | Runs | None
-"""An entry of a table; or, where there is none, what the table runs on a miss."""
+"""An entry of a table; or, where there is none, the default of the table."""
 
 
 def all_entries(tables: Tables, table: str) -> list[Told]:

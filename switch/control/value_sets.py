@@ -33,12 +33,12 @@ class ValueSets(Entities):
         self.reset()
 
     def reset(self) -> None:
-        """Hold no values."""
+        """Remove all values."""
         self.held: dict[str, dict[int, None]] = {name: {} for name in self.program.value_sets}
 
     @locked
     def add(self, value_set: str, value: int) -> None:
-        """Add a value; do nothing if it is there."""
+        """Add a value unless it is there."""
         bits = self.value_set(value_set).bits
         if value >> bits:
             why = f"value set '{value_set}' takes values of {bits} bits, not {value.bit_length()}"
@@ -49,7 +49,7 @@ class ValueSets(Entities):
 
     @locked
     def remove(self, value_set: str, value: int) -> None:
-        """Remove a value; do nothing if it is not there."""
+        """Remove a value if it is there."""
         self.value_set(value_set)
         if value in self.held[value_set]:
             self.data_plane.remove_value(ValueSetMember(value_set, value))
@@ -138,7 +138,7 @@ class ValueSetCodec(Codec):
         self.schemas, self.value_sets = schemas, value_sets
 
     def modify(self, message: Message) -> None:
-        """Let a value set have these members and no others."""
+        """Replace all members of a value set."""
         schema = self.schemas.expect(message.value_set_id)
         values = [value_of(schema, member) for member in message.members]
         if len(set(values)) < len(values):

@@ -23,7 +23,7 @@ from inakit.topo.errors import InputError, unknown_name
 def documents(program: Program, entries: SwitchEntries) -> list[Document]:
     """Entries in an order in which they can be added: nodes, their groups, and the program's tables.
 
-    Raises `UnsupportedError` for what is not handed over.
+    Raises `UnsupportedError` for entries that hardware does not take.
     """
     parts = in_order(entries)
     groups = [part for part in parts if isinstance(part, MulticastGroup)]
@@ -141,7 +141,7 @@ FIND = """\
 """Finds the node of a table by its full name, such as `pipe.InaIngress.forward` or `$pre.mgid`."""
 
 ENDINGS = {"lpm": ("", "_p_length"), "ternary": ("", "_mask"), "range": ("_start", "_end")}
-"""What the names of the two arguments end in that a part of a key has which does not match exactly."""
+"""The suffixes of the two arguments for a part of a key that does not match exactly."""
 MOST_PARTS = 20
 """The most parts of a name that `bfrt_python` takes to tell two arguments apart."""
 

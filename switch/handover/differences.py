@@ -1,4 +1,4 @@
-"""What is handed over to hardware of a switch's entries, and in what a switch differs from what it should hold."""
+"""Entries for hardware, and differences between planned entries and those of a switch."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Difference:
 
 
 def differences(program: Program, planned: SwitchEntries, held: SwitchEntries) -> list[Difference]:
-    """What is missing, extra or wrong of groups and table entries. What both hold in another order is no difference."""
+    """The groups and table entries that are missing, extra or wrong; their order does not matter."""
     return [
         *compared(groups_of(planned), groups_of(held)),
         *compared(entries_of(program, planned), entries_of(program, held)),

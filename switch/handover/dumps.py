@@ -25,7 +25,7 @@ from inakit.switch.program.read import read_program
 from inakit.topo.errors import InputError
 
 MARK = "TABLE ENTRIES"
-"""What each dump of a table begins with."""
+"""The beginning of each dump of a table."""
 GROUPS_MARK = "MC ENTRIES"
 ENTRY = re.compile(r"^Dumping entry 0x[0-9a-f]+$", re.MULTILINE)
 KEY = re.compile(r"^\* (\S+)\s*: ([A-Z]+)\s+(.+)$", re.MULTILINE)
@@ -82,7 +82,7 @@ FORMATS = (
 
 
 def load_dump(path: Path, program: Path, switch: str) -> SwitchEntries:
-    """What a dump of a switch that runs a compiled program holds. Raises `InputError` with the file's name."""
+    """The entries in a dump of a switch that runs a compiled program. Raises `InputError` with the file's name."""
     try:
         found = read_dump(path.read_text(encoding="utf-8"), program, switch)
         check_entries(read_program(program), found)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import grpc
 
 P4INFO = ".p4info.txt"
-"""What the name of a program's P4Info ends in, in place of `.json`."""
+"""The suffix of a program's P4Info, in place of `.json`."""
 
 
 def p4info_of(program: Path) -> Path:
@@ -134,7 +134,7 @@ LARGEST = 256 << 20
 
 def read_switch(address: str, device_id: int, schema: Schema, switch: str) -> SwitchEntries:
     """The entries and groups of the device that a server has at `HOST:PORT`. Raises `MachineError`, `InputError`."""
-    import grpc  # noqa: PLC0415, only who asks a running server needs it
+    import grpc  # noqa: PLC0415, only for a running server
 
     try:
         with grpc.insecure_channel(address, [("grpc.max_receive_message_length", LARGEST)]) as channel:

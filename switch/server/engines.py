@@ -1,4 +1,4 @@
-"""What runs the program of a served switch and has its ports: the kernel where it can, else an interpreter."""
+"""Engines run the program of a served switch on its ports: in the kernel where that is possible, else interpreted."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 VARIABLE = "INAKIT_SWITCH"
 QUEUE_DEPTHS = ("enq_qdepth", "deq_qdepth")
 KERNELS_HEADERS = 128
-"""No packet of a host has more bytes of Ethernet, VLAN tags, IP and TCP that the kernel knows of."""
+"""The most bytes of headers (Ethernet, VLAN tags, IP, TCP) in a packet of a host that the kernel relies on."""
 CHOICES = ("auto", "kernel", "interpreted")
 
 
@@ -43,7 +43,7 @@ class Choice:
 
 
 def choose(program: Program, options: Options) -> Choice:
-    """The kernel where it can, else interpreted; the environment variable INAKIT_SWITCH can demand one of them."""
+    """The kernel where possible, else interpreted; the environment variable INAKIT_SWITCH can demand one of them."""
     wanted = os.environ.get(VARIABLE, "auto")
     if wanted not in CHOICES:
         raise InputError(f"{VARIABLE}={wanted}: expected one of {', '.join(CHOICES)}")
@@ -55,7 +55,7 @@ def choose(program: Program, options: Options) -> Choice:
     from inakit.switch.fast.load.kernel_switch import compile_program  # noqa: PLC0415, needs libbpf
 
     try:
-        return Choice(compile_program(program), "it is as fast as it gets")
+        return Choice(compile_program(program), "it is faster")
     except InakitError as error:
         if wanted == "kernel":
             raise
@@ -63,7 +63,7 @@ def choose(program: Program, options: Options) -> Choice:
 
 
 def only_interpreted_of(program: Program) -> str | None:
-    """What the program does that packets of hosts would not go through in the kernel as in BMv2; None if nothing.
+    """Why packets of hosts would be treated differently in the kernel than in BMv2; None if they are not.
 
     Queues in front of egress have no depth there, and a packet is not cut shorter than the headers that a host's stack
     has made in it.
@@ -83,7 +83,7 @@ def only_interpreted_of(program: Program) -> str | None:
 
 
 def only_interpreted(options: Options) -> str | None:
-    """What the options ask for that a program in the kernel does not have; None if nothing."""
+    """The option that a program in the kernel does not support; None if there is none."""
     if options.log.every_step:
         return f"-L {options.log.level} asks for every step of every packet"
     if options.priority_queues > 1:
@@ -109,29 +109,29 @@ class Engine(Protocol):
         """The state of the program while it runs."""
 
     def attach(self, port: int, interface: str) -> None:
-        """Make an interface the port of this number; `MachineError` if that cannot be."""
+        """Make an interface the port of this number. Raises `MachineError`."""
 
     def detach(self, port: int) -> None:
-        """Give a port's interface back to the host; do nothing if it is gone."""
+        """Release a port's interface if it is still there."""
 
     def is_up(self, port: int) -> bool:
         """Whether packets can come by a port."""
 
     def inject(self, port: int, packet: bytes) -> None:
-        """Let a packet arrive at a port."""
+        """Inject a packet at a port."""
 
     def set_rate(self, packets_per_s: int, port: int | None, priority: int | None) -> None:
-        """Give queues a rate, 0: none; all of them, those of a port, or one. `UnsupportedError` if there are none."""
+        """Set the rate of all queues, those of a port, or one; 0: no limit. Raises `UnsupportedError`."""
 
     def set_depth(self, packets: int, port: int | None, priority: int | None) -> None:
-        """Let queues hold so many packets."""
+        """Set the depth of queues."""
 
     def close(self) -> None:
-        """Give all interfaces back, and forget the program."""
+        """Release all interfaces, and remove the program."""
 
 
 PASSES = 64
-"""A packet makes at most so many passes before the next is taken in: one that recirculates stops no other."""
+"""The most passes of a packet before the next is received, so that one that recirculates blocks no other."""
 
 Task = Callable[[], None]
 
@@ -210,7 +210,7 @@ class InterpretedEngine:
         self.do(lambda: self.data_plane.queues.set_depth(packets, port, priority))
 
     def close(self) -> None:
-        """End the thread, and give all interfaces back."""
+        """End the thread, and release all interfaces."""
         self.running = False
         self.do(lambda: None)
         self.thread.join()
@@ -220,7 +220,7 @@ class InterpretedEngine:
         os.close(self.wake)
 
     def do(self, task: Task) -> None:
-        """Let the thread of the packets do something between two of them."""
+        """Run a task in the thread of the packets, between two of them."""
         self.tasks.put(task)
         os.eventfd_write(self.wake, 1)
 
@@ -248,7 +248,7 @@ class InterpretedEngine:
         return None if due_us is None else max(0.0, (due_us - self.data_plane.now_us()) / 1e6)
 
     def receive(self, port: int, socket: PacketSocket) -> None:
-        """Take in the packets that wait at a port. An interface that is gone is left alone."""
+        """Receive the packets that wait at a port. An interface that is gone is dropped."""
         try:
             for _, packet in socket.receive():
                 if self.pcaps is not None:
@@ -261,14 +261,13 @@ class InterpretedEngine:
                 socket.close()
 
     def arrive(self, port: int, packet: bytes) -> None:
-        """Take in a packet, and send what leaves."""
         if self.trace is not None:
             self.trace.packet += 1
             self.dump("Received", port, packet)
         self.advance((port, packet))
 
     def advance(self, *arrivals: tuple[int, bytes]) -> None:
-        """Let packets arrive and go on, and send what leaves; a packet that the program fails on is lost."""
+        """Process arriving packets, and send those that leave; a packet on which the program fails is lost."""
         sent: list[tuple[int, bytes]] = []
         try:
             with self.data_plane.turnstile.passing():
@@ -305,13 +304,13 @@ class InterpretedEngine:
         self.wait_for(port, socket)
 
     def wait_for(self, port: int, socket: PacketSocket) -> None:
-        """Learn when an interface takes packets again, if some wait; while too many do, hold the port's queues."""
+        """Poll for room if packets wait for an interface; hold the port's queues while too many do."""
         more = select.EPOLLOUT if socket.unsent else 0
         self.poll.modify(socket.fileno(), select.EPOLLIN | more)
         (self.switch.queues.hold if socket.full else self.switch.queues.release)(port)
 
     def tell_lost(self, port: int, octets: int, error: OSError) -> None:
-        """Tell of a packet that a port's interface does not take, once for each port and reason."""
+        """Log that a port's interface does not take packets, once for each port and reason."""
         if (port, error.errno) not in self.told:
             self.told.add((port, error.errno))
             self.journal.warning(f"packets are lost at port {port}, the first of {octets} bytes: {error.strerror}")

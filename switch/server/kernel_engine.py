@@ -55,20 +55,20 @@ class KernelEngine:
         return port in self.switch.attached and self.switch.attached[port].is_there()
 
     def inject(self, port: int, packet: bytes) -> None:
-        """Let a packet arrive at the CPU port; the kernel takes none at another."""
+        """Inject a packet at the CPU port; the kernel takes none at another."""
         if self.cpu is None or port != self.cpu_port:
-            raise RunError(f"a packet cannot come to port {port} but by its interface: only the CPU port takes some")
+            raise RunError(f"packets reach port {port} only by its interface: only the CPU port takes injected packets")
         self.cpu.inject(packet)
 
     def set_rate(self, packets_per_s: int, port: int | None, priority: int | None) -> None:  # noqa: ARG002
-        """Give queues a rate; each port has one. `UnsupportedError` where it would not be as in simple_switch."""
+        """Set the rate of queues; each port has one. Raises `UnsupportedError` for other requests."""
         self.queues.set_rate(packets_per_s, port)
 
     def set_depth(self, packets: int, port: int | None, priority: int | None) -> None:  # noqa: ARG002
         self.queues.set_depth(packets, port)
 
     def close(self) -> None:
-        """Give all interfaces back, and remove the program from the kernel."""
+        """Release all interfaces, and remove the program from the kernel."""
         if self.capture is not None:
             self.capture.close()
         self.queues.close()

@@ -60,7 +60,7 @@ MOST_BYTES = 65536 + 18
 BUFFER_BYTES = 16 << 20
 BATCH = 32
 MOST_UNSENT = 128
-"""So many packets that have passed egress wait for an interface, then others wait in front of egress."""
+"""The packets behind egress that wait for an interface before others wait in front of egress."""
 
 
 class PacketSocket:
@@ -122,7 +122,7 @@ class PacketSocket:
 
     @property
     def full(self) -> bool:
-        """Whether as many packets wait as BMv2 lets wait."""
+        """Whether as many packets wait as BMv2 allows."""
         return len(self.unsent) >= MOST_UNSENT
 
     def is_there(self) -> bool:
@@ -133,7 +133,7 @@ class PacketSocket:
             return False
 
     def close(self) -> None:
-        """Give the interface back to the host."""
+        """Release the interface."""
         self.socket.close()
 
 
@@ -149,7 +149,7 @@ def with_tag(data: bytes, about: list[tuple[int, int, bytes]]) -> bytes:
 
 
 class Promiscuous:
-    """Lets an interface take packets for any address until `close`, without looking at them."""
+    """Makes an interface promiscuous until `close`, without receiving packets."""
 
     def __init__(self, interface: str) -> None:
         membership = PROMISCUOUS.pack(socket.if_nametoindex(interface), PROMISCUOUS_TYPE, 0, b"")
@@ -157,7 +157,7 @@ class Promiscuous:
         self.socket.setsockopt(SOL_PACKET, ADD_MEMBERSHIP, membership)
 
     def close(self) -> None:
-        """Let the interface take only what is addressed to it."""
+        """Make the interface as it was."""
         self.socket.close()
 
 

@@ -1,4 +1,4 @@
-"""The programs `inakit-simple-switch` and `inakit-simple-switch-grpc`: a switch with BMv2's doors, until a signal."""
+"""The programs `inakit-simple-switch` and `inakit-simple-switch-grpc`: a switch with BMv2's servers, until a signal."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ P4RUNTIME = "inakit.switch.server.p4runtime.service:P4RuntimeServer"
 
 
 class Door(Protocol):
-    """A protocol by which others talk to the switch."""
+    """A server of one protocol."""
 
     def start(self) -> None:
-        """Listen; `MachineError` if that cannot be."""
+        """Listen. Raises `MachineError`."""
 
     def close(self) -> None:
-        """Listen no longer, and end what still goes on."""
+        """Stop listening, and end all connections."""
 
 
 def simple_switch() -> None:
@@ -59,7 +59,7 @@ def main(arguments: Sequence[str], grpc: bool) -> int:
 
 
 def signals_as_bytes() -> int:
-    """A descriptor from which a byte can be read when a signal has come that is to end this process.
+    """A descriptor that gets a byte when a signal that ends this process has come.
 
     A signal that comes just before a thread waits for a lock would not wake it up.
     """
@@ -93,7 +93,7 @@ def running(options: Options, made: Callable[[Options], ServedSwitch] = ServedSw
 
 
 def text_of(path: Path) -> str:
-    """The text of a program; `InputError` if it cannot be read."""
+    """The text of a program. Raises `InputError`."""
     try:
         return path.read_text()
     except (OSError, UnicodeDecodeError) as error:

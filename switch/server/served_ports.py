@@ -16,7 +16,7 @@ ToController = Callable[[bytes], None]
 
 
 class ServedPorts:
-    """Interfaces by port number. They stay when another program is loaded; without one, no packet is taken in."""
+    """Interfaces by port number. They stay when another program is loaded; without one, no packet is received."""
 
     def __init__(self, journal: Journal, cpu_port: int | None = None) -> None:
         self.journal, self.cpu_port = journal, cpu_port
@@ -27,7 +27,7 @@ class ServedPorts:
         self.controllers: list[ToController] = []
 
     def add(self, port: int, interface: str) -> None:
-        """Make an interface the port of this number; a refusal if that cannot be."""
+        """Make an interface the port of this number, or refuse."""
         with self.lock:
             if port in self.interfaces or port == self.cpu_port:
                 used = self.interfaces.get(port, "the CPU port")
@@ -40,7 +40,7 @@ class ServedPorts:
             self.interfaces[port] = interface
 
     def remove(self, port: int) -> None:
-        """Give the interface of a port back to the host; a refusal if there is no such port."""
+        """Release the interface of a port, or refuse."""
         with self.lock:
             if port not in self.interfaces:
                 raise Refused(RefusalKind.DEV_MGR_ERROR, f"there is no port {port}")
@@ -59,7 +59,7 @@ class ServedPorts:
             return port in self.interfaces and self.engine is not None and self.engine.is_up(port)
 
     def inject(self, port: int, packet: bytes) -> None:
-        """Let a packet arrive at the CPU port; in an interpreted switch, at any."""
+        """Inject a packet at the CPU port; in an interpreted switch, at any."""
         if self.engine is not None:
             self.engine.inject(port, packet)
 
@@ -68,7 +68,7 @@ class ServedPorts:
             controller(packet)
 
     def move_to(self, engine: Engine) -> None:
-        """Let another program have all interfaces; one that is gone is left out, and told."""
+        """Attach all interfaces to another engine; one that is gone is logged."""
         with self.lock:
             self.release()
             self.engine = engine
@@ -79,21 +79,21 @@ class ServedPorts:
                     self.journal.error(f"port {port}: {error}")
 
     def detach_all(self) -> None:
-        """Take in no packet more; the program's state stays."""
+        """Detach all interfaces; the program's state stays."""
         with self.lock:
             if self.engine is not None:
                 for port in self.interfaces:
                     self.engine.detach(port)
 
     def release(self) -> None:
-        """Let no program have the interfaces: no packet is taken in."""
+        """Detach all interfaces, and close the engine."""
         with self.lock:
             if self.engine is not None:
                 self.engine.close()
             self.engine = None
 
     def look_after(self) -> None:
-        """Tell of interfaces that have gone, and take those in again that are back."""
+        """Log interfaces that have gone, and attach those that are back."""
         with self.lock:
             for port, interface in self.interfaces.items():
                 if self.engine is None or self.engine.is_up(port):
@@ -117,14 +117,13 @@ class QueueRequest(NamedTuple):
     priority: int | None
 
     def carry_out(self, engine: Engine) -> None:
-        """Let a running program have its queues so."""
         (engine.set_rate if self.what == "rate" else engine.set_depth)(self.value, self.port, self.priority)
 
 
 class ServedQueues:
-    """Requests for queues. Those so far are carried out anew for a program that is loaded.
+    """Rates and depths of queues, which are kept when another program is loaded.
 
-    `fall_back` provides an engine that has queues, where the one that runs has none.
+    `fall_back` provides an engine with queues where the present one has none.
     """
 
     def __init__(self, priorities: int, fall_back: Callable[[UnsupportedError], Engine]) -> None:
@@ -133,15 +132,15 @@ class ServedQueues:
         self.requests: list[QueueRequest] = []
 
     def set_rate(self, packets_per_s: int, port: int | None = None, priority: int | None = None) -> None:
-        """Give queues a rate, 0: none; all of them, those of a port, or one."""
+        """Set the rate of all queues, those of a port, or one; 0: no limit."""
         self.request(QueueRequest("rate", packets_per_s, port, priority))
 
     def set_depth(self, packets: int, port: int | None = None, priority: int | None = None) -> None:
-        """Let queues hold so many packets; all of them, those of a port, or one."""
+        """Set the depth of all queues, those of a port, or one."""
         self.request(QueueRequest("depth", packets, port, priority))
 
     def request(self, wanted: QueueRequest) -> None:
-        """Carry out a request, and keep it in place of those that it overrides."""
+        """Carry out a request, and keep it instead of those that it overrides."""
         if wanted.value < 0 or not 0 <= (wanted.priority or 0) < self.priorities:
             why = f"a {wanted.what} of {wanted.value} for queue {wanted.priority}: each port has {self.priorities}"
             raise Refused(RefusalKind.TABLE_ERROR, why)
@@ -160,5 +159,5 @@ class ServedQueues:
 
 
 def overrides(new: QueueRequest, old: QueueRequest) -> bool:
-    """Whether a request leaves nothing of an older one."""
+    """Whether a request replaces an older one."""
     return new.what == old.what and new.port in (None, old.port) and new.priority in (None, old.priority)

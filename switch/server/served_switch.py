@@ -1,4 +1,4 @@
-"""A switch that others talk to: a running program with its ports, its control plane, and programs to come."""
+"""A switch as a server: the running program with its ports and its control plane, and swaps of programs."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from inakit.topo.errors import InakitError, UnsupportedError
 
 DIGESTS_EVERY_S = 0.01
 SWEEP_EVERY_S = 1.0
-"""How often digests are collected, and how often entries are looked at for their timeouts, as in BMv2."""
+"""The times between two collections of digests, and between two checks of timeouts, as in BMv2."""
 
 
 @dataclass(frozen=True)
 class Running:
-    """A program that runs: its text, what is in it, and its control plane."""
+    """A program that runs: its text, the program, and its control plane."""
 
     json: str
     program: Program
@@ -97,9 +97,9 @@ class ServedSwitch:
 
     @contextmanager
     def alone(self) -> Iterator[Running | None]:
-        """Let nobody ask anything of the program that runs, nor load another, while the block runs.
+        """Block requests to the program that runs, and swaps, while the block runs.
 
-        A request may need this too: its lock is taken first, always.
+        The lock of the control plane is always taken first, because requests may need this too.
         """
         while True:
             running = self.running
@@ -118,14 +118,14 @@ class ServedSwitch:
             self.pending = (text, parse_program(text.encode(), "the program"))
 
     def swap(self, fresh: bool = True) -> None:
-        """Run the program that was loaded, with what was installed for it since. The ports stay.
+        """Run the program that was loaded, with the entries installed for it since. The ports stay.
 
         Unless `fresh`, multicast groups and mirror sessions stay as well, as in BMv2.
         """
         with self.alone():
             if self.pending is None:
                 kind = RefusalKind.NO_ONGOING_SWAP if self.options.swap else RefusalKind.CONFIG_SWAP_DISABLED
-                raise Refused(kind, "no program is loaded that could run: load one first")
+                raise Refused(kind, "no other program is loaded: load one first")
             (text, program), prepared = self.pending, self.prepared
             self.pending = self.prepared = None
             self.run(text, program, prepared, None if fresh else self.running)
@@ -198,7 +198,7 @@ class ServedSwitch:
             subscriber(expired)
 
     def tick(self) -> None:
-        """Collect digests, look for timeouts and for lost interfaces, until `close`."""
+        """Collect digests, and check timeouts and interfaces, until `close`."""
         sweep_at = time.monotonic() + SWEEP_EVERY_S
         while not self.ending.wait(DIGESTS_EVERY_S if self.learns else SWEEP_EVERY_S):
             try:
@@ -215,13 +215,12 @@ class ServedSwitch:
         return self.program is not None and bool(self.program.digests)
 
     def sweep(self) -> None:
-        """Look for timeouts and for lost interfaces."""
         self.ports.look_after()
         if self.running is not None:
             self.running.control.tables.report_expired()
 
     def close(self) -> None:
-        """End the switch, and give all interfaces back."""
+        """End the switch, and release all interfaces."""
         self.ending.set()
         self.ticker.join()
         with self.alone() as running:

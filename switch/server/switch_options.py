@@ -48,13 +48,13 @@ class LogOptions:
 
     @property
     def every_step(self) -> bool:
-        """Whether a level was asked for at which each step of each packet is told."""
+        """Whether each step of each packet is logged."""
         return self.wanted and self.level in ("trace", "debug")
 
 
 @dataclass(frozen=True)
 class Options:
-    """All that a switch is started with. `interfaces` are the ports by number; without `program` it waits for one.
+    """The options of a switch. `interfaces` are the ports by number; without `program` it waits for one.
 
     `swap` allows another program to be loaded while the switch runs.
     """
@@ -102,9 +102,9 @@ class Lines(logging.Formatter):
 
 
 class Journal(logging.Logger):
-    """What the switch tells: events for people on standard error, where no log was asked for; else into the log.
+    """The log of a switch; without one, events go to standard error.
 
-    Steps of packets are told at the level `debug`.
+    Steps of packets have the level `debug`.
     """
 
     def __init__(self, options: LogOptions = LogOptions()) -> None:
@@ -117,13 +117,13 @@ class Journal(logging.Logger):
         self.addHandler(handler)
 
     def close(self) -> None:
-        """Write what is left."""
+        """Flush and close the log."""
         for handler in list(self.handlers):
             handler.close()
 
 
 def file_handler(options: LogOptions, file: Path) -> logging.Handler:
-    """Writes into `file`.txt, and moves what is too much to `file`.1.txt and so on, as BMv2 does."""
+    """A handler that writes to `file`.txt and rotates it to `file`.1.txt and so on, as BMv2 does."""
     path = file.with_name(f"{file.name}.txt")
     with writing(path):
         handler = RotatingFileHandler(path, maxBytes=options.most_bytes, backupCount=options.most_files)

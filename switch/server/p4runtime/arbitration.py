@@ -1,14 +1,14 @@
-"""Which client of a role is its primary, what a role may do, and packets from and to controllers.
+"""Arbitration: the primary client of each role, the permissions of roles, and packets from and to controllers.
 
-A client is known by the stream that it holds open. Of each role the client with the highest election id that was seen
-is the primary; the others are backups. When the last client of a role has left, what was seen is forgotten: a
-controller that is started after another one writes whatever its election id is, as with simple_switch_grpc. As there,
-a client without an election id, which the specification would have be a backup for ever, is the primary with the id 0
-as long as it is the only one: the PTF tests of p4c's back end have none.
+A client is identified by its stream. The primary of a role is the client with the highest election id that was seen;
+the others are backups. When the last client of a role leaves, the highest id is forgotten: a controller that starts
+later can write with any election id, as with simple_switch_grpc. A client without an election id is the primary, with
+the id 0, as long as it is the only one, as with simple_switch_grpc: the PTF tests of p4c's back end have none. (By the
+specification it is a backup for ever.)
 
-P4Runtime leaves the form of a role's config open. Here it is the one that Stratum has made for it, `P4RoleConfig`: the
-ids of a P4Info that the role writes and reads, whether it gets the packets to controllers, and whether it may set
-pipeline configs. Replication, which no id stands for, is for roles without a config.
+P4Runtime leaves the form of a role's config open. Here it is Stratum's `P4RoleConfig`: the ids of a P4Info that the
+role writes and reads, whether it gets the packets to controllers, and whether it may set pipeline configs.
+Replication has no ids: it is for roles without a config.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ RoleConfig = role_config_class()
 
 @dataclass(frozen=True)
 class RoleScope:
-    """The ids of a role (None: everything), and what else it may do.
+    """The permissions of a role: its ids (None: all), packets to controllers, pipeline configs.
 
-    Of packets to controllers it gets those whose metadata are as `packet_filter` says: (id, value).
+    `packet_filter` (id, value) selects packets to controllers by their metadata.
     """
 
     ids: frozenset[int] | None = None
@@ -68,13 +68,13 @@ class RoleScope:
     pipelines: bool = True
 
     def has(self, number: int) -> bool:
-        """Whether what has this id is in scope; 0 is what no P4Info describes."""
+        """Whether an id is in scope; 0 is the id of entities that no P4Info describes."""
         return self.ids is None or number in self.ids
 
     def check(self, number: int) -> None:
-        """Raise a fault if what has this id is out of scope."""
+        """Raise a fault if an id is out of scope."""
         if not self.has(number):
-            raise Fault(Code.PERMISSION_DENIED, f"the role's config does not have what has the id {number:#010x}")
+            raise Fault(Code.PERMISSION_DENIED, f"the role's config does not have the id {number:#010x}")
 
     def gets(self, packet: Message) -> bool:
         if not self.packets or self.packet_filter is None:
@@ -105,7 +105,7 @@ def read_scope(message: Message) -> RoleScope:
 MOST_CLIENTS = 512
 """The streams that a role may have open."""
 NO_ID = 0
-"""What an election id is where a message has none."""
+"""The election id of a message without one."""
 
 Send = Callable[[Message], None]
 """Sends a `StreamMessageResponse` to one client."""
@@ -137,7 +137,7 @@ class Role:
 class Arbitration:
     """The roles of one device. `writing` is held while requests of primaries are carried out.
 
-    Whoever calls holds off other calls, but `check_primary` and `primaries`, which only look.
+    Callers make calls one after the other, but for `check_primary` and `primaries`, which only read.
     """
 
     def __init__(self, device_id: int, writing: AbstractContextManager[object]) -> None:
@@ -145,7 +145,7 @@ class Arbitration:
         self.roles: dict[str, Role] = {"": Role("", None)}
 
     def update(self, client: Client, message: Message) -> None:
-        """Take a client's arbitration update, unless its stream has ended; a fault ends it."""
+        """Handle a client's arbitration update, unless its stream has ended; a fault ends the stream."""
         if client.left:
             return
         name = role_name(message)
@@ -165,7 +165,7 @@ class Arbitration:
             self.tell(role, [client])
 
     def check(self, client: Client, name: str, message: Message) -> None:
-        """Raise a fault for an update that cannot be."""
+        """Raise a fault for an invalid update."""
         if client.role is None and message.device_id != self.device_id:
             raise not_found(f"there is no device {message.device_id}: this is {self.device_id}")
         if client.role is not None and (message.device_id != self.device_id or client.role != name):
@@ -178,7 +178,7 @@ class Arbitration:
             raise Fault(Code.RESOURCE_EXHAUSTED, f"role '{name}' has {MOST_CLIENTS} clients")
 
     def promote(self, role: Role, client: Client, message: Message, scope: RoleScope) -> None:
-        """Let a client be the primary: the one before writes no more, and what it writes now is finished first."""
+        """Make a client the primary, after the present write of the one before is finished."""
         role.primary, role.highest = None, client.election_id
         role.config = message.role.config if message.role.HasField("config") else None
         role.scope = scope
@@ -201,7 +201,7 @@ class Arbitration:
             self.tell(role, role.clients)
 
     def tell(self, role: Role, clients: list[Client], backups: Code | None = None) -> None:
-        """Tell clients who is the primary; a backup gets `backups`, or what follows from there being a primary."""
+        """Tell clients whether they are the primary; `backups` is the status of those that are not."""
         for client in list(clients):
             code = backups or (Code.NOT_FOUND if role.primary is None else Code.ALREADY_EXISTS)
             client.send(self.notice(role, Code.OK if client is role.primary else code))
@@ -218,7 +218,7 @@ class Arbitration:
         return v1.StreamMessageResponse(arbitration=update)
 
     def check_primary(self, request: Message) -> RoleScope:
-        """What the sender of a request may do; a fault if it is not the primary of its role."""
+        """The permissions of the sender of a request; a fault if it is not the primary of its role."""
         if request.device_id != self.device_id:
             raise not_found(f"there is no device {request.device_id}: this is {self.device_id}")
         name = request.role or (str(request.role_id) if request.role_id else "")
@@ -242,7 +242,7 @@ MEANINGS = {
     Code.ALREADY_EXISTS: "another client is the primary",
     Code.NOT_FOUND: "there is no primary",
 }
-"""What a client is told, in words."""
+"""The messages of statuses."""
 
 
 def role_name(message: Message) -> str:

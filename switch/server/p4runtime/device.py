@@ -60,9 +60,9 @@ FULL = RoleScope()
 
 @dataclass
 class Saved:
-    """A config that was saved and does not run yet. What clients write waits in `updates`, and is tried on `pipeline`.
+    """A config that was saved and does not run yet; `updates` wait for it.
 
-    That pipeline's control plane has a data plane without packets.
+    They are tried on `pipeline`, which has a data plane without packets.
     """
 
     text: str
@@ -121,7 +121,7 @@ class Device:
                 self.reconcile(text, request.config, schema)
 
     def verify(self, request: Message) -> tuple[str, Schema]:
-        """The text of the program of a config, and the schema of its P4Info; a fault if they cannot be."""
+        """The text of the program of a config, and the schema of its P4Info; a fault if they do not fit."""
         if not request.HasField("config") or not request.config.HasField("p4info"):
             raise invalid("the config is missing: it has a p4info and a p4_device_config")
         text = program_text(request.config.p4_device_config)
@@ -135,7 +135,7 @@ class Device:
         return make_pipeline(copy_of(config), schema, control, self.cpu_port, self.send)
 
     def commit(self, request: Message) -> None:
-        """Run the saved config, and write what was written since."""
+        """Run the saved config, and repeat the updates since."""
         if request.HasField("config"):
             raise invalid("COMMIT takes no config: it runs the one that was saved")
         if self.saved is None:
@@ -153,7 +153,7 @@ class Device:
         return self.committed
 
     def reconcile(self, text: str, config: Message, schema: Schema) -> None:
-        """Run a program with the state that there is; a fault if it does not fit the new config."""
+        """Run a program with the present state; a fault if that does not fit the new config."""
         state = [] if self.committed is None else list(all_written(self.committed))
         refused = [fault for fault in written(self.shadow(config, schema), state) if fault is not None]
         if refused:
@@ -161,7 +161,7 @@ class Device:
         written(self.run(text, config, schema), state)
 
     def swapped(self) -> None:
-        """Forget the pipeline when somebody else has loaded another program."""
+        """Forget the pipeline when another program was loaded in another way."""
         with self.lock:
             if self.committed is not None and self.committed.control is not self.served.control:
                 self.committed = None
@@ -220,7 +220,7 @@ class Device:
     # packets and notifications
 
     def packet_out(self, client: Client, message: Message) -> None:
-        """Let a packet of a primary arrive at the CPU port; a fault if it cannot."""
+        """Inject a packet of a primary at the CPU port."""
         if not self.arbitration.is_primary(client) or not self.arbitration.roles[client.role or ""].scope.packets:
             raise Fault(Code.PERMISSION_DENIED, "only the primary of a role that handles packets sends them")
         if self.cpu_port is None:
@@ -252,7 +252,7 @@ class Device:
                 self.committed.digest_lists.learn(batch)
 
     def poll(self) -> None:
-        """Collect digests, and send what is due."""
+        """Collect digests, and send notifications that are due."""
         committed = self.committed
         if committed is not None:
             committed.control.digests.report()

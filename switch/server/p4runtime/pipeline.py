@@ -1,4 +1,4 @@
-"""A program with its P4Info and all that clients have written for it; their updates, and what they read."""
+"""A program with its P4Info and the state that clients have written: updates in batches, and reads."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Pipeline:
     idle_timeouts: IdleTimeouts
 
     def poll(self, down: frozenset[int]) -> None:
-        """Send what is due, and let groups avoid the ports that are `down`."""
+        """Send notifications that are due, and update groups after ports went `down` or up."""
         for store in self.stores.values():
             if down != store.down:
                 store.ports_down(down)
@@ -82,7 +82,7 @@ def entity_of(codec: Codec, fields: Fields) -> Message:
 
 
 def all_written(pipeline: Pipeline) -> Iterator[Written]:
-    """The updates that bring a fresh pipeline into the state of this one, in an order in which they can be made."""
+    """The updates that recreate the state of this pipeline in a fresh one, in a possible order."""
     everything: dict[str, list[Fields]] = {
         "action_profile_member": [{}],
         "action_profile_group": [{}],
@@ -118,7 +118,7 @@ def read_as_messages(pipeline: Pipeline, member: str, request: Fields) -> Iterat
 
 
 def changed_default(pipeline: Pipeline, message: Message) -> bool:
-    """Whether a table runs on a miss something else than its program says."""
+    """Whether the default of a table is not the one in the program."""
     table = pipeline.schema.tables[message.table_id]
     held, own = pipeline.tables.held_default(table), table.table.default
     set_to = None if held is None or held.action is None else (held.action, held.params)
@@ -252,7 +252,7 @@ def others_aborted(count: int, position: int, fault: Fault) -> Answers:
 
 
 def write_at_once(pipeline: Pipeline, updates: Sequence[Message], scope: RoleScope) -> Answers:
-    """Carry out updates so that each packet sees none of them or all; only some batches can be."""
+    """Carry out updates so that each packet sees none of them or all; only some batches are possible."""
     if len(updates) == 1:
         return [write_one(pipeline, updates[0], scope)]
     if not all(map(is_new_entry, updates)):
@@ -282,7 +282,7 @@ SPACE = "inakit-v1model"
 
 
 MOST_ENTITIES = 512
-"""A response has at most so many entities."""
+"""The most entities in a response."""
 
 
 def select(

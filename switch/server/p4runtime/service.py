@@ -23,7 +23,7 @@ from inakit.switch.server.switch_options import Tls
 from inakit.topo.errors import InakitError, InputError, MachineError
 
 MOST_WAITING = 1 << 14
-"""A client that takes nothing has at most so many messages waiting: further packets and notifications are lost."""
+"""The most messages that wait for a client; further packets and notifications are lost."""
 
 
 class ClientStream:
@@ -36,7 +36,7 @@ class ClientStream:
         self.fault: Fault | None = None
 
     def messages(self) -> Iterator[Message]:
-        """What the client is told, until its stream ends."""
+        """The messages to the client, until its stream ends."""
         Thread(target=self.take, name="P4Runtime client", daemon=True).start()
         try:
             while (message := self.waiting.get()) is not None:
@@ -49,12 +49,12 @@ class ClientStream:
         self.waiting.put(None)
 
     def tell(self, message: Message) -> None:
-        """Put a message into the queue; all but arbitration updates are lost if it is full."""
+        """Queue a message; if the queue is full, all but arbitration updates are lost."""
         if self.waiting.qsize() < MOST_WAITING or message.HasField("arbitration"):
             self.waiting.put(message)
 
     def take(self) -> None:
-        """Take in the client's messages, until it sends no more or one ends the stream."""
+        """Handle the client's messages, until it sends no more or one ends the stream."""
         try:
             for message in self.requests:
                 self.take_one(message)
@@ -66,7 +66,7 @@ class ClientStream:
             self.end()
 
     def take_one(self, message: Message) -> None:
-        """Take in one message. Only an arbitration update can end the stream; other errors are told."""
+        """Handle one message. Only an arbitration update can end the stream; other errors are sent to the client."""
         kind = message.WhichOneof("update")
         try:
             match kind:
@@ -154,10 +154,11 @@ class Service:
         return v1.CapabilitiesResponse(p4runtime_api_version=VERSION)
 
     def stream(self, requests: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[bytes]:
-        """What a client is told while its stream is open."""
+        """The messages to a client while its stream is open."""
         stream = ClientStream(self.device, (parse(v1.StreamMessageRequest, octets) for octets in requests))
         context.add_callback(stream.end)
-        yield from (message.SerializeToString() for message in stream.messages())
+        for message in stream.messages():
+            yield message.SerializeToString()
         if stream.fault is not None:
             abort(context, stream.fault)
 
@@ -250,7 +251,7 @@ class P4RuntimeServer:
         self.served.journal.info(f"Server listening on {self.address}")
 
     def tick(self) -> None:
-        """Send what is due, until `close`."""
+        """Send notifications that are due, until `close`."""
         while not self.ending.wait(POLL_S):
             try:
                 self.device.poll()

@@ -1,4 +1,4 @@
-"""The interface description of the Thrift services, and the numbers by which clients name what a program declares."""
+"""The interface description of the Thrift services, and the numbers of a program's resources."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def description() -> Any:
 
 
 TABLE, PROFILE, COUNTER, METER, REGISTER, LEARNING_LIST = range(6)
-"""Kinds of what is declared, as clients number them."""
+"""The kinds of resources, as clients number them."""
 
 ARRAYS = {COUNTER: "counter_arrays", METER: "meter_arrays", REGISTER: "register_arrays", LEARNING_LIST: "learn_lists"}
 OF_PIPELINES = {TABLE: "tables", PROFILE: "action_profiles"}
@@ -28,7 +28,7 @@ OF_PIPELINES = {TABLE: "tables", PROFILE: "action_profiles"}
 
 @lru_cache(maxsize=2)
 def resource_ids(program: str) -> dict[int, dict[str, int]]:
-    """The numbers by name of what the JSON of a program declares, by kind."""
+    """The numbers of resources in the JSON of a program, by kind and name."""
     document = json.loads(program)
 
     def numbers(holders: list[Any], key: str) -> dict[str, int]:

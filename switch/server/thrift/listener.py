@@ -31,7 +31,7 @@ SERVICES = {
     "simple_pre_lag": "SimplePreLAG",
     "simple_switch": "SimpleSwitch",
 }
-"""What clients call each service of the description."""
+"""The services by the names that clients use."""
 
 
 def exception_of(error: InakitError, result: Any) -> Any | None:
@@ -53,7 +53,7 @@ CALL, REPLY, EXCEPTION, ONEWAY = 1, 2, 3, 4
 """Kinds of messages."""
 
 EMPTY: dict[int, object] = {TType.LIST: (), TType.BINARY: b"", TType.BOOL: False, TType.DOUBLE: 0.0}
-"""What stands for an argument that the client left out, by its type; 0 for all others."""
+"""The value of an argument that the client left out, by type; 0 for all others."""
 
 
 class Dispatcher:
@@ -70,7 +70,7 @@ class Dispatcher:
         service, _, function = str(name).rpartition(":")
         try:
             answer = written(function, sequence, self._result(service, function, kind, incoming))
-        except Exception:  # a mistake of this code must not end the connection of whoever met it
+        except Exception:  # a bug here must not end the connection
             answer = written(function, sequence, failure(format_exc()))
         return b"" if kind == ONEWAY else answer
 
@@ -153,11 +153,11 @@ class Listener:
         self._listening.close()
 
     def _accept(self, dispatcher: Dispatcher) -> None:
-        """Start a thread for each new client; one for which the machine has no thread or file left is turned away."""
+        """Start a thread for each new client; without a free thread the client is rejected."""
         while not self._closed:
             try:
                 client, _ = self._listening.accept()
-            except OSError:  # closed, or no file is left: those who wait are accepted when one is
+            except OSError:  # closed, or out of file descriptors: try again
                 sleep(RETRY_S)
                 continue
             try:
@@ -166,7 +166,7 @@ class Listener:
                 client.close()
 
     def _serve(self, client: socket.socket, dispatcher: Dispatcher) -> None:
-        """Answer a client until its connection ends, or it sends what is no message."""
+        """Answer a client until its connection ends, or it sends a malformed message."""
         with client, self._known(client), suppress(OSError, MalformedMessageError):
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with client.makefile("rb") as stream:
@@ -189,7 +189,7 @@ class Listener:
 
 
 def listen(port: int) -> socket.socket:
-    """A socket that listens on a port of all addresses, of IPv4 and, where there is it, of IPv6."""
+    """A socket that listens on a port of all addresses, of IPv4 and, if available, of IPv6."""
     try:
         return socket.create_server(
             ("", port),
@@ -198,12 +198,14 @@ def listen(port: int) -> socket.socket:
             backlog=WAITING,
         )
     except (OSError, OverflowError) as error:
-        why = f"TCP port {port} cannot be listened on ({error}): end what has it, or choose another --thrift-port"
+        why = (
+            f"TCP port {port} is not available ({error}): end the program that uses it, or choose another --thrift-port"
+        )
         raise MachineError(why) from error
 
 
 def end(connection: socket.socket) -> None:
-    """Wake up whoever waits for a connection, for it has ended."""
+    """Shut a connection down, which wakes up threads that wait for it."""
     with suppress(OSError):
         connection.shutdown(socket.SHUT_RDWR)
 

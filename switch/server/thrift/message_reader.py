@@ -11,7 +11,7 @@ from typing import Protocol
 from inakit.topo.errors import InputError
 
 VERSION = 0x8001
-"""What the first two bytes of a message say."""
+"""The first two bytes of a message."""
 
 SIZES = {2: 1, 3: 1, 4: 8, 6: 2, 8: 4, 10: 8}
 """Bytes of the types of one size: bool, byte, double, i16, i32, i64."""
@@ -23,7 +23,7 @@ MOST_BYTES, MOST_VALUES, DEEPEST = 64 << 20, 1 << 20, 16
 
 
 class MalformedMessageError(InputError):
-    """What a client sent is no message of Thrift's binary protocol, or one that is too large."""
+    """A malformed message of Thrift's binary protocol, or one that is too large."""
 
 
 class Stream(Protocol):
@@ -91,7 +91,7 @@ class MessageReader:
         return size
 
     def _count(self, values: int) -> int:
-        """Refuse a message of too many values; return how many these are."""
+        """Count values, refuse a message of too many, and return the number."""
         self._values += values
         if self._values > MOST_VALUES:
             raise MalformedMessageError(f"a message of more than {MOST_VALUES} values")

@@ -1,4 +1,4 @@
-"""Publishes what happens in a running switch, as BMv2 does: digests, expired entries, ports that come up or go down.
+"""Notifications of a running switch, as in BMv2: digests, expired entries, ports that go up or down.
 
 It publishes with nanomsg, all in one format: a header of 32 bytes in the machine's byte order, without padding,
 that begins with four letters, and records behind it.
@@ -52,12 +52,12 @@ class Publisher:
             raise MachineError(f"{why}: end the switch that does so, or choose another --notifications-addr") from error
 
     def send(self, message: bytes) -> None:
-        """Send a message to all who have subscribed; one who does not keep up misses it."""
+        """Send a message to all subscribers; slow ones miss it."""
         with suppress(NNGException):
             self._socket.send(message)
 
     def close(self) -> None:
-        """Let subscribers go; a local address is free again."""
+        """Close the socket, and free a local address."""
         self._socket.close()
         if self.address.startswith(LOCAL):
             Path(self.address.removeprefix(LOCAL)).unlink(missing_ok=True)
@@ -84,7 +84,7 @@ def ageing_messages(device_id: int, first: int, expired: Sequence[Expired], tabl
 
 
 PORTS_EVERY_S = 0.2
-"""How often ports are looked at."""
+"""The time between two checks of ports."""
 
 
 class Notifier:
@@ -130,6 +130,5 @@ class Notifier:
             self._publisher.send(PORTS.pack(b"PRT|", self._device_id, len(changed)) + b"".join(statuses))
 
     def _watch_ports(self) -> None:
-        """Look at the ports again and again."""
         while not self._closed.wait(PORTS_EVERY_S):
             self.tell_ports()

@@ -18,7 +18,7 @@ from inakit.topo.errors import UnsupportedError
 
 @dataclass(frozen=True)
 class SwitchIdentity:
-    """What a switch says of itself: its number, its Thrift port, where its notifications can be subscribed to."""
+    """The number of a switch, its Thrift port, and the address of its notifications."""
 
     device_id: int
     thrift_port: int
@@ -32,7 +32,7 @@ class Services:
         self.switch, self.identity = switch, identity
 
     def call(self, service: str, function: str, arguments: Mapping[str, Any]) -> Any:
-        """What a function answers. `arguments` are by name; 0 or nothing stands for what the client left out.
+        """Carry out a function. `arguments` are by name; those that the client left out are 0 or empty.
 
         Tables and arrays are those of the program that was loaded last, also before it runs. Groups and sessions
         outlast programs.
@@ -58,13 +58,12 @@ class Services:
         return [description().PortInfo(port, name, ports.is_up(port), {}) for port, name in sorted(ports.all().items())]
 
     def info(self) -> Any:
-        """Who the switch is."""
         known = self.identity
         return description().SwitchInfo(known.device_id, known.thrift_port, known.notifications)
 
     def serialize(self) -> bytes:
-        """Refuse: what BMv2 answers its own clients cannot read, for it is no text."""
-        raise UnsupportedError("the state is not written: read tables, profiles and meters one by one")
+        """Refuse: the answer of BMv2 is not text, so that its own clients cannot read it."""
+        raise UnsupportedError("the state cannot be serialized: read tables, profiles and meters one by one")
 
     def resource_id(self, type: int, name: str) -> int:
         """The number that the compiler gave to a table, an action profile, an array or a learning list."""

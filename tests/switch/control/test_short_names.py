@@ -23,7 +23,7 @@ def test_a_whole_name_is_never_ambiguous() -> None:
 
 
 def test_an_ambiguous_end_names_the_candidates() -> None:
-    with pytest.raises(InputError, match=r"table 'acl.table' may be In.acl.table or Out.acl.table"):
+    with pytest.raises(InputError, match=r"table 'acl.table' is ambiguous: it ends In.acl.table and Out.acl.table"):
         whole_name("table", "acl.table", KNOWN)
 
 
