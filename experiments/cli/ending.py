@@ -29,7 +29,7 @@ OUT_OF_MEMORY = (
 
 def run_to_its_end() -> None:
     """Run the command that `sys.argv` names, and exit."""
-    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it warns of a cache of its own that nobody needs
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it warns about its cache
     with given_to_owners(), signals_unwind():
         try:
             gc.disable()  # until the command is loaded: to look for garbage among modules takes a fifth of the time
@@ -73,7 +73,7 @@ def known(error: Exception) -> str | None:
 
 
 def kept(error: Exception) -> str:
-    """Keep the traceback of an error that nobody foresaw, in a file, and say where it is."""
+    """Write the traceback of an unexpected error to a file, and say where it is."""
     text = "".join(traceback.format_exception(error))
     with suppress(OSError):
         number, name = tempfile.mkstemp(".txt", "inakit-traceback-")
@@ -99,7 +99,7 @@ def output_failure(error: OSError) -> str | None:
 
 
 def flush_output() -> None:
-    """Write what is still to be printed. Raises no error of a pipe that nobody reads any more."""
+    """Flush the output; a pipe whose reader has ended is no error."""
     try:
         if sys.stdout is not None:
             sys.stdout.flush()

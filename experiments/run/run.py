@@ -144,7 +144,7 @@ def run_plan(
     check_observation(world, asked=run.observation is not None)
     check_features(world, run.problem.fabric, run.mode, run.captures, run.interferences, run.interconnect)
     run = replace(run, prepared=run.prepared.fitted(world.program))
-    for line in () if world.name == "bmv2" else many_copies(run.problem.fabric, run.plan):
+    for line in () if Feature.MANY_COPIES in world.features else many_copies(run.problem.fabric, run.plan):
         raise PlanError(line)
     if not world.real_time:
         run = made_for_own_time(run)

@@ -136,7 +136,7 @@ class FabricChoice:
 
 
 def tell_of_own_pipelines(fabric: Fabric, pipelines: int) -> None:
-    """Say that the ports of switches are grouped anew which the fabric has in groups already."""
+    """Tell the user that `pipelines` replaces the fabric's own groups of ports."""
     own = [switch.name for switch in fabric.switches if len(switch.pipelines) > 1]
     if own:
         which = own[0] if len(own) == 1 else f"{own[0]} and {len(own) - 1} more"

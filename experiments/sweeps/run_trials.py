@@ -94,8 +94,8 @@ def run_trials(
 ) -> dict[str, Finished]:
     """What came of all trials, by key, in their order; what is kept is not run again.
 
-    A result of a worker that does not share this machine's folder is kept here as well. What ends the sweep before all
-    are done gets a note that says how many are. Raises `OutputError`.
+    A result of a worker that does not share this machine's folder is kept here as well. An error that ends the sweep
+    early gets a note that says how many trials are done. Raises `OutputError`.
     """
     found = {trial.key: finished for trial in trials if (finished := kept.get(trial.key)) is not None}
     missing = [trial for trial in trials if trial.key not in found]

@@ -72,9 +72,14 @@ class EmulatedWorld:
     """Emulated networks whose switches are of the target called `name`."""
 
     name: str
-    features: frozenset[Feature] = frozenset(Feature) - {Feature.OBSERVATION}
     real_time: bool = True
     program: DataPlaneProgram = INA
+
+    @property
+    def features(self) -> frozenset[Feature]:
+        """All but observation; only the reference copies packets to any number of ports."""
+        lacking = {Feature.OBSERVATION} if self.name == "bmv2" else {Feature.OBSERVATION, Feature.MANY_COPIES}
+        return frozenset(Feature) - lacking
 
     @property
     def target(self) -> Target:

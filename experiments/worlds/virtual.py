@@ -271,7 +271,7 @@ class VirtualWorld:
     """Networks in virtual time, in this process, whose switches run the compiled P4 program."""
 
     name: str = "virtual"
-    features: frozenset[Feature] = frozenset(Feature)
+    features: frozenset[Feature] = frozenset(Feature) - {Feature.MANY_COPIES}
     real_time: bool = False
     program: DataPlaneProgram = INA
 

@@ -65,6 +65,7 @@ class Feature(StrEnum):
     TRAFFIC = "background traffic and hostile hosts"
     CIRCUITS = "circuit switches"
     OBSERVATION = "series of queues, links and workers"
+    MANY_COPIES = "copies of a packet by more ports than the embedded switch takes"
 
 
 @dataclass(frozen=True)
@@ -170,7 +171,7 @@ class World(Protocol):
 
     @property
     def features(self) -> frozenset[Feature]:
-        """The features that the world has, of those that not every world has."""
+        """The optional features that the world has."""
         ...
 
     @property
@@ -187,7 +188,7 @@ class World(Protocol):
         ...
 
     def check_tools(self, needed: Collection[Feature]) -> None:
-        """Raise `MachineError` where this machine lacks what one of these features of the world is done with."""
+        """Raise `MachineError` where this machine lacks a tool that one of these features needs."""
         ...
 
     def up(
