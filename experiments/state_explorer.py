@@ -169,7 +169,7 @@ class StateExplorer(Generic[Event_co]):
         layer.states += len(numbers)
         stuck = self.space.without_progress(batch.states, layer)
         if stuck.any():
-            what = "no progress" if layer.faults else "patience lost though nothing was"
+            what = "no progress" if layer.faults else "a timeout though nothing was lost"
             self.found = Found(what, self.events_to(numbers[stuck][0]))
         dead = ~self.space.over(batch.states)
         for events, states, parents, faulty, wrong in self.space.successors(batch.states, faults=faults):

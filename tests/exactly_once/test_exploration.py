@@ -102,7 +102,7 @@ def test_every_sum_is_right_and_comes_with_the_program_for_chips(name: str) -> N
     assert StateExplorer(space).run(1) is None
 
 
-WRONG, STUCK, IN_VAIN = "a wrong sum", "no progress", "patience lost though nothing was"
+WRONG, STUCK, IN_VAIN = "a wrong sum", "no progress", "a timeout though nothing was lost"
 MUTANTS: dict[str, tuple[Mutation, str, str]] = {
     "a child is not noted": (without("add", "meta.slot_bitmap ="), "shared slot", WRONG),
     "any tree matches": (swapped("meta.matches = (", "==", ">=", 0), "shared slot", WRONG),

@@ -11,12 +11,12 @@ class Act(Enum):
 
     ARRIVE = "arrives"
     LATE = "arrives late"
-    EXPIRE = "nothing of it is on its way, and all who wait lose patience"
+    EXPIRE = "nothing of it is on its way, and all workers that wait time out"
     LOSE = "is lost"
     DUPLICATE = "arrives, and a copy of it will again"
     LATE_DUPLICATE = "arrives late, and a copy of it will again"
     DELAY = "is held back"
-    HURRY = "loses patience early"
+    HURRY = "times out early"
     WIPE = "forgets all slots"
     RESTART = "forgets all sums"
 
