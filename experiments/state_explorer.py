@@ -84,7 +84,7 @@ class Space(Protocol[Event_co]):
         ...
 
     def check(self) -> None:
-        """Raise `AssertionError` unless what was explored justifies every order that was left out."""
+        """Raise `AssertionError` unless the exploration justifies every order that was left out."""
         ...
 
 
@@ -160,7 +160,7 @@ class StateExplorer(Generic[Event_co]):
         return [batch.where(new)] if new.size else []
 
     def expand(self, batch: Batch, layer: Layer, *, faults: bool) -> Iterator[tuple[Batch, BoolArray]]:
-        """Visit those states of a batch that were not visited before; what events lead to, and which are faults."""
+        """Visit the new states of a batch; the states that events lead to, and which of the events are faults."""
         prints = fingerprints(batch.states)
         new = self.seen.unseen(prints)
         self.seen.add(prints[new])

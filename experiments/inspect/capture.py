@@ -151,7 +151,7 @@ class Capture:
 
 
 def counts(said: str) -> Counts:
-    """The last counts in what tcpdump said."""
+    """The last counts in tcpdump's output."""
     return Counts(**{what: int(number) for number, what in COUNTS.findall(said)})
 
 
@@ -179,7 +179,7 @@ class Limit:
 def capture_to(
     console: Console, network: RunningNetwork, place: Place, file: Path | None, limit: Limit, *, decode: bool = False
 ) -> None:
-    """Capture at a port until `limit`, Ctrl-C, or the end of the network, and say what came. Raises `InakitError`.
+    """Capture at a port until `limit`, Ctrl-C, or the end of the network, and print the counts. Raises `InakitError`.
 
     With `decode` a line for each packet is printed; then there may be no `file`.
     """

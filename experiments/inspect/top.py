@@ -161,7 +161,7 @@ def ports(
 
 
 def processor_rates(network: RunningNetwork, before: Sample, after: Sample) -> Iterator[ProcessorRate]:
-    """How idle each processor was between two samples, and what it works on."""
+    """How idle each processor was between two samples, and its role."""
     # Both /proc/net/softnet_stat and /proc/stat have a row for each processor that is online, in the same order.
     dropped = dict(zip(after.processors, after.backlog, strict=False))
     for number, now in after.processors.items():

@@ -1,4 +1,4 @@
-"""The labs of the course by the names of their folders, and what students get of them."""
+"""The labs of the course by the names of their folders, and the files that students get."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def export_labs(folder: Path, names: Sequence[str]) -> list[Path]:
 
 
 def left_out(folder: str, names: list[str]) -> set[str]:
-    """The files that are no part of a lab: caches, and what p4c has made of a program."""
+    """The files that are no part of a lab: caches and compiled programs."""
     compiled = {f"{name.removesuffix('.p4')}.json" for name in names if name.endswith(".p4")}
     caches = shutil.ignore_patterns("__pycache__", "*.pyc", ".pytest_cache")(folder, names)
     return caches | (compiled & set(names))

@@ -1,4 +1,4 @@
-"""Aggregators on the tested switch: what a check sends them, and whether what leaves is right.
+"""Aggregators on the tested switch: the packets that checks send, and the judgement of those that leave.
 
 Most checks compare the program with itself: earlier rounds, other slots, forged packets and gradients that come again
 must make no difference to what leaves for a gradient.
@@ -51,7 +51,7 @@ class GradedAggregator(ABC):
         """The packets that leave when this gradient completes a sum."""
 
     def send(self, gradient: Agg, port: int | None = None) -> Left:
-        """Send a gradient, by default to its own port; what leaves of aggregations."""
+        """Send a gradient, by default to its own port; the packets of aggregations that leave."""
         return aggregates(self.bench.send(self.port_of(gradient) if port is None else port, gradient.packed()))
 
     def named(self, gradients: Iterable[Agg]) -> dict[str, Values]:
@@ -59,7 +59,7 @@ class GradedAggregator(ABC):
         return {f"{self.who} {gradient.worker}'s gradient": gradient.values for gradient in gradients}
 
     def alone(self, gradients: Sequence[Agg]) -> list[Left]:
-        """Send gradients to a new switch; what leaves for each. Raises `WrongError` if nothing is summed at all."""
+        """Send gradients to a new switch; the packets that leave for each. Raises `WrongError` if nothing is summed."""
         self.begin()
         left = [self.send(gradient) for gradient in gradients]
         sent = {gradient.values for gradient in gradients}
@@ -68,7 +68,7 @@ class GradedAggregator(ABC):
         return left
 
     def judge_same(self, left: Left, usual: Left, sent: Sequence[Agg], what: str, others: Named) -> None:
-        """Raise `WrongError` unless what leaves is what also leaves when nothing else happens."""
+        """Raise `WrongError` unless the same packets leave as when nothing else happens."""
         if sorted(left, key=str) == sorted(usual, key=str):
             return
         expected = [(port, packet.packed()) for port, packet in usual]
@@ -85,13 +85,13 @@ class GradedAggregator(ABC):
         raise self.bench.wrong(f"{what}: {why}" if why else what, expected, first_difference(got, right))
 
     def judge_sum(self, got: Values, sent: Sequence[Agg]) -> None:
-        """Raise `WrongError` unless these values are the sum of what was sent."""
+        """Raise `WrongError` unless these values are the sum of the gradients that were sent."""
         if why := explain_sum(got, self.named(sent)):
             right = total(sent)
             raise self.bench.wrong(why, self.expected(sent[-1], right), first_difference(got, right))
 
     def judge_forgeries(self, what: str, forged: Sequence[tuple[Agg, int]], gradients: Sequence[Agg]) -> None:
-        """Raise `WrongError` for a forged packet that leaves, or changes what leaves for the gradients."""
+        """Raise `WrongError` for a forged packet that leaves, or changes the packets that leave for the gradients."""
         usual = self.alone(gradients)
         self.begin()
         for packet, port in forged:

@@ -87,7 +87,7 @@ class HostFrames:
         return found
 
     def exchange(self, host: str, packet: bytes, expected: int) -> Arrived:
-        """Send a packet from a host; what comes to hosts, of which so many packets are expected."""
+        """Send a packet from a host; the packets that come to hosts, of which so many are expected."""
         self.send(host, packet)
         first = self.received(PATIENCE_S, expected) if expected else []
         return first + self.received(QUIET_S)
@@ -132,7 +132,7 @@ MOST_TIMEOUTS = 40
 
 @dataclass(frozen=True)
 class Emulation:
-    """A submission, what is drawn for its run, and the switch target."""
+    """A submission, the generator for its run, and the switch target."""
 
     submission: Submission
     random: Random
@@ -144,7 +144,7 @@ class Emulation:
 
 
 def run_sums(run: Emulation, stem: str, slots: int, *, versions: bool) -> str:
-    """Labs 2 and 3: four workers, several rounds of several slots, one packet after the other; what was done.
+    """Labs 2 and 3: four workers, several rounds of several slots, one packet after the other. Returns a summary.
 
     Raises `WrongError` unless the last packet of a round, and no other, brings all workers the sum.
     """
@@ -172,7 +172,7 @@ def drawn(random: Random) -> tuple[int, ...]:
 
 
 def run_lossy(run: Emulation) -> str:
-    """Lab 4: three workers of the student, whose hosts lose packets both ways; what was done."""
+    """Lab 4: three workers of the student, whose hosts lose packets both ways. Returns a summary."""
     fragments = tuple(tuple(drawn(run.random) for _ in range(40)) for _ in range(3))
     job, text = Fragments(4, fragments), run.submission.text("worker.py")
     entries = {"s1": job_entries(list(range(1, job.workers + 1)))}
@@ -211,7 +211,7 @@ class LossyRun:
         return timeouts
 
     def of(self, worker: int, event: Event) -> None:
-        """Let an event happen to a worker, and send what it sends, unless that is lost."""
+        """Let an event happen to a worker, and send its packets, except those that get lost."""
         step = self.workers[worker].run(event)
         judge_results(self.job, worker, step)
         self.done[worker] = len(step.results)
@@ -221,7 +221,7 @@ class LossyRun:
 
 
 def run_tree(run: Emulation) -> str:
-    """Lab 5: all jobs of a drawn plan on its fabric, with the student's entries; what was done."""
+    """Lab 5: all jobs of a drawn plan on its fabric, with the student's entries. Returns a summary."""
     plan = drawn_plan(run.random)
     student = StudentEntries(run.submission.text(FILE))
     with closing(student.process):

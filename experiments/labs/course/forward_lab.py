@@ -84,7 +84,7 @@ def through(bench: Bench, route: Route, ttl: int = 64) -> tuple[bytes, int, byte
 
 
 def check_parse(bench: Bench) -> None:
-    """IPv4 leaves with all that it carries; what is no IPv4, or has options, is dropped."""
+    """IPv4 leaves with everything that it carries; other packets, and those with options, are dropped."""
     (route,) = routes_of(bench, (12,))
     packet, _, left = through(bench, route)
     kept = (slice(12, TTL_AT), slice(TTL_AT + 1, CHECKSUM_AT), slice(CHECKSUM_AT + 2, None))
@@ -97,7 +97,7 @@ def check_parse(bench: Bench) -> None:
 
 
 def check_lpm(bench: Bench) -> None:
-    """The longest prefix that fits decides about the port, and what none fits is dropped."""
+    """The longest matching prefix decides the port, and a packet without one is dropped."""
     routes = routes_of(bench)
     for number, route in enumerate(routes):
         longer = routes[number + 1 :]
@@ -114,7 +114,7 @@ def check_lpm(bench: Bench) -> None:
 
 
 def check_addresses(bench: Bench) -> None:
-    """The receiver is the entry's, and the sender the router, that is who received."""
+    """The receiver is the entry's, and the sender is the router, which was the receiver."""
     for route in routes_of(bench):
         packet, _, left = through(bench, route)
         wanted = {"receiver (dst)": (slice(0, 6), route.mac.to_bytes(6, "big"), "ethernet.dst")}
@@ -147,7 +147,7 @@ def check_expired(bench: Bench) -> None:
 
 
 def check_checksum(bench: Bench) -> None:
-    """The checksum of what leaves is right."""
+    """The checksum of the packet that leaves is right."""
     for route in routes_of(bench):
         packet, _, left = through(bench, route)
         if checksum(left[ETHERNET.size : HEAD]):
@@ -177,7 +177,7 @@ def check_counts(bench: Bench) -> None:
 
 
 def judge_counts(bench: Bench, left: dict[int, list[int]], astray: dict[int, list[int]]) -> None:
-    """Raise `WrongError` unless the counter has what left by each port, with or without what left `astray`.
+    """Raise `WrongError` unless the counter has the packets that left by each port, with or without those `astray`.
 
     Both have the sizes of packets by port.
     """

@@ -81,7 +81,7 @@ def entry_of(student: str, path: Path, problems: list[Problem], bounds: list[flo
 
 
 def part_of(planner: StudentPlanner, problem: Problem, bound: float) -> tuple[float, str]:
-    """The rate of the worst served job as a part of the bound, or 0 and what is wrong."""
+    """The rate of the worst served job as a part of the bound, or 0 and the reason."""
     try:
         found = planner.plan(problem)
         check_ends(found)

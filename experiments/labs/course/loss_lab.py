@@ -107,7 +107,7 @@ def check_again(bench: Bench) -> None:
 
 
 def check_answer(bench: Bench) -> None:
-    """Results are lost: who asks again gets its result."""
+    """Results are lost: a worker that asks again gets its result."""
     for workers, count in ((2, 4), (3, 3)):
         job, switch = sound_job(bench, workers, count)
         explore(job, switch, model_workers(job), Fault.LOST_RESULT, faults=2, only_behind=True)

@@ -1,4 +1,4 @@
-"""Lab 4's network: what schedules may do to it, what must not happen, and the search for a schedule that breaks it.
+"""Lab 4's network: its states and moves, faults, invariants, and the search for a schedule that breaks it.
 
 The network is a star: workers, one switch, and a channel each way for each worker, first in, first out. Clocks stand
 still; workers time out when nothing is on its way any more. `inakit.experiments.state_explorer` tries every order of
@@ -171,7 +171,7 @@ class Network:
         return state
 
     def of_worker(self, state: State, worker: int, event: Event) -> State:
-        """Let an event happen to a worker. Raises `BrokenError` for what must not happen."""
+        """Let an event happen to a worker. Raises `BrokenError` if that breaks an invariant."""
         try:
             step = self.step_worker[worker](state.workers[worker], event)
         except WorkerMistakeError as mistake:

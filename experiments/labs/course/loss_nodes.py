@@ -1,4 +1,4 @@
-"""The nodes of lab 4's network as automata: a state, an event, the next state and what is sent.
+"""The nodes of lab 4's network as automata: a state, an event, the next state and the packets that are sent.
 
 Each node is either the student's, asked in its sandbox, or the course's own, a model in a few lines.
 """
@@ -19,7 +19,7 @@ from inakit.topo.errors import InputError
 
 
 class WorkerMistakeError(InputError):
-    """A mistake of the student's worker: what it raises, or returns that is no answer."""
+    """A mistake of the student's worker: an exception, or a value that is no answer."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message if message.startswith("worker.py") else f"worker.py: {message}")
@@ -118,7 +118,7 @@ class ModelWorker:
 
 
 class ModelSwitch:
-    """A switch as the task describes it. Its state: for each slot and version the round, who has sent, and the sum."""
+    """A switch as the task describes it. Its state has for each slot and version the round, the senders and the sum."""
 
     def __init__(self, job: Fragments) -> None:
         self.job = job
@@ -127,7 +127,7 @@ class ModelSwitch:
         return ((0, frozenset(), (0,) * 8),) * (2 * self.job.pool)
 
     def step(self, state: Any, event: Event) -> Step:
-        """Add what is new, answer who asks for a sum that is complete, and drop all else."""
+        """Add new gradients, answer a worker that asks for a complete sum, and drop everything else."""
         packet = event.packet
         if packet is None or packet.kind != GRADIENT or packet.worker != event.number or packet.slot >= self.job.pool:
             return Step(state, ())

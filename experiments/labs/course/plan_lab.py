@@ -50,7 +50,7 @@ class StudentPlanner:
         return self.process.ask("plan", self.text, fabric_given(problem.fabric), jobs_given(problem))
 
     def plan(self, problem: Problem) -> StudentPlan:
-        """The planner's trees for a problem. Raises `WrongError` for what are no trees, and as `answer` does."""
+        """The planner's trees for a problem. Raises `WrongError` for anything but trees, and as `answer` does."""
         return plan_of(self.answer(problem), problem)
 
     def close(self) -> None:

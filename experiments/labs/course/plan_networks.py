@@ -43,7 +43,7 @@ def three_tiers(random: Random) -> Fabric:
 
 
 def unequal(random: Random, fabric: Fabric) -> Fabric:
-    """The fabric with a drawn rate for each link between switches: 40, 70 or 100 % of what it had."""
+    """The fabric with a drawn rate for each link between switches: 40, 70 or 100 % of its rate."""
     hosts = fabric.host_names
 
     def rate(a: str, bps: float) -> float:

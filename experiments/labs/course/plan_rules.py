@@ -86,7 +86,7 @@ class StudentPlan:
 
 
 def plan_of(answer: Any, problem: Problem) -> StudentPlan:
-    """The trees of an answer. Raises `WrongError` for what has not the format of trees: one for each job."""
+    """The trees of an answer. Raises `WrongError` unless it has the format of trees, one for each job."""
     found = items_of(answer, "the plan", "one tree for each job")
     given = [each.get("job") if isinstance(each, dict) else None for each in found]
     jobs = [job.number for job in problem.jobs]
@@ -144,7 +144,7 @@ class TreeReader:
         return Branch(self.labels[path["from"]], self.labels[to] if to in self.aggregators else ROOT_LABEL, named)
 
     def aggregator(self, own: str, given: Any, branches: tuple[Branch, ...]) -> Aggregator:
-        """An aggregator; its children are who has a path to it."""
+        """An aggregator; its children are the senders with a path to it."""
         where = f"{self.where}, aggregator '{printable(own[:40])}'"
         if own in (*self.job.workers, self.job.servers[0]):
             raise WrongError(f"{where}: that is the name of a host; give the aggregator another one")

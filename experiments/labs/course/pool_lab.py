@@ -106,7 +106,7 @@ def check_sum(bench: Bench) -> None:
 
 
 def check_pool(bench: Bench) -> None:
-    """All slots are used at the same time, each at its own pace: a slot sends what slot 0 sends when it is alone."""
+    """All slots are used at the same time, each at its own pace: a slot sends the same as slot 0 alone."""
     job, rounds = Job(bench), drawn_rounds(bench, range(SLOTS), 2)
     order = interleaved(bench, rounds)
     tried = [0, 1, SLOTS // 2 - 1, SLOTS // 2, SLOTS - 2, SLOTS - 1, *bench.random.sample(range(SLOTS), 4)]
@@ -127,7 +127,7 @@ def check_pool(bench: Bench) -> None:
 
 
 def check_versions(bench: Bench) -> None:
-    """Round after round of a slot: each sends what the slot sends when it is used for the first time."""
+    """Round after round of a slot: each sends the same as the first use of the slot."""
     job, slot = Job(bench), bench.random.randrange(SLOTS - 1)
     rounds = drawn_rounds(bench, (slot,), ROUNDS)
     order = interleaved(bench, rounds)
@@ -283,7 +283,7 @@ def read_answers(text: str) -> Answers:
 
 
 class ModelPool:
-    """A switch that sums gradients of workers in slots of two versions, and answers who asks again."""
+    """A switch that sums gradients of workers in slots of two versions, and answers workers that ask again."""
 
     def __init__(self) -> None:
         self.fresh()
@@ -298,7 +298,7 @@ class ModelPool:
         self.workers = {int(str(entry.key[0])): entry.params[0] for entry in entries.tables}
 
     def inject(self, port: int, packet: bytes) -> Packets:
-        """Take a gradient that a worker may send; what leaves."""
+        """Take a gradient that a worker may send; the packets that leave."""
         found = agg_in(packet)
         if found is None or self.workers.get(port) != found.worker:
             return []
@@ -315,7 +315,7 @@ class ModelPool:
 
 @dataclass(frozen=True)
 class Curve:
-    """The throughput of a program over its pool, in bit/s; what is asked twice is measured once."""
+    """The throughput of a program over its pool, in bit/s; each point is measured once."""
 
     switch: SentSwitch
     known: dict[tuple[Star, int], float] = field(default_factory=dict)
@@ -365,7 +365,7 @@ def check_measured(answers: Answers, curve: Curve) -> None:
 
 @about_answers
 def check_explained(answers: Answers, curve: Curve) -> None:
-    """The round trip is what a pool of one slot shows, and the bandwidth-delay product its product with the rate."""
+    """The round trip follows from a pool of one slot, and the bandwidth-delay product is its product with the rate."""
     explained, round_trip_s = answers.explained, SIZE * 8 / curve.at(TASK, 1)
     product = round_trip_s * TASK.rate_bps / 8
     check_near("explained.round_trip_us", explained.round_trip_us, round_trip_s * 1e6, "us")
@@ -381,7 +381,7 @@ def check_predicted(answers: Answers, curve: Curve) -> None:
 
 
 def check_near(name: str, given: float, right: float, unit: str) -> None:
-    """Raise `WrongError` unless a figure is about what the grader has measured; a hint says in what it is wrong."""
+    """Raise `WrongError`, with a hint, unless a figure is near the one that the grader has measured."""
     if math.isclose(given, right, rel_tol=NEAR):
         return
     factor = given / right

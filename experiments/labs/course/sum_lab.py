@@ -25,7 +25,7 @@ NOTHING_LEFT = "no result leaves, though all workers have sent"
 
 
 def check_other(bench: Bench) -> None:
-    """IPv4 goes where the table says, and what is neither IPv4 nor an aggregation goes nowhere."""
+    """IPv4 goes where the table says, and packets of neither IPv4 nor an aggregation are dropped."""
     first, second, other = bench.drawn_ports(3)
     network = bench.random.getrandbits(8) << 24
     routes = ((Lpm(network, 8), first), (Lpm(network | 1 << 16, 16), second))
@@ -46,7 +46,7 @@ def check_admission(bench: Bench) -> None:
 
 
 def check_sum(bench: Bench) -> None:
-    """The first values that leave are the sum of what has come, whatever the order of workers."""
+    """The first values that leave are the sum of the gradients so far, in any order of workers."""
     for _ in range(4):
         job = Job(bench)
         order = bench.random.sample(range(WORKERS), WORKERS)
@@ -56,7 +56,7 @@ def check_sum(bench: Bench) -> None:
 
 
 def first_leaving(job: Job, gradients: list[Agg]) -> tuple[int, Left]:
-    """Send gradients until something leaves: how many were sent, and what left. Raises `WrongError` if nothing does."""
+    """Send gradients until a packet leaves: how many were sent, and the packets. Raises `WrongError` if none leaves."""
     for count, gradient in enumerate(gradients, 1):
         if left := job.send(gradient):
             return count, left

@@ -213,7 +213,7 @@ def check_table(table: str) -> Callable[[Bench], None]:
 
 
 def check_isolation(bench: Bench) -> None:
-    """No host can send what the plan does not have it send: under another label, for another job, or as a result."""
+    """No host can send what the plan does not admit: under another label, for another job, or as a result."""
     drawn, student = drawn_plan(bench.random), bench.once(StudentEntries.of_bench)
     if not any(student(drawn, name, (ADMITTED,)).tables for name in drawn.switches):
         raise WrongError(f"there is no entry of '{ADMITTED}' yet, so that this cannot be tested")
@@ -244,7 +244,7 @@ class ChosenSwitch:
     name: str
 
     def inject(self, port: int, packet: bytes) -> Packets:
-        """Send a packet to a port; what leaves."""
+        """Send a packet to a port; the packets that leave."""
         self.process.choose(self.name)
         return self.process.inject(port, packet)
 

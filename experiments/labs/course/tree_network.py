@@ -190,7 +190,7 @@ class TreeBuilder:
         return next(peer for peer in peers if tier_of(peer) > tier_of(node))
 
     def at_switch(self, switch: str) -> None:
-        """Sum what comes to a switch, pipeline by pipeline, and let it go on."""
+        """Sum the labels that come to a switch, pipeline by pipeline, and let them go on."""
         arrived = self.at[switch]
         for label, _ in arrived:
             self.paths[label].append(switch)
@@ -253,7 +253,7 @@ class ModelTree:
         self.sums: dict[tuple[int, int], dict[int, Values]] = {}
 
     def inject(self, port: int, packet: bytes) -> Packets:
-        """Send a packet to a port; what leaves."""
+        """Send a packet to a port; the packets that leave."""
         self.why = ""
         found = agg_in(packet)
         pipeline = self.look_up(PIPELINE_OF, port)
@@ -329,7 +329,7 @@ class Injected(Protocol):
     """A switch that is asked packet by packet."""
 
     def inject(self, port: int, packet: bytes) -> Packets:
-        """Send a packet to a port; what leaves."""
+        """Send a packet to a port; the packets that leave."""
         ...
 
 
@@ -350,7 +350,7 @@ class TreeNetwork:
         self.far = {(node, port): peer for (node, peer), port in self.drawn.fabric.port_numbers.items()}
 
     def send(self, host: str, packet: bytes) -> list[tuple[str, bytes]]:
-        """Let a host send a packet, and everything happen that it causes; what comes to hosts."""
+        """Let a host send a packet, and everything happen that it causes; the packets that come to hosts."""
         waiting = deque([(*self.drawn.attachment(host), packet)])
         arrived: list[tuple[str, bytes]] = []
         for _ in range(MOST_HOPS):
@@ -374,7 +374,7 @@ class TreeNetwork:
         raise self.wrong("packets circulate in the network without end")
 
     def wrong(self, cause: str, expected: Sequence[str] = ()) -> WrongError:
-        """The error to raise when the last packet shows that something is wrong: what happened hop by hop."""
+        """The error to raise when the last packet shows that something is wrong, with its way hop by hop."""
         if not self.exchanges:
             return WrongError(cause)
         hops, last = [f"{each.switch} {each.sent}" for each in self.exchanges[-8:]], self.exchanges[-1]
@@ -383,7 +383,7 @@ class TreeNetwork:
 
 
 def short(packet: bytes) -> str:
-    """A packet by what switches look at."""
+    """The fields of a packet that switches look at."""
     found = agg_in(packet)
     if found is None:
         return described(packet)

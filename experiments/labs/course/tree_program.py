@@ -23,7 +23,7 @@ ROUNDS = 3
 
 @dataclass(frozen=True)
 class TreeNode(GradedAggregator):
-    """An aggregator on the tested switch, and what it needs: `ports[n]` leads to the node of child n.
+    """An aggregator on the tested switch: `ports[n]` leads to the node of child n.
 
     Results come from `parent`, and go to `ports` in multicast group `job`.
     """
@@ -98,7 +98,7 @@ def check_admission(bench: Bench) -> None:
 
 
 def forgery(what: str, node: TreeNode, each: Agg) -> tuple[Agg, int, str]:
-    """A packet that is not admitted, the port at which it comes, and what messages call it."""
+    """A packet that is not admitted, the port at which it comes, and its name in messages."""
     port, at, slots = node.port_of(each), node.children.index(each.worker), node.slots
     other = node.ports[(at + 1) % len(node.ports)]
     return {
@@ -209,7 +209,7 @@ def check_pipelines(bench: Bench) -> None:
 
 
 def check_together(nodes: Sequence[TreeNode], slots: Sequence[int], what: str) -> None:
-    """Raise `WrongError` unless each of these slots of each aggregator sends what it sends when it is alone."""
+    """Raise `WrongError` unless each of these slots of each aggregator sends the same as when it is alone."""
     rounds = {(at, slot): node.round(slot) for at, node in enumerate(nodes) for slot in slots}
     usual = {
         (at, slot): replace(nodes[at], first=0, pipeline=0).alone([replace(g, slot=0) for g in gradients])

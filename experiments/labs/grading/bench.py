@@ -25,7 +25,7 @@ MOST_SENT = 8
 
 @dataclass(frozen=True)
 class Exchange:
-    """A packet that was sent to a port of a switch, and what the switch sent."""
+    """A packet that was sent to a port of a switch, and the packets that the switch sent."""
 
     port: int
     packet: bytes
@@ -115,7 +115,7 @@ class Bench:
         self.switch.install(entries)
 
     def send(self, port: int, packet: bytes) -> Packets:
-        """Send a packet to a port; what leaves."""
+        """Send a packet to a port; the packets that leave."""
         got = self.switch.inject(port, packet)
         self.exchanges.append(Exchange(port, packet, tuple(got)))
         return got
@@ -202,7 +202,7 @@ DECIDES = ("egress_spec", "mcast_grp", *DROPS)
 
 
 def excerpt(lines: Sequence[str], field: str) -> tuple[str, ...]:
-    """The last lines about what the student wrote, up to the one that last wrote `field`, which is marked.
+    """The last lines about the student's code, up to the one that last wrote `field`, which is marked.
 
     `field` is a header's, as `values.v3`, or `port` for what decided where the packet goes, or `drop`.
     """

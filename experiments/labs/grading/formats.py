@@ -1,4 +1,4 @@
-"""A grade as text, with all that shows what failed, and as other programs read it: JSON, Gradescope, GitHub, JUnit."""
+"""A grade as text with its findings, and as other programs read it: JSON, Gradescope, GitHub, JUnit."""
 
 from __future__ import annotations
 

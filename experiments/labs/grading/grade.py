@@ -189,7 +189,7 @@ def write_reports(folder: Path | None, student: str, found: Grade) -> None:
 
 
 def table_of(items: tuple[Item, ...], grades: Mapping[str, Grade | str]) -> str:
-    """The table as CSV: points of each item, their sum, and what could not be graded."""
+    """The table as CSV: points of each item, their sum, and why a submission was not graded."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["student", *(item.name for item in items), "points", "problem"])

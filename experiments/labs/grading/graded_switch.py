@@ -36,7 +36,7 @@ class SentSwitch(Protocol):
         ...
 
     def inject(self, port: int, packet: bytes) -> Packets:
-        """Send a packet to a port; what leaves."""
+        """Send a packet to a port; the packets that leave."""
         ...
 
 
@@ -95,7 +95,7 @@ class DeviceSwitch:
         self.running.install(with_whole_names(self.program, entries))
 
     def inject(self, port: int, packet: bytes) -> Packets:
-        """Send a packet to a port; what leaves."""
+        """Send a packet to a port; the packets that leave."""
         return self.running.inject(port, packet)
 
     def counter(self, name: str) -> list[tuple[int, int]]:
@@ -131,7 +131,7 @@ class VirtualSwitch(InProcessSwitch):
         self.engine.run_on(PORTS, self.take_packet, self.address)
 
     def inject(self, port: int, packet: bytes) -> Packets:
-        """Let the host at `port` send a packet; what arrives at hosts, in the order of arrival."""
+        """Let the host at `port` send a packet; the packets that arrive at hosts, in their order."""
         frames = np.zeros(1, FRAME)
         frames["bytes"][0, : len(packet)] = np.frombuffer(packet, np.uint8)
         self.engine.send(np.array([2 * port], np.uint32), np.array([len(packet)], np.uint32), frames)

@@ -28,7 +28,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Lab:
-    """A lab: the name of its folder, its title, the hours that it takes, and what is handed in and graded.
+    """A lab: the name of its folder, its title, the hours that it takes, the files that are handed in, and the items.
 
     Without its only file, or with a program in it that does not load, a submission is not graded at all; in a lab of
     several files each item that needs the file says what is wrong. `begin` is called before the first item; it raises
@@ -78,7 +78,7 @@ class WrongError(Exception):
 
     @property
     def cause(self) -> str:
-        """What is wrong, in a sentence."""
+        """The reason, in a sentence."""
         return self.finding.cause
 
 

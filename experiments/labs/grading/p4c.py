@@ -110,7 +110,7 @@ def check_includes(sources: Mapping[str, str]) -> None:
 
 
 def run_compiler(compiler: Compiler, folder: Path, main: str) -> tuple[int, str]:
-    """Run p4c on a file in a folder; its exit code and what it said."""
+    """Run p4c on a file in a folder; its exit code and its messages."""
     if compiler.kind == "installed":
         return run_installed(compiler, folder, main)
     if compiler.kind == "docker":
@@ -124,7 +124,7 @@ def run_compiler(compiler: Compiler, folder: Path, main: str) -> tuple[int, str]
 
 
 def run_elsewhere(command: Sequence[str], text: str = "") -> tuple[int, str, str]:
-    """Run a command of Docker or Vagrant on a text: its exit code, what it wrote, and what it said."""
+    """Run a command of Docker or Vagrant on a text: its exit code, its output and its messages."""
     try:
         done = subprocess.run(
             command, input=text, capture_output=True, text=True, errors="replace", check=False, timeout=ELSEWHERE_S

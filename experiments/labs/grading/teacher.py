@@ -61,7 +61,7 @@ def program_in(archive: Mapping[str, str], text: str, name: str) -> str:
 
 
 def compile_all(folder: Path) -> int:
-    """Compile what has changed, and keep it; how many programs there are. Needs p4c."""
+    """Compile changed programs, and keep all; how many there are. Needs p4c."""
     main = next((folder / SOLUTIONS).glob("*.p4")).name
     texts = {str(path.relative_to(folder)): path.read_text() for path in sorted((folder / SOLUTIONS).rglob("*.p4"))}
     texts |= {mutant.name: mutant.text for mutant in read_mutants(folder) if mutant.file.endswith(".p4")}
@@ -82,7 +82,7 @@ def compile_all(folder: Path) -> int:
 
 @dataclass(frozen=True)
 class Mutant:
-    """A wrong solution: the `file` that is wrong, its text, the item that it loses, and what the grader has to say.
+    """A wrong solution: the wrong `file`, its text, the item that it loses, and the words that the grader has to use.
 
     `others` are the texts of other files that are wrong with it; `then` is the program that makes some of them anew.
     """
@@ -127,7 +127,7 @@ def mutant_of(folder: Path, file: str, described: dict[str, Any]) -> Mutant:
 
 @dataclass(frozen=True)
 class Trial:
-    """A solution, and its grade. `item` is what it has to lose, empty for a right one; `says` what has to be said."""
+    """A solution and its grade. `item` is the one that it has to lose, empty for a right one; `says` has to be said."""
 
     name: str
     grade: Grade
@@ -147,7 +147,7 @@ class Trial:
 
     @property
     def as_expected(self) -> bool:
-        """Whether it loses what it has to lose, and nothing else, for the cause that it has."""
+        """Whether it loses its item and no other, for the expected cause."""
         return self.lost == ((self.item,) if self.item else ()) and self.says in self.cause
 
 
@@ -163,7 +163,7 @@ def texts_in(folder: Path) -> dict[str, str]:
 
 
 def trials_of(lab: Lab, course: Path, folder: Path, seed: str = "0") -> Iterator[tuple[str, Callable[[], Trial]]]:
-    """The names of the right solutions and of the mutants in the teacher's folder of a lab, and what grades each."""
+    """The names of the right solutions and of the mutants of a lab, each with a function that grades it."""
     archive = read_archive(folder)
 
     def try_solution(name: str, texts: dict[str, str]) -> Trial:

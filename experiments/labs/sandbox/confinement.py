@@ -1,4 +1,4 @@
-"""How a process gives up for good what it does not need: resource limits, files (Landlock), system calls (seccomp).
+"""A process gives up rights that it does not need, for good: resource limits, files (Landlock), calls (seccomp).
 
 Landlock (Linux 5.13 and later) needs no root. It is called by its system calls, which have the same numbers on all
 processors. What it does not govern (modes, owners and times of files) the filter of system calls refuses: a list of
@@ -140,7 +140,7 @@ LOAD, JUMP, EQUAL, GREATER_OR_EQUAL, BITS, RETURN = 0x20, 0x05, 0x15, 0x35, 0x45
 
 X86_64, AARCH64 = 0xC000003E, 0xC00000B7
 MACHINES = {"x86_64": (X86_64, 0), "aarch64": (AARCH64, 1), "arm64": (AARCH64, 1)}
-"""For what `uname -m` says: the kernel's name of the architecture, and the column of the tables below."""
+"""By the output of `uname -m`: the kernel's name of the architecture, and the column of the tables below."""
 
 Numbers = dict[str, tuple[int | None, int | None]]
 """System calls, and their numbers on x86_64 and aarch64."""
@@ -202,7 +202,7 @@ class Pointer(ctypes.Structure):
 
 
 def refuse_calls(*, programs: bool) -> bool:
-    """Refuse this process, for good, what it does not need; whether the kernel took the filter."""
+    """Refuse this process, for good, calls that it does not need; whether the kernel took the filter."""
     lines = filter_for(platform.machine(), programs=programs)
     if platform.system() != "Linux" or lines is None:
         return False

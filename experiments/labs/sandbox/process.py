@@ -169,7 +169,7 @@ class Sandboxed:
         raise EndedError("its answer does not have the form of an answer")
 
     def read(self, patience: Patience) -> Any:
-        """The next frame; raises `EndedError` for what is none."""
+        """The next frame; raises `EndedError` for anything else."""
         (size,) = LENGTH.unpack(self.exactly(LENGTH.size, patience))
         if size > MOST_BYTES:
             self.end()

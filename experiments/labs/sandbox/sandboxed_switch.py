@@ -49,7 +49,7 @@ class SandboxedSwitch:
             raise InputError(f"the program does not take the task's entries: {error}; {hint}") from None
 
     def inject(self, port: int, packet: bytes) -> Packets:
-        """Send a packet to a port; what leaves, as (port, packet) in order."""
+        """Send a packet to a port; the packets that leave, as (port, packet) in order."""
         return packets_in(self.process.ask("inject", port, packet.hex()))
 
     def trace(self, port: int, packet: bytes) -> Traced:
@@ -67,7 +67,7 @@ class SandboxedSwitch:
         return int(self.process.ask("state"))
 
     def step(self, state: int, port: int, packet: bytes) -> tuple[int, Packets]:
-        """Send a packet to the switch in a state; the state after it, and what left."""
+        """Send a packet to the switch in a state; the state after it, and the packets that left."""
         after, sent = self.process.ask("step", state, port, packet.hex())
         return int(after), packets_in(sent)
 

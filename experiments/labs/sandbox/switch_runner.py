@@ -75,11 +75,11 @@ class SwitchRunner:
         self.running.install(with_whole_names(self.running.program, pickle.loads(bytes.fromhex(entries))))
 
     def inject(self, port: int, packet: str) -> list[list[Any]]:
-        """Send a packet to a port; what leaves."""
+        """Send a packet to a port; the packets that leave."""
         return as_json(self.running.inject(port, bytes.fromhex(packet)))
 
     def trace(self, port: int, packet: str) -> list[Any]:
-        """Send a packet to a port; what leaves, and the last lines of the trace."""
+        """Send a packet to a port; the packets that leave, and the last lines of the trace."""
         traced = self.running.trace(port, bytes.fromhex(packet))
         return [as_json(traced.sent), list(traced.lines[-MOST_LINES:])]
 
@@ -89,7 +89,7 @@ class SwitchRunner:
         return [each.tolist() for each in found]
 
     def state(self) -> int:
-        """The number of what all registers hold; new contents get the next one."""
+        """The number of the contents of all registers; new contents get the next one."""
         found = tuple((name, tuple(cells)) for name, cells in self.running.state.registers.items())
         if found not in self.numbers:
             self.numbers[found] = len(self.contents)
@@ -97,7 +97,7 @@ class SwitchRunner:
         return self.numbers[found]
 
     def step(self, number: int, port: int, packet: str) -> list[Any]:
-        """Send a packet to the switch in a state; the next state, and what leaves."""
+        """Send a packet to the switch in a state; the next state, and the packets that leave."""
         for name, cells in self.contents[number]:
             self.running.state.registers[name][:] = cells
         sent = self.inject(port, packet)
