@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inakit.planner.core.plan import Plan
-from inakit.planner.core.problem import Job, Problem
+from inakit.planner.core.problem import Problem
 from inakit.topo.errors import PlanError, writing
 from inakit.topo.live.priority import ahead_of_others
 from inakit.topo.live.signals import raise_if_lost
@@ -33,7 +33,7 @@ from inakit.traffic.sockets.packet_sockets import SocketPorts
 from inakit.traffic.sockets.ports import FloatArray, HostPort, IntArray, Ports, ragged
 from inakit.traffic.sockets.tcpreplay import Senders as TcpreplaySenders
 from inakit.traffic.sockets.tcpreplay import check_tcpreplay
-from inakit.traffic.wire.packet_format import BARE_FRAME, FRAGMENT, Frames, Kind, pick
+from inakit.traffic.wire.packet_format import BARE_FRAME, FRAGMENT, Kind, pick
 
 # -- Pcap files of gradients, written and read with NumPy: all records at once.
 
@@ -265,7 +265,9 @@ class Replay:
         self.ports, self.gradients = replayer.ports, gradients
         self.memory = WorkerMemory(layout)
         self.servers = Servers(layout)
-        self.heads = scapy_heads(layout)
+        from inakit.traffic.wire.scapy_layers import template_frames  # noqa: PLC0415, scapy takes long to import
+
+        self.heads = gradient_heads(layout, template_frames)
         self.egress = Egress(layout.hosts, replayer.sent_bytes, options.sample_s)
         self.jobs: list[ReplayedJob] = []
         self.iterations: list[Iteration] = []
@@ -277,7 +279,7 @@ class Replay:
         self.jobs = [ReplayedJob(i, self.prepare(i, 0), 0.0) for i in range(len(self.layout.problem.jobs))]
         self.started_at = self.ports.now()
         for job in self.jobs:
-            job.start_at = self.started_at + self.problem_job(job).arrival_s
+            job.start_at = self.started_at + self.layout.problem.jobs[job.index].arrival_s
         total = sum(job.iterations for job in self.layout.problem.jobs)
         while self.jobs:
             raise_if_lost()
@@ -299,10 +301,6 @@ class Replay:
         """End all senders that still run."""
         for job in self.jobs:
             job.senders.end()
-
-    def problem_job(self, job: ReplayedJob) -> Job:
-        """The job of the problem."""
-        return self.layout.problem.jobs[job.index]
 
     def take_in(self, now: float) -> None:
         """Let the PSs sum what has arrived, and read the counters of the workers' interfaces."""
@@ -367,10 +365,10 @@ class Replay:
         if not self.is_quiet(job, now):
             return False
         self.finish(job)
-        if job.iteration == self.problem_job(job).iterations:
+        if job.iteration == self.layout.problem.jobs[job.index].iterations:
             return True
         job.senders = self.prepare(job.index, job.iteration)
-        job.start_at = self.ports.now() + self.problem_job(job).compute_s
+        job.start_at = self.ports.now() + self.layout.problem.jobs[job.index].compute_s
         return False
 
     def is_quiet(self, job: ReplayedJob, now: float) -> bool:
@@ -412,7 +410,7 @@ class Replay:
         begun = min(sending.begun_at for sending in sent.values())
         wrong = tuple(filter(None, (wrong_sums(self.held(job.index)), self.servers.miscounts.take(job.index))))
         return Iteration(
-            job=self.problem_job(job).number,
+            job=self.layout.problem.jobs[job.index].number,
             number=job.iteration,
             started_s=begun - self.started_at,
             communication_time_s=float(self.servers.last_arrival_at[trees].max()) - begun,
@@ -456,10 +454,3 @@ class Replay:
         iterations = tuple(sorted(self.iterations, key=lambda i: (i.job, i.number)))
         problems = dict(self.ports.problems()) | self.missing
         return Measured("replay", iterations, problems=problems, replayed=tuple(self.replayed))
-
-
-def scapy_heads(layout: StreamLayout) -> Frames:
-    """The heads of all streams as scapy builds them."""
-    from inakit.traffic.wire.scapy_layers import template_frames  # noqa: PLC0415, scapy takes long to import
-
-    return gradient_heads(layout, template_frames)

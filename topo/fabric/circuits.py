@@ -169,18 +169,13 @@ def optical_ports(
     for unit in ports:
         if unit not in fabric.switch_by_name:
             raise FabricError(str(unknown_name("switch", unit, fabric.switch_by_name)))
+    last = dict.fromkeys(ports, 0)  # the highest electrical port
+    for node, port, _ in (end for link in electrical(fabric) for end in link.ends):
+        last[node] = max(last.get(node, 0), port)
     fibres = (
-        Fibre(unit, last_electrical_port(fabric, unit) + number, rate_bps)
-        for unit, count in ports.items()
-        for number in range(1, count + 1)
+        Fibre(unit, last[unit] + number, rate_bps) for unit, count in ports.items() for number in range(1, count + 1)
     )
     return Interconnect(tuple(fibres), reconfiguration_s)
-
-
-def last_electrical_port(fabric: Fabric, node: str) -> int:
-    """The highest port of a node's links that are not optical; 0 without any."""
-    ends = ((link.a, link.a_port) if link.a == node else (link.b, link.b_port) for link in electrical(fabric))
-    return max((port for name, port in ends if name == node), default=0)
 
 
 def electrical(fabric: Fabric) -> tuple[Link, ...]:

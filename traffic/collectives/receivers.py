@@ -30,7 +30,8 @@ class Receivers:
 
     `base`: the first fragment that has not come; `newest`: the last that has, -1 for none. `fresh`: how many have come
     since the last acknowledgement, of which the first came at `since`. `hurried`: an acknowledgement is due at once.
-    To be read: `strangers`, packets that came to a host which has no part in their tree.
+    To be read: `strangers`, packets that came to a host which has no part in their tree. `heads`, by stream, are
+    complete but for sequence numbers and bitmap. `stream_of`: the stream of each tree and label, -1 for none.
     """
 
     def __init__(
@@ -44,9 +45,14 @@ class Receivers:
         self.since = np.zeros(count)
         self.hurried = np.zeros(count, np.bool_)
         self.strangers = 0
-        self.heads = acknowledgement_heads(layout)
-        self.stream_of = stream_table(layout)
-        self.host = layout.trees.server[layout.streams.tree]
+        streams = layout.streams
+        ends = zip(streams.tree.tolist(), streams.host.tolist(), strict=True)
+        acknowledgements = [answer_head(layout, tree, Kind.NOTICE, RETRANSMITTED, host) for tree, host in ends]
+        self.heads: Frames = np.concatenate(acknowledgements, dtype=BARE_FRAME)
+        self.stream_of = np.full((len(layout.parts), int(streams.label.max()) + 2), -1, np.int64)
+        self.stream_of[streams.tree, streams.label] = np.arange(count)
+        assert (self.stream_of[:, ROOT_LABEL] == -1).all()
+        self.host = layout.trees.server[streams.tree]
 
     def begin(self, job_index: int, iteration: int) -> None:
         """Wait for the fragments of an iteration."""
@@ -161,19 +167,3 @@ class Receivers:
         """Empty: packets of a collective count no workers."""
         _ = job_index
         return ""
-
-
-def acknowledgement_heads(layout: CollectiveLayout) -> Frames:
-    """One head per stream, (streams,): complete but for sequence numbers and bitmap."""
-    streams = zip(layout.streams.tree, layout.streams.host, strict=True)
-    heads = [answer_head(layout, int(tree), Kind.NOTICE, RETRANSMITTED, int(host)) for tree, host in streams]
-    return np.concatenate(heads, dtype=BARE_FRAME)
-
-
-def stream_table(layout: CollectiveLayout) -> IntArray:
-    """The stream of each tree and label, (trees, labels), -1 for none."""
-    streams = layout.streams
-    table = np.full((len(layout.parts), int(streams.label.max()) + 2), -1, np.int64)
-    table[streams.tree, streams.label] = np.arange(len(streams.host))
-    assert (table[:, ROOT_LABEL] == -1).all()
-    return table

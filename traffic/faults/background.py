@@ -32,6 +32,8 @@ def repeating(traffic: Sequence[RepeatedFrames]) -> Iterator[None]:
 
     Raises `MachineError` without tcpreplay, `RunError` if some of it has ended by itself.
     """
+    from scapy.utils import RawPcapWriter  # noqa: PLC0415, it takes long to import
+
     if traffic:
         check_tcpreplay()
     sinks = {each.sink.name: each.sink for each in traffic if each.sink is not None}
@@ -43,18 +45,11 @@ def repeating(traffic: Sequence[RepeatedFrames]) -> Iterator[None]:
             stack.callback(drain, host)
         for number, each in enumerate(traffic):
             pcap = folder / f"{number}.pcap"
-            write_loop(pcap, each.frames)
+            with RawPcapWriter(str(pcap), linktype=1) as writer:
+                for frame_bytes in list(each.frames) * ceil(FRAMES_PER_LOOP / len(each.frames)):
+                    writer.write(frame_bytes)
             stack.callback(end, each.what, repeat_without_end(each.source, pcap, each.rate_fps))
         yield
-
-
-def write_loop(pcap: Path, frames: Sequence[bytes]) -> None:
-    """Write frames to a pcap, again and again until these are enough for a loop."""
-    from scapy.utils import RawPcapWriter  # noqa: PLC0415, it takes long to import
-
-    with RawPcapWriter(str(pcap), linktype=1) as writer:
-        for frame in list(frames) * ceil(FRAMES_PER_LOOP / len(frames)):
-            writer.write(frame)
 
 
 def drain(host: HostPort) -> None:

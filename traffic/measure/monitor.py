@@ -66,14 +66,11 @@ class Monitor:
         with ExitStack() as stack:
             stack.enter_context(self._observer)
             stack.enter_context(ahead_of_others())
-            self._begin()
+            self.before = self.watched.snapshot()
+            self._sample()
+            self._thread.start()
             self._exits = stack.pop_all()
         return self
-
-    def _begin(self) -> None:
-        self.before = self.watched.snapshot()
-        self._sample()
-        self._thread.start()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -173,8 +173,12 @@ class Sources:
 
     def throttled_s(self) -> float | None:
         """How long a quota has kept the run from its processors: the most of all control groups around it."""
-        folders = cpu_groups(self.owner, self.proc, self.cgroups)
-        found = [seconds for folder in folders for seconds in throttled_times(read(f"{folder}/cpu.stat"))]
+        found = []
+        for folder in cpu_groups(self.owner, self.proc, self.cgroups):
+            for line in (read(f"{folder}/cpu.stat") or "").splitlines():
+                name, _, value = line.partition(" ")
+                if name in THROTTLED:
+                    found.append(int(value) / THROTTLED[name])
         return max(found, default=None)
 
     def pressure_s(self) -> float | None:
@@ -209,19 +213,8 @@ def parse_process(text: str) -> tuple[int, Process]:
     return int(fields[19]), Process(name, int(fields[1]), ran / TICKS_PER_S, low)
 
 
-def throttled_times(text: str | None) -> Iterator[float]:
-    """The seconds in a control group's cpu.stat.
-
-    Version 2 has `throttled_usec`, in microseconds, version 1 `throttled_time`, in nanoseconds.
-    """
-    for line in (text or "").splitlines():
-        name, _, value = line.partition(" ")
-        if name in THROTTLED:
-            yield int(value) / THROTTLED[name]
-
-
 THROTTLED = {"throttled_usec": 1e6, "throttled_time": 1e9}
-"""The units of each in a second."""
+"""What cpu.stat of a control group of version 2, or of version 1, calls it, and its units in a second."""
 
 
 def is_softirq(process: Process) -> bool:

@@ -151,13 +151,10 @@ def packed_dtype(name: str) -> np.dtype[np.void]:
         names.append(field.name)
         bits += field.bits
         if bits % 8 == 0:
-            items.append(("_".join(names), *_item(bits // 8)))
+            size = bits // 8
+            items.append(("_".join(names), *((f">u{size}",) if size in (1, 2, 4, 8) else ("u1", (size,)))))
             names, bits = [], 0
     return np.dtype(items)
-
-
-def _item(size: int) -> tuple[Any, ...]:
-    return (f">u{size}",) if size in (1, 2, 4, 8) else ("u1", (size,))
 
 
 BARE_FRAME = np.dtype([(part, packed_dtype(f"{part}_t")) for part in ("ethernet", "ipv4", "udp", "ina")])
@@ -212,21 +209,17 @@ def ipv4_header(src: str, dst: str, payload_bytes: int, tos: int = 0) -> Frames:
     ip["ttl"] = 64
     ip["protocol"] = constant("PROTOCOL_UDP")
     ip["src"], ip["dst"] = int(IPv4Address(src)), int(IPv4Address(dst))
-    ip["checksum"] = ipv4_checksum(ip.tobytes())
+    # The Internet checksum: the complement of the sum of all 16-bit words, whose carries are added again.
+    total = int(np.frombuffer(ip.tobytes(), ">u2").sum(dtype=np.int64))
+    while total > 0xFFFF:
+        total = (total & 0xFFFF) + (total >> 16)
+    ip["checksum"] = ~total & 0xFFFF
     return ip
 
 
 def mac_bytes(address: str) -> NDArray[np.uint8]:
     """The six bytes of a MAC address written with colons."""
     return np.frombuffer(bytes.fromhex(address.replace(":", "")), np.uint8)
-
-
-def ipv4_checksum(ip_header: bytes) -> int:
-    """The Internet checksum of an IPv4 header whose checksum field is 0."""
-    total = int(np.frombuffer(ip_header, ">u2").sum(dtype=np.int64))
-    while total > 0xFFFF:
-        total = (total & 0xFFFF) + (total >> 16)
-    return ~total & 0xFFFF
 
 
 def pick(templates: Frames, index: NDArray[np.int64]) -> Frames:

@@ -22,13 +22,6 @@ SHOWN_VALUES = 4
 """How many of a packet's values its line shows."""
 
 
-def plain_field(field: Field) -> Any:
-    """An unsigned number of the field's width."""
-    if field.bits in FIELD_OF_BITS:
-        return FIELD_OF_BITS[field.bits](field.name, 0)
-    return BitField(field.name, 0, field.bits)
-
-
 def ina_field(field: Field) -> Any:
     """A field of the INA header; the kind and the flags show their names."""
     if field.name == "kind":
@@ -36,7 +29,8 @@ def ina_field(field: Field) -> Any:
     if field.name == "flags":
         names = {flag.value: str(flag.name) for flag in Flag}
         return FlagsField("flags", 0, field.bits, [names.get(1 << bit, f"bit{bit}") for bit in range(field.bits)])
-    return plain_field(field)
+    plain = FIELD_OF_BITS.get(field.bits)
+    return plain(field.name, 0) if plain else BitField(field.name, 0, field.bits)
 
 
 class INA(Packet):
