@@ -318,15 +318,10 @@ class KernelView(StateReader):
         layout = ProgramLayout(program)
         symbols = {GROUPS: GROUPS} | {name: table.symbol for name, table in layout.tables.items()}
         opened = {name: open_map(number) for name, number in handle["maps"].items()}
-        weakref.finalize(self, close_all, list(opened.values()))
+        weakref.finalize(self, lambda descriptors: [*map(os.close, descriptors)], list(opened.values()))
         shared = mmap.mmap(opened[MEMORY_MAP], layout.memory_bytes, prot=mmap.PROT_READ)
         maps = {symbols[name]: descriptor for name, descriptor in opened.items() if name != MEMORY_MAP}
         super().__init__(layout, np.frombuffer(shared, np.uint8), KernelTables(maps.__getitem__))
-
-
-def close_all(descriptors: list[int]) -> None:
-    for descriptor in descriptors:
-        os.close(descriptor)
 
 
 HOST_PROGRAM = "from_host"

@@ -7,7 +7,7 @@ the state is between two packets whenever its own code runs, so each write that 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
@@ -90,36 +90,6 @@ class DigestReader:
     def count(self, number: int) -> int:
         """How many digests of a list there were so far."""
         return int(self.layout.view(self.memory, COUNTS)[str(number)][0])
-
-
-class CopiesState:
-    """Mirror sessions and digests, in the switch's `memory`."""
-
-    layout: ProgramLayout
-    memory: Memory
-    digests: DigestReader
-
-    def put_session(self, session: MirrorSession) -> None:
-        """Add a mirror session, or replace the one of this number. A program that clones nothing needs none."""
-        if session.size_bytes:
-            raise UnsupportedError(f"mirror session {session.session}: a compiled program does not cut clones")
-        if self.layout.copying:
-            place = self.layout.view(self.memory, MIRRORS)[session.session : session.session + 1]
-            place.view(np.uint64)[0] = mirror_word(session)
-
-    def remove_session(self, number: int) -> None:
-        """Remove a mirror session: nothing is cloned to it any more."""
-        self.put_session(MirrorSession(number))
-
-    def read_digests(self) -> list[Digest]:
-        """The digests since the last call, as (name, values)."""
-        return self.digests.read()
-
-
-def mirror_word(session: MirrorSession) -> int:
-    """The place of a mirror session, written at once: group and port, plus one."""
-    group, port = (0 if number is None else number + 1 for number in (session.group, session.port))
-    return port << 32 | group
 
 
 class StateReader:
@@ -209,23 +179,18 @@ def order(row: Row) -> tuple[int, int]:
 
 def unpack_group(key: bytes, data: bytes) -> MulticastGroup:
     """The group that `pack_group` packed into these bytes."""
-    number, pairs = int.from_bytes(key, "little"), tuple(replicas_in(data))
+    number, count = int.from_bytes(key, "little"), int.from_bytes(data[:4], "little")
+    replicas = np.frombuffer(data, np.uint16, 2 * count, offset=4).reshape(-1, 2).tolist()
+    pairs = tuple((replica, port) for port, replica in replicas)
     group = group_of_nodes(number, pairs)
     return group if group.replicas == pairs else MulticastGroup(number, (), pairs, ordered=True)
-
-
-def replicas_in(data: bytes) -> Iterator[tuple[int, int]]:
-    """The (egress_rid, port) pairs of a packed group, in the order in which copies leave."""
-    count = int.from_bytes(data[:4], "little")
-    for port, replica in np.frombuffer(data, np.uint16, 2 * count, offset=4).reshape(-1, 2).tolist():
-        yield replica, port
 
 
 BetweenPackets = Callable[[], AbstractContextManager[object]]
 """Inside such a context no packet is in the switch whenever the caller's code runs."""
 
 
-class SwitchState(CopiesState, StateReader):
+class SwitchState(StateReader):
     """The state of a switch that this process runs: it can be changed, as `DataPlane` says."""
 
     def __init__(
@@ -347,6 +312,23 @@ class SwitchState(CopiesState, StateReader):
         with self.between_packets():
             self.groups.remove([group_key(number)])
         self.group_numbers.remove(number)
+
+    def put_session(self, session: MirrorSession) -> None:
+        """Add a mirror session, or replace the one of this number. A program that clones nothing needs none."""
+        if session.size_bytes:
+            raise UnsupportedError(f"mirror session {session.session}: a compiled program does not cut clones")
+        if self.layout.copying:
+            group, port = (0 if number is None else number + 1 for number in (session.group, session.port))
+            place = self.layout.view(self.memory, MIRRORS)[session.session : session.session + 1]
+            place.view(np.uint64)[0] = port << 32 | group  # written at once
+
+    def remove_session(self, number: int) -> None:
+        """Remove a mirror session: nothing is cloned to it any more."""
+        self.put_session(MirrorSession(number))
+
+    def read_digests(self) -> list[Digest]:
+        """The digests since the last call, as (name, values)."""
+        return self.digests.read()
 
     def add_value(self, member: ValueSetMember) -> None:
         with self.between_packets():
