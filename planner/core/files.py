@@ -24,7 +24,7 @@ from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Job
 from inakit.switch.entries import Entries
 from inakit.topo.errors import InputError, writing
-from inakit.topo.files.reader import FileKind, read_file, validate
+from inakit.topo.files.reader import FileKind, ParsedFile, read_file, validate
 
 FILE = FileKind("file of jobs or plans", max_bytes=64 << 20)
 START = "; `inakit jobs` writes a file to begin with"
@@ -56,15 +56,20 @@ class EntriesFile:
 
 def load_jobs(path: Path) -> tuple[Job, ...]:
     """The jobs of a YAML or JSON file; a job without a number gets its position, from 1. Raises `InputError`."""
-    file = read_file(path, FILE)
-    listed = file.document.get("jobs") if isinstance(file.document, dict) else None
-    for position, job in enumerate(listed if isinstance(listed, list) else (), start=1):
-        if isinstance(job, dict):
-            job.setdefault("number", position)
+    file = with_job_numbers(read_file(path, FILE))
     jobs = validate(file, JobsFile, remedy=f"{START}, every key explained").jobs
     if not jobs:
         raise InputError(f"{path}: no job: `jobs` lists at least one{START}")
     return jobs
+
+
+def with_job_numbers(file: ParsedFile) -> ParsedFile:
+    """The file; in its list `jobs`, a job without a number now has its position, from 1."""
+    listed = file.document.get("jobs") if isinstance(file.document, dict) else None
+    for position, job in enumerate(listed if isinstance(listed, list) else (), start=1):
+        if isinstance(job, dict):
+            job.setdefault("number", position)
+    return file
 
 
 def save_jobs(jobs: tuple[Job, ...], path: Path) -> None:
@@ -105,11 +110,6 @@ def save_plan(plan: Plan, path: Path) -> None:
     """Write JSON that `load_plan` reads back as an equal plan."""
     with writing(path):
         path.write_text(to_json(PlanFile(3, plan)))
-
-
-def load_entries(path: Path) -> Entries:
-    """The entries of an `entries.json`. Raises `InputError`."""
-    return validate(read_file(path, FILE), EntriesFile).entries
 
 
 def save_entries(entries: Entries, folder: Path) -> None:

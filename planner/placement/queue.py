@@ -15,6 +15,7 @@ from math import inf
 from pathlib import Path
 from typing import Literal
 
+from inakit.planner.core.files import with_job_numbers
 from inakit.planner.core.problem import Job
 from inakit.topo.errors import InputError
 from inakit.topo.files.quantities import Duration, Size, Whole
@@ -88,12 +89,7 @@ class PlacedJob:
 
 def load_queue(path: Path) -> tuple[QueuedJob, ...]:
     """The queued jobs of a YAML or JSON file; one without a number gets its position, from 1. Raises `InputError`."""
-    file = read_file(path, FILE)
-    listed = file.document.get("jobs") if isinstance(file.document, dict) else None
-    for position, job in enumerate(listed if isinstance(listed, list) else (), start=1):
-        if isinstance(job, dict):
-            job.setdefault("number", position)
-    jobs = validate(file, QueueFile).jobs
+    jobs = validate(with_job_numbers(read_file(path, FILE)), QueueFile).jobs
     if not jobs:
         raise InputError(f"{path}: no job: `jobs` lists at least one")
     for number, count in Counter(job.number for job in jobs).items():

@@ -11,7 +11,7 @@ import pytest
 from planner_cases import first_is_server, quick_plan
 from tiers import long_unless
 
-from inakit.planner.core.files import load_entries, load_jobs, load_plan, save_entries, save_jobs, save_plan
+from inakit.planner.core.files import FILE, EntriesFile, load_jobs, load_plan, save_entries, save_jobs, save_plan
 from inakit.planner.core.plan import PlannedTree
 from inakit.planner.core.problem import Job
 from inakit.planner.install.plan_entries import entries
@@ -19,6 +19,7 @@ from inakit.planner.registry import METHODS
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.generators import fat_tree
 from inakit.topo.fabric.variations import with_pipelines
+from inakit.topo.files.reader import read_file, validate
 
 JOBS = """
 version: 1
@@ -36,7 +37,8 @@ def test_plans_and_entries_come_back_equal(method: str, tmp_path: Path) -> None:
     assert load_plan(tmp_path / "plan.json") == plan
     installed = entries(problem, plan)
     save_entries(installed, tmp_path / "entries")
-    assert load_entries(tmp_path / "entries" / "entries.json") == installed
+    written = read_file(tmp_path / "entries" / "entries.json", FILE)
+    assert validate(written, EntriesFile).entries == installed
     for switch in installed.switches:
         assert (tmp_path / "entries" / f"{switch.switch}.txt").read_text() == switch.cli()
 
