@@ -29,6 +29,8 @@ CODE = (
 )
 """The code on which results depend, beside that of the paper's own room, and of a planner of one's own."""
 
+PAPERS = ROOT / "experiments" / "papers"
+
 Value = str | int | float
 Trial = Mapping[str, Value]
 """One measurement that is asked for: {"network": "fattree", "scheme": "aro", "workers": 90, "seed": 3}."""
@@ -87,11 +89,15 @@ def result_of(name: str, finished: Finished) -> Result:
 
 
 def code_of(measure: Callable[[Trial], Result]) -> str:
-    """The version of the code that a measurement runs: the kit's, and that of the room of its function."""
+    """The version of the code that a measurement runs: the kit's, and that of its function's paper.
+
+    A paper is a folder, or a file beside others, which may import from each other.
+    """
     function = measure.func if isinstance(measure, partial) else measure
     file = sys.modules[getattr(function, "__module__", type(function).__module__)].__file__
-    parts = [*(ROOT / part for part in CODE), *([Path(file).parent] if file else [])]
-    return code_version(*parts, without=(ROOT / "planner" / "own",))
+    folder = [] if file is None else [Path(file).parent]
+    own = [each for at in folder for each in (at.glob("*.py") if at == PAPERS else [at])]
+    return code_version(*(ROOT / part for part in CODE), *own, without=(ROOT / "planner" / "own",))
 
 
 def own_code(trial: Trial) -> list[str]:
