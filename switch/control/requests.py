@@ -92,11 +92,6 @@ class RefusalKind(StrEnum):
     INVALID_RESOURCE_NAME = "id_lookup.invalid_resource_name"
 
     @property
-    def group(self) -> str:
-        """The service's group of codes, such as `table`."""
-        return self.value.partition(".")[0]
-
-    @property
     def code(self) -> str:
         """The code within its group, such as `table_full`."""
         return self.value.partition(".")[2]

@@ -10,14 +10,13 @@ from typing import Any, NoReturn
 
 from inakit.switch.control.replication import ReplicationRoom
 from inakit.switch.program.program import DROP_PORT, PORTS
-from inakit.switch.server.switch_options import GRPC_ADDRESS, THRIFT_PORT, LogOptions, Options, Tls
+from inakit.switch.server.switch_options import GRPC_ADDRESS, LEVELS, THRIFT_PORT, LogOptions, Options, Tls
 from inakit.topo.errors import InputError
 
 BEHAVES_AS = "1.15.0"
 """The version of simple_switch whose behaviour this is; scripts ask for it."""
 JSON_VERSION = "2.25"
 """The version of p4c's JSON that is understood."""
-LEVELS = ("trace", "debug", "info", "warn", "error", "off")
 ROOM = ReplicationRoom()
 
 GENERAL: dict[str, dict[str, Any]] = {
@@ -29,7 +28,7 @@ GENERAL: dict[str, dict[str, Any]] = {
     "--no-p4": {"action": "store_true", "help": "start without a program, and wait for one"},
     "--log-console": {"action": "store_true", "help": "log to standard output"},
     "--log-file": {"type": Path, "metavar": "FILE", "help": "log to a file"},
-    "-L --log-level": {"choices": LEVELS, "help": "the least level that is logged; trace and debug: every step"},
+    "-L --log-level": {"choices": tuple(LEVELS), "help": "the least level that is logged; trace and debug: every step"},
     "--log-flush": {"action": "store_true", "help": "write each line of the log at once"},
     "--log-file-max-size": {"type": int, "default": LogOptions.most_bytes, "help": "bytes of a log file"},
     "--log-file-max-files": {"type": int, "default": LogOptions.most_files, "help": "how many log files are kept"},
