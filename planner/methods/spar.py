@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from itertools import pairwise
 
@@ -17,7 +17,6 @@ from inakit.planner.core.method import Design
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.trees.overlay import Overlay, OverlayOptions, aggregating, plan_of, single_task
-from inakit.topo.fabric.fabric import Path
 from inakit.topo.fabric.variations import with_ina
 
 GUESS = 7919
@@ -72,15 +71,10 @@ def candidates(overlay: Overlay, rack: str, chosen: Collection[str]) -> list[str
 def busiest_s(overlay: Overlay, racks: Mapping[str, int], chosen: Collection[str]) -> float:
     """The seconds that the busiest link takes for one bit of every flow on it: the inverse of the rate."""
     flows: Counter[tuple[str, str]] = Counter()
-    for path, count in routes(overlay, racks, chosen):
+    routes = [(overlay.path(name, overlay.server), 1) for name in chosen]
+    for rack, workers in racks.items():
+        routes.append((overlay.path(rack, overlay.nearest(rack, candidates(overlay, rack, chosen))), workers))
+    for path, count in routes:
         for link in pairwise(path):
             flows[link] += count
     return max(count / overlay.fabric.capacities_bps[link] for link, count in flows.items())
-
-
-def routes(overlay: Overlay, racks: Mapping[str, int], chosen: Collection[str]) -> Iterator[tuple[Path, int]]:
-    """The path of every aggregator and every rack, and how many flows take it."""
-    for name in chosen:
-        yield overlay.path(name, overlay.server), 1
-    for rack, workers in racks.items():
-        yield overlay.path(rack, overlay.nearest(rack, candidates(overlay, rack, chosen))), workers

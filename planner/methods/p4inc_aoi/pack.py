@@ -184,15 +184,13 @@ def pack(problem: Scheduling, method: str = "pack", tries: int = TRIES, seed: in
 
 def earliest_s(problem: Scheduling) -> float:
     """A time in s before which no batch iteration ends: that of the last job, if each had all units to itself."""
-    return max(min(alone_s(problem.center, shape) for shape in shapes(job)) for job in problem.jobs)
+    center = problem.center
 
+    def alone_s(shape: JobShape) -> float:
+        rate = rate_in(SlotResources(center), shape, inf)
+        return done_s(center, shape, shape.job.arrival + slots_at(center, shape, rate)) if rate > 0 else inf
 
-def alone_s(center: DataCenter, shape: JobShape) -> float:
-    """When a job ends at the earliest, in s; infinite if it cannot transfer."""
-    rate = rate_in(SlotResources(center), shape, inf)
-    if rate <= 0:
-        return inf
-    return done_s(center, shape, shape.job.arrival + slots_at(center, shape, rate))
+    return max(min(map(alone_s, shapes(job))) for job in problem.jobs)
 
 
 def slots_at(center: DataCenter, shape: JobShape, rate_bps: float) -> int:

@@ -174,19 +174,18 @@ def read_trace(path: Path) -> list[JobRequest]:
             header = rows.fieldnames or []
             if not set(NEEDED) <= set(header) <= set(COLUMNS):
                 raise InputError(f"{path}: columns {', '.join(header)}; expected are {', '.join(COLUMNS)}")
-            found = [request_of(path, rows.line_num, row) for row in rows]
+            found = []
+            for row in rows:
+                line = f"{path} line {rows.line_num}"
+                try:
+                    request = JobRequest(**{key: COLUMNS[key](value) for key, value in row.items()})
+                except (ValueError, TypeError, KeyError) as error:
+                    raise InputError(f"{line}: {error}; expected are {', '.join(COLUMNS)}") from error
+                if request.workers < 1 or not request.arrival_s >= 0:
+                    raise InputError(f"{line}: at least one worker and an arrival from 0 on are expected")
+                found.append(request)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path}: {error}") from error
     if not found:
         raise InputError(f"{path}: no job; a line for each is expected below the header")
     return sorted(found, key=lambda request: request.arrival_s)
-
-
-def request_of(path: Path, line: int, row: dict[str, str]) -> JobRequest:
-    try:
-        request = JobRequest(**{key: COLUMNS[key](value) for key, value in row.items()})
-    except (ValueError, TypeError, KeyError) as error:
-        raise InputError(f"{path} line {line}: {error}; expected are {', '.join(COLUMNS)}") from error
-    if request.workers < 1 or not request.arrival_s >= 0:
-        raise InputError(f"{path} line {line}: at least one worker and an arrival from 0 on are expected")
-    return request
