@@ -28,9 +28,9 @@ from inakit.planner.core.plan import SolverOptions
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.methods import paring, spar
 from inakit.planner.methods.aro.one_task import Demand, FlowTest, best_flows
-from inakit.planner.methods.aro.tasks import task_graph, tasks_of
+from inakit.planner.methods.aro.task_graphs import task_graph, tasks_of
 from inakit.planner.methods.atro.atro import design, optimise
-from inakit.planner.methods.atro.cluster import SwitchCluster
+from inakit.planner.methods.atro.switch_cluster import SwitchCluster
 from inakit.planner.methods.paring import ParingOptions
 from inakit.planner.registry import METHODS
 from inakit.planner.trees.overlay import OverlayOptions

@@ -25,7 +25,7 @@ from inakit.planner.methods.aro.one_task import best_routing
 from inakit.planner.methods.aro.reduced_network import ReducedNetwork, network, result_parents
 from inakit.planner.methods.aro.several_routing import Question, Router, cut_up, deal
 from inakit.planner.methods.aro.several_tasks import several, worker_paths
-from inakit.planner.methods.aro.tasks import tasks_of
+from inakit.planner.methods.aro.task_graphs import tasks_of
 from inakit.planner.methods.tree_packing import (
     MOST_TREES,
     Forest,

@@ -14,9 +14,9 @@ from inakit.planner.core.plan import OPTIMAL, AggregationTree
 from inakit.planner.core.slots import Resource, most_children, resource_bps
 from inakit.planner.methods.aro.bisection import Steps, least_t
 from inakit.planner.methods.aro.leaf_spine import LeafSpine, SpineChoice, Spines
+from inakit.planner.methods.aro.rate_objective import Worth
 from inakit.planner.methods.aro.reduced_network import ReducedGraph, ReducedNetwork, access_links, result_columns
-from inakit.planner.methods.aro.tasks import Task
-from inakit.planner.methods.aro.worth import Worth
+from inakit.planner.methods.aro.task_graphs import Task
 from inakit.planner.solvers import LinearProgram, Term
 from inakit.planner.trees.from_paths import tree_from_paths
 from inakit.topo.errors import SolverError

@@ -41,7 +41,7 @@ from inakit.planner.core.method import AFTERWARDS, Design, Method, Options, own_
 from inakit.planner.core.problem import Job
 from inakit.planner.install.program import DataPlaneProgram, find_program
 from inakit.planner.methods.atro.atro import design as designed_network
-from inakit.planner.methods.atro.cluster import SwitchCluster, most_workers_bound
+from inakit.planner.methods.atro.switch_cluster import SwitchCluster, most_workers_bound
 from inakit.planner.new_planner import write_package, write_planner
 from inakit.planner.prepared import Prepared, prepare
 from inakit.planner.registry import KIT, METHODS, OWN, SCHEDULERS, by_name, find_method

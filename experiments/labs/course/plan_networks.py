@@ -16,7 +16,7 @@ from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.plan import OPTIMAL
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.methods.aro.reduced_network import network
-from inakit.planner.methods.aro.tasks import tasks_of
+from inakit.planner.methods.aro.task_graphs import tasks_of
 from inakit.planner.methods.tree_packing import Ground, relax
 from inakit.planner.registry import METHODS
 from inakit.topo.errors import SolverError

@@ -35,11 +35,11 @@ from inakit.experiments.run.outcome import Outcome
 from inakit.experiments.run.printed_report import styled
 from inakit.experiments.run.run_folder import RunFolder
 from inakit.experiments.worlds.world import World
+from inakit.planner.methods.p4inc_aoi.job_traces import arrivals
 from inakit.planner.methods.p4inc_aoi.online import FirstCome, GrantPolicy, SlotSimulation, TimeWindow
 from inakit.planner.methods.p4inc_aoi.optical_network import scaled
 from inakit.planner.methods.p4inc_aoi.optical_system import DataCenter, PlacedJob, Scheduling, Unit
 from inakit.planner.methods.p4inc_aoi.schedule import Schedule, ScheduleFigures, check, figures
-from inakit.planner.methods.p4inc_aoi.traces import arrivals
 from inakit.topo.fabric.fabric import QUEUE_PACKETS
 from inakit.traffic.closed_loop import Progress
 from inakit.traffic.measure.verdict import VALID, Verdict

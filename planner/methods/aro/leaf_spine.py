@@ -21,7 +21,7 @@ from math import inf
 from inakit.planner.core.plan import MOST_BITS
 from inakit.planner.core.slots import most_children
 from inakit.planner.methods.aro.bisection import flows_within
-from inakit.planner.methods.aro.tasks import Task
+from inakit.planner.methods.aro.task_graphs import Task
 from inakit.topo.fabric.fabric import Fabric, Path
 
 LeafFlow = tuple[str, ...]

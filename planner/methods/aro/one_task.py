@@ -21,7 +21,7 @@ from inakit.planner.core.plan import ERROR, FEASIBLE, INFEASIBLE, OPTIMAL, Solve
 from inakit.planner.core.slots import Inp, limited_pipelines, most_children
 from inakit.planner.methods.aro.bisection import Least, Steps, flows_within, least_t
 from inakit.planner.methods.aro.leaf_spine import LeafSpine, SpineChoice, leaf_spine
-from inakit.planner.methods.aro.tasks import Task, TaskGraph, task_graph
+from inakit.planner.methods.aro.task_graphs import Task, TaskGraph, task_graph
 from inakit.planner.solvers import PROVEN_GAP, proven, run
 from inakit.planner.trees.from_paths import Summing
 from inakit.topo.errors import SolverError

@@ -18,7 +18,7 @@ import pulp
 from inakit.planner.core.problem import Problem
 from inakit.planner.core.slots import Inp, limited_pipelines, most_children
 from inakit.planner.methods.aro.bisection import ROUNDING
-from inakit.planner.methods.aro.tasks import Task, TaskGraph, task_graph, tasks_of
+from inakit.planner.methods.aro.task_graphs import Task, TaskGraph, task_graph, tasks_of
 from inakit.topo.fabric.fabric import DirectedLink
 
 # -- Constraint (10), the sum of y r over tasks, in linear form, exactly.

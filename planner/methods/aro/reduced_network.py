@@ -16,7 +16,7 @@ from itertools import pairwise
 from math import ceil, inf
 
 from inakit.planner.core.slots import Inp, most_children
-from inakit.planner.methods.aro.tasks import Task, grouped
+from inakit.planner.methods.aro.task_graphs import Task, grouped
 from inakit.planner.solvers import LinearProgram, Term
 from inakit.planner.trees.unfolding import unfold
 from inakit.topo.fabric.fabric import DirectedLink, Fabric, Path

@@ -17,9 +17,9 @@ from time import monotonic
 from inakit.planner.core.plan import INFEASIBLE
 from inakit.planner.core.slots import Inp, most_children
 from inakit.planner.methods.aro.bisection import ROUNDING
+from inakit.planner.methods.aro.rate_objective import Rates
 from inakit.planner.methods.aro.reduced_network import ONE, ReducedGraph, ReducedNetwork, result_columns, result_parents
-from inakit.planner.methods.aro.tasks import grouped
-from inakit.planner.methods.aro.worth import Rates
+from inakit.planner.methods.aro.task_graphs import grouped
 from inakit.planner.solvers import LinearProgram, Solution
 from inakit.planner.trees.from_paths import sums_of
 from inakit.topo.fabric.fabric import DirectedLink, Fabric, Path

@@ -19,6 +19,7 @@ from inakit.planner.core.plan import FEASIBLE, INFEASIBLE, OPTIMAL, Plan, Solver
 from inakit.planner.core.problem import Problem
 from inakit.planner.core.slots import Inp, most_children
 from inakit.planner.methods.aro.bisection import ROUNDING, Least, Steps, least_t
+from inakit.planner.methods.aro.rate_objective import STRICT, Box, Rates, Worth, levels
 from inakit.planner.methods.aro.reduced_network import ReducedNetwork, network
 from inakit.planner.methods.aro.several_routing import (
     Columns,
@@ -30,8 +31,7 @@ from inakit.planner.methods.aro.several_routing import (
     task_columns,
     with_results,
 )
-from inakit.planner.methods.aro.tasks import Task, tasks_of
-from inakit.planner.methods.aro.worth import STRICT, Box, Rates, Worth, levels
+from inakit.planner.methods.aro.task_graphs import Task, tasks_of
 from inakit.planner.solvers import LinearProgram, Term, proven
 from inakit.planner.trees.from_paths import Sender, Summing, plan_from_paths
 from inakit.topo.errors import SolverError

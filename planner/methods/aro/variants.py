@@ -21,8 +21,8 @@ from inakit.planner.core.problem import Problem
 from inakit.planner.methods.aro.bisection import ROUNDING
 from inakit.planner.methods.aro.one_task import generate_routes
 from inakit.planner.methods.aro.printed_model import Form, PrintedModel, build, highest_capacity_bps, task_graphs
-from inakit.planner.methods.aro.tasks import TaskGraph, TaskKey, reached
-from inakit.planner.methods.aro.worth import Worth
+from inakit.planner.methods.aro.rate_objective import Worth
+from inakit.planner.methods.aro.task_graphs import TaskGraph, TaskKey, reached
 from inakit.planner.solvers import solve
 from inakit.planner.trees.from_paths import plan_from_paths
 from inakit.topo.errors import InputError, SolverError

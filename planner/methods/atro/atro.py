@@ -18,7 +18,7 @@ from inakit.planner.core.check import check
 from inakit.planner.core.method import Design, Options
 from inakit.planner.core.plan import FEASIBLE, INFEASIBLE, OPTIMAL, SolverOptions, SolverOutcome
 from inakit.planner.core.problem import FragmentFormat, Job, Problem
-from inakit.planner.methods.atro.cluster import (
+from inakit.planner.methods.atro.switch_cluster import (
     SERVER,
     ClusterWiring,
     Link,

@@ -26,7 +26,7 @@ from typing import Any
 import pulp
 
 from inakit.planner.core.plan import FEASIBLE, INFEASIBLE, OPTIMAL, SolverOptions, SolverOutcome
-from inakit.planner.methods.atro.cluster import SERVER, ClusterWiring, Link, SwitchCluster
+from inakit.planner.methods.atro.switch_cluster import SERVER, ClusterWiring, Link, SwitchCluster
 from inakit.planner.solvers import run, solve
 
 

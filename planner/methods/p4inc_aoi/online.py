@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from inakit.planner.core.plan import SolverOutcome
 from inakit.planner.methods.p4inc_aoi.optical_system import DataCenter, PlacedJob, Scheduling
-from inakit.planner.methods.p4inc_aoi.resources import ROUNDING, JobShape, SlotResources, circuits_of, settle
 from inakit.planner.methods.p4inc_aoi.schedule import Grant, JobProgress, Schedule, Slot, UnitPair
+from inakit.planner.methods.p4inc_aoi.slot_resources import ROUNDING, JobShape, SlotResources, circuits_of, settle
 from inakit.topo.errors import PlanError
 
 # -- Which jobs use INC, and where: weighted bipartite matching of units and jobs (Algorithm 2, lines 1 to 14).

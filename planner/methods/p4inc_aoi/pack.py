@@ -18,8 +18,8 @@ import numpy as np
 from inakit.planner.core.plan import SolverOutcome
 from inakit.planner.methods.p4inc_aoi.online import cannot_start
 from inakit.planner.methods.p4inc_aoi.optical_system import DataCenter, PlacedJob, Scheduling
-from inakit.planner.methods.p4inc_aoi.resources import ROUNDING, JobShape, SlotResources, circuits_of, settle
 from inakit.planner.methods.p4inc_aoi.schedule import DUST, Grant, Schedule, Slot, UnitPair
+from inakit.planner.methods.p4inc_aoi.slot_resources import ROUNDING, JobShape, SlotResources, circuits_of, settle
 
 TRIES, MOST_ROUNDS = 12_000, 200
 """The most jobs packed in all rounds together, and the most rounds: few rounds for many jobs, many for few."""

@@ -13,8 +13,8 @@ from inakit.planner.core.plan import SolverOptions
 from inakit.planner.methods.p4inc_aoi.online import FirstCome, GrantPolicy, SlotSimulation, TimeWindow
 from inakit.planner.methods.p4inc_aoi.optical_system import Scheduling
 from inakit.planner.methods.p4inc_aoi.pack import pack
-from inakit.planner.methods.p4inc_aoi.resources import uniform
 from inakit.planner.methods.p4inc_aoi.schedule import Schedule, check
+from inakit.planner.methods.p4inc_aoi.slot_resources import uniform
 
 Function = Callable[[Scheduling, SolverOptions], Schedule]
 

@@ -12,7 +12,7 @@ from inakit.experiments.run.run import Run, run_plan
 from inakit.experiments.worlds.registry import find_world
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.methods.atro.atro import design
-from inakit.planner.methods.atro.cluster import SwitchCluster
+from inakit.planner.methods.atro.switch_cluster import SwitchCluster
 from inakit.planner.prepared import Prepared, with_headroom
 from inakit.planner.registry import METHODS
 from inakit.topo.errors import FabricError

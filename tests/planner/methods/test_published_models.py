@@ -14,7 +14,7 @@ from inakit.planner.core.plan import FEASIBLE, OPTIMAL, SolverOptions, SolverOut
 from inakit.planner.core.problem import Problem
 from inakit.planner.methods.aro.variants import LiteralOptions
 from inakit.planner.methods.atro import atro as optimum
-from inakit.planner.methods.atro.cluster import SwitchCluster
+from inakit.planner.methods.atro.switch_cluster import SwitchCluster
 from inakit.planner.methods.atro.wiring_models import optimise_printed
 from inakit.planner.registry import METHODS
 from inakit.topo.errors import SolverError

@@ -36,7 +36,7 @@ from inakit.experiments.papers.figures import FIGURES, find_figure
 from inakit.planner.core.plan import SolverOptions
 from inakit.planner.methods.aro.aro import accelerated
 from inakit.planner.methods.aro.leaf_spine import leaf_spine as recognise
-from inakit.planner.methods.aro.tasks import tasks_of
+from inakit.planner.methods.aro.task_graphs import tasks_of
 from inakit.planner.methods.aro.variants import LiteralOptions
 from inakit.planner.registry import METHODS
 from inakit.traffic.measure.verdict import Verdict

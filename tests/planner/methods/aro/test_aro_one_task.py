@@ -19,7 +19,7 @@ from inakit.planner.core.problem import Problem
 from inakit.planner.methods.aro.bisection import Steps, flows_within, least_t
 from inakit.planner.methods.aro.leaf_spine import leaf_spine as closed_form
 from inakit.planner.methods.aro.one_task import Demand, FlowTest, best_choice, best_routing
-from inakit.planner.methods.aro.tasks import task_graph, tasks_of
+from inakit.planner.methods.aro.task_graphs import task_graph, tasks_of
 from inakit.planner.registry import METHODS
 from inakit.topo.errors import SolverError
 from inakit.topo.fabric.fabric import Fabric

@@ -17,7 +17,7 @@ from inakit.planner.core.plan import Plan, SolverOptions, SolverOutcome
 from inakit.planner.core.problem import Problem
 from inakit.planner.methods.aro.one_task import generate_routes
 from inakit.planner.methods.aro.printed_model import Form, build, task_graphs
-from inakit.planner.methods.aro.tasks import TaskGraph, task_graph, tasks_of
+from inakit.planner.methods.aro.task_graphs import TaskGraph, task_graph, tasks_of
 from inakit.planner.methods.aro.variants import (
     VARIANTS,
     LiteralOptions,

@@ -12,7 +12,7 @@ from inakit.planner.core.check import check
 from inakit.planner.core.plan import INFEASIBLE, SolverOptions
 from inakit.planner.methods.atro import atro
 from inakit.planner.methods.atro.atro import construct, design
-from inakit.planner.methods.atro.cluster import ClusterWiring, SwitchCluster, check_wiring, most_workers_bound
+from inakit.planner.methods.atro.switch_cluster import ClusterWiring, SwitchCluster, check_wiring, most_workers_bound
 from inakit.planner.methods.atro.wiring_models import UNKNOWN, decide, optimise_printed
 from inakit.planner.registry import METHODS
 from inakit.topo.errors import InputError, PlanError, SolverError

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from p4inc_aoi_cases import center
 
-from inakit.planner.methods.p4inc_aoi.optical_system import MAPREDUCE, Scheduling
-from inakit.planner.methods.p4inc_aoi.traces import (
+from inakit.planner.methods.p4inc_aoi.job_traces import (
     FACEBOOK,
     MOST_UNITS,
     PHILLY_WORKERS,
@@ -19,6 +18,7 @@ from inakit.planner.methods.p4inc_aoi.traces import (
     read_trace,
     training,
 )
+from inakit.planner.methods.p4inc_aoi.optical_system import MAPREDUCE, Scheduling
 from inakit.topo.errors import InputError
 
 WIDE = center(units=6, servers=64)

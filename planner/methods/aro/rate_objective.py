@@ -15,7 +15,7 @@ from math import floor, inf
 from inakit.planner.methods.aro.bisection import ROUNDING
 from inakit.planner.methods.aro.printed_model import MU
 from inakit.planner.methods.aro.reduced_network import ReducedNetwork
-from inakit.planner.methods.aro.tasks import Task
+from inakit.planner.methods.aro.task_graphs import Task
 from inakit.planner.solvers import LinearProgram, Term
 from inakit.topo.errors import SolverError
 
