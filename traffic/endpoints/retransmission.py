@@ -202,8 +202,8 @@ class Retransmission:
 
     By row (a fragment of a stream): `noticed`, whether a PS wants it directly; `wanted`, the sorted rows that a PS asks
     for although their result is here. By stream: `gap`, `yields` and `keeps` of its `WindowRule`; `turns`, how many
-    places there are in the order in which workers ask; `max_backoff`, how often its timeout may double. `scan_at`: when
-    to look next, in seconds of the ports' clock.
+    places there are in the order in which workers ask (one, unless they ask `in_turn`); `max_backoff`, how often its
+    timeout may double. `scan_at`: when to look next, in seconds of the ports' clock.
     """
 
     def __init__(
