@@ -1,11 +1,11 @@
-"""When a collective's transfers happen, and what they load links with.
+"""When a collective's transfers happen, and how they load links.
 
-A transfer begins when its rank has its data and has sent what comes before. A fragment arrives after the time of its
-path, on which every link sends it whole, after fragments of the same step that have come to the link before it. The
-times are exact where ranks send at the planned rates, and steps do not meet.
+A transfer begins when its rank has the data and has sent all earlier transfers. A fragment arrives after the time of
+its path: each link sends it whole, after the fragments of the same step that reached the link before it. The times are
+exact where ranks send at the planned rates, and steps do not overlap.
 
-Links send first what comes first. A link of a path is a hop: up by tiers, across, and down again by tiers, so that
-frames pass all links of one hop before any link of the next.
+Links send frames in the order of their arrival. A link of a path is a hop: up by tiers, across, and down again by
+tiers, so that frames pass all links of one hop before any link of the next.
 """
 
 from __future__ import annotations
@@ -124,13 +124,13 @@ def chunk_loads_bps(collectives: Iterable[Collective]) -> Loads:
 
 
 def acknowledgement_loads_bps(collectives: Iterable[Collective], fragment: FragmentFormat) -> Loads:
-    """The same of acknowledgements, which return by the way of their chunks."""
+    """The same for acknowledgements, which return along the paths of their chunks."""
     share = acknowledging_share(fragment)
     return {link: load * share for link, load in busiest(collectives, lambda c: c.path[::-1]).items()}
 
 
 def busiest(collectives: Iterable[Collective], path: Callable[[Connection], tuple[str, ...]]) -> Loads:
-    """By link, the sum over jobs of what loads it in the job's busiest step."""
+    """By link, the sum over jobs of its load in each job's busiest step."""
     most: list[Loads] = []
     for collective in collectives:
         most.append({})
@@ -169,7 +169,7 @@ class CollectiveTimes:
 
 @dataclass(frozen=True)
 class Foreseen:
-    """A collective, its times, and how many fragments each of its connections sends, (connections,)."""
+    """A collective, its times, and the number of fragments that each of its connections sends, (connections,)."""
 
     collective: Collective
     times: CollectiveTimes

@@ -85,8 +85,10 @@ def load_plan(path: Path) -> Plan:
         try:
             with_flat_trees(file.document)
         except (KeyError, TypeError, AttributeError) as error:
-            message = f"no whole plan of version {file.document['version']}: write it anew with `inakit plan`"
-            raise file.error((), message) from error
+            version = file.document["version"]
+            raise file.error(
+                (), f"not a complete plan of version {version}: make the plan again with `inakit plan`"
+            ) from error
     return validate(file, PlanFile).plan
 
 

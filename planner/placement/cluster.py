@@ -49,7 +49,7 @@ class Cluster:
 
     @cached_property
     def blocks(self) -> Block:
-        """All hosts: racks, and above them what the switches up to each tier join."""
+        """All hosts: racks, and above them the blocks that the switches up to each tier connect."""
         graph: nx.Graph[str] = nx.Graph()
         racks: dict[str, list[str]] = {}
         for host in self.fabric.hosts:
@@ -93,7 +93,7 @@ class Cluster:
         self.free -= set(hosts)
 
     def give_back(self, hosts: Iterable[str]) -> None:
-        """Take hosts back from a job that is done."""
+        """Free the hosts of a job that has ended."""
         self.free |= set(hosts)
 
     def route(self, tor: str, root: str, turn: int) -> Path:
@@ -127,7 +127,7 @@ class JobTree:
 
     @cached_property
     def summing(self) -> list[str]:
-        """The INA switches that flows meet at when every such switch sums."""
+        """The INA switches at which flows meet when every such switch sums."""
         flows = Counter(self.entering)
         found = []
         for node in self.order:
@@ -198,7 +198,7 @@ class Running:
         return self.trees[turn]
 
     def usage(self, summed: float) -> Usage:
-        """What the job uses when the part `summed` of its fragments is summed where flows meet."""
+        """What the job uses when the fraction `summed` of its fragments is summed where flows meet."""
         key = id(self.tree), summed
         if key not in self.usages:
             self.usages[key] = usage_of(self.cluster, self.tree, summed)
@@ -206,7 +206,7 @@ class Running:
 
 
 def usage_of(cluster: Cluster, tree: JobTree, summed: float) -> Usage:
-    """The flows of a tree on every link, when the part `summed` of its fragments is summed where flows meet."""
+    """The flows of a tree on every link, when the fraction `summed` of its fragments is summed where flows meet."""
     flows: defaultdict[str, float] = defaultdict(float, tree.entering)
     found = {(worker, cluster.fabric.tor_of(worker)): 1.0 for worker in tree.workers}
     for node in tree.order:
@@ -245,7 +245,7 @@ def summed_parts(
     fragment: FragmentFormat,
     round_trip_s: float,
 ) -> list[float]:
-    """The part of each job's fragments that finds a slot at every switch that sums it."""
+    """The fraction of each job's fragments that finds a slot at every switch that sums it."""
     wanted: defaultdict[str, float] = defaultdict(float)
     for job, rate in zip(running, rates.tolist(), strict=True):
         for switch in job.tree.summing:

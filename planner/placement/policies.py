@@ -77,7 +77,7 @@ def place_mina(cluster: Cluster, job: QueuedJob, _: Busy) -> list[str]:
 
 
 def fragments(cluster: Cluster, block: Block, most: int) -> Numbers:
-    """MINA's score of a block by the number of its hosts that the job takes, from 0 to `most` or to what is free."""
+    """MINA's score of a block by the number of hosts that the job takes, from 0 to `most` or to the free hosts."""
     free, size = len(cluster.free_hosts(block)), len(block.hosts)
     if not block.parts:
         counts = np.arange(min(free, most) + 1)
@@ -108,9 +108,10 @@ def all_given(number: int) -> Numbers:
 
 
 def grant(running: Sequence[Running], quota: int) -> None:
-    """Give INA to running jobs where every switch that would sum serves fewer than `quota` others, largest jobs first.
+    """Give INA to running jobs where every switch that would sum serves fewer than `quota` other jobs, largest jobs
+    first.
 
-    A job that has it keeps it.
+    A job with INA keeps it.
     """
     serving = Counter(switch for job in running if job.ina for switch in job.tree.summing)
     for job in sorted(running, key=lambda job: -len(job.tree.workers)):
@@ -205,9 +206,9 @@ class Simulation:
         return self.now + job.left * self.iteration_s(job)
 
     def advance(self, until_s: float) -> None:
-        """Let all running jobs go on until then.
+        """Let all running jobs proceed until then.
 
-        A job whose end is then has nothing left, although the clock may not resolve so small a rest of its time.
+        A job that ends then has no iterations left, even where the clock cannot resolve its last fraction of time.
         """
         for job in self.running:
             passed = (until_s - self.now) / self.iteration_s(job)
@@ -216,7 +217,7 @@ class Simulation:
         self.now = until_s
 
     def end_jobs(self) -> None:
-        """Take the hosts back of the jobs that have no iterations left."""
+        """Free the hosts of the jobs that have no iterations left."""
         for job in [job for job in self.running if job.left <= 1e-9 * job.job.iterations]:
             self.running.remove(job)
             self.cluster.give_back(job.hosts)

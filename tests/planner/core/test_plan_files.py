@@ -62,7 +62,7 @@ def test_a_plan_of_a_former_version_is_read(tmp_path: Path) -> None:
     assert load_plan(path) == expected
     del document["plan"]["shards"][0]["rate_bps"]
     path.write_text(json.dumps(document | {"version": 2}))
-    with pytest.raises(InputError, match=r"no whole plan of version 2: write it anew with `inakit plan`"):
+    with pytest.raises(InputError, match=r"not a complete plan of version 2: make the plan again with `inakit plan`"):
         load_plan(path)
 
 
