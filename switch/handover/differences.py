@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
-from typing import TypeVar
 
 from inakit.switch.control.entry_check import identity_of
 from inakit.switch.entries import MulticastGroup, SwitchEntries, TableEntry
@@ -30,10 +28,6 @@ def in_order(entries: SwitchEntries) -> list[Part]:
     return [*entries.groups, *entries.tables]
 
 
-Key = TypeVar("Key")
-Held = TypeVar("Held", TableEntry, MulticastGroup)
-
-
 @dataclass(frozen=True)
 class Difference:
     """An entry or a group that is missing (nothing is held), extra (none is planned), or wrong (both are given)."""
@@ -51,39 +45,23 @@ class Difference:
 
 def differences(program: Program, planned: SwitchEntries, held: SwitchEntries) -> list[Difference]:
     """The groups and table entries that are missing, extra or wrong; their order does not matter."""
-    return [
-        *compared(groups_of(planned), groups_of(held)),
-        *compared(entries_of(program, planned), entries_of(program, held)),
-    ]
+    found: list[Difference] = []
+    for kind in ("groups", "tables"):
+        wanted, present = ({identity(program, part): part for part in getattr(each, kind)} for each in (planned, held))
+        for key, part in wanted.items():
+            if key not in present or content(part) != content(present[key]):
+                found.append(Difference(part, present.get(key)))
+        found += [Difference(None, part) for key, part in present.items() if key not in wanted]
+    return found
 
 
-def compared(planned: Mapping[Key, Held], held: Mapping[Key, Held]) -> Iterator[Difference]:
-    """The differences of two mappings, by what identifies their values."""
-    for key, part in planned.items():
-        if key not in held or not same(part, held[key]):
-            yield Difference(part, held.get(key))
-    yield from (Difference(None, part) for key, part in held.items() if key not in planned)
+def identity(program: Program, part: Part) -> object:
+    """The number of a group; the table of an entry, and what its key and priority match."""
+    if isinstance(part, MulticastGroup):
+        return part.group
+    return part.table, identity_of(program.table(part.table), part.key, part.priority)
 
 
-def same(one: Part, other: Part) -> bool:
-    """Whether two entries run the same action, or two groups make the same copies."""
-    if isinstance(one, MulticastGroup) and isinstance(other, MulticastGroup):
-        return sorted(one.replicas) == sorted(other.replicas)
-    return isinstance(one, TableEntry) and isinstance(other, TableEntry) and call_of(one) == call_of(other)
-
-
-def call_of(entry: TableEntry) -> tuple[str, tuple[int, ...]]:
-    """The action that an entry runs, with its parameters."""
-    return entry.action, entry.params
-
-
-def groups_of(entries: SwitchEntries) -> dict[int, MulticastGroup]:
-    return {group.group: group for group in entries.groups}
-
-
-def entries_of(program: Program, entries: SwitchEntries) -> dict[object, TableEntry]:
-    """Table entries by what no two of them share: the table, and what the key and the priority match."""
-    return {
-        (entry.table, identity_of(program.table(entry.table), entry.key, entry.priority)): entry
-        for entry in entries.tables
-    }
+def content(part: Part) -> object:
+    """The copies of a group; the action of an entry with its parameters."""
+    return sorted(part.replicas) if isinstance(part, MulticastGroup) else (part.action, part.params)

@@ -148,7 +148,7 @@ class Arbitration:
         """Handle a client's arbitration update, unless its stream has ended; a fault ends the stream."""
         if client.left:
             return
-        name = role_name(message)
+        name = str(message.role.name or message.role.id or "")  # older clients have numbers instead of names
         self.check(client, name, message)
         scope = read_scope(message)
         role = self.roles.setdefault(name, Role(name, message.role if message.HasField("role") else None))
@@ -243,11 +243,6 @@ MEANINGS = {
     Code.NOT_FOUND: "there is no primary",
 }
 """The messages of statuses."""
-
-
-def role_name(message: Message) -> str:
-    """The name of a message's role; that of the default role is empty. Older clients have numbers instead."""
-    return str(message.role.name or message.role.id or "")
 
 
 def wanted_id(role: Role, client: Client, message: Message) -> int | None:
