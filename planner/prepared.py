@@ -12,8 +12,8 @@ from functools import cached_property
 from inakit.planner.core.evaluate import Prediction, evaluate
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
+from inakit.planner.install.ina_program import DataPlaneProgram
 from inakit.planner.install.plan_entries import check_limits, entries
-from inakit.planner.install.program import DataPlaneProgram
 from inakit.planner.trees.headroom import RESULTS_RETURN, headroom
 from inakit.switch.entries import Entries
 from inakit.topo.errors import unknown_name

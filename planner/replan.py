@@ -16,9 +16,8 @@ from inakit.planner.core.method import Options
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
 from inakit.planner.install.fault_entries import Flow
-from inakit.planner.methods.inart.inart import plan_routes
+from inakit.planner.methods.inart.inart import background_of_flows, plan_routes, residual
 from inakit.planner.methods.inart.inart_forest import plan_trees
-from inakit.planner.methods.inart.residual import background_of_flows, residual
 from inakit.planner.prepared import with_headroom
 from inakit.planner.registry import find_method
 from inakit.planner.trees.summed_once import SplitTask

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from inakit.switch.program.bmv2_json import parse_program
 from inakit.switch.program.program import Program
-from inakit.switch.program.read import parse_program
 from inakit.topo.errors import InputError
 
 Handle = Mapping[str, Any]

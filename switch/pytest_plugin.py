@@ -49,7 +49,7 @@ def p4_switch(request: pytest.FixtureRequest) -> Iterator[MakeSwitch]:
 
     Others are named: `p4_switch("program.json", ports=[1, 2, 300, 510])`. A CPU port is a port as any other.
     """
-    from inakit.switch.program.read import read_program  # noqa: PLC0415
+    from inakit.switch.program.bmv2_json import read_program  # noqa: PLC0415
     from inakit.switch.testing.devices import open_device  # noqa: PLC0415, every run of pytest loads this file
     from inakit.switch.testing.packet_test import PacketTest  # noqa: PLC0415
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from inakit.switch.program.bmv2_json import read_program
 from inakit.switch.program.program import Program
-from inakit.switch.program.read import read_program
 from inakit.traffic.wire.packet_format import PROGRAM
 
 Mutation = Callable[[Any], None]

@@ -25,8 +25,8 @@ from inakit.traffic.closed_loop import Progress
 from inakit.traffic.endpoints.gradient import Gradients, RandomGradients
 from inakit.traffic.endpoints.server import Servers
 from inakit.traffic.endpoints.streams import StreamLayout, gradient_heads, lay_out, set_sequence
+from inakit.traffic.endpoints.sum_check import Held, wrong_sums
 from inakit.traffic.endpoints.worker import WorkerMemory
-from inakit.traffic.endpoints.wrong_sums import Held, wrong_sums
 from inakit.traffic.measure.counters import interfaces
 from inakit.traffic.measure.measured import Iteration, Measured, Replayed
 from inakit.traffic.sockets.packet_sockets import SocketPorts

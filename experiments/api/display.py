@@ -1,21 +1,26 @@
-"""What results look like in a notebook: tables as HTML, tables of pandas, and pictures."""
+"""How results are shown in a notebook: tables as HTML or of pandas, pictures, and the plot of a comparison."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from matplotlib.figure import Figure
+
+from inakit.experiments.papers.common.drawing import BARS, Panel, figure
+from inakit.experiments.papers.common.estimates import MISSING, Estimate, exact
+from inakit.experiments.report.method_styles import styles_of
 from inakit.topo.errors import lacking, writing
 
 if TYPE_CHECKING:
     import pandas
-    from matplotlib.figure import Figure
 
     from inakit.planner.prepared import Prepared
+
 
 FIGURES = {
     "sending_rate_bps": ("sending rate (Mbit/s)", 1e6, 3),
@@ -68,3 +73,28 @@ def picture_of(prepared: Prepared, title: str) -> Picture:
     from inakit.topo.picture import Picture as Drawing  # noqa: PLC0415
 
     return Picture(Drawing(prepared.problem.fabric, **drawn_parts(prepared)).figure(title))
+
+
+SHOWN = ("sending_rate_bps", "ps_ingress_bytes", "communication_time_s")
+"""Those of `FIGURES` that have a panel."""
+
+
+def bars(planned: Mapping[str, Mapping[str, Any]], measured: Mapping[str, Mapping[str, Any]]) -> Figure:
+    """A panel for each of `SHOWN`: the planned and, where plans ran, the measured figures by planner."""
+    places = ("planned", "measured") if any(measured.values()) else ("planned",)
+    styles = styles_of(list(planned))
+    panels = []
+    for name in SHOWN:
+        label, unit, _ = FIGURES[name]
+        series = {
+            planner: [point(of[planner], name, unit) for of in (planned, measured)[: len(places)]]
+            for planner in planned
+        }
+        panels.append(Panel(BARS, places, series, "", label, styles=styles))
+    return figure(panels)
+
+
+def point(figures: Mapping[str, float | None], name: str, unit: float) -> Estimate:
+    """A figure in its unit; missing where there is none."""
+    value = figures.get(name)
+    return MISSING if value is None else exact(value / unit)

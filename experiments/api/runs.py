@@ -133,7 +133,7 @@ class Comparison(Mapping[str, Result]):
 
     def plot(self) -> Picture:
         """Bars of the planned and the measured sending rate, PS ingress and communication time."""
-        from inakit.experiments.api.plots import bars  # noqa: PLC0415, only pictures need matplotlib
+        from inakit.experiments.api.display import bars  # noqa: PLC0415, only pictures need matplotlib
 
         planned = {name: result.planned for name, result in self.results.items()}
         return Picture(bars(planned, {name: result.measured for name, result in self.results.items()}))

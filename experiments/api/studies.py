@@ -14,7 +14,7 @@ from inakit.experiments.study.study import Study, kept_in, run_study
 from inakit.experiments.study.study_file import load_study, study_from
 from inakit.experiments.study.summary import DEFAULT_SHOWN, counting, groups_of, labelled
 from inakit.experiments.study.table import rows_of
-from inakit.experiments.sweeps.engines import find_engine
+from inakit.experiments.sweeps.trial_engines import find_engine
 from inakit.topo.errors import InputError
 
 if TYPE_CHECKING:

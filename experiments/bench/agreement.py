@@ -14,8 +14,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from inakit.experiments.calibrate.rate_probe import fastest_bps
-from inakit.experiments.calibrate.trials import scaled
+from inakit.experiments.calibrate.rate_probe import fastest_bps, scaled
 from inakit.experiments.emulate.defaults import Free
 from inakit.experiments.emulate.emulate import Emulation, make_plans, measure, settled
 from inakit.experiments.run.console import NARROW, NamedTable, figures
@@ -29,7 +28,7 @@ from inakit.experiments.run.run_folder import RunFolder, check_results
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from inakit.experiments.sweeps.run_trials import Row, measure_rows
 from inakit.experiments.worlds.world import World
-from inakit.planner.core.policies import POLICIES
+from inakit.planner.core.slot_policies import POLICIES
 from inakit.topo.errors import InakitError, InputError, RunError
 from inakit.topo.fabric.fabric import DirectedLink
 from inakit.topo.kit import this_kit

@@ -27,12 +27,12 @@ from inakit.experiments.run.run import Run, run_plan
 from inakit.experiments.sweeps.run_trials import Row, measure_rows
 from inakit.experiments.worlds.registry import AUTO, WORLDS, find_world, worlds_here
 from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan, PlannedTree, SolverOutcome
-from inakit.planner.core.policies import POLICIES
 from inakit.planner.core.problem import Job, Problem
+from inakit.planner.core.slot_policies import POLICIES
 from inakit.planner.install.fault_entries import LinkFaults
-from inakit.planner.install.program import INA, DataPlaneProgram
+from inakit.planner.install.ina_program import INA, DataPlaneProgram
 from inakit.planner.prepared import Prepared
-from inakit.planner.trees.under_policy import with_policy
+from inakit.planner.trees.headroom import with_policy
 from inakit.topo.errors import InputError, MachineError, RunError, unknown_name
 from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch
 from inakit.traffic.closed_loop import TICK_S, ReliableOptions

@@ -13,9 +13,9 @@ from rich.console import Console
 from rich.table import Table
 
 from inakit.experiments.run.console import figures
-from inakit.experiments.sweeps.engines import Loky
 from inakit.experiments.sweeps.run_trials import run_trials
 from inakit.experiments.sweeps.trial import Given, Kept, Row, Trial, key_of
+from inakit.experiments.sweeps.trial_engines import Loky
 
 TRIALS, TRIAL_S = 1000, 0.010
 

@@ -25,7 +25,7 @@ from rich.table import Table
 
 from inakit.experiments.run.console import figures
 from inakit.experiments.sweeps.run_trials import Row, measure_rows
-from inakit.planner.install.program import (
+from inakit.planner.install.ina_program import (
     ADMISSION,
     ADMIT,
     AGGREGATE,
@@ -41,7 +41,7 @@ from inakit.planner.install.program import (
     DataPlaneProgram,
 )
 from inakit.switch.entries import SwitchEntries, TableEntry
-from inakit.switch.program.read import check_sources
+from inakit.switch.program.bmv2_json import check_sources
 from inakit.switch.targets import TARGETS, Target
 from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
 from inakit.topo.live.netlink import index_of, inside, network_namespace, remove_shaping

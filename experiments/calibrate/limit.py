@@ -32,14 +32,14 @@ from inakit.experiments.calibrate.capacity import (
     planned_load,
     save_result,
 )
-from inakit.experiments.calibrate.trials import Trial, TrialNetwork
+from inakit.experiments.calibrate.rate_probe import Trial, TrialNetwork
 from inakit.experiments.run.console import NARROW, figures, working
 from inakit.experiments.run.printed_report import styled, without_names
 from inakit.experiments.sweeps.run_trials import Row, measure_rows
 from inakit.planner.core.evaluate import evaluate
 from inakit.topo.errors import MachineError, writing
 from inakit.topo.fabric.fabric import Fabric
-from inakit.topo.files.csv_table import write_csv
+from inakit.topo.files.reader import write_csv
 from inakit.topo.live.priority import switch_processors
 from inakit.traffic.measure.processors import locked_bytes
 from inakit.traffic.measure.verdict import OVERLOADED, VALID

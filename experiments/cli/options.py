@@ -19,8 +19,8 @@ import typer
 
 from inakit.experiments.run.scenario import DEFAULT_GRADIENT_BYTES, FabricChoice, JobChoice, parse_scale
 from inakit.planner.core.method import AFTERWARDS
-from inakit.planner.core.policies import POLICIES
-from inakit.planner.install.program import INA
+from inakit.planner.core.slot_policies import POLICIES
+from inakit.planner.install.ina_program import INA
 from inakit.topo.files.fabric_records import PROFILES
 from inakit.traffic.measure.verdict import VALID
 
@@ -47,7 +47,7 @@ def some_of(*sources: str) -> Callable[[str], list[str]]:
 
 def one_figure(ctx: typer.Context, incomplete: str) -> list[str]:
     """The completion of a figure of the paper that stands before it."""
-    papers = import_module("inakit.experiments.papers.figures").FIGURES
+    papers = import_module("inakit.experiments.papers.common.figure_registry").FIGURES
     return [name for name in papers.get(ctx.params.get("paper"), ()) if name.startswith(incomplete)]
 
 
@@ -64,11 +64,11 @@ some_planners = some_of("inakit.planner.registry:METHODS")
 one_world = one_of("virtual", "inakit.switch.targets:TARGETS", "auto")
 some_worlds = some_of("virtual", "inakit.switch.targets:TARGETS", "auto")
 one_chip = one_of("inakit.topo.files.fabric_records:PROFILES")
-one_program = one_of("inakit.planner.install.program:PROGRAMS")
-some_policies = some_of("inakit.planner.core.policies:POLICIES")
+one_program = one_of("inakit.planner.install.ina_program:PROGRAMS")
+some_policies = some_of("inakit.planner.core.slot_policies:POLICIES")
 one_headroom = one_of("inakit.planner.core.method:HEADROOM")
 one_mode = one_of("reliable", "replay")
-one_paper = one_of("inakit.experiments.papers.figures:FIGURES")
+one_paper = one_of("inakit.experiments.papers.common.figure_registry:FIGURES")
 
 
 Scale = Annotated[str, typer.Option(help="emulate every rate of the fabric at this scale: 1/5000")]

@@ -20,14 +20,13 @@ from inakit.experiments.emulate.defaults import (
 )
 from inakit.experiments.inspect.capture import Place, warn_of_losses
 from inakit.experiments.report.write import report_beside
-from inakit.experiments.run.chip_costs import chip_cost
 from inakit.experiments.run.console import Report, bar, working
 from inakit.experiments.run.faults_file import FaultPlan, check_mode
 from inakit.experiments.run.interference import Interference
 from inakit.experiments.run.observation import AUTO, Sampling, check_observation
 from inakit.experiments.run.outcome import Outcome, planned_figures, write_planned_links
 from inakit.experiments.run.pace import Pace, TooSlowError, planned_progress
-from inakit.experiments.run.planning import make_plan, print_headroom, write_plan
+from inakit.experiments.run.planning import chip_cost, make_plan, print_headroom, write_plan
 from inakit.experiments.run.printed_report import print_report
 from inakit.experiments.run.record import Configuration, PlanRecord, Results, RunRecord, begin_record
 from inakit.experiments.run.run import MODES, Run, check_features, run_plan
@@ -37,13 +36,13 @@ from inakit.experiments.worlds.world import World, in_real_time
 from inakit.planner.core.check import check as check_plan
 from inakit.planner.core.method import AFTERWARDS, Options
 from inakit.planner.core.plan import Plan
-from inakit.planner.core.policies import policy_of
 from inakit.planner.core.problem import Problem
-from inakit.planner.install.program import find_program
+from inakit.planner.core.slot_policies import policy_of
+from inakit.planner.install.ina_program import find_program
 from inakit.planner.prepared import Prepared, prepare
 from inakit.planner.registry import by_name, find_method, find_own, is_known
 from inakit.planner.replan import replan_beside
-from inakit.planner.trees.under_policy import with_policy
+from inakit.planner.trees.headroom import with_policy
 from inakit.topo.errors import InputError, unknown_name
 from inakit.topo.fabric.circuits import Interconnect, patch_panel
 from inakit.traffic.endpoints.gradient import Gradients

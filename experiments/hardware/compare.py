@@ -13,13 +13,13 @@ from inakit.experiments.hardware.handover import chip_entries
 from inakit.experiments.inspect.dump import call, group_line, key_texts, short
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
+from inakit.planner.install.ina_program import INA_HW, DataPlaneProgram
 from inakit.planner.install.plan_entries import entries
-from inakit.planner.install.program import INA_HW, DataPlaneProgram
 from inakit.switch.entries import Entries, MulticastGroup, SwitchEntries, TableEntry
 from inakit.switch.handover.differences import Difference, Part, differences
 from inakit.switch.handover.dumps import is_of_bfrt, load_dump
+from inakit.switch.program.bmv2_json import read_program
 from inakit.switch.program.program import Program
-from inakit.switch.program.read import read_program
 from inakit.topo.errors import InputError, unknown_name
 
 SHOWN = 20

@@ -28,8 +28,8 @@ from inakit.planner.core.files import load_jobs, load_plan
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
 from inakit.planner.core.used_limits import RECIRCULATION, UsedLimit, used_bitmaps, used_summing
+from inakit.planner.install.ina_program import BUILD, INA_HW
 from inakit.planner.install.plan_entries import entries
-from inakit.planner.install.program import BUILD, INA_HW
 from inakit.switch.entries import SwitchEntries
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.fabric import VALUES_PER_PACKET, Chip

@@ -15,12 +15,11 @@ from typing import Literal
 from urllib.parse import quote
 
 from inakit.planner.core.files import FILE, to_json
-from inakit.planner.core.fragment_ranges import fragment_ranges
-from inakit.planner.core.plan import ROOT_LABEL, Plan
-from inakit.planner.core.policies import policy_of
+from inakit.planner.core.plan import ROOT_LABEL, Plan, fragment_ranges
 from inakit.planner.core.problem import Problem
+from inakit.planner.core.slot_policies import policy_of
+from inakit.planner.install.ina_program import INA, INA_HW, PIPELINE, DataPlaneProgram
 from inakit.planner.install.plan_entries import entries
-from inakit.planner.install.program import INA, INA_HW, PIPELINE, DataPlaneProgram
 from inakit.switch.entries import Entries
 from inakit.switch.handover import p4runtime_text as text
 from inakit.switch.handover.bfrt import (
@@ -32,7 +31,7 @@ from inakit.switch.handover.bfrt import (
     load_schema,
     remove_script,
 )
-from inakit.switch.program.read import read_program
+from inakit.switch.program.bmv2_json import read_program
 from inakit.topo.errors import PlanError, writing
 from inakit.topo.fabric.fabric import Fabric, addresses
 from inakit.topo.files.reader import read_file, validate

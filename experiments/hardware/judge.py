@@ -11,7 +11,7 @@ from inakit.experiments.hardware.failures import NO_PLAN, NOTHING, Failure
 from inakit.experiments.hardware.fit import ChipFit
 from inakit.experiments.hardware.site_file import Margins, Site
 from inakit.planner.core.evaluate import Prediction
-from inakit.planner.install.program import find_program
+from inakit.planner.install.ina_program import find_program
 from inakit.planner.own_planners import name_of
 from inakit.topo.fabric.fabric import Fabric
 from inakit.traffic.measure.verdict import VALID

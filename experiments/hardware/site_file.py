@@ -18,7 +18,7 @@ from inakit.experiments.run.run import MODES
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem, jobs_text, parse_scale
 from inakit.experiments.study.setting import Text
 from inakit.planner.core.problem import Problem
-from inakit.planner.install.program import INA, PROGRAMS, DataPlaneProgram, find_program, program_for
+from inakit.planner.install.ina_program import INA, PROGRAMS, DataPlaneProgram, find_program, program_for
 from inakit.planner.own_planners import is_path
 from inakit.planner.registry import by_name, find_method
 from inakit.topo.errors import InputError, unknown_name, writing

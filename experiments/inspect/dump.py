@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from inakit.planner.install.program import EVENTS, LOST, RECEIVED, REPLICATED, SENT, SLOT_BITMAP
+from inakit.planner.install.ina_program import EVENTS, LOST, RECEIVED, REPLICATED, SENT, SLOT_BITMAP
 from inakit.switch.entries import MulticastGroup, TableEntry
 from inakit.switch.handle import program_of
 from inakit.switch.program.program import Program, Table

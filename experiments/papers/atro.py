@@ -17,10 +17,18 @@ from statistics import fmean, pstdev
 from rich.console import Console
 
 from inakit.experiments.papers.common import statements
-from inakit.experiments.papers.common.charts import Chart, Findings, Part, Picture, Quantity, SweptFigure, by_seed
 from inakit.experiments.papers.common.drawing import VIOLINS, Place
-from inakit.experiments.papers.common.emulated_runs import Planned, bytes_of, run_plans
-from inakit.experiments.papers.common.figure import Request, Run, own_planners
+from inakit.experiments.papers.common.emulated_figure import Planned, bytes_of, run_plans
+from inakit.experiments.papers.common.figure_engine import (
+    Chart,
+    Findings,
+    Part,
+    Picture,
+    Quantity,
+    SweptFigure,
+    by_seed,
+)
+from inakit.experiments.papers.common.figure_registry import Request, Run, own_planners
 from inakit.experiments.papers.common.statements import Curves, Statement, beside_paper
 from inakit.experiments.papers.common.sweep import Result, Trial
 from inakit.planner.core.method import Options

@@ -15,11 +15,11 @@ from statistics import fmean
 from rich.table import Table
 
 from inakit.experiments.papers.aro.setting import MJMT, SJMT, AroSetting
-from inakit.experiments.papers.common.charts import Findings, Part, Picture, SweptFigure
 from inakit.experiments.papers.common.drawing import BARS, VIOLINS, Panel
-from inakit.experiments.papers.common.emulated_runs import is_near
+from inakit.experiments.papers.common.emulated_figure import is_near
 from inakit.experiments.papers.common.estimates import estimate
-from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.figure_engine import Findings, Part, Picture, SweptFigure
+from inakit.experiments.papers.common.figure_registry import Request
 from inakit.experiments.papers.common.sweep import Result, Trial
 from inakit.experiments.run.run import Run, run_plan
 from inakit.experiments.worlds.registry import find_world

@@ -18,15 +18,15 @@ from rich.table import Table
 
 from inakit.experiments.papers.aro.setting import SJMT, SJST
 from inakit.experiments.papers.closed_loop import spread_jobs, with_gradients
-from inakit.experiments.papers.common.charts import Findings, Part, Picture, Rows, SweptFigure, once
 from inakit.experiments.papers.common.drawing import BARS, Panel
 from inakit.experiments.papers.common.estimates import exact
-from inakit.experiments.papers.common.figure import Request, own_planners
+from inakit.experiments.papers.common.figure_engine import Findings, Part, Picture, Rows, SweptFigure, once
+from inakit.experiments.papers.common.figure_registry import Request, own_planners
 from inakit.experiments.papers.common.statements import Statement, number
 from inakit.experiments.papers.common.sweep import Result, Trial
 from inakit.planner.core.method import PLANNED, Options
 from inakit.planner.core.problem import Problem
-from inakit.planner.methods.aro.variants import VARIANTS
+from inakit.planner.methods.aro.accelerations import VARIANTS
 from inakit.planner.methods.forest import least_bound
 from inakit.planner.prepared import with_headroom
 from inakit.planner.registry import KIT, METHODS, OWN

@@ -18,10 +18,10 @@ from functools import partial
 from rich.console import Console
 from rich.table import Table
 
-from inakit.experiments.papers.common.charts import Part, Picture, present
 from inakit.experiments.papers.common.drawing import BARS, Panel, Printed
 from inakit.experiments.papers.common.estimates import exact
-from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.figure_engine import Part, Picture, present
+from inakit.experiments.papers.common.figure_registry import Request
 from inakit.experiments.papers.common.statements import Statement, is_above
 from inakit.experiments.report.method_styles import categories
 from inakit.planner.core.plan import SolverOptions, SolverOutcome

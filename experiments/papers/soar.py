@@ -10,10 +10,10 @@ import numpy as np
 from rich.console import Console
 
 from inakit.experiments.papers.common import statements
-from inakit.experiments.papers.common.charts import Part, Picture, present
 from inakit.experiments.papers.common.drawing import LINES, Panel
 from inakit.experiments.papers.common.estimates import Series, estimate, exact, means
-from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.figure_engine import Part, Picture, present
+from inakit.experiments.papers.common.figure_registry import Request
 from inakit.experiments.report.method_styles import categories
 from inakit.planner.methods.soar import DESTINATION, Indices, Numbers, ReductionTree, best_switches, reduction_tree
 from inakit.traffic.measure.verdict import VALID, Verdict

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from inakit.planner.core.fragment_ranges import fragment_ranges
-from inakit.planner.core.plan import Plan
+from inakit.planner.core.plan import Plan, fragment_ranges
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.prepared import Prepared
 from inakit.topo.fabric.fabric import QUEUE_PACKETS

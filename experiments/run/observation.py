@@ -12,10 +12,9 @@ from inakit.experiments.run.pace import planned_progress
 from inakit.experiments.run.record import Fragments, LinksOverTime
 from inakit.experiments.run.run_folder import RunFolder
 from inakit.experiments.worlds.world import Feature, Noted, Observation, World
-from inakit.planner.core.fragment_ranges import fragment_ranges
-from inakit.planner.core.plan import AggregationTree, Plan
-from inakit.planner.core.policies import policy_of
+from inakit.planner.core.plan import AggregationTree, Plan, fragment_ranges
 from inakit.planner.core.problem import Problem
+from inakit.planner.core.slot_policies import policy_of
 from inakit.planner.prepared import Prepared
 from inakit.topo.errors import InputError
 from inakit.topo.files.quantities import duration

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.table import Table
 
-from inakit.experiments.run.chip_costs import chip_lines
 from inakit.experiments.run.console import NARROW, NamedTable, figures, names
 from inakit.experiments.run.observation import time_unit
+from inakit.experiments.run.planning import chip_lines
 from inakit.experiments.run.record import (
     FabricSummary,
     Fragments,

@@ -21,7 +21,7 @@ import psutil
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from inakit.experiments.inspect.capture import Counts
-from inakit.experiments.run.chip_costs import ChipCost
+from inakit.experiments.run.planning import ChipCost
 from inakit.planner.core.problem import Job, Problem
 from inakit.topo.errors import InputError
 from inakit.topo.files.fabric_records import document_of

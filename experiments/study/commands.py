@@ -28,8 +28,8 @@ from inakit.experiments.study.summary import (
     write_latex,
 )
 from inakit.experiments.study.table import ASIDE, FIGURES, TABLE, Row, occasion_of, rows_of
-from inakit.experiments.sweeps.engines import find_engine
 from inakit.experiments.sweeps.trial import Finished, Kept, Trial
+from inakit.experiments.sweeps.trial_engines import find_engine
 from inakit.topo.errors import InputError, unknown_name
 from inakit.topo.live.signals import interrupts_held
 from inakit.traffic.measure.verdict import VALID

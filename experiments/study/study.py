@@ -17,9 +17,9 @@ from inakit.experiments.run.outcome import planned_figures
 from inakit.experiments.run.pace import TooSlowError
 from inakit.experiments.run.run import Run
 from inakit.experiments.study.setting import KEYS, PLANS_ONLY, Block, Setting, combined
-from inakit.experiments.sweeps.engines import Engine
 from inakit.experiments.sweeps.run_trials import run_trials
 from inakit.experiments.sweeps.trial import ROOT, Finished, Kept, Trial, code_version, key_of
+from inakit.experiments.sweeps.trial_engines import Engine
 from inakit.experiments.worlds.registry import find_world, is_virtual
 from inakit.planner.own_planners import name_of
 from inakit.planner.prepared import Prepared

@@ -28,7 +28,7 @@ from inakit.experiments.study.setting import ALL, COMBINE, KEYS, PLANS_ONLY, Blo
 from inakit.experiments.study.study import FigureAsked, Study
 from inakit.experiments.study.table import ASIDE, FIGURES
 from inakit.experiments.worlds.registry import WORLDS
-from inakit.planner.core.policies import policy_of
+from inakit.planner.core.slot_policies import policy_of
 from inakit.planner.own_planners import is_path
 from inakit.planner.registry import OWN, by_name, find_method
 from inakit.topo.errors import InputError, unknown_name

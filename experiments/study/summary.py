@@ -24,7 +24,7 @@ from inakit.experiments.study.setting import KEYS, PLANS_ONLY
 from inakit.experiments.study.study import COMPARED
 from inakit.experiments.study.table import Row
 from inakit.topo.errors import InputError, writing
-from inakit.topo.files.csv_table import write_csv
+from inakit.topo.files.reader import write_csv
 from inakit.traffic.measure.verdict import VALID
 
 INTERVAL = "95 % interval (bootstrap)"

@@ -15,8 +15,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from inakit.experiments.run.console import Lines, working
-from inakit.experiments.sweeps.engines import Engine, surviving
 from inakit.experiments.sweeps.trial import Finished, Found, Kept, Trial, tried
+from inakit.experiments.sweeps.trial_engines import Engine, surviving
 from inakit.topo.live.signals import interrupts_held
 
 

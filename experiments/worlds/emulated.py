@@ -14,7 +14,7 @@ from typing import Any
 
 from inakit.experiments.inspect.capture import Counts, Place, capturing, check_tcpdump
 from inakit.experiments.worlds.world import Feature, Noted, Observation, Wiring
-from inakit.planner.install.program import INA, RECEIVED, DataPlaneProgram
+from inakit.planner.install.ina_program import INA, RECEIVED, DataPlaneProgram
 from inakit.switch.circuit_switch import CircuitSwitch, circuit_class
 from inakit.switch.entries import Entries
 from inakit.switch.targets import TARGETS, Target, choose_target

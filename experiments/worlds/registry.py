@@ -10,7 +10,7 @@ from rich.console import Console
 from inakit.experiments.worlds.emulated import EmulatedWorld
 from inakit.experiments.worlds.virtual import VirtualWorld
 from inakit.experiments.worlds.world import World
-from inakit.planner.install.program import INA, DataPlaneProgram
+from inakit.planner.install.ina_program import INA, DataPlaneProgram
 from inakit.switch.targets import TARGETS
 from inakit.topo.errors import unknown_name
 

@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 
 from inakit.experiments.inspect.capture import Counts, Place, file_of
 from inakit.experiments.worlds.world import Endpoints, Feature, Noted, Observation, Wiring
-from inakit.planner.install.program import AGGREGATION, INA, DataPlaneProgram
+from inakit.planner.install.ina_program import AGGREGATION, INA, DataPlaneProgram
 from inakit.switch.circuit_switch import CIRCUIT_PROGRAM, CircuitSwitch
 from inakit.switch.entries import Entries, TableEntry
 from inakit.switch.fast.load.in_process_switch import InProcessSwitch
-from inakit.switch.program.read import check_sources, read_program
+from inakit.switch.program.bmv2_json import check_sources, read_program
 from inakit.topo.c_library import LIBRARY, check_compiler
 from inakit.topo.errors import RunError
 from inakit.topo.fabric.circuits import INTERCONNECT

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Protocol, TypeGuard
 
 from inakit.experiments.inspect.capture import Counts, Place
-from inakit.planner.install.program import DataPlaneProgram
+from inakit.planner.install.ina_program import DataPlaneProgram
 from inakit.switch.circuit_switch import CircuitSwitch
 from inakit.switch.entries import Entries
 from inakit.switch.running_switch import RunningSwitch

@@ -67,8 +67,8 @@ from inakit.planner.core.plan import (
     PlannedTree,
     Transfer,
 )
-from inakit.planner.core.policies import policy_of
 from inakit.planner.core.problem import Job, Problem
+from inakit.planner.core.slot_policies import policy_of
 from inakit.topo.errors import PlanError
 from inakit.topo.fabric.fabric import DirectedLink, Fabric, Switch
 

@@ -14,9 +14,8 @@ from itertools import pairwise
 from math import fsum, inf
 
 from inakit.planner.core.collective_times import Foreseen, acknowledgement_loads_bps, chunk_loads_bps, foresee
-from inakit.planner.core.fragment_ranges import fragment_ranges
 from inakit.planner.core.loads import summed_flows, sums_by_key
-from inakit.planner.core.plan import ROOT_LABEL, AggregationTree, Plan
+from inakit.planner.core.plan import ROOT_LABEL, AggregationTree, Plan, fragment_ranges
 from inakit.planner.core.problem import Problem
 from inakit.planner.core.slots import Inp
 from inakit.topo.fabric.fabric import DirectedLink

@@ -1,7 +1,8 @@
 """The one result that every planner gives: which sender goes where, and where sums are made.
 
 A plan has, for each job, aggregation trees, whose sums switches and parameter servers make, or a collective of end
-hosts.
+hosts. A job's trees carry its fragments one after the other, in the order of the plan and in proportion to their
+shares (`fragment_ranges`).
 
 A tree's nodes have labels: 0 is the root, every worker and every aggregator has its own. A branch is the way of one
 label's packets, from its node to the next aggregator on the way, or to the root.
@@ -18,9 +19,10 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
-from inakit.planner.core.policies import DEFAULT_POLICY, policy_of
+from inakit.planner.core.problem import Problem
+from inakit.planner.core.slot_policies import DEFAULT_POLICY, policy_of
 from inakit.topo.fabric.fabric import DirectedLink
 
 ACKNOWLEDGED_AT_ONCE = 32
@@ -183,7 +185,7 @@ class AggregationTree:
     """One tree towards one root: a PS, or a switch whose aggregator has the label 0.
 
     `workers[label]` is the host of a worker's label. Every label but the root's has one branch. `policy` is a name of
-    `inakit.planner.core.policies`; among fragments that may preempt each other the one of higher `priority` does.
+    `inakit.planner.core.slot_policies`; among fragments that may preempt each other the one of higher `priority` does.
     `fallback` leads from a root that is a switch to the PS that stands by for it. `results` says by which of its
     branches' links each node gets the results, where that is planned: node by node its `result_parents`. With
     `whole_children` an aggregator sums what its children send and nothing that stands for a part of one.
@@ -389,3 +391,25 @@ def tree_number(destination: int) -> int:
 def label_of(connection: Connection) -> int:
     """The label of a connection's packets."""
     return connection.source + 1
+
+
+def fragment_ranges(problem: Problem, plan: Plan) -> dict[tuple[int, int], range]:
+    """By (job, tree number), the fragments of one iteration's gradient that the tree carries.
+
+    A job's trees follow one another in the plan's order, each as long as its share in whole fragments.
+    """
+    ranges: dict[tuple[int, int], range] = {}
+    for job in problem.jobs:
+        own = [planned for planned in plan.trees if planned.job == job.number]
+        parts = split(problem.fragment.count(job.gradient_bytes), [planned.share for planned in own])
+        ranges |= {(job.number, planned.tree.number): part for planned, part in zip(own, parts, strict=True)}
+    return ranges
+
+
+def split(total: int, shares: Sequence[float]) -> list[range]:
+    """The integers from 0 to `total` cut into consecutive ranges, whose lengths have these shares of it to within one.
+
+    The shares sum to 1.
+    """
+    bounds = [0, *(round(total * end) for end in accumulate(shares))]
+    return [range(low, high) for low, high in pairwise(bounds)]

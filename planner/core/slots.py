@@ -9,7 +9,7 @@ from math import inf
 from typing import TypeGuard
 
 from inakit.planner.core.plan import MOST_BITS, AggregationTree
-from inakit.planner.core.policies import policy_of
+from inakit.planner.core.slot_policies import policy_of
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.fabric import DirectedLink, Fabric
 

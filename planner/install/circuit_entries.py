@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from inakit.planner.install.program import ADMISSION, FORWARD, PIPELINE, RESULTS, SEND
+from inakit.planner.install.ina_program import ADMISSION, FORWARD, PIPELINE, RESULTS, SEND
 from inakit.switch.entries import Entries, MulticastGroup, SwitchEntries, TableEntry
 from inakit.topo.errors import PlanError
 from inakit.topo.fabric.circuits import Circuit, Interconnect

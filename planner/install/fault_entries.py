@@ -9,7 +9,7 @@ from random import Random
 
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
-from inakit.planner.install import program
+from inakit.planner.install import ina_program
 from inakit.planner.install.plan_entries import Routes, add_route, plan_routes, route_rows, unicast_path
 from inakit.switch.entries import Entries, MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
 from inakit.topo.errors import InputError
@@ -75,12 +75,14 @@ def switch_faults(fabric: Fabric, installed: SwitchEntries, faults: Faults, seed
     twice = {port: found.duplicate for port, found in leaving.items() if found.duplicate}
     doubling, groups = doubled_ways(installed, twice)
     rows = [
-        TableEntry(program.ARRIVING, (port,), program.ARRIVAL_FAULTY, (share_of(found.drop), share_of(found.reorder)))
+        TableEntry(
+            ina_program.ARRIVING, (port,), ina_program.ARRIVAL_FAULTY, (share_of(found.drop), share_of(found.reorder))
+        )
         for port, found in arriving.items()
         if twice or found.drop or found.reorder  # a switch doubles only what comes by a port with such an entry
     ]
     rows += [
-        TableEntry(program.LEAVING, (port,), program.DEPARTURE_FAULTY, (share_of(found.drop),))
+        TableEntry(ina_program.LEAVING, (port,), ina_program.DEPARTURE_FAULTY, (share_of(found.drop),))
         for port, found in to_hosts.items()
         if found.drop
     ]
@@ -89,7 +91,9 @@ def switch_faults(fabric: Fabric, installed: SwitchEntries, faults: Faults, seed
         return installed
     random = Random(f"{seed} {name}")
     beginnings = (
-        RegisterPreset(register, port, random.getrandbits(32)) for register in program.DRAWS for port in sorted(peers)
+        RegisterPreset(register, port, random.getrandbits(32))
+        for register in ina_program.DRAWS
+        for port in sorted(peers)
     )
     return replace(
         installed,
@@ -114,7 +118,7 @@ def doubled_ways(installed: SwitchEntries, twice: Mapping[int, float]) -> tuple[
             ways.append(((0, group.group), group.ports, more))
     for (way, ports, more), number in zip(ways, numbers, strict=False):
         share = share_of(max(twice[port] for _, port in more))
-        rows.append(TableEntry(program.WAYS, way, program.DOUBLED, (share, number)))
+        rows.append(TableEntry(ina_program.WAYS, way, ina_program.DOUBLED, (share, number)))
         groups.append(MulticastGroup(number, ports, more))
     return rows, groups
 

@@ -11,10 +11,17 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from inakit.planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Plan, trees_of
-from inakit.planner.core.policies import policy_of
 from inakit.planner.core.problem import Problem
-from inakit.planner.install import program
-from inakit.planner.install.program import COPIES, KIND_GRADIENT, KIND_NOTICE, KIND_RESULT, PORTS, SLOTS_PER_PIPELINE
+from inakit.planner.core.slot_policies import policy_of
+from inakit.planner.install import ina_program
+from inakit.planner.install.ina_program import (
+    COPIES,
+    KIND_GRADIENT,
+    KIND_NOTICE,
+    KIND_RESULT,
+    PORTS,
+    SLOTS_PER_PIPELINE,
+)
 from inakit.switch.entries import Entries, MulticastGroup, SwitchEntries, TableEntry
 from inakit.topo.errors import PlanError
 from inakit.topo.fabric.fabric import QUEUE_PACKETS, DirectedLink, Fabric, Switch, addresses
@@ -34,7 +41,7 @@ def mark_entries(problem: Problem, switch: str) -> Iterator[TableEntry]:
     limit = LONG_QUEUE * problem.fragment.wire_bytes * PARTS_PER_BYTE
     for peer in fabric.neighbors[switch]:
         rate = round(fabric.capacities_bps[switch, peer] / 8 / US_PER_S * PARTS_PER_BYTE)
-        yield TableEntry(program.QUEUES, (fabric.port_numbers[switch, peer],), program.PHANTOM, (rate, limit))
+        yield TableEntry(ina_program.QUEUES, (fabric.port_numbers[switch, peer],), ina_program.PHANTOM, (rate, limit))
 
 
 # -- The entries of trees and collectives.
@@ -82,7 +89,7 @@ def entries(problem: Problem, plan: Plan) -> Entries:
 def gather(switch: Switch, rows: list[Row], groups: list[tuple[str, MulticastGroup]]) -> SwitchEntries:
     """One switch's entries: its pipelines, then its rows, each once, and its multicast groups."""
     pipelines = [
-        TableEntry(program.PIPELINE, (port,), program.SET_PIPELINE, (number,))
+        TableEntry(ina_program.PIPELINE, (port,), ina_program.SET_PIPELINE, (number,))
         for number, ports in enumerate(switch.pipelines)
         for port in ports
     ]
@@ -127,14 +134,14 @@ def gradient_rows(fabric: Fabric, tree: TreeKey) -> Iterator[Row]:
                 yield admission(fabric, (node, following), (KIND_GRADIENT, *tree.key, label))
             if node in fabric.switch_by_name:
                 port = fabric.port_numbers[node, following]
-                yield node, TableEntry(program.FORWARD, (*tree.key, label), program.SEND, (port,))
+                yield node, TableEntry(ina_program.FORWARD, (*tree.key, label), ina_program.SEND, (port,))
 
 
 def admission(fabric: Fabric, link: DirectedLink, packet: tuple[int, int, int, int]) -> Row:
     """The entry by which the switch at the end of `link` admits packets of this (kind, job, tree, label) from it."""
     peer, switch = link
     port = fabric.port_numbers[switch, peer]
-    return switch, TableEntry(program.ADMISSION, (port, *packet), program.ADMIT)
+    return switch, TableEntry(ina_program.ADMISSION, (port, *packet), ina_program.ADMIT)
 
 
 def aggregation_rows(fabric: Fabric, tree: TreeKey) -> Iterator[Row]:
@@ -143,18 +150,18 @@ def aggregation_rows(fabric: Fabric, tree: TreeKey) -> Iterator[Row]:
         full = (1 << len(tree.tree.summands(aggregator))) - 1
         freed, policy = is_freed_by_results(fabric, tree.tree, aggregator), policy_of(tree.tree.policy)
         held = {
-            program.POLICY_ROOT: aggregator.label == ROOT_LABEL,
-            program.POLICY_HOLD: policy.holds,
-            program.POLICY_SHADOW: policy.shadows or freed,  # slots that results free keep their sums until then
-            program.POLICY_EVICT: policy.evicts,
-            program.POLICY_NOTIFY: policy.notifies,
+            ina_program.POLICY_ROOT: aggregator.label == ROOT_LABEL,
+            ina_program.POLICY_HOLD: policy.holds,
+            ina_program.POLICY_SHADOW: policy.shadows or freed,  # slots that results free keep their sums until then
+            ina_program.POLICY_EVICT: policy.evicts,
+            ina_program.POLICY_NOTIFY: policy.notifies,
         }
         bits_held = sum(bit for bit, holds in held.items() if holds)
         owned = (aggregator.first_slot, aggregator.slots, aggregator.label, tree.tree.reach, bits_held)
         bits = tree.tree.bits(aggregator) | ({ROOT_LABEL: 0} if freed else {})
         for label, child in bits.items():
             key = (aggregator.pipeline, *tree.key, label)
-            entry = TableEntry(program.AGGREGATION, key, program.AGGREGATE, (child, full, *owned))
+            entry = TableEntry(ina_program.AGGREGATION, key, ina_program.AGGREGATE, (child, full, *owned))
             yield aggregator.switch, entry
 
 
@@ -178,7 +185,7 @@ def result_rows(fabric: Fabric, tree: TreeKey) -> Iterator[Row]:
                 yield admission(fabric, (parent, node), (kind, *tree.key, ROOT_LABEL))
     for switch in [*parents, tree.tree.root]:
         if switch in fabric.switch_by_name:
-            yield switch, TableEntry(program.RESULTS, tree.key, program.REPLICATE, (tree.group,))
+            yield switch, TableEntry(ina_program.RESULTS, tree.key, ina_program.REPLICATE, (tree.group,))
 
 
 def address_rows(fabric: Fabric, tree: TreeKey, routes: Routes) -> Iterator[Row]:
@@ -283,4 +290,4 @@ def route_rows(fabric: Fabric, routes: Routes) -> Iterator[Row]:
     ipv4 = {host: address.ipv4 for host, address in addresses(fabric).items()}
     for (switch, host), following in routes.items():
         port = fabric.port_numbers[switch, following]
-        yield switch, TableEntry(program.IPV4_ROUTE, (ipv4[host],), program.SEND, (port,))
+        yield switch, TableEntry(ina_program.IPV4_ROUTE, (ipv4[host],), ina_program.SEND, (port,))

@@ -19,7 +19,7 @@ from inakit.planner.core.method import Options
 from inakit.planner.core.plan import ROOT_LABEL, AggregationTree, Plan
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.trees.from_paths import plan_of_trees, tree_from_paths
-from inakit.planner.trees.under_policy import rooted_in_network
+from inakit.planner.trees.headroom import rooted_in_network
 from inakit.planner.trees.unfolding import static_path, static_paths, unfold
 from inakit.topo.fabric.fabric import Fabric
 

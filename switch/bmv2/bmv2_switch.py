@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from p4utils.mininetlib.node import P4Switch
 from thrift.Thrift import TException
 
-from inakit.switch.bmv2.runtime import Runtime
 from inakit.switch.bmv2.simple_switch_process import SimpleSwitchProcess, free_port
+from inakit.switch.bmv2.thrift_client import Runtime
 from inakit.switch.entries import MulticastGroup, SwitchEntries, TableEntry
 from inakit.switch.handle import Handle, make_handle
 from inakit.switch.running_switch import PROGRAM
@@ -75,7 +75,7 @@ class Bmv2Switch(P4Switch):  # type: ignore[misc]
         super().stop(deleteIntfs)
 
     def handle(self) -> Handle:
-        """The data by which `inakit.switch.bmv2.runtime` finds this switch from another process."""
+        """The data by which `inakit.switch.bmv2.thrift_client` finds this switch from another process."""
         return make_handle("bmv2", self._program, pid=self.bmv2_pid, control_port=self._started.control_port)
 
     def install(self, entries: SwitchEntries) -> None:

@@ -20,8 +20,8 @@ from inakit.switch.control.entry_check import check_entries
 from inakit.switch.control.match_keys import shown_part
 from inakit.switch.entries import MulticastGroup, SwitchEntries, TableEntry, group_of_nodes
 from inakit.switch.handover import bfrt
+from inakit.switch.program.bmv2_json import read_program
 from inakit.switch.program.program import Program, Table
-from inakit.switch.program.read import read_program
 from inakit.topo.errors import InputError
 
 MARK = "TABLE ENTRIES"

@@ -19,7 +19,7 @@ from inakit.switch.control.p4runtime_entries import TableSchema, entry_fields, e
 from inakit.switch.control.replication import GROUP, group_fields, group_of_message
 from inakit.switch.entries import MulticastGroup, SwitchEntries, TableEntry
 from inakit.switch.handover.differences import Part, in_order
-from inakit.switch.program.read import read_program
+from inakit.switch.program.bmv2_json import read_program
 from inakit.switch.server.p4runtime.messages import Message, config, v1
 from inakit.topo.errors import InputError, MachineError
 

@@ -9,8 +9,8 @@ from typing import Generic, TypeVar
 
 from inakit.switch.control.entry_check import Identity, Test, masked_key, matches, rank
 from inakit.switch.entries import KeyPart
-from inakit.switch.held_entries import HeldEntries, Keyed
 from inakit.switch.program.program import ActionCall, Table
+from inakit.switch.running_switch import HeldEntries, Keyed
 
 Entry = TypeVar("Entry")
 

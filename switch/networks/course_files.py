@@ -9,7 +9,7 @@ from pathlib import Path
 
 from inakit.switch.networks import p4app, tutorials
 from inakit.switch.networks.network_plan import NetworkPlan, with_interfaces
-from inakit.switch.program.read import COMPILER
+from inakit.switch.program.bmv2_json import COMPILER
 from inakit.topo.errors import InputError, MachineError
 from inakit.topo.files.reader import FileKind, read_file
 

@@ -15,8 +15,8 @@ from inakit.switch.control.requests import RefusalKind, Refused
 from inakit.switch.control.tables import Expired
 from inakit.switch.interpret.interpreted_switch import InterpretedSwitch, clock_from_now
 from inakit.switch.interpret.switch_state import Target
+from inakit.switch.program.bmv2_json import parse_program
 from inakit.switch.program.program import Program
-from inakit.switch.program.read import parse_program
 from inakit.switch.server.engines import Engine, InterpretedEngine, choose
 from inakit.switch.server.packet_sockets import PcapFiles
 from inakit.switch.server.served_ports import ServedPorts, ServedQueues
@@ -156,7 +156,7 @@ class ServedSwitch:
         choice = choose(program, self.options)
         why = choice.why
         if choice.compiled is not None:
-            from inakit.switch.server.kernel_engine import KernelEngine  # noqa: PLC0415, needs libbpf
+            from inakit.switch.server.engines import KernelEngine  # noqa: PLC0415, needs libbpf
 
             turn = self.options.thrift_port or self.options.device_id
             try:

@@ -28,8 +28,8 @@ from inakit.switch.control.data_plane import DataPlane
 from inakit.switch.entries import SwitchEntries
 from inakit.switch.fast.load.running_tables import Clock
 from inakit.switch.interpret.interpreted_switch import InterpretedSwitch, clock_from_now
+from inakit.switch.program.bmv2_json import read_program
 from inakit.switch.program.program import Program
-from inakit.switch.program.read import read_program
 from inakit.switch.server.packet_sockets import MAX_PACKET, open_tun
 from inakit.switch.targets import choose_target
 from inakit.switch.testing.either_switch import EitherSwitch
@@ -257,8 +257,8 @@ def in_bmv2(program: Path, ports: Iterable[int], clock: Clock) -> Iterator[Devic
     read_program(program)  # its errors say what is wrong with a file; simple_switch would only refuse it
     from thrift.Thrift import TException  # noqa: PLC0415, only where BMv2 is
 
-    from inakit.switch.bmv2.runtime import Runtime  # noqa: PLC0415
     from inakit.switch.bmv2.simple_switch_process import SimpleSwitchProcess, free_port  # noqa: PLC0415
+    from inakit.switch.bmv2.thrift_client import Runtime  # noqa: PLC0415
 
     with open_wires(ports) as wires, tempfile.TemporaryDirectory(prefix="inakit-") as folder:
         control_port = free_port()

@@ -18,8 +18,8 @@ from scapy.utils import RawPcapNgReader, RawPcapReader, RawPcapWriter
 
 from inakit.switch.control.entry_files import read_entries
 from inakit.switch.entries import SwitchEntries
+from inakit.switch.program.bmv2_json import read_program
 from inakit.switch.program.program import DROP_PORT
-from inakit.switch.program.read import read_program
 from inakit.switch.testing.devices import Device, open_device
 from inakit.topo.errors import InputError, writing
 

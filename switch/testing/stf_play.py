@@ -9,8 +9,8 @@ from pathlib import Path
 
 from inakit.switch.control.simple_switch_cli import CommandReader, whole_name
 from inakit.switch.entries import SwitchEntries
+from inakit.switch.program.bmv2_json import read_program
 from inakit.switch.program.program import Program
-from inakit.switch.program.read import read_program
 from inakit.switch.testing.devices import Device, open_device
 from inakit.switch.testing.stf_script import Add, Expect, Line, SendPacket, SetDefault, StfNames, SwitchCommand
 from inakit.topo.errors import InputError, UnsupportedError

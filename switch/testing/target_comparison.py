@@ -20,8 +20,8 @@ from types import MappingProxyType
 from inakit.switch.control.entry_files import read_entries
 from inakit.switch.control.simple_switch_cli import whole_name
 from inakit.switch.entries import SwitchEntries
+from inakit.switch.program.bmv2_json import read_program
 from inakit.switch.program.program import Program
-from inakit.switch.program.read import read_program
 from inakit.switch.testing.devices import Device, open_device
 from inakit.switch.testing.random_packets import PORTS, Draw
 from inakit.switch.testing.stf_play import spaced

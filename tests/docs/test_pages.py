@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from inakit.experiments.cli.app import app
 from inakit.experiments.run import faults_file
-from inakit.planner.core.policies import POLICIES
+from inakit.planner.core.slot_policies import POLICIES
 from inakit.planner.registry import METHODS, OWN
 from inakit.traffic.faults.attacks import ATTACKS
 

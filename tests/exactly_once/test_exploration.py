@@ -20,9 +20,9 @@ from story import story
 from tiers import long_unless
 
 from inakit.experiments.state_explorer import Seen, StateExplorer
-from inakit.planner.install.program import INA_HW
+from inakit.planner.install.ina_program import INA_HW
+from inakit.switch.program.bmv2_json import read_program
 from inakit.switch.program.program import Program
-from inakit.switch.program.read import read_program
 from inakit.traffic.endpoints.server import Servers
 from inakit.traffic.wire.packet_format import PROGRAM
 

@@ -18,8 +18,8 @@ from driven_network import count, driven_network, pass_on, send_from
 from inakit.experiments.worlds.virtual import host_ports_of
 from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan, PlannedTree, SolverOutcome
 from inakit.planner.core.problem import Job, Problem
+from inakit.planner.install.ina_program import SENT
 from inakit.planner.install.plan_entries import entries
-from inakit.planner.install.program import SENT
 from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch
 from inakit.traffic.sockets.ports import HostPort
 from inakit.traffic.wire.packet_format import FRAGMENT, Event, Frames, Kind, new_frames

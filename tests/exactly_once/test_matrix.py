@@ -33,8 +33,8 @@ from inakit.experiments.run.planning import plan_to_run
 from inakit.experiments.run.run import Run, run_plan
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from inakit.experiments.worlds.virtual import VirtualWorld
-from inakit.planner.core.policies import POLICIES
-from inakit.planner.install.program import INA, INA_HW
+from inakit.planner.core.slot_policies import POLICIES
+from inakit.planner.install.ina_program import INA, INA_HW
 from inakit.planner.prepared import Prepared
 from inakit.topo.errors import InputError, MachineError
 

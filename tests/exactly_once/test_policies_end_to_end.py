@@ -9,7 +9,7 @@ import pytest
 from tiers import long_unless
 
 from inakit.experiments.bench.exactness import CONDITIONS, LEVELS, Cell, attempt, cells
-from inakit.planner.core.policies import POLICIES
+from inakit.planner.core.slot_policies import POLICIES
 from inakit.topo.errors import InputError
 
 pytestmark = pytest.mark.compiler

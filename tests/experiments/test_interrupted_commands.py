@@ -18,16 +18,15 @@ from inakit.experiments.bench.agreement import Combination, Compared, Extent, ru
 from inakit.experiments.bench.exactness import Cell, Tried, cells, run_matrix
 from inakit.experiments.calibrate.capacity import Load, Use
 from inakit.experiments.calibrate.limit import Calibration, verify
-from inakit.experiments.calibrate.trials import Trial
+from inakit.experiments.calibrate.rate_probe import Trial
 from inakit.experiments.cli.app import app
 from inakit.experiments.cli.commands.calibrate import CalibrationRequest, run_curve
 from inakit.experiments.labs.course import leaderboard as board
 from inakit.experiments.labs.grading.grade import ClassRequest, Request, grade_class
 from inakit.experiments.labs.grading.lab import Grade, Graded
 from inakit.experiments.labs.registry import COURSE, LABS
-from inakit.experiments.papers.common.figure import Figure
-from inakit.experiments.papers.common.figure import Request as FigureRequest
-from inakit.experiments.papers.figures import FIGURES, run_simulated
+from inakit.experiments.papers.common.figure_registry import FIGURES, Figure, run_simulated
+from inakit.experiments.papers.common.figure_registry import Request as FigureRequest
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from inakit.experiments.study.commands import run_file
 from inakit.experiments.worlds.virtual import VirtualWorld

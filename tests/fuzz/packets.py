@@ -22,8 +22,8 @@ from inakit.switch.control.simple_switch_cli import read_commands
 from inakit.switch.entries import SwitchEntries
 from inakit.switch.fast.compile.generate import LIBRARY, GeneratedC, generate
 from inakit.switch.fast.load.shared_state import SwitchState
+from inakit.switch.program.bmv2_json import read_program
 from inakit.switch.program.program import Program
-from inakit.switch.program.read import read_program
 from inakit.switch.testing.random_packets import Draw
 
 HERE = Path(__file__).parent

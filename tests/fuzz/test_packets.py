@@ -9,7 +9,7 @@ from random import Random
 import pytest
 from packets import PLAYER, fuzzer_of, write_seeds
 
-from inakit.switch.program.read import read_program
+from inakit.switch.program.bmv2_json import read_program
 from inakit.switch.testing.random_packets import Draw
 
 PROGRAMS = Path(__file__).parents[1] / "switch" / "programs"

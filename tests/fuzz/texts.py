@@ -23,7 +23,7 @@ with atheris.instrument_imports(include=["switch"]):
     from inakit.switch.entries import SwitchEntries
     from inakit.switch.fast.compile.generate import generate
     from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
-    from inakit.switch.program.read import parse_program, read_program
+    from inakit.switch.program.bmv2_json import parse_program, read_program
     from inakit.switch.testing.stf_script import Add, SetDefault, StfNames, parse_script
     from inakit.topo.errors import InakitError
 

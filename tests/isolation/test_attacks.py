@@ -14,9 +14,9 @@ from attacked_network import AttackedNetwork, exact_by_job, run
 from two_jobs import AT, two_jobs
 
 from inakit.planner.core.plan import ROOT_LABEL, Plan
-from inakit.planner.core.policies import POLICIES
 from inakit.planner.core.problem import Problem
-from inakit.planner.install.program import ADMISSION, ADMIT
+from inakit.planner.core.slot_policies import POLICIES
+from inakit.planner.install.ina_program import ADMISSION, ADMIT
 from inakit.switch.entries import SwitchEntries, TableEntry
 from inakit.topo.errors import RunError
 from inakit.traffic.endpoints.gradient import RandomGradients

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from two_jobs import AT, SERVERS, SLOTS, SUMS, WORKERS, two_jobs
 
 from inakit.planner.core.plan import ROOT_LABEL
-from inakit.planner.core.policies import POLICIES
-from inakit.planner.install.program import IPV4_ROUTE, SEND
+from inakit.planner.core.slot_policies import POLICIES
+from inakit.planner.install.ina_program import IPV4_ROUTE, SEND
 from inakit.switch.entries import SwitchEntries, TableEntry
 from inakit.switch.fast.load.in_process_switch import InProcessSwitch
-from inakit.switch.program.read import read_program
+from inakit.switch.program.bmv2_json import read_program
 from inakit.topo.fabric.fabric import addresses
 from inakit.traffic.faults.attacks import on_wire
 from inakit.traffic.sockets.packet_sockets import INA_FILTER

@@ -12,7 +12,7 @@ from two_jobs import two_jobs
 
 from inakit.experiments.emulate.emulate import Emulation, run
 from inakit.experiments.run.faults_file import FaultPlan
-from inakit.planner.core.policies import POLICIES
+from inakit.planner.core.slot_policies import POLICIES
 from inakit.planner.prepared import Prepared
 from inakit.traffic.faults.attacks import Attack, possible_attacks
 

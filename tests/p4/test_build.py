@@ -13,7 +13,7 @@ import pytest
 from p4c_version import NEEDS_COMMITTED_P4C, NEEDS_P4C
 from same_switches import same_packets
 
-from inakit.switch.program.read import read_program
+from inakit.switch.program.bmv2_json import read_program
 
 P4 = Path(__file__).resolve().parents[2] / "p4"
 PROGRAMS = pytest.mark.parametrize("program", ["ina", "circuit"])

@@ -17,11 +17,11 @@ from scenarios import ROOT_PORT, example_entries
 from sequences import PacketSwitch, Seen, Step
 from strategies import Case, cases
 
-from inakit.planner.install.program import AGGREGATION, ARRIVAL_FAULTY, ARRIVING, INA_HW
+from inakit.planner.install.ina_program import AGGREGATION, ARRIVAL_FAULTY, ARRIVING, INA_HW
 from inakit.switch.entries import SwitchEntries, TableEntry
 from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
-from inakit.switch.program.read import read_program
-from inakit.traffic.endpoints.wrong_sums import NOT_COUNTED
+from inakit.switch.program.bmv2_json import read_program
+from inakit.traffic.endpoints.sum_check import NOT_COUNTED
 from inakit.traffic.wire.packet_format import TERMINAL, Event, Flag, Kind
 
 pytestmark = pytest.mark.compiler

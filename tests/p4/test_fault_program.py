@@ -9,7 +9,7 @@ from scenarios import ROOT_PORT, example_entries, worker_ip
 from sequences import Seen, Step
 
 from inakit.switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
-from inakit.switch.program.read import read_program
+from inakit.switch.program.bmv2_json import read_program
 from inakit.traffic.wire.packet_format import PROGRAM, TERMINAL, Event, Kind
 
 ALWAYS, HALF, NEVER = 2**32 - 1, 2**31, 0

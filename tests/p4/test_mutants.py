@@ -16,7 +16,7 @@ from reduction import changes_of, reduced
 from strategies import Case
 from tiers import long_unless
 
-from inakit.switch.program.read import read_program
+from inakit.switch.program.bmv2_json import read_program
 from inakit.traffic.wire.packet_format import PROGRAM
 
 

@@ -12,13 +12,11 @@ from hypothesis import strategies as st
 from planner_cases import single
 
 from inakit.planner.core.check import check
-from inakit.planner.core.fragment_ranges import fragment_ranges
 from inakit.planner.core.method import Options
-from inakit.planner.core.plan import Plan
+from inakit.planner.core.plan import Plan, fragment_ranges
 from inakit.planner.core.problem import Problem
 from inakit.planner.install.fault_entries import Flow
-from inakit.planner.methods.inart.inart import InartOptions
-from inakit.planner.methods.inart.residual import Background, background_of_flows, residual
+from inakit.planner.methods.inart.inart import Background, InartOptions, background_of_flows, residual
 from inakit.planner.prepared import with_headroom
 from inakit.planner.registry import METHODS
 from inakit.planner.replan import rate_bps, rate_left_bps, replan, replan_beside

@@ -11,7 +11,7 @@ from single_targets import EVERYWHERE, PROGRAMS
 from typer.testing import CliRunner
 
 from inakit.experiments.cli.app import app
-from inakit.switch.program.read import read_program
+from inakit.switch.program.bmv2_json import read_program
 from inakit.switch.testing.stf_play import StfVerdict, play
 from inakit.switch.testing.stf_script import Add, StfNames, parse_script, read_script
 from inakit.topo.errors import InputError

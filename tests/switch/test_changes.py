@@ -8,7 +8,7 @@ from ina_by_hand import entry, ina_program, ipv4_packet
 from inakit.switch.circuit_switch import CIRCUIT_PROGRAM, TABLE
 from inakit.switch.entries import SwitchEntries, TableEntry
 from inakit.switch.fast.load.in_process_switch import InProcessSwitch
-from inakit.switch.program.read import read_program
+from inakit.switch.program.bmv2_json import read_program
 from inakit.switch.targets import choose_target
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.generators import named_fabric

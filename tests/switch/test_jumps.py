@@ -10,8 +10,8 @@ from small_programs import PROGRAMS, packet
 
 from inakit.switch.fast.load.in_process_switch import InProcessSwitch
 from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
+from inakit.switch.program.bmv2_json import program_of
 from inakit.switch.program.program import Program
-from inakit.switch.program.read import program_of
 from inakit.topo.errors import RunError, UnsupportedError
 
 Json = Any

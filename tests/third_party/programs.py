@@ -26,8 +26,8 @@ from rich.progress import track
 from rich.table import Table
 
 from inakit.switch.control.entry_files import read_entries
+from inakit.switch.program.bmv2_json import read_program
 from inakit.switch.program.program import Program
-from inakit.switch.program.read import read_program
 from inakit.switch.testing.random_packets import Draw
 from inakit.switch.testing.target_comparison import Outcome, compare
 from inakit.topo.errors import InakitError, InputError, RunError, UnsupportedError

@@ -1,20 +1,23 @@
 """The one strict reader of files in YAML or JSON: fabrics, jobs, faults, plans, table entries, schedules.
 
-Whoever reads a file gets a whole value, or one error with the file, the place in it, the value, and what is expected:
+A file becomes a whole value, or one error with the file, the place in it, the value, and what is expected:
 
     fabric.yml line 6: links[0].capacity: '20X': expected a rate in bit/s greater than 0, such as 20M or 100G
 
 A file is read in two steps. `read_file` gives its plain lists and dictionaries as a `ParsedFile`, which makes all error
-messages. Then `validate` turns the document into a value of a declared type. What only programs write is not read here:
-BMv2 JSON by `inakit.switch.program.read`, and states of running networks.
+messages. Then `validate` turns the document into a value of a declared type. Files that only programs write are not
+read here: BMv2 JSON by `inakit.switch.program.bmv2_json`, and states of running networks.
+
+`write_csv` is the one writer of tables.
 """
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import difflib
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import UnionType
@@ -23,7 +26,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar, Union, get_args, get_ori
 import yaml
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from inakit.topo.errors import InputError
+from inakit.topo.errors import InputError, writing
 
 Place = tuple[str | int, ...]
 """The keys and list positions that lead to a part of a document: ('links', 3, 'capacity')."""
@@ -284,3 +287,11 @@ def fields_of(kind: Any) -> dict[str, Key]:
         hints = get_type_hints(kind)
         return {field.name: Key(hints[field.name], "") for field in dataclasses.fields(kind)}
     return {}
+
+
+def write_csv(path: Path, headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Write rows under headings. Raises `OutputError`."""
+    with writing(path), path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(headings)
+        writer.writerows(rows)

@@ -1,6 +1,6 @@
 /* What every link did over time: `struct sample` has the totals of one interval, `struct series` all of them.
  *
- * Python allocates and reads both; series.py has their layout. Samples are a fixed number for each link: when time
+ * Python allocates and reads both; `Series` of engine.py has their layout. Samples are a fixed number for each link: when time
  * goes beyond the last one, every two neighbours become one, and the interval is twice as long.
  */
 

@@ -26,8 +26,8 @@ from inakit.traffic.endpoints.streams import (
     tree_arrays,
     tree_key,
 )
+from inakit.traffic.endpoints.sum_check import Held, wrong_sums
 from inakit.traffic.endpoints.worker import padded
-from inakit.traffic.endpoints.wrong_sums import Held, wrong_sums
 from inakit.traffic.sockets.ports import BoolArray, FloatArray, HostPort, IntArray, before, ragged
 
 # -- A plan's collectives as arrays: a stream for each connection, a tree for each rank that receives.

@@ -21,8 +21,8 @@ from inakit.traffic.endpoints.options import WorkerOptions
 from inakit.traffic.endpoints.pacing import TokenBuckets
 from inakit.traffic.endpoints.retransmission import Batch, Retransmission, RoundTrips, Sendings, StreamProgress
 from inakit.traffic.endpoints.streams import StreamLayout
+from inakit.traffic.endpoints.sum_check import Miscounts
 from inakit.traffic.endpoints.windows import Windows, fair_shares, least_windows, rules_of
-from inakit.traffic.endpoints.wrong_sums import Miscounts
 from inakit.traffic.sockets.ports import BoolArray, FloatArray, IntArray, Outgoing, Packets, is_prefix, ragged
 
 NONE = np.zeros(0, np.bool_)

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inakit.planner.core.plan import ROOT_LABEL
-from inakit.planner.core.policies import policy_of
+from inakit.planner.core.slot_policies import policy_of
 from inakit.traffic.endpoints.options import ServerOptions
 from inakit.traffic.endpoints.streams import AnswerHeads, StreamLayout
-from inakit.traffic.endpoints.wrong_sums import Miscounts, is_miscounted
+from inakit.traffic.endpoints.sum_check import Miscounts, is_miscounted
 from inakit.traffic.sockets.ports import BoolArray, IntArray, Outgoing, Packets, is_prefix
 from inakit.traffic.wire.packet_format import Flag, Frames, Kind, pick
 

@@ -14,10 +14,9 @@ from functools import cached_property
 
 import numpy as np
 
-from inakit.planner.core.fragment_ranges import fragment_ranges
-from inakit.planner.core.plan import ROOT_LABEL, AggregationTree, Plan
-from inakit.planner.core.policies import policy_of
+from inakit.planner.core.plan import ROOT_LABEL, AggregationTree, Plan, fragment_ranges
 from inakit.planner.core.problem import FragmentFormat, Job, Problem
+from inakit.planner.core.slot_policies import policy_of
 from inakit.topo.errors import PlanError
 from inakit.traffic.endpoints.options import IN_FLIGHT_S, Bounds
 from inakit.traffic.sockets.ports import BoolArray, FloatArray, HostPort, IntArray, before, ragged

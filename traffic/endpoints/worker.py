@@ -20,7 +20,7 @@ from inakit.traffic.endpoints.pacing import TokenBuckets
 from inakit.traffic.endpoints.retransmission import WHOLE, Batch, StreamProgress
 from inakit.traffic.endpoints.sender import Sender
 from inakit.traffic.endpoints.streams import StreamLayout, gradient_heads, set_sequence
-from inakit.traffic.endpoints.wrong_sums import Held, WrongSums, is_miscounted
+from inakit.traffic.endpoints.sum_check import Held, WrongSums, is_miscounted
 from inakit.traffic.sockets.ports import BoolArray, IntArray, Outgoing, Packets
 from inakit.traffic.wire.packet_format import Flag, Kind, pick
 

@@ -16,7 +16,7 @@ from typing import Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from inakit.planner.install.program import EVENTS, LOST, RECEIVED, REJECTED, REPLICATED, SENT
+from inakit.planner.install.ina_program import EVENTS, LOST, RECEIVED, REJECTED, REPLICATED, SENT
 from inakit.topo.errors import RunError
 from inakit.topo.live.netlink import network_namespace
 from inakit.traffic.sockets.packet_sockets import backlog_drops

@@ -23,7 +23,7 @@ from inakit.experiments.calibrate.limit import (
     verify,
     write_curve,
 )
-from inakit.experiments.calibrate.trials import TrialNetwork
+from inakit.experiments.calibrate.rate_probe import TrialNetwork
 from inakit.experiments.cli.options import (
     RESULTS,
     FabricOptions,

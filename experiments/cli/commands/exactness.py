@@ -23,7 +23,7 @@ from inakit.experiments.cli.options import (
 )
 from inakit.experiments.run.console import Screen
 from inakit.experiments.worlds.registry import AUTO, print_choice
-from inakit.planner.install.program import find_program
+from inakit.planner.install.ina_program import find_program
 from inakit.topo.errors import InputError
 
 Switches = Annotated[

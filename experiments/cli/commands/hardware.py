@@ -15,8 +15,8 @@ from inakit.experiments.hardware.compare import compare, print_differences, sour
 from inakit.experiments.hardware.fit import load_plan_folder
 from inakit.experiments.hardware.handover import BFRT, HOSTS, P4RUNTIME, write_handover
 from inakit.experiments.run.console import Screen
+from inakit.planner.install.ina_program import find_program
 from inakit.planner.install.plan_entries import entries
-from inakit.planner.install.program import find_program
 
 Schema = Annotated[
     Path | None,

@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from inakit.experiments.labs.course.emulated import check_emulation, with_emulation
+from inakit.experiments.labs.course.in_mininet import check_emulation, with_emulation
 from inakit.experiments.labs.course.leaderboard import Standing, board_of, ranked
 from inakit.experiments.labs.course.leaderboard import leaderboard as measured
 from inakit.experiments.labs.course.measure_lab import write_own_fabric
-from inakit.experiments.labs.course.pool_throughput import Star, curve_lines
+from inakit.experiments.labs.course.pool_lab import Star, curve_lines
 from inakit.experiments.labs.grading.formats import FORMATS
 from inakit.experiments.labs.grading.grade import ClassRequest, Request
 from inakit.experiments.labs.grading.grade import grade as graded

@@ -22,8 +22,8 @@ from inakit.planner.core.files import save_jobs
 from inakit.planner.placement.policies import InaOptions, find_policy, place_queue
 from inakit.planner.placement.queue import PlacedJob, load_queue
 from inakit.topo.errors import InputError, writing
-from inakit.topo.files.csv_table import write_csv
 from inakit.topo.files.quantities import parse_duration
+from inakit.topo.files.reader import write_csv
 from inakit.traffic.wire.packet_format import FRAGMENT
 
 Queue = Annotated[Path, typer.Option(help="a YAML file of queued jobs, whose workers and servers are numbers")]

@@ -25,12 +25,12 @@ from inakit.experiments.cli.options import (
     some_planners,
     split_names,
 )
-from inakit.experiments.run.chip_costs import print_chip_costs
 from inakit.experiments.run.console import Screen, working
 from inakit.experiments.run.planning import (
     check_files,
     draw_fabric,
     plan_to_run,
+    print_chip_costs,
     print_comparison,
     print_headroom,
     print_plan,
@@ -39,7 +39,7 @@ from inakit.experiments.run.planning import (
 from inakit.experiments.run.scenario import DEFAULT_GRADIENT_BYTES, build_problem, jobs_text, parse_scale, write_jobs
 from inakit.planner.core.method import AFTERWARDS, Design, Method, Options, own_options
 from inakit.planner.core.problem import Job
-from inakit.planner.install.program import DataPlaneProgram, find_program
+from inakit.planner.install.ina_program import DataPlaneProgram, find_program
 from inakit.planner.methods.atro.atro import design as designed_network
 from inakit.planner.methods.atro.switch_cluster import SwitchCluster, most_workers_bound
 from inakit.planner.new_planner import write_package, write_planner

@@ -17,8 +17,13 @@ from inakit.experiments.cli.options import (
     one_paper,
     split_names,
 )
-from inakit.experiments.papers.common.figure import Request, print_unusable
-from inakit.experiments.papers.figures import figures, find_figure, run_simulated
+from inakit.experiments.papers.common.figure_registry import (
+    Request,
+    figures,
+    find_figure,
+    print_unusable,
+    run_simulated,
+)
 from inakit.experiments.run.console import Screen
 from inakit.experiments.run.run_folder import check_results
 from inakit.experiments.run.scenario import parse_scale

@@ -11,7 +11,7 @@ from inakit.experiments.cli.options import (
     RESULTS,
     Results,
 )
-from inakit.experiments.hardware.validate import start, validate_file
+from inakit.experiments.hardware.validation import start, validate_file
 from inakit.experiments.run.console import Screen
 from inakit.topo.errors import InputError
 

@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from inakit.experiments.labs.course.loss_network import Fault, LongRun, Network, Schedule
-from inakit.experiments.labs.course.loss_nodes import (
+from inakit.experiments.labs.course.loss_network import (
+    Fault,
     Fragments,
+    LongRun,
     ModelSwitch,
     ModelWorker,
+    Network,
     Node,
+    Schedule,
     StudentSwitch,
     StudentWorker,
 )

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Protocol
 
-from inakit.experiments.labs.course import tree_program
-from inakit.experiments.labs.course.loss_nodes import student_limits
+from inakit.experiments.labs.course import tree_network
+from inakit.experiments.labs.course.loss_network import student_limits
 from inakit.experiments.labs.course.tree_network import (
     ADMITTED,
     CHILD_OF,
@@ -282,13 +282,13 @@ LAB = Lab(
     hours="8 to 12",
     files=("tree.p4", FILE),
     items=(
-        Item("admission", "the switch: what the plan admits", 5, "Step 1", tree_program.check_admission, PROGRAM),
-        Item("sum", "the switch: the sum of the children", 10, "Step 1", tree_program.check_sum, PROGRAM),
-        Item("pass", "the switch: what is summed elsewhere", 5, "Step 2", tree_program.check_pass, PROGRAM),
-        Item("root", "the switch: the root of a tree", 5, "Step 2", tree_program.check_root, PROGRAM),
-        Item("rounds", "the switch: round after round", 5, "Step 3", tree_program.check_rounds, PROGRAM),
-        Item("jobs", "the switch: several jobs", 10, "Step 3", tree_program.check_jobs, PROGRAM),
-        Item("pipelines", "the switch: two pipelines", 5, "Step 4", tree_program.check_pipelines, PROGRAM),
+        Item("admission", "the switch: what the plan admits", 5, "Step 1", tree_network.check_admission, PROGRAM),
+        Item("sum", "the switch: the sum of the children", 10, "Step 1", tree_network.check_sum, PROGRAM),
+        Item("pass", "the switch: what is summed elsewhere", 5, "Step 2", tree_network.check_pass, PROGRAM),
+        Item("root", "the switch: the root of a tree", 5, "Step 2", tree_network.check_root, PROGRAM),
+        Item("rounds", "the switch: round after round", 5, "Step 3", tree_network.check_rounds, PROGRAM),
+        Item("jobs", "the switch: several jobs", 10, "Step 3", tree_network.check_jobs, PROGRAM),
+        Item("pipelines", "the switch: two pipelines", 5, "Step 4", tree_network.check_pipelines, PROGRAM),
         Item("ports", "entries: pipelines of ports", 5, "Step 5", check_table(PIPELINE_OF), ENTRIES),
         Item("ways", "entries: ways to the root", 10, "Step 6", check_table(UP), ENTRIES),
         Item("results", "entries: results for all workers", 10, "Step 7", check_table(DOWN), ENTRIES),

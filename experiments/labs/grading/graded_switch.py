@@ -16,8 +16,8 @@ from inakit.switch.control.simple_switch_cli import whole_name
 from inakit.switch.entries import SwitchEntries
 from inakit.switch.fast.load.in_process_switch import InProcessSwitch
 from inakit.switch.interpret.interpreted_switch import Packets
+from inakit.switch.program.bmv2_json import read_program
 from inakit.switch.program.program import Program
-from inakit.switch.program.read import read_program
 from inakit.switch.testing.devices import Device, open_device
 from inakit.topo.virtual.engine import PS_PER_S, Engine
 

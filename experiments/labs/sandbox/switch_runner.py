@@ -15,8 +15,8 @@ from inakit.switch.control.entry_files import ProgramNames
 from inakit.switch.control.simple_switch_cli import whole_name
 from inakit.switch.entries import SwitchEntries
 from inakit.switch.interpret.interpreted_switch import InterpretedSwitch, Packets
+from inakit.switch.program.bmv2_json import parse_program
 from inakit.switch.program.program import Program
-from inakit.switch.program.read import parse_program
 from inakit.topo.errors import InakitError, InputError, UnsupportedError
 
 MOST_LINES = 2000

@@ -20,9 +20,9 @@ from inakit.experiments.papers.aro.setting import (
     points,
 )
 from inakit.experiments.papers.common import statements
-from inakit.experiments.papers.common.charts import Chart, Findings, Part, Picture
 from inakit.experiments.papers.common.drawing import BARS, VIOLINS, Printed
-from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.figure_engine import Chart, Findings, Part, Picture
+from inakit.experiments.papers.common.figure_registry import Request
 from inakit.experiments.papers.common.statements import Curves, Statement, beside_paper
 
 BASELINES = ("RANDOM", "GRID", "AggTree")

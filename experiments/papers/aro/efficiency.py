@@ -20,10 +20,10 @@ from inakit.experiments.papers.aro.setting import (
     points,
 )
 from inakit.experiments.papers.common import statements
-from inakit.experiments.papers.common.charts import Chart, Findings, Part, Picture, Quantity, by_seed
 from inakit.experiments.papers.common.drawing import LINES, Panel, Place
 from inakit.experiments.papers.common.estimates import Estimate, means, ratio_of_means
-from inakit.experiments.papers.common.figure import COMPARES_VARIANTS, Request
+from inakit.experiments.papers.common.figure_engine import Chart, Findings, Part, Picture, Quantity, by_seed
+from inakit.experiments.papers.common.figure_registry import COMPARES_VARIANTS, Request
 from inakit.experiments.papers.common.statements import Curves, Statement, value_table
 from inakit.experiments.papers.common.sweep import Trial
 from inakit.experiments.report.method_styles import categories

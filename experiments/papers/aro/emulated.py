@@ -16,8 +16,8 @@ from rich.console import Console
 from inakit.experiments.emulate.defaults import rate_words
 from inakit.experiments.papers.aro.effectiveness import OTHER_READINGS
 from inakit.experiments.papers.aro.setting import ALPHA, CAPACITY_BPS, EXACT, SJST, TIME_LIMIT_S, AroSetting, compared
-from inakit.experiments.papers.common.emulated_runs import Planned, RateRow, bytes_of, run_plans
-from inakit.experiments.papers.common.figure import Request, own_planners
+from inakit.experiments.papers.common.emulated_figure import Planned, RateRow, bytes_of, run_plans
+from inakit.experiments.papers.common.figure_registry import Request, own_planners
 from inakit.experiments.run.scenario import DEFAULT_GRADIENT_BYTES, FabricChoice, JobChoice, build_problem
 from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.method import Options

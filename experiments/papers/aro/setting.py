@@ -16,7 +16,8 @@ from functools import cache, partial
 from math import floor
 from typing import Any
 
-from inakit.experiments.papers.common.charts import (
+from inakit.experiments.papers.common.drawing import Place
+from inakit.experiments.papers.common.figure_engine import (
     Chart,
     Draws,
     Findings,
@@ -26,15 +27,14 @@ from inakit.experiments.papers.common.charts import (
     by_seed,
     charted,
 )
-from inakit.experiments.papers.common.drawing import Place
-from inakit.experiments.papers.common.figure import Request, own_planners
+from inakit.experiments.papers.common.figure_registry import Request, own_planners
 from inakit.experiments.papers.common.statements import Statement
 from inakit.experiments.papers.common.sweep import Result, Trial, Value
 from inakit.planner.core.method import Options
 from inakit.planner.core.plan import Plan, SolverOptions
 from inakit.planner.core.problem import Job, Problem
+from inakit.planner.methods.aro.accelerations import LiteralOptions
 from inakit.planner.methods.aro.aro import accelerated
-from inakit.planner.methods.aro.variants import LiteralOptions
 from inakit.planner.registry import METHODS
 from inakit.topo.errors import SolverError
 from inakit.topo.fabric.fabric import Fabric

@@ -14,8 +14,8 @@ from itertools import product
 from rich.table import Table
 
 from inakit.experiments.papers.aro.setting import SJST
-from inakit.experiments.papers.common.charts import Findings, Part, Rows, SweptFigure, once
-from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.figure_engine import Findings, Part, Rows, SweptFigure, once
+from inakit.experiments.papers.common.figure_registry import Request
 from inakit.experiments.papers.common.sweep import Result, Trial
 from inakit.experiments.run.faults_file import FaultPlan
 from inakit.experiments.run.planning import plan_to_run

@@ -15,10 +15,10 @@ from statistics import median
 
 from rich.table import Table
 
-from inakit.experiments.papers.common.charts import Chart, Findings, Part, Picture, Quantity, SweptFigure
 from inakit.experiments.papers.common.drawing import Panel, Place
 from inakit.experiments.papers.common.estimates import Estimate, estimate
-from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.figure_engine import Chart, Findings, Part, Picture, Quantity, SweptFigure
+from inakit.experiments.papers.common.figure_registry import Request
 from inakit.experiments.papers.common.statements import Statement
 from inakit.experiments.papers.common.sweep import Result, Trial
 from inakit.experiments.report.method_styles import INK, MINT, MUSTARD, NAVY, PLUM, RED, SKY, Style

@@ -12,9 +12,9 @@ from dataclasses import replace
 
 from rich.table import Table
 
-from inakit.experiments.papers.common.charts import Chart, Findings, Part, Picture, Quantity, SweptFigure, once
 from inakit.experiments.papers.common.drawing import Place
-from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.figure_engine import Chart, Findings, Part, Picture, Quantity, SweptFigure, once
+from inakit.experiments.papers.common.figure_registry import Request
 from inakit.experiments.papers.common.statements import Statement
 from inakit.experiments.papers.common.sweep import Result, Trial
 from inakit.experiments.report.method_styles import MINT, MUSTARD, NAVY, PLUM, RED, SKY, Style

@@ -24,7 +24,7 @@ from matplotlib.transforms import ScaledTranslation, Transform
 from inakit.experiments.papers.common.estimates import INTERVAL, Estimate, Series
 from inakit.experiments.report.method_styles import Style, style_of
 from inakit.topo.errors import writing
-from inakit.topo.files.csv_table import write_csv
+from inakit.topo.files.reader import write_csv
 
 Place = str | float
 """A place on the x axis: a number, or the name of a group of bars."""

@@ -11,9 +11,9 @@ from pathlib import Path
 from rich.console import Console
 
 from inakit.experiments.sweeps import trial as one_trial
-from inakit.experiments.sweeps.engines import Loky
 from inakit.experiments.sweeps.run_trials import run_trials
 from inakit.experiments.sweeps.trial import ROOT, Finished, Kept, code_version
+from inakit.experiments.sweeps.trial_engines import Loky
 from inakit.planner.registry import OWN
 from inakit.topo.errors import RunError
 from inakit.traffic.measure.verdict import VALID

@@ -16,11 +16,11 @@ from statistics import fmean
 
 from rich.table import Table
 
-from inakit.experiments.papers.common.charts import Part, Picture, Rows
 from inakit.experiments.papers.common.drawing import LINES, Panel
-from inakit.experiments.papers.common.emulated_runs import EmulatedFigure, EmulatedRun, EmulatedRuns
+from inakit.experiments.papers.common.emulated_figure import EmulatedFigure, EmulatedRun, EmulatedRuns
 from inakit.experiments.papers.common.estimates import MISSING, Estimate, estimate, exact
-from inakit.experiments.papers.common.figure import Request, own_planners
+from inakit.experiments.papers.common.figure_engine import Part, Picture, Rows
+from inakit.experiments.papers.common.figure_registry import Request, own_planners
 from inakit.experiments.papers.common.statements import Statement, crosses, rises
 from inakit.experiments.papers.goat.testbed import SCHEMES, Paces, at_rate, everywhere, patient, plan_of
 from inakit.experiments.run.console import NARROW, figures, names

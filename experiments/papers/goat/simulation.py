@@ -17,15 +17,23 @@ import numpy as np
 from rich.table import Table
 
 from inakit.experiments.papers.common import statements
-from inakit.experiments.papers.common.charts import Chart, Findings, Part, Picture, Quantity, SweptFigure, by_seed
 from inakit.experiments.papers.common.drawing import Place
-from inakit.experiments.papers.common.figure import Request, own_planners
+from inakit.experiments.papers.common.figure_engine import (
+    Chart,
+    Findings,
+    Part,
+    Picture,
+    Quantity,
+    SweptFigure,
+    by_seed,
+)
+from inakit.experiments.papers.common.figure_registry import Request, own_planners
 from inakit.experiments.papers.common.statements import Curves, Statement, beside_paper
 from inakit.experiments.papers.common.sweep import Result, Trial
 from inakit.planner.core.loads import flow_counts
 from inakit.planner.core.method import Options
 from inakit.planner.core.problem import Job, Problem
-from inakit.planner.methods.goat.gina import Gina, KrgsOptions, schedule, value
+from inakit.planner.methods.goat.krgs import Gina, KrgsOptions, schedule, value
 from inakit.planner.methods.goat.shared_slots import PS, FloatArray, LanedGradient, Sharing, SlotTree, simulate
 from inakit.planner.registry import METHODS
 from inakit.topo.fabric.fabric import Fabric

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from inakit.experiments.papers.common.figure import own_planners
+from inakit.experiments.papers.common.figure_registry import own_planners
 from inakit.experiments.run.interference import Interference, Scene
 from inakit.experiments.run.record import InterferenceRecord
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
 from inakit.planner.methods.goat.goat import GoatOptions
 from inakit.planner.registry import METHODS
-from inakit.planner.trees.under_policy import with_policy
+from inakit.planner.trees.headroom import with_policy
 from inakit.traffic.closed_loop import ReliableOptions
 from inakit.traffic.endpoints.options import WorkerOptions
 from inakit.traffic.endpoints.streams import StreamLayout

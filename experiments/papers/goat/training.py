@@ -20,11 +20,11 @@ from pathlib import Path
 from rich.console import Console
 
 from inakit.experiments.papers.common import statements
-from inakit.experiments.papers.common.charts import Part, Picture, present
 from inakit.experiments.papers.common.drawing import BARS, LINES, Panel, Printed, Values
-from inakit.experiments.papers.common.emulated_runs import EmulatedRun, name_in_world, run_emulated
+from inakit.experiments.papers.common.emulated_figure import EmulatedRun, name_in_world, run_emulated
 from inakit.experiments.papers.common.estimates import exact
-from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.figure_engine import Part, Picture, present
+from inakit.experiments.papers.common.figure_registry import Request
 from inakit.experiments.papers.common.statements import Statement, beside_paper, value_table
 from inakit.experiments.papers.goat.testbed import SCHEMES, Paces, compared, patient, plan_of
 from inakit.experiments.report.method_styles import paper_name

@@ -24,11 +24,11 @@ from rich.table import Table
 from inakit.experiments.emulate.defaults import rate_words
 from inakit.experiments.emulate.emulate import Emulation
 from inakit.experiments.emulate.emulate import run as run_emulation
-from inakit.experiments.papers.common.charts import Findings, Part, Picture, SweptFigure, once, present
 from inakit.experiments.papers.common.drawing import BARS, Panel
-from inakit.experiments.papers.common.emulated_runs import EmulatedRun, is_near, kind_of, run_emulated
+from inakit.experiments.papers.common.emulated_figure import EmulatedRun, is_near, kind_of, run_emulated
 from inakit.experiments.papers.common.estimates import exact
-from inakit.experiments.papers.common.figure import Request, Run, own_planners
+from inakit.experiments.papers.common.figure_engine import Findings, Part, Picture, SweptFigure, once, present
+from inakit.experiments.papers.common.figure_registry import Request, Run, own_planners
 from inakit.experiments.papers.common.statements import Statement, number
 from inakit.experiments.papers.common.sweep import Result, Trial
 from inakit.experiments.papers.inart.setting import (
@@ -66,7 +66,7 @@ from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
 from inakit.planner.install.fault_entries import Flow
-from inakit.planner.methods.inart.residual import background_of_flows, residual
+from inakit.planner.methods.inart.inart import background_of_flows, residual
 from inakit.planner.prepared import with_headroom
 from inakit.planner.registry import find_method
 from inakit.planner.replan import rate_bps, rate_left_bps, with_rate

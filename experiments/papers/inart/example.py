@@ -8,10 +8,10 @@ import time
 from rich.console import Console
 from rich.table import Table
 
-from inakit.experiments.papers.common.charts import Picture, present
 from inakit.experiments.papers.common.drawing import BARS, Panel, Printed
 from inakit.experiments.papers.common.estimates import exact
-from inakit.experiments.papers.common.figure import Request, leave_out
+from inakit.experiments.papers.common.figure_engine import Picture, present
+from inakit.experiments.papers.common.figure_registry import Request, leave_out
 from inakit.experiments.papers.common.statements import beside_paper
 from inakit.experiments.papers.inart.setting import HIGH_BPS, LINK_BPS, LOW_BPS, MODELS, SWITCH_BPS
 from inakit.experiments.report.method_styles import categories

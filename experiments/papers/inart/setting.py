@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from inakit.experiments.papers.common.figure import own_planners
+from inakit.experiments.papers.common.figure_registry import own_planners
 from inakit.experiments.papers.common.sweep import Result, Trial
 from inakit.planner.core.check import check
 from inakit.planner.core.loads import flow_counts

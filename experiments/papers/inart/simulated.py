@@ -15,10 +15,10 @@ from math import inf
 from rich.table import Table
 
 from inakit.experiments.papers.common import statements
-from inakit.experiments.papers.common.charts import Findings, Part, Picture, Quantity, SweptFigure, by_seed
 from inakit.experiments.papers.common.drawing import BARS, LINES, Panel, Place, Printed
 from inakit.experiments.papers.common.estimates import Estimate
-from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.figure_engine import Findings, Part, Picture, Quantity, SweptFigure, by_seed
+from inakit.experiments.papers.common.figure_registry import Request
 from inakit.experiments.papers.common.statements import Statement, beside_paper, number
 from inakit.experiments.papers.common.sweep import Trial
 from inakit.experiments.papers.inart.setting import (

@@ -19,11 +19,11 @@ from rich.console import Console
 
 from inakit.experiments.emulate.defaults import rate_words
 from inakit.experiments.papers.common import statements
-from inakit.experiments.papers.common.charts import Findings, Part, Picture, SweptFigure, once
 from inakit.experiments.papers.common.drawing import LINES, Panel, Printed, Values
-from inakit.experiments.papers.common.emulated_runs import kind_of, name_in_world
+from inakit.experiments.papers.common.emulated_figure import kind_of, name_in_world
 from inakit.experiments.papers.common.estimates import exact
-from inakit.experiments.papers.common.figure import Request, own_planners
+from inakit.experiments.papers.common.figure_engine import Findings, Part, Picture, SweptFigure, once
+from inakit.experiments.papers.common.figure_registry import Request, own_planners
 from inakit.experiments.papers.common.statements import Statement, value_table
 from inakit.experiments.papers.common.sweep import Result, Trial
 from inakit.experiments.papers.inart.emulated import conclusion, emulate_plan, gradient_bytes, in_iterations, verdict

@@ -13,23 +13,22 @@ from dataclasses import astuple, dataclass, fields
 
 from rich.table import Table
 
-from inakit.experiments.papers.common.charts import Part, Picture, Rows
 from inakit.experiments.papers.common.drawing import BARS, Panel
-from inakit.experiments.papers.common.emulated_runs import EmulatedFigure, EmulatedRun, EmulatedRuns
+from inakit.experiments.papers.common.emulated_figure import EmulatedFigure, EmulatedRun, EmulatedRuns
 from inakit.experiments.papers.common.estimates import exact
-from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.figure_engine import Part, Picture, Rows
+from inakit.experiments.papers.common.figure_registry import Request
 from inakit.experiments.papers.common.statements import Statement
 from inakit.experiments.report.method_styles import categories
 from inakit.experiments.run.console import NARROW, figures, names
 from inakit.experiments.run.outcome import Outcome
 from inakit.experiments.run.printed_report import styled
-from inakit.planner.core.fragment_ranges import fragment_ranges
-from inakit.planner.core.plan import Plan
-from inakit.planner.core.policies import DEFAULT_POLICY
+from inakit.planner.core.plan import Plan, fragment_ranges
 from inakit.planner.core.problem import Job, Problem
+from inakit.planner.core.slot_policies import DEFAULT_POLICY
 from inakit.planner.prepared import with_headroom
 from inakit.planner.registry import find_method
-from inakit.planner.trees.under_policy import with_policies
+from inakit.planner.trees.headroom import with_policies
 from inakit.topo.fabric.fabric import Fabric
 from inakit.topo.fabric.generators import units
 from inakit.traffic.measure.verdict import VALID, Verdict

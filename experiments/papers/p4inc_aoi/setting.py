@@ -10,17 +10,16 @@ from statistics import fmean
 import numpy as np
 from rich.table import Table
 
-from inakit.experiments.papers.common.charts import Findings
 from inakit.experiments.papers.common.drawing import BARS, Panel, Printed
 from inakit.experiments.papers.common.estimates import MISSING, Estimate, estimate
+from inakit.experiments.papers.common.figure_engine import Findings
 from inakit.experiments.papers.common.statements import beside_paper
 from inakit.experiments.papers.common.sweep import Result, Trial
 from inakit.experiments.report.method_styles import categories
 from inakit.planner.methods.p4inc_aoi.job_traces import mapreduce, place, training
-from inakit.planner.methods.p4inc_aoi.online import FirstCome, GrantPolicy, TimeWindow
 from inakit.planner.methods.p4inc_aoi.optical_system import DataCenter, Scheduling, Unit
 from inakit.planner.methods.p4inc_aoi.schedule import figures
-from inakit.planner.methods.p4inc_aoi.schedulers import Scheduler, slot_by_slot
+from inakit.planner.methods.p4inc_aoi.schedulers import FirstCome, GrantPolicy, Scheduler, TimeWindow, slot_by_slot
 from inakit.planner.registry import find_scheduler
 
 GIGA = 1e9

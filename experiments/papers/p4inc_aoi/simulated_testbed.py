@@ -7,16 +7,16 @@ from dataclasses import replace
 from functools import partial
 
 from inakit.experiments.papers.common import statements
-from inakit.experiments.papers.common.charts import Chart, Findings, Part, Picture, Quantity, SweptFigure
 from inakit.experiments.papers.common.drawing import Panel
-from inakit.experiments.papers.common.figure import COMPARES_SCHEDULERS
+from inakit.experiments.papers.common.figure_engine import Chart, Findings, Part, Picture, Quantity, SweptFigure
+from inakit.experiments.papers.common.figure_registry import COMPARES_SCHEDULERS
 from inakit.experiments.papers.common.statements import Curves, Statement
 from inakit.experiments.papers.common.sweep import Result, Trial
 from inakit.experiments.papers.p4inc_aoi.setting import COMPARED, Claim, reductions, reductions_panel
 from inakit.experiments.papers.p4inc_aoi.testbed import MODELS, POLICIES, TESTBED, testbed_jobs
-from inakit.planner.methods.p4inc_aoi.online import SlotSimulation
 from inakit.planner.methods.p4inc_aoi.optical_system import Scheduling
 from inakit.planner.methods.p4inc_aoi.schedule import check, figures
+from inakit.planner.methods.p4inc_aoi.schedulers import SlotSimulation
 
 TESTBED_JOBS, SEEDS = (10, 20, 40, 60), (3, 1)
 QUANTITIES = {

@@ -13,9 +13,9 @@ from itertools import product
 from rich.table import Table
 
 from inakit.experiments.papers.common import statements
-from inakit.experiments.papers.common.charts import Chart, Findings, Part, Picture, Quantity, SweptFigure
 from inakit.experiments.papers.common.drawing import BARS, Panel, Place
-from inakit.experiments.papers.common.figure import COMPARES_SCHEDULERS, Request
+from inakit.experiments.papers.common.figure_engine import Chart, Findings, Part, Picture, Quantity, SweptFigure
+from inakit.experiments.papers.common.figure_registry import COMPARES_SCHEDULERS, Request
 from inakit.experiments.papers.common.statements import Curves, Statement
 from inakit.experiments.papers.common.sweep import Trial
 from inakit.experiments.papers.p4inc_aoi.setting import (

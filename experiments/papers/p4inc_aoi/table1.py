@@ -12,10 +12,10 @@ from itertools import product
 from rich.table import Table
 
 from inakit.experiments.papers.common import statements
-from inakit.experiments.papers.common.charts import Findings, Part, Picture, SweptFigure
 from inakit.experiments.papers.common.drawing import BARS, Panel, Printed
 from inakit.experiments.papers.common.estimates import Estimate, estimate, means
-from inakit.experiments.papers.common.figure import COMPARES_SCHEDULERS, Request
+from inakit.experiments.papers.common.figure_engine import Findings, Part, Picture, SweptFigure
+from inakit.experiments.papers.common.figure_registry import COMPARES_SCHEDULERS, Request
 from inakit.experiments.papers.common.statements import Curves, Statement
 from inakit.experiments.papers.common.sweep import Result, Trial
 from inakit.experiments.papers.p4inc_aoi.setting import drawn

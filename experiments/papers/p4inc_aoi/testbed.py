@@ -20,11 +20,11 @@ from rich.table import Table
 
 from inakit.experiments.emulate.defaults import rate_words
 from inakit.experiments.papers.common import statements
-from inakit.experiments.papers.common.charts import Part, Picture, Rows
 from inakit.experiments.papers.common.drawing import BARS, Panel, Printed
-from inakit.experiments.papers.common.emulated_runs import EmulatedFigure, EmulatedRun, EmulatedRuns
+from inakit.experiments.papers.common.emulated_figure import EmulatedFigure, EmulatedRun, EmulatedRuns
 from inakit.experiments.papers.common.estimates import MISSING, exact
-from inakit.experiments.papers.common.figure import COMPARES_SCHEDULERS, Request
+from inakit.experiments.papers.common.figure_engine import Part, Picture, Rows
+from inakit.experiments.papers.common.figure_registry import COMPARES_SCHEDULERS, Request
 from inakit.experiments.papers.common.statements import Statement
 from inakit.experiments.papers.p4inc_aoi.setting import GIGA
 from inakit.experiments.report.method_styles import categories
@@ -36,10 +36,10 @@ from inakit.experiments.run.printed_report import styled
 from inakit.experiments.run.run_folder import RunFolder
 from inakit.experiments.worlds.world import World
 from inakit.planner.methods.p4inc_aoi.job_traces import arrivals
-from inakit.planner.methods.p4inc_aoi.online import FirstCome, GrantPolicy, SlotSimulation, TimeWindow
 from inakit.planner.methods.p4inc_aoi.optical_network import scaled
 from inakit.planner.methods.p4inc_aoi.optical_system import DataCenter, PlacedJob, Scheduling, Unit
 from inakit.planner.methods.p4inc_aoi.schedule import Schedule, ScheduleFigures, check, figures
+from inakit.planner.methods.p4inc_aoi.schedulers import FirstCome, GrantPolicy, SlotSimulation, TimeWindow
 from inakit.topo.fabric.fabric import QUEUE_PACKETS
 from inakit.traffic.closed_loop import Progress
 from inakit.traffic.measure.verdict import VALID, Verdict

@@ -12,13 +12,7 @@ from inakit.planner.core.method import AFTERWARDS, ROUTED, Options
 from inakit.planner.core.plan import Plan, SolverOptions
 from inakit.planner.core.problem import Problem
 from inakit.planner.core.slots import limits_summing
-from inakit.planner.methods.aro.leaf_spine import leaf_spine
-from inakit.planner.methods.aro.one_task import best_choice, best_routing
-from inakit.planner.methods.aro.printed_model import task_graphs
-from inakit.planner.methods.aro.rate_objective import Rates
-from inakit.planner.methods.aro.several_tasks import searched, several, with_least_loss
-from inakit.planner.methods.aro.task_graphs import tasks_of
-from inakit.planner.methods.aro.variants import (
+from inakit.planner.methods.aro.accelerations import (
     LiteralOptions,
     aggregators,
     first_stage,
@@ -26,6 +20,12 @@ from inakit.planner.methods.aro.variants import (
     plan_variant,
     pre_pruned,
 )
+from inakit.planner.methods.aro.leaf_spine import leaf_spine
+from inakit.planner.methods.aro.one_task import best_choice, best_routing
+from inakit.planner.methods.aro.printed_model import task_graphs
+from inakit.planner.methods.aro.rate_objective import Rates
+from inakit.planner.methods.aro.several_tasks import searched, several, with_least_loss
+from inakit.planner.methods.aro.task_graphs import tasks_of
 from inakit.planner.trees.from_paths import plan_from_paths
 from inakit.topo.errors import SolverError
 from inakit.topo.fabric.fabric import Fabric, Path

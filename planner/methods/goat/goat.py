@@ -19,14 +19,13 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from inakit.planner.core.fragment_ranges import split
 from inakit.planner.core.loads import sending_rate_bps
 from inakit.planner.core.method import Options
 from inakit.planner.core.models import find_model
-from inakit.planner.core.plan import AggregationTree, Plan, PlannedTree, SolverOutcome
+from inakit.planner.core.plan import AggregationTree, Plan, PlannedTree, SolverOutcome, split
 from inakit.planner.core.problem import Problem
 from inakit.planner.core.slots import Inp, most_children
-from inakit.planner.methods.goat.gina import OBJECTIVES, Gina, GradientSchedule, KrgsOptions, schedule
+from inakit.planner.methods.goat.krgs import OBJECTIVES, Gina, GradientSchedule, KrgsOptions, schedule
 from inakit.planner.trees.from_paths import numbered, sums_of
 from inakit.planner.trees.summed_once import SplitTask, Way, entrance, split_equally, tree_of, ways
 from inakit.topo.errors import unknown_name

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from inakit.planner.core.policies import SlotPolicy, policy_of
+from inakit.planner.core.slot_policies import SlotPolicy, policy_of
 from inakit.topo.errors import InputError
 
 FloatArray = NDArray[np.float64]
@@ -52,7 +52,7 @@ class SlotTree:
 
 @dataclass(frozen=True)
 class Sharing:
-    """How slots are shared: a name of `inakit.planner.core.policies`, and the fragments' priority.
+    """How slots are shared: a name of `inakit.planner.core.slot_policies`, and the fragments' priority.
 
     `flushed`: the last packet of a fragment that passes a switch makes its partial sum leave, as a packet that is sent
     again does. Without it, a sum whose other parts went to the PS stays in its slot for ever.

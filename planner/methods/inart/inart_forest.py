@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from math import ceil, inf
 from typing import ClassVar
 
-from inakit.planner.core.fragment_ranges import split
 from inakit.planner.core.method import Options
-from inakit.planner.core.plan import Plan, PlannedTree
+from inakit.planner.core.plan import Plan, PlannedTree, split
 from inakit.planner.core.problem import Problem
 from inakit.planner.core.slots import Resource, assign_slots
 from inakit.planner.methods.inart.relaxation import relax, round_together, split_model

@@ -36,8 +36,8 @@ import pulp
 
 from inakit.planner.core.plan import FEASIBLE, INFEASIBLE, OPTIMAL, SolverOptions, SolverOutcome
 from inakit.planner.methods.p4inc_aoi.optical_system import PlacedJob, Scheduling
-from inakit.planner.methods.p4inc_aoi.pack import earliest_s, pack
 from inakit.planner.methods.p4inc_aoi.schedule import Grant, Schedule, Slot, UnitPair, figures, pair
+from inakit.planner.methods.p4inc_aoi.schedulers import earliest_s, pack
 from inakit.planner.methods.p4inc_aoi.slot_resources import ROUNDING, JobShape, circuits_of
 from inakit.planner.solvers import run, solve
 from inakit.topo.errors import InputError, SolverError

@@ -12,12 +12,12 @@ from itertools import combinations
 
 from inakit.planner.core.loads import sending_rate_bps
 from inakit.planner.core.plan import AggregationTree, Plan, PlannedTree
-from inakit.planner.core.policies import DEFAULT_POLICY
 from inakit.planner.core.problem import FragmentFormat, Job, Problem
+from inakit.planner.core.slot_policies import DEFAULT_POLICY
 from inakit.planner.methods.p4inc_aoi.optical_system import DataCenter, Scheduling
 from inakit.planner.methods.p4inc_aoi.schedule import Schedule, Slot, pair
 from inakit.planner.trees.from_paths import numbered, tree_from_paths
-from inakit.planner.trees.under_policy import with_policies
+from inakit.planner.trees.headroom import with_policies
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.circuits import Interconnect, optical_ports
 from inakit.topo.fabric.fabric import Fabric

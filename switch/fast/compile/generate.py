@@ -9,7 +9,7 @@ from typing import cast
 from inakit.switch.fast.compile.actions import emit_action
 from inakit.switch.fast.compile.architecture import declare_metadata, declare_saved, emit_architecture
 from inakit.switch.fast.compile.calculations import emit_calculations, hashed_bytes
-from inakit.switch.fast.compile.context import Context
+from inakit.switch.fast.compile.context import Context, check, refusal
 from inakit.switch.fast.compile.parser import ParserGenerator, emit_deparser
 from inakit.switch.fast.compile.pipelines import (
     declare_entries,
@@ -18,7 +18,6 @@ from inakit.switch.fast.compile.pipelines import (
     emit_pipeline,
     emit_search,
 )
-from inakit.switch.fast.compile.refusals import check, refusal
 from inakit.switch.fast.layout.layout import MAX_REPLICAS, ProgramLayout, declare_memory
 from inakit.switch.fast.layout.table_layout import GROUP_RECORD, METER, METER_RATES
 from inakit.switch.program.bmv2_json import MALFORMED, not_p4c

@@ -13,7 +13,7 @@ from inakit.switch.fast.load.kernel_switch import Compiled, KernelSwitch, compil
 from inakit.switch.fast.load.libbpf import BpfObject
 from inakit.switch.fast.load.shared_state import CompiledSwitch, SwitchState
 from inakit.switch.handle import Handle, make_handle
-from inakit.switch.program.read import read_program
+from inakit.switch.program.bmv2_json import read_program
 from inakit.switch.running_switch import PROGRAM
 from inakit.topo.c_library import lasting_thread
 from inakit.topo.errors import RunError

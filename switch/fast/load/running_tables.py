@@ -33,8 +33,8 @@ from inakit.switch.fast.layout.table_layout import (
     meter_array,
 )
 from inakit.switch.fast.load.table_stores import HashTable, Memory, Row, Store, Tables, byte_rows
-from inakit.switch.held_entries import HeldEntries
 from inakit.switch.program.program import CRC_CUSTOM, ActionCall, ConstEntry, CrcParameters, Table
+from inakit.switch.running_switch import HeldEntries
 from inakit.topo.errors import InputError, UnsupportedError
 
 

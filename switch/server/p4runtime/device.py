@@ -17,7 +17,7 @@ from inakit.switch.control.digests import DigestBatch
 from inakit.switch.control.p4info import Schema, read_schema
 from inakit.switch.interpret.interpreted_switch import clock_from_now
 from inakit.switch.interpret.switch_state import InterpretedState
-from inakit.switch.program.read import parse_program
+from inakit.switch.program.bmv2_json import parse_program
 from inakit.switch.server.p4runtime.arbitration import Arbitration, Client, RoleScope, packet_in, packet_out
 from inakit.switch.server.p4runtime.messages import Message, v1
 from inakit.switch.server.p4runtime.pipeline import (

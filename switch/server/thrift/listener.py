@@ -19,10 +19,9 @@ from thriftpy2.transport.memory import TCyMemoryBuffer
 
 from inakit.switch.control.requests import Refused
 from inakit.switch.server.served_switch import ServedSwitch
-from inakit.switch.server.thrift.interface import description
 from inakit.switch.server.thrift.message_reader import MalformedMessageError, MessageReader
 from inakit.switch.server.thrift.notifications import Notifier, Publisher
-from inakit.switch.server.thrift.services import Services, SwitchIdentity
+from inakit.switch.server.thrift.services import Services, SwitchIdentity, description
 from inakit.topo.errors import InakitError, MachineError
 
 SERVICES = {

@@ -19,7 +19,7 @@ from inakit.switch.control.digests import DigestBatch
 from inakit.switch.control.tables import Expired
 from inakit.switch.program.program import FieldList
 from inakit.switch.server.served_switch import ServedSwitch
-from inakit.switch.server.thrift.interface import TABLE, resource_ids
+from inakit.switch.server.thrift.services import TABLE, resource_ids
 from inakit.topo.errors import MachineError
 
 CONTEXT = 0

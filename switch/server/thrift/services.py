@@ -1,18 +1,26 @@
-"""The Thrift services of a switch: requests of `switch/control/`, and those for the switch as a whole."""
+"""The Thrift services of a switch: requests of `switch/control/`, and those for the switch as a whole.
+
+The interface is `bmv2.thrift`; its argument names are the parameter names of the requests. Resources of a program have
+the numbers that BMv2 gives them.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from hashlib import md5
+from pathlib import Path
 from time import time_ns
 from typing import Any
+
+import thriftpy2
 
 from inakit.switch.control.codecs import Call
 from inakit.switch.control.control_plane import ARGUMENTS, CALLS, SESSION_CALLS, ControlPlane
 from inakit.switch.control.requests import RefusalKind, Refused
 from inakit.switch.server.served_switch import ServedSwitch
-from inakit.switch.server.thrift.interface import description, resource_ids
 from inakit.topo.errors import UnsupportedError
 
 
@@ -127,3 +135,32 @@ FUNCTIONS: Mapping[str, Mapping[str, tuple[str, Call]]] = {
     },
 }
 """The functions of each service by the name that clients call it, with the kind of entities that each is for."""
+
+
+DESCRIPTION = Path(__file__).with_name("bmv2.thrift")
+
+
+@cache
+def description() -> Any:
+    """The parsed description; its attributes bear the names that stand in it."""
+    return thriftpy2.load(str(DESCRIPTION), module_name="inakit_bmv2_thrift")
+
+
+TABLE, PROFILE, COUNTER, METER, REGISTER, LEARNING_LIST = range(6)
+"""The kinds of resources, as clients number them."""
+
+ARRAYS = {COUNTER: "counter_arrays", METER: "meter_arrays", REGISTER: "register_arrays", LEARNING_LIST: "learn_lists"}
+OF_PIPELINES = {TABLE: "tables", PROFILE: "action_profiles"}
+"""Where a program's JSON declares each kind."""
+
+
+@lru_cache(maxsize=2)
+def resource_ids(program: str) -> dict[int, dict[str, int]]:
+    """The numbers of resources in the JSON of a program, by kind and name."""
+    document = json.loads(program)
+
+    def numbers(holders: list[Any], key: str) -> dict[str, int]:
+        return {each["name"]: each["id"] for holder in holders for each in holder.get(key, [])}
+
+    found = {kind: numbers([document], key) for kind, key in ARRAYS.items()}
+    return found | {kind: numbers(document["pipelines"], key) for kind, key in OF_PIPELINES.items()}

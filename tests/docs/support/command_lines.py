@@ -20,12 +20,12 @@ from pages import ROOT
 
 from inakit.experiments.cli.app import app
 from inakit.experiments.emulate.presets import find_preset
-from inakit.experiments.papers.figures import figures_of, find_figure
+from inakit.experiments.papers.common.figure_registry import figures_of, find_figure
 from inakit.experiments.run.faults_file import load_faults
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from inakit.experiments.worlds.registry import WORLDS
 from inakit.planner.core.models import find_model
-from inakit.planner.core.policies import policy_of
+from inakit.planner.core.slot_policies import policy_of
 from inakit.planner.registry import find_method
 from inakit.topo.files.fabrics import FABRIC_SUFFIXES
 

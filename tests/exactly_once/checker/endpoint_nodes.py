@@ -14,7 +14,7 @@ from nodes import TIMEOUT, Node, Sent, SwitchNode
 from numpy.typing import NDArray
 from small_networks import Setting
 
-from inakit.planner.core.policies import policy_of
+from inakit.planner.core.slot_policies import policy_of
 from inakit.switch.program.program import Program
 from inakit.topo.fabric.fabric import addresses
 from inakit.traffic.endpoints.options import WorkerOptions

@@ -17,7 +17,7 @@ from small_networks import SETTINGS
 from story import story
 
 from inakit.experiments.state_explorer import Layer, StateExplorer
-from inakit.switch.program.read import read_program
+from inakit.switch.program.bmv2_json import read_program
 from inakit.traffic.wire.packet_format import PROGRAM
 
 COLUMNS = ("faults", "states", "transitions", "depth", "rounds", "seconds", "states/s")

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from small_networks import Setting
 
-from inakit.planner.install.program import EVENTS, PIPELINES, SLOT_BITMAP, SLOTS_PER_PIPELINE
+from inakit.planner.install.ina_program import EVENTS, PIPELINES, SLOT_BITMAP, SLOTS_PER_PIPELINE
 from inakit.switch.fast.load.in_process_switch import InProcessSwitch
 from inakit.switch.program.program import Program
 from inakit.traffic.wire.packet_format import Event

@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inakit.planner.core.plan import ROOT_LABEL, AggregationTree, Aggregator, Branch, Plan, PlannedTree, SolverOutcome
-from inakit.planner.core.policies import policy_of
 from inakit.planner.core.problem import Job, Problem
+from inakit.planner.core.slot_policies import policy_of
+from inakit.planner.install.ina_program import AGGREGATE, DataPlaneProgram
 from inakit.planner.install.plan_entries import entries
-from inakit.planner.install.program import AGGREGATE, DataPlaneProgram
-from inakit.planner.trees.under_policy import rooted_in_network
+from inakit.planner.trees.headroom import rooted_in_network
 from inakit.switch.entries import SwitchEntries, TableEntry
 from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
 from inakit.traffic.wire.packet_format import FRAGMENT

@@ -36,7 +36,7 @@ from inakit.experiments.bench.switch_rates import (
     set_up_table,
     targets_here,
 )
-from inakit.planner.install.program import INA, PROGRAMS, DataPlaneProgram
+from inakit.planner.install.ina_program import INA, PROGRAMS, DataPlaneProgram
 from inakit.switch.targets import TARGETS
 from inakit.topo.errors import OutputError, RunError
 from inakit.traffic.wire.packet_format import FRAGMENT

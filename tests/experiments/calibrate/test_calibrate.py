@@ -42,7 +42,7 @@ from inakit.experiments.calibrate.limit import (
     verification_table,
     write_curve,
 )
-from inakit.experiments.calibrate.trials import RUN_S, Sampler, Trial, TrialNetwork, scaled, sequence_numbers
+from inakit.experiments.calibrate.rate_probe import RUN_S, Sampler, Trial, TrialNetwork, scaled, sequence_numbers
 from inakit.experiments.cli.commands.calibrate import parse_sizes
 from inakit.experiments.run.planning import make_plan
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem

@@ -8,13 +8,12 @@ from pathlib import Path
 import pytest
 
 from inakit.experiments.calibrate.capacity import Fit, Load, Use, save_result, this_machine
-from inakit.experiments.calibrate.rate_probe import FLOOR_BPS, climb, first_rung, packets, round_rates, simplest
-from inakit.experiments.calibrate.trials import Trial
+from inakit.experiments.calibrate.rate_probe import FLOOR_BPS, Trial, climb, first_rung, packets, round_rates, simplest
 from inakit.experiments.run.planning import make_plan
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from inakit.planner.core.check import check
-from inakit.planner.core.policies import policy_of
 from inakit.planner.core.problem import Problem
+from inakit.planner.core.slot_policies import policy_of
 from inakit.planner.prepared import Prepared
 from inakit.planner.registry import METHODS
 from inakit.topo.errors import MachineError

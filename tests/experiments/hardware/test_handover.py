@@ -17,7 +17,7 @@ from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_probl
 from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.registry import METHODS
-from inakit.planner.trees.under_policy import with_policy
+from inakit.planner.trees.headroom import with_policy
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch
 from inakit.topo.fabric.variations import with_pipelines

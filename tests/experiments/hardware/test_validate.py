@@ -33,7 +33,6 @@ from inakit.experiments.hardware.judge import (
     weathered_of,
 )
 from inakit.experiments.hardware.site_file import Margins, Simulate, Site, Withstand, load_site, write_starter
-from inakit.experiments.hardware.validate import one_validation
 from inakit.experiments.hardware.validation import (
     Validation,
     Work,
@@ -41,6 +40,7 @@ from inakit.experiments.hardware.validation import (
     emulate,
     folder_of,
     is_of_machine,
+    one_validation,
     packed,
     plan_of,
     simulated,
@@ -49,8 +49,8 @@ from inakit.experiments.hardware.validation import (
     validate_site,
 )
 from inakit.experiments.run.scenario import FabricChoice
-from inakit.experiments.sweeps.engines import Loky
 from inakit.experiments.sweeps.trial import Finished, Trial
+from inakit.experiments.sweeps.trial_engines import Loky
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Job, Problem
 from inakit.planner.registry import METHODS

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tiers import long_unless
 
-from inakit.experiments.labs.course.emulated import check_emulation, with_emulation
+from inakit.experiments.labs.course.in_mininet import check_emulation, with_emulation
 from inakit.experiments.labs.grading.grade import Request
 from inakit.experiments.labs.grading.lab import Grade
 from inakit.experiments.labs.grading.teacher import program_in, read_archive

@@ -16,7 +16,7 @@ import pytest
 import yaml
 from tiers import long_unless
 
-from inakit.experiments.labs.course import loss_nodes
+from inakit.experiments.labs.course import loss_network
 from inakit.experiments.labs.course import tree_lab as student_entries
 from inakit.experiments.labs.grading import grade as grading
 from inakit.experiments.labs.grading import p4c
@@ -29,7 +29,7 @@ from inakit.experiments.labs.sandbox.confinement import MIB, landlock_version
 
 pytestmark = pytest.mark.skipif(not landlock_version(), reason="needs Landlock: nothing keeps files away without it")
 
-SMALL = replace(loss_nodes.student_limits(), cpu_s=1, wall_s=2.0, memory_bytes=192 * MIB)
+SMALL = replace(loss_network.student_limits(), cpu_s=1, wall_s=2.0, memory_bytes=192 * MIB)
 CLASS = """
 class Worker:
     def __init__(self, *given):
@@ -93,7 +93,7 @@ def said(found: Grade) -> str:
 @pytest.mark.usefixtures("one_end")
 @pytest.mark.parametrize("name", by_tier(WORKERS))
 def test_python_of_a_student(name: str, victim: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loss_nodes, "student_limits", lambda: SMALL)
+    monkeypatch.setattr(loss_network, "student_limits", lambda: SMALL)
     told, text = WORKERS[name]["told"], WORKERS[name]["python"].replace("CLASS\n", CLASS)
     handed = tmp_path / "handed"
     handed.mkdir()

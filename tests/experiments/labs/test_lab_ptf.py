@@ -43,8 +43,8 @@ def run(*command: str) -> None:
 @pytest.mark.bmv2
 @pytest.mark.long
 def test_lab_2_in_the_form_of_ptf_on_simple_switch(tmp_path: Path) -> None:
-    from inakit.switch.bmv2.runtime import Runtime  # noqa: PLC0415
     from inakit.switch.bmv2.simple_switch_process import SimpleSwitchProcess, free_port  # noqa: PLC0415
+    from inakit.switch.bmv2.thrift_client import Runtime  # noqa: PLC0415
 
     program = tmp_path / "sum.json"
     source = TEACHER / "2-sum" / "solutions" / "sum.p4"

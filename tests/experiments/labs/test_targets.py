@@ -9,8 +9,7 @@ from random import Random
 import pytest
 
 from inakit.experiments.labs.course.aggregation import job_entries
-from inakit.experiments.labs.course.loss_network import LongRun
-from inakit.experiments.labs.course.loss_nodes import Fragments, ModelWorker, StudentSwitch
+from inakit.experiments.labs.course.loss_network import Fragments, LongRun, ModelWorker, StudentSwitch
 from inakit.experiments.labs.course.tree_lab import ChosenSwitch, course_entries
 from inakit.experiments.labs.course.tree_network import TreeNetwork, drawn_plan, run_jobs
 from inakit.experiments.labs.grading.bench import Bench, Exchange

@@ -6,8 +6,8 @@ import pytest
 
 from inakit.experiments.papers.collectives import by_packets, scale
 from inakit.experiments.papers.collectives.by_packets import LOSS, row_of, trial_of
-from inakit.experiments.papers.common.charts import Findings, once
-from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.figure_engine import Findings, once
+from inakit.experiments.papers.common.figure_registry import Request
 from inakit.experiments.papers.common.sweep import Result, name_of
 from inakit.traffic.measure.verdict import VALID, Verdict
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from command import inakit
 
-from inakit.experiments.run.chip_costs import chip_cost, chip_lines
+from inakit.experiments.run.planning import chip_cost, chip_lines
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from inakit.planner.core.problem import Problem
 from inakit.planner.prepared import Prepared

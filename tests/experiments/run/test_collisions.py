@@ -17,7 +17,7 @@ from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_probl
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
 from inakit.planner.prepared import Prepared
-from inakit.planner.trees.under_policy import with_policy
+from inakit.planner.trees.headroom import with_policy
 from inakit.traffic.measure.counters import SwitchCounters
 from inakit.traffic.measure.fidelity import Excuses
 from inakit.traffic.wire.packet_format import Event

@@ -16,7 +16,7 @@ from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_probl
 from inakit.planner.core import check, evaluate
 from inakit.planner.core.method import Method
 from inakit.planner.install import plan_entries
-from inakit.planner.install.program import DataPlaneProgram
+from inakit.planner.install.ina_program import DataPlaneProgram
 
 WATCHED: dict[CodeType, str] = {
     Method.plan.__code__: "made",

@@ -13,8 +13,8 @@ import pytest
 import inakit as ina
 from inakit.planner.core.check import check
 from inakit.planner.core.evaluate import evaluate
+from inakit.planner.install.ina_program import DataPlaneProgram
 from inakit.planner.install.plan_entries import entries
-from inakit.planner.install.program import DataPlaneProgram
 
 pytestmark = pytest.mark.compiler
 

@@ -15,8 +15,8 @@ from inakit.experiments.run.faults_file import FaultPlan
 from inakit.experiments.run.run import Run, run_plan
 from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_problem
 from inakit.experiments.worlds.virtual import LiveVirtualNetwork, VirtualWorld
-from inakit.planner.core.policies import POLICIES
 from inakit.planner.core.problem import Problem
+from inakit.planner.core.slot_policies import POLICIES
 from inakit.planner.install.fault_entries import LinkFaults
 from inakit.planner.prepared import Prepared
 from inakit.planner.registry import METHODS

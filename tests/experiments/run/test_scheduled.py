@@ -130,8 +130,8 @@ def test_a_schedule_of_the_papers_testbed_takes_the_time_that_it_says(tmp_path: 
     """In virtual time: as many connections as planned, and a JCT above the plan's by round trips and packets lost."""
     from rich.console import Console  # noqa: PLC0415
 
-    from inakit.experiments.papers.common.emulated_runs import run_emulated  # noqa: PLC0415, needs Mininet
-    from inakit.experiments.papers.common.figure import Request  # noqa: PLC0415
+    from inakit.experiments.papers.common.emulated_figure import run_emulated  # noqa: PLC0415, needs Mininet
+    from inakit.experiments.papers.common.figure_registry import Request  # noqa: PLC0415
     from inakit.experiments.papers.p4inc_aoi.testbed import Testbed  # noqa: PLC0415, needs Mininet
 
     testbed = Testbed.of(3, seed=5)

@@ -12,7 +12,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 
 from inakit.experiments.emulate.presets import PRESETS, comparison
-from inakit.experiments.papers.common import emulated_runs
+from inakit.experiments.papers.common import emulated_figure
 from inakit.experiments.run.console import NamedTable
 from inakit.experiments.run.planning import plan_to_run, print_comparison
 from inakit.experiments.run.printed_report import planners_report, replay_lines
@@ -87,7 +87,9 @@ def preset_table() -> RenderableType:
 
 
 def emulated_table() -> RenderableType:
-    return emulated_runs.table_of([emulated_runs.RateRow("fat-tree", name, 1e6, 1e6, True, "VALID") for name in NAMES])
+    return emulated_figure.table_of(
+        [emulated_figure.RateRow("fat-tree", name, 1e6, 1e6, True, "VALID") for name in NAMES]
+    )
 
 
 TABLES: dict[str, Callable[[], RenderableType]] = {

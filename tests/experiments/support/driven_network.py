@@ -11,8 +11,8 @@ from inakit.experiments.worlds.virtual import LiveVirtualNetwork, VirtualWorld, 
 from inakit.experiments.worlds.world import Wiring
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
+from inakit.planner.install.ina_program import EVENTS
 from inakit.planner.install.plan_entries import entries
-from inakit.planner.install.program import EVENTS
 from inakit.traffic.wire.packet_format import FRAME, Event, Frames
 
 

@@ -8,13 +8,13 @@ from contextlib import suppress
 
 from inakit.experiments.cli.known_commands import COMMANDS, Command
 from inakit.switch.fast.compile.generate import generate
-from inakit.switch.program.read import read_program
+from inakit.switch.program.bmv2_json import read_program
 from inakit.switch.running_switch import PROGRAM
 
 MODULES = (
     "inakit.experiments.cli.app",
     *(row.function.partition(":")[0] for row in COMMANDS.values() if isinstance(row, Command)),
-    "inakit.experiments.papers.figures",
+    "inakit.experiments.papers.common.figure_registry",
     "inakit.experiments.run.series_picture",
     "inakit.experiments.worlds.emulated",
     "inakit.experiments.worlds.virtual",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from random import Random
 
-from inakit.experiments.papers.common import charts
+from inakit.experiments.papers.common import figure_engine
 from inakit.experiments.papers.common.sweep import Result, Trial, Value, name_of
 
-SWEEPING = charts
+SWEEPING = figure_engine
 """The module whose `sweep` every figure calls: it has to be replaced."""
 
 

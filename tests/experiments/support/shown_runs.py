@@ -108,8 +108,8 @@ def two_jobs(results: Path) -> Path:
 
 def scheduled(results: Path) -> Path:
     """A schedule of P4INC-AOI, whose circuits change."""
-    from inakit.experiments.papers.common.emulated_runs import run_emulated  # noqa: PLC0415
-    from inakit.experiments.papers.common.figure import Request  # noqa: PLC0415
+    from inakit.experiments.papers.common.emulated_figure import run_emulated  # noqa: PLC0415
+    from inakit.experiments.papers.common.figure_registry import Request  # noqa: PLC0415
     from inakit.experiments.papers.p4inc_aoi.testbed import Testbed  # noqa: PLC0415
 
     testbed = Testbed.of(3, seed=5)

@@ -12,7 +12,7 @@ from typing import Any
 from inakit.switch.fast.compile.generate import EBPF, generate
 from inakit.switch.fast.load.fast_switch import FastSwitch
 from inakit.switch.fast.load.kernel_switch import Compiled, KernelSwitch
-from inakit.switch.program.read import read_program
+from inakit.switch.program.bmv2_json import read_program
 from inakit.switch.running_switch import PROGRAM
 from inakit.switch.targets import TARGETS, Target, missing_for_fast
 from inakit.topo.c_library import build

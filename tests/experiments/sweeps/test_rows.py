@@ -12,8 +12,8 @@ import pytest
 from quick_trials import kept, trials
 from rich.console import Console
 
-from inakit.experiments.sweeps.engines import Loky
 from inakit.experiments.sweeps.run_trials import Row, measure_rows, run_trials
+from inakit.experiments.sweeps.trial_engines import Loky
 from inakit.topo.errors import MachineError, OutputError
 
 ENDINGS = (KeyboardInterrupt, SystemExit, OutputError)

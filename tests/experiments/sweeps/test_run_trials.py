@@ -14,9 +14,9 @@ import pytest
 from quick_trials import deadly, doubled, failing, kept, started, trials
 from rich.console import Console
 
-from inakit.experiments.sweeps.engines import DIED, Loky, find_engine
 from inakit.experiments.sweeps.run_trials import TimeLeft, in_words, run_trials
 from inakit.experiments.sweeps.trial import Finished, Trial, carry_out
+from inakit.experiments.sweeps.trial_engines import DIED, Loky, find_engine
 from inakit.topo.errors import InputError, OutputError
 
 HERE = Loky(1)
@@ -59,7 +59,7 @@ from io import StringIO
 from pathlib import Path
 from rich.console import Console
 from quick_trials import kept, trials
-from inakit.experiments.sweeps.engines import Loky
+from inakit.experiments.sweeps.trial_engines import Loky
 from inakit.experiments.sweeps.run_trials import run_trials
 folder = Path(sys.argv[1])
 run_trials(trials(folder, 8, sleeps_s=0.1), kept(folder), Loky(1), Console(file=StringIO()), "test")

@@ -28,7 +28,7 @@ from inakit.planner.install.fault_entries import LinkFaults
 from inakit.planner.prepared import Prepared, with_headroom
 from inakit.planner.registry import METHODS
 from inakit.switch.fast.compile.generate import C_FOLDER, LIBRARY, generate
-from inakit.switch.program.read import read_program
+from inakit.switch.program.bmv2_json import read_program
 from inakit.switch.running_switch import PROGRAM
 from inakit.topo.c_library import build
 from inakit.topo.virtual import engine

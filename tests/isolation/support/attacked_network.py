@@ -9,8 +9,8 @@ from inakit.experiments.worlds.virtual import LiveVirtualNetwork
 from inakit.experiments.worlds.world import Wiring
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
+from inakit.planner.install.ina_program import EVENTS, REJECTED
 from inakit.planner.install.plan_entries import entries
-from inakit.planner.install.program import EVENTS, REJECTED
 from inakit.traffic.closed_loop import Loop, ReliableOptions
 from inakit.traffic.endpoints.gradient import Gradients, RandomGradients
 from inakit.traffic.endpoints.streams import StreamLayout, lay_out

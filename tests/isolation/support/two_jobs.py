@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan, PlannedTree, SolverOutcome
 from inakit.planner.core.problem import Job, Problem
-from inakit.planner.trees.under_policy import with_policy
+from inakit.planner.trees.headroom import with_policy
 from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch, contiguous_pipelines
 from inakit.traffic.wire.packet_format import FRAGMENT
 

@@ -13,8 +13,8 @@ from scenarios import SLOTS, example_entries
 from sequences import PORTS
 
 from inakit.switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
+from inakit.switch.program.bmv2_json import read_program
 from inakit.switch.program.program import Table
-from inakit.switch.program.read import read_program
 from inakit.traffic.wire.packet_format import PROGRAM
 
 # Ports that a program may name: attached ones, none, and the one that BMv2 takes for "drop".

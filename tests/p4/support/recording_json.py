@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sequences import COUNTERS, PORTS, PacketSwitch, Seen, Step
 
 from inakit.switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
-from inakit.switch.program.read import read_program
+from inakit.switch.program.bmv2_json import read_program
 from inakit.traffic.wire.packet_format import PROGRAM
 
 CLOCKS = {"InaEgress.marks.counted_at"}

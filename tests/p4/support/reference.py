@@ -10,9 +10,9 @@ from pathlib import Path
 from sequences import COUNTERS, PORTS, Seen, Step, with_last_packets
 from veths import PATIENCE_S, Veths, veth_pairs
 
-from inakit.planner.install.program import EVENTS
-from inakit.switch.bmv2.runtime import Runtime
+from inakit.planner.install.ina_program import EVENTS
 from inakit.switch.bmv2.simple_switch_process import SimpleSwitchProcess, free_port
+from inakit.switch.bmv2.thrift_client import Runtime
 from inakit.switch.entries import SwitchEntries
 from inakit.switch.running_switch import PROGRAM
 from inakit.traffic.wire.packet_format import TERMINAL

@@ -23,11 +23,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from ipaddress import IPv4Address
 
-from inakit.planner.install.program import POLICY_EVICT as EVICT
-from inakit.planner.install.program import POLICY_HOLD as HOLD
-from inakit.planner.install.program import POLICY_NOTIFY as NOTIFY
-from inakit.planner.install.program import POLICY_ROOT as ROOT
-from inakit.planner.install.program import POLICY_SHADOW as SHADOW
+from inakit.planner.install.ina_program import POLICY_EVICT as EVICT
+from inakit.planner.install.ina_program import POLICY_HOLD as HOLD
+from inakit.planner.install.ina_program import POLICY_NOTIFY as NOTIFY
+from inakit.planner.install.ina_program import POLICY_ROOT as ROOT
+from inakit.planner.install.ina_program import POLICY_SHADOW as SHADOW
 from inakit.switch.entries import MulticastGroup, SwitchEntries, TableEntry
 from inakit.traffic.wire.packet_format import Kind
 

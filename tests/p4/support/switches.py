@@ -13,7 +13,7 @@ from inprocess import InProcess
 from recorded import Recorder
 from sequences import PacketSwitch
 
-from inakit.switch.program.read import read_program
+from inakit.switch.program.bmv2_json import read_program
 from inakit.traffic.wire.packet_format import PROGRAM, TERMINAL, Event
 
 OUTCOMES = pytest.StashKey[Counter[Event]]()

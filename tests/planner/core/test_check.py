@@ -13,7 +13,7 @@ from tiers import long_unless
 from inakit.planner.core.check import check
 from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan, PlannedTree
 from inakit.planner.core.problem import Problem
-from inakit.planner.methods.aro.variants import VARIANTS
+from inakit.planner.methods.aro.accelerations import VARIANTS
 from inakit.planner.registry import METHODS
 from inakit.topo.errors import PlanError
 from inakit.topo.fabric.fabric import Fabric

@@ -13,7 +13,7 @@ from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
 from inakit.planner.core.used_limits import CHILDREN, LINK, RECIRCULATION, WINDOW, used_limits
 from inakit.planner.registry import METHODS
-from inakit.planner.trees.under_policy import with_policy
+from inakit.planner.trees.headroom import with_policy
 from inakit.topo.errors import PlanError
 from inakit.topo.fabric.fabric import Chip
 from inakit.topo.fabric.generators import leaf_spine

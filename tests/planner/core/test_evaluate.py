@@ -9,10 +9,9 @@ import pytest
 from planner_cases import FRAGMENT, first_is_server, job, single
 
 from inakit.planner.core.evaluate import SwitchAggregation, evaluate
-from inakit.planner.core.fragment_ranges import fragment_ranges, split
 from inakit.planner.core.loads import equal_rate_bps
 from inakit.planner.core.method import Options
-from inakit.planner.core.plan import Plan
+from inakit.planner.core.plan import Plan, fragment_ranges, split
 from inakit.planner.core.problem import FragmentFormat, Problem
 from inakit.planner.core.slots import assign_slots
 from inakit.planner.registry import METHODS

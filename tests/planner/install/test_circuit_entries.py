@@ -6,7 +6,7 @@ import pytest
 
 from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Job, Problem
-from inakit.planner.install import program
+from inakit.planner.install import ina_program
 from inakit.planner.install.circuit_entries import CircuitEntries
 from inakit.planner.install.plan_entries import entries
 from inakit.planner.registry import find_method
@@ -93,7 +93,7 @@ def test_a_change_of_circuits_changes_what_uses_them() -> None:
 def test_optical_ports_in_several_pipelines_are_refused() -> None:
     fabric = with_pipelines(FABRIC, 4)
     panel = optical_ports(fabric, {"u1": 2}, 8e6)
-    pipelines = tuple(TableEntry(program.PIPELINE, (p,), program.SET_PIPELINE, (p,)) for p in (3, 4, 5))
+    pipelines = tuple(TableEntry(ina_program.PIPELINE, (p,), ina_program.SET_PIPELINE, (p,)) for p in (3, 4, 5))
     tables = CircuitEntries(fabric, panel, Entries((SwitchEntries("u1", pipelines),)))
     with pytest.raises(PlanError, match="optical ports of 'u1' are in several pipelines"):
         tables.first(())

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from inakit.experiments.bench.exactness import case
+from inakit.planner.install.ina_program import BUILD, INA, INA_HW, PROGRAMS, find_program
 from inakit.planner.install.plan_entries import entries
-from inakit.planner.install.program import BUILD, INA, INA_HW, PROGRAMS, find_program
 from inakit.topo.errors import InputError, PlanError
 
 P4 = Path(__file__).parents[3] / "p4"

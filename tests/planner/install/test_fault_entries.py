@@ -21,7 +21,7 @@ from inakit.planner.install.plan_entries import entries
 from inakit.planner.registry import find_method
 from inakit.switch.control.entry_check import check_entries
 from inakit.switch.entries import SwitchEntries
-from inakit.switch.program.read import read_program
+from inakit.switch.program.bmv2_json import read_program
 from inakit.switch.running_switch import PROGRAM
 from inakit.topo.errors import InputError
 from inakit.topo.fabric.fabric import addresses

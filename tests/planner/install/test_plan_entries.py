@@ -19,9 +19,9 @@ from inakit.planner.core.loads import flow_counts
 from inakit.planner.core.method import Options
 from inakit.planner.core.plan import AggregationTree, Aggregator, Branch, Plan, PlannedTree, SolverOutcome
 from inakit.planner.core.problem import Problem
-from inakit.planner.install import program
+from inakit.planner.install import ina_program
+from inakit.planner.install.ina_program import SLOTS_PER_PIPELINE
 from inakit.planner.install.plan_entries import entries
-from inakit.planner.install.program import SLOTS_PER_PIPELINE
 from inakit.planner.registry import METHODS
 from inakit.switch.entries import Entries, SwitchEntries
 from inakit.switch.fast.layout.layout import MAX_REPLICAS
@@ -257,7 +257,7 @@ def test_every_entry_is_needed_and_its_loss_is_noticed(method: str) -> None:
     needless = []
     for switch in installed.switches:
         for position, entry in enumerate(switch.tables):
-            if entry.table not in (program.PIPELINE, program.IPV4_ROUTE) and all_is_well(
+            if entry.table not in (ina_program.PIPELINE, ina_program.IPV4_ROUTE) and all_is_well(
                 problem, plan, without(installed, switch.switch, position)
             ):
                 needless.append((switch.switch, entry))
@@ -338,4 +338,4 @@ def test_ports_beyond_the_programs_are_refused() -> None:
 
 
 def test_targets_copy_a_packet_to_as_many_ports_as_plans_are_told() -> None:
-    assert program.COPIES == MAX_REPLICAS
+    assert ina_program.COPIES == MAX_REPLICAS

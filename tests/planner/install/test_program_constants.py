@@ -1,4 +1,4 @@
-"""`inakit.planner.install.program` says what the P4 program says: its constants, and the names of its parts."""
+"""`inakit.planner.install.ina_program` says what the P4 program says: its constants, and the names of its parts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from entries_model import GRADIENT, NOTICE, RESULT
 from planner_cases import first_is_server
 
 from inakit.planner.core.plan import MOST_BITS
-from inakit.planner.install import program
+from inakit.planner.install import ina_program
 from inakit.planner.install.fault_entries import LinkFaults, with_faults
 from inakit.planner.install.plan_entries import entries
 from inakit.planner.registry import METHODS
@@ -24,10 +24,10 @@ from inakit.topo.fabric.variations import with_pipelines
 
 P4 = Path(__file__).parents[3] / "p4"
 SOURCE = (P4 / "ina.p4").read_text()
-NUMBERS = {name: value for name, value in vars(program).items() if isinstance(value, int)}
+NUMBERS = {name: value for name, value in vars(ina_program).items() if isinstance(value, int)}
 NAMES = {
     name: value
-    for key, found in vars(program).items()
+    for key, found in vars(ina_program).items()
     if key.isupper() and isinstance(found, str | tuple)
     for name, value in ([(key, found)] if isinstance(found, str) else [(f"{key}[{i}]", x) for i, x in enumerate(found)])
 }
@@ -63,14 +63,14 @@ def test_no_constant_of_the_program_is_missing() -> None:
 
 
 def test_sizes_are_the_programs() -> None:
-    assert 1 << defined(r"#define SLOTS_PER_PIPELINE_LOG2 (\d+)") == program.SLOTS_PER_PIPELINE
-    assert defined(r"#define PORTS (\d+)") == program.PORTS
-    assert defined(r"#define PIPELINES (\d+)") == program.PIPELINES == MAX_PIPELINES
-    assert defined(r"register<bit<(\d+)>>\(SLOTS\) slot_bitmap;") == program.BITMAP_BITS == MOST_BITS
+    assert 1 << defined(r"#define SLOTS_PER_PIPELINE_LOG2 (\d+)") == ina_program.SLOTS_PER_PIPELINE
+    assert defined(r"#define PORTS (\d+)") == ina_program.PORTS
+    assert defined(r"#define PIPELINES (\d+)") == ina_program.PIPELINES == MAX_PIPELINES
+    assert defined(r"register<bit<(\d+)>>\(SLOTS\) slot_bitmap;") == ina_program.BITMAP_BITS == MOST_BITS
 
 
 def test_the_model_of_the_program_has_its_kinds() -> None:
-    assert (GRADIENT, RESULT, NOTICE) == (program.KIND_GRADIENT, program.KIND_RESULT, program.KIND_NOTICE)
+    assert (GRADIENT, RESULT, NOTICE) == (ina_program.KIND_GRADIENT, ina_program.KIND_RESULT, ina_program.KIND_NOTICE)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -86,16 +86,16 @@ def test_every_table_of_the_compiled_program_has_a_name() -> None:
 @pytest.mark.parametrize(
     ("table", "action"),
     [
-        (program.PIPELINE, program.SET_PIPELINE),
-        (program.ADMISSION, program.ADMIT),
-        (program.AGGREGATION, program.AGGREGATE),
-        (program.FORWARD, program.SEND),
-        (program.IPV4_ROUTE, program.SEND),
-        (program.RESULTS, program.REPLICATE),
-        (program.ARRIVING, program.ARRIVAL_FAULTY),
-        (program.WAYS, program.DOUBLED),
-        (program.LEAVING, program.DEPARTURE_FAULTY),
-        (program.QUEUES, program.PHANTOM),
+        (ina_program.PIPELINE, ina_program.SET_PIPELINE),
+        (ina_program.ADMISSION, ina_program.ADMIT),
+        (ina_program.AGGREGATION, ina_program.AGGREGATE),
+        (ina_program.FORWARD, ina_program.SEND),
+        (ina_program.IPV4_ROUTE, ina_program.SEND),
+        (ina_program.RESULTS, ina_program.REPLICATE),
+        (ina_program.ARRIVING, ina_program.ARRIVAL_FAULTY),
+        (ina_program.WAYS, ina_program.DOUBLED),
+        (ina_program.LEAVING, ina_program.DEPARTURE_FAULTY),
+        (ina_program.QUEUES, ina_program.PHANTOM),
     ],
 )
 def test_an_action_is_one_of_its_table(table: str, action: str) -> None:
@@ -125,8 +125,8 @@ def test_keys_and_parameters_are_as_wide_as_the_compiled_program_has_them(method
             assert all(0 <= part < 1 << bits for part, bits in zip(entry.exact_key, keys, strict=True)), entry
             parameters = [parameter["bitwidth"] for parameter in actions[entry.action]]
             assert all(0 <= part < 1 << bits for part, bits in zip(entry.params, parameters, strict=True)), entry
-    marking = {program.QUEUES} if method == "panama" else set()
-    assert used - marking == {name for name in tables() if name.startswith("Ina")} - {program.QUEUES}
+    marking = {ina_program.QUEUES} if method == "panama" else set()
+    assert used - marking == {name for name in tables() if name.startswith("Ina")} - {ina_program.QUEUES}
     assert used >= marking
 
 

@@ -12,7 +12,7 @@ from planner_cases import FRAGMENT, job
 
 from inakit.planner.core.plan import FEASIBLE, OPTIMAL, SolverOptions, SolverOutcome
 from inakit.planner.core.problem import Problem
-from inakit.planner.methods.aro.variants import LiteralOptions
+from inakit.planner.methods.aro.accelerations import LiteralOptions
 from inakit.planner.methods.atro import atro as optimum
 from inakit.planner.methods.atro.switch_cluster import SwitchCluster
 from inakit.planner.methods.atro.wiring_models import optimise_printed

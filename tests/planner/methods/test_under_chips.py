@@ -12,7 +12,7 @@ from planner_cases import job, papers_setting
 from inakit.planner.core.check import check
 from inakit.planner.core.method import Options
 from inakit.planner.core.problem import FragmentFormat, Problem
-from inakit.planner.methods.aro.variants import VARIANTS
+from inakit.planner.methods.aro.accelerations import VARIANTS
 from inakit.planner.registry import METHODS
 from inakit.topo.fabric.fabric import Chip
 from inakit.topo.fabric.generators import aro_figure1, fat_tree, leaf_spine

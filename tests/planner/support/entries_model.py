@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass, field, replace
 
-from inakit.planner.install.program import POLICY_ROOT
+from inakit.planner.install.ina_program import POLICY_ROOT
 from inakit.switch.entries import Entries, SwitchEntries
 from inakit.topo.fabric.fabric import Fabric, addresses
 

@@ -61,18 +61,18 @@ def test_a_switch_that_does_not_know_its_services_yet_is_asked_again(
     """It ends the connection of whoever asks for an unknown service, so that the next question needs a new one."""
     from bmpy_utils import thrift_connect  # noqa: PLC0415, needs p4-utils
 
-    from inakit.switch.bmv2 import runtime  # noqa: PLC0415
+    from inakit.switch.bmv2 import thrift_client  # noqa: PLC0415
 
-    known, connected = runtime.SERVICES, []
+    known, connected = thrift_client.SERVICES, []
 
     def asked_too_soon(host: str, port: int, services: Any) -> Any:
         connected.append(port)
         first = len(connected) == 1
         return thrift_connect(host, port, (*known[:2], ("not_yet", known[2][1])) if first else services)
 
-    monkeypatch.setattr(runtime, "thrift_connect", asked_too_soon)
+    monkeypatch.setattr(thrift_client, "thrift_connect", asked_too_soon)
     switch: Any = network.switches[any_switch(network)]
-    found = runtime.Runtime(switch.thrift_port, PROGRAM)
+    found = thrift_client.Runtime(switch.thrift_port, PROGRAM)
     assert len(connected) == 2
     assert found.switch.get_time_since_epoch_us() > 0
 

@@ -14,7 +14,7 @@ from inakit.switch.control.recorded_entries import transfer
 from inakit.switch.control.requests import RefusalKind, Refused
 from inakit.switch.entries import Lpm, MirrorSession, Ternary
 from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
-from inakit.switch.program.read import read_program
+from inakit.switch.program.bmv2_json import read_program
 
 EXACT, CHOSEN, MEMBERS, GROUPS = (INGRESS + name for name in ("exact_match", "chosen", "members", "groups"))
 METERING = INGRESS + "metering"

@@ -11,7 +11,7 @@ from single_targets import PROGRAMS
 
 from inakit.switch.control.entry_files import fill_switch, read_entries
 from inakit.switch.control.simple_switch_cli import CommandedSwitch
-from inakit.switch.program.read import read_program
+from inakit.switch.program.bmv2_json import read_program
 from inakit.switch.testing.target_comparison import Outcome, compare
 from inakit.topo.errors import InputError
 

@@ -13,7 +13,7 @@ from served_program import SERVED
 from inakit.switch.control.control_plane import ControlPlane
 from inakit.switch.control.requests import RefusalKind
 from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
-from inakit.switch.program.read import read_program
+from inakit.switch.program.bmv2_json import read_program
 
 REQUESTS = 1500
 

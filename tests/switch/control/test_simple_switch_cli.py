@@ -35,8 +35,8 @@ from inakit.switch.entries import (
     Ternary,
     ValueSetMember,
 )
+from inakit.switch.program.bmv2_json import read_program
 from inakit.switch.program.program import Program
-from inakit.switch.program.read import read_program
 from inakit.topo.errors import InputError
 
 ROUTER = read_program(PROGRAMS / "router.json")

@@ -22,7 +22,7 @@ from inakit.switch.handover.bfrt import (
     load_schema,
     remove_script,
 )
-from inakit.switch.program.read import parse_program
+from inakit.switch.program.bmv2_json import parse_program
 from inakit.switch.testing.random_packets import random_entries
 from inakit.topo.errors import InputError
 

@@ -8,7 +8,7 @@ from inakit.switch.control.control_plane import ControlPlane
 from inakit.switch.interpret.egress_queues import EgressQueues
 from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
 from inakit.switch.interpret.switch_state import Target
-from inakit.switch.program.read import read_program
+from inakit.switch.program.bmv2_json import read_program
 
 
 class Timed:

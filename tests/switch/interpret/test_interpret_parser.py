@@ -10,7 +10,7 @@ from small_programs import ETHERNET
 
 from inakit.switch.entries import SwitchEntries, ValueSetMember
 from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
-from inakit.switch.program.read import program_of
+from inakit.switch.program.bmv2_json import program_of
 from inakit.topo.errors import RunError
 
 

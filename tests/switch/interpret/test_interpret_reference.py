@@ -16,8 +16,8 @@ from small_programs import ETHERNET, PROGRAMS, Packets, control_packets, packet,
 
 from inakit.switch.entries import MirrorSession, MulticastGroup, SwitchEntries, ValueSetMember
 from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
+from inakit.switch.program.bmv2_json import read_program
 from inakit.switch.program.program import Program
-from inakit.switch.program.read import read_program
 from inakit.switch.testing.devices import DeviceOnInterfaces, open_device
 
 pytestmark = [pytest.mark.root, pytest.mark.bmv2]

@@ -14,8 +14,8 @@ from small_programs import PROGRAMS
 
 from inakit.switch.entries import Lpm, MeterRates, MirrorSession, MulticastGroup, SwitchEntries, ValueSetMember
 from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
+from inakit.switch.program.bmv2_json import parse_program, program_of, read_program
 from inakit.switch.program.program import Program
-from inakit.switch.program.read import parse_program, program_of, read_program
 from inakit.topo.errors import InputError, UnsupportedError
 
 WRONG: dict[str, tuple[str, SwitchEntries, str]] = {

@@ -24,7 +24,7 @@ from inakit.switch.entries import (
 )
 from inakit.switch.networks.course_files import read_network
 from inakit.switch.networks.network_plan import LinkEnd, NetworkPlan, PlannedLink
-from inakit.switch.program.read import read_program
+from inakit.switch.program.bmv2_json import read_program
 from inakit.topo.errors import InputError
 
 TUTORIAL: dict[str, Any] = {

@@ -13,8 +13,8 @@ from small_programs import ETHERNET, PARSED, PROGRAMS, packet
 from inakit.switch.entries import SwitchEntries, TableEntry
 from inakit.switch.fast.load.in_process_switch import InProcessSwitch
 from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
+from inakit.switch.program.bmv2_json import program_of
 from inakit.switch.program.program import Program
-from inakit.switch.program.read import program_of
 from inakit.switch.testing.stf_play import StfVerdict, play
 from inakit.switch.testing.stf_script import read_script
 from inakit.topo.errors import InputError, UnsupportedError

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from inakit.experiments.worlds.virtual import VirtualWorld
-from inakit.planner.install.program import INA
-from inakit.switch.program.read import check_sources, compile_by, read_program
+from inakit.planner.install.ina_program import INA
+from inakit.switch.program.bmv2_json import check_sources, compile_by, read_program
 from inakit.switch.running_switch import PROGRAM
 from inakit.switch.targets import choose_target
 from inakit.topo.errors import InputError

@@ -17,7 +17,7 @@ from served_program import SERVED, answer_of, asking, entry
 from veth_wires import Wires
 
 from inakit.switch.fast.load.port_queues import PortQueues, tc
-from inakit.switch.program.read import program_of, read_program
+from inakit.switch.program.bmv2_json import program_of, read_program
 from inakit.switch.server.engines import VARIABLE, choose, only_interpreted_of
 from inakit.switch.server.served_switch import ServedSwitch
 from inakit.switch.server.switch_options import Options

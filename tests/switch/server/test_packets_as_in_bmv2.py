@@ -15,7 +15,7 @@ from served_program import INGRESS, SERVED, Served, asking, entry
 
 from inakit.switch.control.requests import RefusalKind
 from inakit.switch.entries import MirrorSession, TableEntry, Ternary
-from inakit.switch.program.read import read_program
+from inakit.switch.program.bmv2_json import read_program
 from inakit.switch.testing.devices import Wires, open_wires
 
 pytestmark = [pytest.mark.root, pytest.mark.bmv2]

@@ -17,7 +17,7 @@ from veth_wires import Wires, raw_socket, remove
 
 from inakit.switch.control.requests import Refused
 from inakit.switch.entries import TableEntry
-from inakit.switch.program.read import read_program
+from inakit.switch.program.bmv2_json import read_program
 from inakit.switch.server.engines import VARIABLE
 from inakit.switch.server.served_switch import ServedSwitch
 from inakit.switch.server.switch_options import Options

@@ -16,7 +16,7 @@ from tiers import long_unless
 from veth_wires import Wires
 
 from inakit.switch.bmv2.simple_switch_process import SimpleSwitchProcess, free_port
-from inakit.switch.program.read import read_program
+from inakit.switch.program.bmv2_json import read_program
 from inakit.switch.server.engines import VARIABLE
 from inakit.switch.server.serve import make_shim
 

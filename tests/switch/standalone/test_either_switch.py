@@ -7,7 +7,7 @@ from small_programs import PROGRAMS, control_entries, control_packets, packet
 
 from inakit.switch.entries import MulticastGroup, SwitchEntries, ValueSetMember
 from inakit.switch.fast.layout.layout import LEAST_VALUES
-from inakit.switch.program.read import read_program
+from inakit.switch.program.bmv2_json import read_program
 from inakit.switch.testing.either_switch import EitherSwitch
 from inakit.topo.errors import MachineError, UnsupportedError
 

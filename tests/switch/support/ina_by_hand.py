@@ -9,8 +9,8 @@ from pathlib import Path
 from inakit.switch.entries import MulticastGroup, SwitchEntries, TableEntry
 from inakit.switch.fast.load.in_process_switch import InProcessSwitch
 from inakit.switch.fast.load.kernel_switch import KernelSwitch
+from inakit.switch.program.bmv2_json import read_program
 from inakit.switch.program.program import Program
-from inakit.switch.program.read import read_program
 
 INA = Path(__file__).resolve().parents[3] / "p4" / "build" / "ina.json"
 CONTROL = "InaIngress"

@@ -6,8 +6,8 @@ from small_programs import PROGRAMS, packet
 
 from inakit.switch.entries import DefaultAction, Lpm, ProfileEntry, Range, SwitchEntries, TableEntry, Ternary
 from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
+from inakit.switch.program.bmv2_json import read_program
 from inakit.switch.program.program import Program
-from inakit.switch.program.read import read_program
 
 MODEL = PROGRAMS / "model"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from inakit.switch.control.control_plane import ControlPlane
 from inakit.switch.entries import KeyPart, TableEntry
 from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
-from inakit.switch.program.read import read_program
+from inakit.switch.program.bmv2_json import read_program
 
 SERVED = Path(__file__).parents[1] / "programs" / "doors" / "served.json"
 INGRESS = "ServedIngress."

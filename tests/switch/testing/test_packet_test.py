@@ -15,7 +15,7 @@ from small_programs import packet
 
 from inakit.switch.entries import Lpm
 from inakit.switch.fast.load.shared_state import SwitchState
-from inakit.switch.program.read import read_program
+from inakit.switch.program.bmv2_json import read_program
 from inakit.switch.testing.devices import InProcessDevice, open_device
 from inakit.switch.testing.either_switch import EitherSwitch
 from inakit.switch.testing.packet_test import PacketTest

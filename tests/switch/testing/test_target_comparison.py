@@ -17,8 +17,8 @@ from inakit.experiments.cli.app import app
 from inakit.switch.control.entry_check import check_entries
 from inakit.switch.entries import Ternary
 from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
+from inakit.switch.program.bmv2_json import read_program
 from inakit.switch.program.program import Program
-from inakit.switch.program.read import read_program
 from inakit.switch.testing.devices import Device, InProcessDevice, open_device
 from inakit.switch.testing.random_packets import Draw
 from inakit.switch.testing.target_comparison import (

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from inakit.planner.core.plan import MOST_BITS
-from inakit.planner.install import program
+from inakit.planner.install import ina_program
 from inakit.topo.errors import FabricError
 from inakit.topo.fabric.fabric import VALUES_PER_PACKET
 from inakit.topo.fabric.generators import fat_tree
@@ -47,8 +47,8 @@ def test_the_profiles_of_the_kit() -> None:
 
 def test_generic_is_what_the_program_takes() -> None:
     generic = find_chip("generic")
-    assert generic.slots_per_pipeline == program.SLOTS_PER_PIPELINE
-    assert generic.pipelines == program.PIPELINES
+    assert generic.slots_per_pipeline == ina_program.SLOTS_PER_PIPELINE
+    assert generic.pipelines == ina_program.PIPELINES
     assert generic.children_per_slot == MOST_BITS
     assert generic.values_per_pass == VALUES_PER_PACKET == FRAGMENT.values
 

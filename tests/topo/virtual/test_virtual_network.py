@@ -10,7 +10,7 @@ import pytest
 from inakit.switch.circuit_switch import CIRCUIT_PROGRAM, TABLE
 from inakit.switch.entries import SwitchEntries, TableEntry
 from inakit.switch.fast.load.in_process_switch import InProcessSwitch
-from inakit.switch.program.read import read_program
+from inakit.switch.program.bmv2_json import read_program
 from inakit.topo.fabric.circuits import INTERCONNECT
 from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch
 from inakit.topo.virtual.engine import PS_PER_NS

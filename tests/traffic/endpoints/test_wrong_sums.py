@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from inakit.traffic.endpoints.wrong_sums import NOT_COUNTED, is_miscounted
+from inakit.traffic.endpoints.sum_check import NOT_COUNTED, is_miscounted
 
 
 def test_a_sum_may_say_that_its_workers_were_not_counted_where_the_program_cannot_count() -> None:

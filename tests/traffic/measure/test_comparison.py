@@ -13,7 +13,7 @@ from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
 from inakit.planner.prepared import with_headroom
 from inakit.planner.registry import find_method
-from inakit.planner.trees.under_policy import with_policy
+from inakit.planner.trees.headroom import with_policy
 from inakit.topo.files.fabrics import load_fabric
 from inakit.traffic.measure.comparison import TOLERANCE, off_plan, paired
 from inakit.traffic.measure.fidelity import late_senders

@@ -14,7 +14,7 @@ from traffic_cases import RATE_BPS, one_job, plan_of, ports_of, tree_of, two_lev
 from inakit.experiments.worlds.virtual import Inline
 from inakit.planner.core.plan import Plan, PlannedTree
 from inakit.planner.core.problem import Job, Problem
-from inakit.planner.trees.under_policy import with_policy
+from inakit.planner.trees.headroom import with_policy
 from inakit.topo.errors import PlanError, RunError
 from inakit.traffic.closed_loop import Loop, ReliableOptions
 from inakit.traffic.endpoints.gradient import RandomGradients

@@ -11,8 +11,8 @@ from rich.console import Console
 
 from inakit.experiments.papers.aro.emulated import NETWORKS, TRAP, about_pipelines
 from inakit.experiments.papers.atro import designed
-from inakit.experiments.papers.common.emulated_runs import QUICK_GRADIENT_BYTES, Planned, RateRow, run_plans
-from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.emulated_figure import QUICK_GRADIENT_BYTES, Planned, RateRow, run_plans
+from inakit.experiments.papers.common.figure_registry import Request
 from inakit.traffic.wire.packet_format import FRAGMENT
 
 TRIES = 2

@@ -29,15 +29,14 @@ from inakit.experiments.papers.aro.setting import (
     scheme_of,
 )
 from inakit.experiments.papers.common import statements
-from inakit.experiments.papers.common.charts import Chart, Findings, Part, SweptFigure
-from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.figure_engine import Chart, Findings, Part, SweptFigure
+from inakit.experiments.papers.common.figure_registry import FIGURES, Request, find_figure
 from inakit.experiments.papers.common.sweep import Result, Trial
-from inakit.experiments.papers.figures import FIGURES, find_figure
 from inakit.planner.core.plan import SolverOptions
+from inakit.planner.methods.aro.accelerations import LiteralOptions
 from inakit.planner.methods.aro.aro import accelerated
 from inakit.planner.methods.aro.leaf_spine import leaf_spine as recognise
 from inakit.planner.methods.aro.task_graphs import tasks_of
-from inakit.planner.methods.aro.variants import LiteralOptions
 from inakit.planner.registry import METHODS
 from inakit.traffic.measure.verdict import Verdict
 

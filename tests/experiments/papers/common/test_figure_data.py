@@ -24,8 +24,7 @@ from inakit.experiments.papers import inarouting as instances
 from inakit.experiments.papers import soar as utilisation
 from inakit.experiments.papers.common import drawing
 from inakit.experiments.papers.common.drawing import Panel
-from inakit.experiments.papers.common.figure import Request
-from inakit.experiments.papers.figures import FIGURES
+from inakit.experiments.papers.common.figure_registry import FIGURES, Request
 from inakit.experiments.papers.inarouting import INSTANCES
 from inakit.experiments.papers.inart import example as inart_lp
 from inakit.experiments.papers.inart.setting import SETTINGS, drawn_problem
@@ -187,7 +186,7 @@ def test_goats_asynchrony_leaves_a_csv_with_gaps_where_no_run_was_valid(
 
 
 def test_planned_and_measured_rates_leave_a_csv(saved: list[tuple[Canvas, list[Panel]]], tmp_path: Path) -> None:
-    from inakit.experiments.papers.common.emulated_runs import RateRow, panel  # noqa: PLC0415
+    from inakit.experiments.papers.common.emulated_figure import RateRow, panel  # noqa: PLC0415
 
     names = ("aro", "random", "grid", "aggtree", "forest")
     rows = [RateRow("leaf-spine", name, 500e3, 490e3 + n, True, "VALID") for n, name in enumerate(names)]

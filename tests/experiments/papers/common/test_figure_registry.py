@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from command import inakit, nothing_left
 
-from inakit.experiments.papers.figures import FIGURES, figures, find_figure
+from inakit.experiments.papers.common.figure_registry import FIGURES, figures, find_figure
 from inakit.topo.errors import InputError
 
 

@@ -17,9 +17,8 @@ from rich.console import Console
 
 from inakit.experiments.papers import atro
 from inakit.experiments.papers.aro.setting import CAPACITY_BPS, SJST, AroSetting, measure
-from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.figure_registry import FIGURES, Request
 from inakit.experiments.papers.common.sweep import Trial
-from inakit.experiments.papers.figures import FIGURES
 from inakit.experiments.papers.goat import simulation as goat_simulation
 from inakit.experiments.papers.goat.testbed import compared as on_goats_testbed
 from inakit.experiments.papers.inart import setting as inart

@@ -12,9 +12,8 @@ from tolerance import assert_within
 
 from inakit.experiments.papers.aro import emulated as by_packets
 from inakit.experiments.papers.aro.setting import CAPACITY_BPS, LEVELS, SCHEMES, SJST, Ask
-from inakit.experiments.papers.common.emulated_runs import run_emulated, run_plans
-from inakit.experiments.papers.common.figure import Request
-from inakit.experiments.papers.figures import find_figure
+from inakit.experiments.papers.common.emulated_figure import run_emulated, run_plans
+from inakit.experiments.papers.common.figure_registry import Request, find_figure
 from inakit.experiments.papers.goat.training import EpochRun, epoch
 from inakit.experiments.papers.inart import emulated as inart_emulated
 from inakit.experiments.papers.inart.setting import LBMM, MODELS

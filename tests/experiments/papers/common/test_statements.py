@@ -11,8 +11,7 @@ from rich.console import Console
 
 from inakit.experiments.papers.common import statements
 from inakit.experiments.papers.common.estimates import estimate, quantile, ratio_of_means
-from inakit.experiments.papers.common.figure import Request
-from inakit.experiments.papers.figures import FIGURES
+from inakit.experiments.papers.common.figure_registry import FIGURES, Request
 
 CURVES = {"high": [5.0, 6.0, 7.0], "middle": [4.0, 6.1, 7.3], "low": [1.0, 1.0, 1.0]}
 PLACES = ["a", "b", "c"]

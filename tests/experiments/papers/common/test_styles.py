@@ -13,7 +13,7 @@ from matplotlib.colors import to_rgb, to_rgba
 from own_planner import add_racks_in_turn
 
 from inakit.experiments.papers.common import drawing
-from inakit.experiments.papers.common import figure as own_planners
+from inakit.experiments.papers.common import figure_registry as own_planners
 from inakit.experiments.papers.common.drawing import LINES, Panel
 from inakit.experiments.papers.common.estimates import exact
 from inakit.experiments.papers.inart.setting import compared as inart_compared

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from inakit.experiments.papers import atro
-from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.figure_registry import Request
 from inakit.experiments.papers.common.sweep import Trial, name_of, sweep
 from inakit.topo.errors import RunError
 

@@ -13,7 +13,7 @@ from closed_loops import NEVER_AGAIN
 from command import nothing_left
 from rich.console import Console
 
-from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.figure_registry import Request
 from inakit.experiments.papers.goat.asynchrony import (
     AsynchronyPoint,
     conclusion,
@@ -105,7 +105,7 @@ def test_the_sub_models_places_are_nearly_the_optimum_of_equation_1() -> None:
 @pytest.mark.parametrize("shared", ["atp", "esa"])
 def test_shared_slots_degrade_with_the_spread_and_goats_do_not(shared: str, switch: str, tmp_path: Path) -> None:
     """The test compares counts and no times: on a busy machine equal rates are only nearly equal."""
-    from inakit.experiments.papers.common.emulated_runs import run_emulated  # noqa: PLC0415
+    from inakit.experiments.papers.common.emulated_figure import run_emulated  # noqa: PLC0415
     from inakit.experiments.papers.goat import asynchrony as goat_asynchrony  # noqa: PLC0415
     from inakit.experiments.papers.goat.asynchrony import FRAGMENTS, AsynchronyRun  # noqa: PLC0415
 

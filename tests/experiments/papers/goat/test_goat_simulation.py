@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.figure_registry import Request
 from inakit.experiments.papers.goat import simulation as goat_simulation
 from inakit.experiments.papers.goat.simulation import MODEL_BYTES, NETWORKS, ROUTINGS, draw, measure
 

@@ -11,8 +11,8 @@ import pytest
 from command import nothing_left
 from rich.console import Console
 
-from inakit.experiments.papers.common.emulated_runs import EmulatedRun
-from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.emulated_figure import EmulatedRun
+from inakit.experiments.papers.common.figure_registry import Request
 from inakit.experiments.run.outcome import Outcome
 from inakit.planner.core.check import check
 from inakit.planner.core.evaluate import evaluate
@@ -68,18 +68,18 @@ def test_only_runs_that_can_be_trusted_are_kept(tmp_path: Path) -> None:
 def test_a_run_that_is_done_is_kept_although_the_next_one_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ended: BaseException
 ) -> None:
-    from inakit.experiments.papers.common import emulated_runs  # noqa: PLC0415
+    from inakit.experiments.papers.common import emulated_figure  # noqa: PLC0415
     from inakit.experiments.papers.goat.training import EpochRun, kept, measured  # noqa: PLC0415
 
     first, second = EpochRun("resnet18", 4, "geryon"), EpochRun("resnet18", 4, "atp")
-    as_it_is = emulated_runs.measure
+    as_it_is = emulated_figure.measure
 
     def measure(run: EmulatedRun, *given: Any) -> Outcome:
         if run.name == second.name:
             raise ended
         return as_it_is(run, *given)
 
-    monkeypatch.setattr(emulated_runs, "measure", measure)
+    monkeypatch.setattr(emulated_figure, "measure", measure)
     console = Console(file=StringIO(), width=120)
     with pytest.raises(type(ended)):
         measured((first, second), Request(tmp_path, switch="virtual"), console)
@@ -107,7 +107,7 @@ def test_a_figure_of_what_is_measured_already(figure: str, tmp_path: Path) -> No
 @pytest.mark.compiler
 @pytest.mark.parametrize("switch", ["virtual", pytest.param("fast", marks=(pytest.mark.root, pytest.mark.long))])
 def test_goat_brings_one_model_to_the_ps_and_geryon_every_workers(switch: str, tmp_path: Path) -> None:
-    from inakit.experiments.papers.common.emulated_runs import run_emulated  # noqa: PLC0415
+    from inakit.experiments.papers.common.emulated_figure import run_emulated  # noqa: PLC0415
     from inakit.experiments.papers.goat.training import EpochRun, epoch  # noqa: PLC0415
 
     runs = [EpochRun("densenet121", 4, scheme).emulated_run() for scheme in ("goat", "geryon")]

@@ -13,16 +13,15 @@ from rich.console import Console
 from tolerance import assert_within
 from valid_runs import valid_run
 
-from inakit.experiments.papers.common.emulated_runs import NEAR
-from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.emulated_figure import NEAR
+from inakit.experiments.papers.common.figure_registry import FIGURES, Request
 from inakit.experiments.papers.common.sweep import Result, Trial
-from inakit.experiments.papers.figures import FIGURES
 from inakit.experiments.papers.inart import emulated as inart_emulated
 from inakit.experiments.papers.inart import emulated as inart_replan
 from inakit.experiments.papers.inart import emulated as inart_runs
 from inakit.experiments.papers.inart import testbed as inart_testbed
 from inakit.experiments.papers.inart.setting import LBMM, SETTINGS, drawn_problem
-from inakit.planner.methods.inart.residual import background_of_flows, residual
+from inakit.planner.methods.inart.inart import background_of_flows, residual
 from inakit.planner.registry import find_method
 from inakit.planner.replan import rate_bps, rate_left_bps
 

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from inakit.experiments.papers.common.figure import Figure, Request
+from inakit.experiments.papers.common.figure_registry import FIGURES, Figure, Request, run_simulated
 from inakit.experiments.papers.common.sweep import Result, Trial, sweep
-from inakit.experiments.papers.figures import FIGURES, run_simulated
 from inakit.experiments.papers.inart import example as inart_example
 from inakit.experiments.papers.inart import example as inart_lp
 from inakit.experiments.papers.inart import setting as inart

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.figure_registry import Request, find_figure
 from inakit.experiments.papers.common.sweep import Result, Trial
-from inakit.experiments.papers.figures import find_figure
 from inakit.experiments.papers.p4inc_aoi import simulated_testbed, table1
 from inakit.experiments.papers.p4inc_aoi.setting import COMPARED, DEFAULTS, FIGURE_8, READINGS, measure
 from inakit.experiments.papers.p4inc_aoi.simulation import CHARTS, FIGURES, SchedulerChart, order

@@ -11,7 +11,7 @@ from closed_loops import NEVER_AGAIN
 from command import inakit, nothing_left
 from rich.console import Console
 
-from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.figure_registry import Request
 from inakit.topo.fabric.generators import units
 from inakit.traffic.measure.verdict import VALID
 from inakit.traffic.wire.packet_format import FRAGMENT
@@ -60,7 +60,7 @@ def test_what_the_bytes_say() -> None:
 )
 def test_of_jobs_inside_units_not_a_byte_crosses(switch: str, tmp_path: Path) -> None:
     """Packets of a job over two units do cross. With long timeouts no worker sends again, even on a busy machine."""
-    from inakit.experiments.papers.common.emulated_runs import run_emulated  # noqa: PLC0415
+    from inakit.experiments.papers.common.emulated_figure import run_emulated  # noqa: PLC0415
     from inakit.experiments.papers.p4inc_aoi.locality import (  # noqa: PLC0415
         SCENES,
         crossing,

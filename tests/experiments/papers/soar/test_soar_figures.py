@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from inakit.experiments.papers import soar as utilisation
-from inakit.experiments.papers.common.figure import Request
+from inakit.experiments.papers.common.figure_registry import Request
 from inakit.experiments.papers.soar import (
     LOADS,
     MEAN_LOAD,

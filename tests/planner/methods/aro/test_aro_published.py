@@ -15,10 +15,7 @@ from inakit.planner.core.evaluate import evaluate
 from inakit.planner.core.loads import flow_counts
 from inakit.planner.core.plan import Plan, SolverOptions, SolverOutcome
 from inakit.planner.core.problem import Problem
-from inakit.planner.methods.aro.one_task import generate_routes
-from inakit.planner.methods.aro.printed_model import Form, build, task_graphs
-from inakit.planner.methods.aro.task_graphs import TaskGraph, task_graph, tasks_of
-from inakit.planner.methods.aro.variants import (
+from inakit.planner.methods.aro.accelerations import (
     VARIANTS,
     LiteralOptions,
     check_rates,
@@ -32,6 +29,9 @@ from inakit.planner.methods.aro.variants import (
     take,
     unevenness,
 )
+from inakit.planner.methods.aro.one_task import generate_routes
+from inakit.planner.methods.aro.printed_model import Form, build, task_graphs
+from inakit.planner.methods.aro.task_graphs import TaskGraph, task_graph, tasks_of
 from inakit.planner.registry import METHODS
 from inakit.planner.trees.from_paths import plan_from_paths
 from inakit.topo.errors import InputError, SolverError

@@ -8,8 +8,7 @@ import pytest
 from planner_cases import single
 
 from inakit.planner.core.evaluate import evaluate
-from inakit.planner.core.fragment_ranges import fragment_ranges
-from inakit.planner.core.plan import ROOT_LABEL, Plan
+from inakit.planner.core.plan import ROOT_LABEL, Plan, fragment_ranges
 from inakit.planner.core.problem import Problem
 from inakit.planner.install.plan_entries import entries
 from inakit.planner.methods.goat.goat import GoatOptions, partition

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tiers import long_unless
 
 from inakit.planner.core.plan import SolverOptions
-from inakit.planner.methods.goat.gina import (
+from inakit.planner.methods.goat.krgs import (
     OBJECTIVES,
     Costs,
     FloatArray,

@@ -15,10 +15,9 @@ from tiers import long_unless
 
 from inakit.planner.core.check import check
 from inakit.planner.core.evaluate import evaluate
-from inakit.planner.core.fragment_ranges import fragment_ranges
 from inakit.planner.core.loads import sending_rate_bps
 from inakit.planner.core.method import Options
-from inakit.planner.core.plan import ROOT_LABEL, Plan, SolverOptions
+from inakit.planner.core.plan import ROOT_LABEL, Plan, SolverOptions, fragment_ranges
 from inakit.planner.core.problem import Problem
 from inakit.planner.install.plan_entries import entries
 from inakit.planner.methods.inart.inart import InartOptions

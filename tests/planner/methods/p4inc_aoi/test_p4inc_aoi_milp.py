@@ -11,8 +11,8 @@ from p4inc_aoi_cases import GIGA, center
 from inakit.planner.core.plan import SolverOptions
 from inakit.planner.methods.p4inc_aoi.milp import decide, optimise, optimise_printed
 from inakit.planner.methods.p4inc_aoi.optical_system import DataCenter, PlacedJob, Scheduling
-from inakit.planner.methods.p4inc_aoi.pack import earliest_s, pack
 from inakit.planner.methods.p4inc_aoi.schedule import check, figures
+from inakit.planner.methods.p4inc_aoi.schedulers import earliest_s, pack
 from inakit.planner.registry import find_scheduler
 from inakit.topo.errors import InputError, SolverError
 

@@ -14,19 +14,20 @@ from p4inc_aoi_cases import GIGA, center, problems
 from tiers import long_unless
 
 from inakit.planner.methods.p4inc_aoi.job_traces import place, training
-from inakit.planner.methods.p4inc_aoi.online import (
+from inakit.planner.methods.p4inc_aoi.optical_system import PlacedJob, Scheduling
+from inakit.planner.methods.p4inc_aoi.schedule import check, figures
+from inakit.planner.methods.p4inc_aoi.schedulers import (
     OPTICS,
     SERVERS,
     FirstCome,
     SlotSimulation,
     TimeWindow,
     assign_inc,
+    earliest_s,
     match,
+    pack,
     windows,
 )
-from inakit.planner.methods.p4inc_aoi.optical_system import PlacedJob, Scheduling
-from inakit.planner.methods.p4inc_aoi.pack import earliest_s, pack
-from inakit.planner.methods.p4inc_aoi.schedule import check, figures
 from inakit.planner.methods.p4inc_aoi.slot_resources import settle, uniform
 from inakit.planner.registry import SCHEDULERS, find_scheduler
 from inakit.topo.errors import InputError, PlanError

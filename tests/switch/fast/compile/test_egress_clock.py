@@ -8,8 +8,8 @@ import pytest
 
 from inakit.switch.fast.compile.generate import generate
 from inakit.switch.fast.layout.field_usage import read_in_egress_actions_only
+from inakit.switch.program.bmv2_json import read_program
 from inakit.switch.program.program import STANDARD_METADATA
-from inakit.switch.program.read import read_program
 from inakit.traffic.wire.packet_format import PROGRAM
 
 TIMES = Path(__file__).parents[2] / "programs" / "times.json"

@@ -18,8 +18,8 @@ from inakit.switch.fast.layout.layout import RING
 from inakit.switch.fast.load.in_process_switch import InProcessSwitch
 from inakit.switch.fast.load.kernel_switch import KernelSwitch, compile_program
 from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
+from inakit.switch.program.bmv2_json import program_of, read_program
 from inakit.switch.program.program import Program
-from inakit.switch.program.read import program_of, read_program
 from inakit.switch.testing.random_packets import Draw
 from inakit.topo.errors import RunError, UnsupportedError
 

@@ -15,8 +15,8 @@ from inakit.switch.entries import Range, TableEntry, Ternary
 from inakit.switch.fast.load.in_process_switch import InProcessSwitch
 from inakit.switch.fast.load.kernel_switch import KernelSwitch, compile_program
 from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
+from inakit.switch.program.bmv2_json import read_program
 from inakit.switch.program.program import CrcParameters
-from inakit.switch.program.read import read_program
 
 PROGRAM = PROGRAMS / "doors" / "commanded.json"
 HASHES = {"calc": 16, "calc_0": 32}

@@ -7,7 +7,7 @@ from model_programs import fields_of
 from small_programs import PROGRAMS, packet
 
 from inakit.switch.fast.load.in_process_switch import InProcessSwitch
-from inakit.switch.program.read import read_program
+from inakit.switch.program.bmv2_json import read_program
 from inakit.topo.errors import RunError
 
 

@@ -20,8 +20,8 @@ from inakit.switch.fast.load.in_process_switch import InProcessSwitch
 from inakit.switch.fast.load.kernel_switch import KernelSwitch, compile_program
 from inakit.switch.fast.load.running_tables import packed_bucket
 from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
+from inakit.switch.program.bmv2_json import read_program
 from inakit.switch.program.program import Program
-from inakit.switch.program.read import read_program
 from inakit.topo.c_library import build
 
 KINDS = range(4)

@@ -18,6 +18,7 @@ from small_programs import ETHERNET, PARSED, PROGRAMS, control_entries, lists_en
 from inakit.switch.entries import KeyPart, Lpm, TableEntry, Ternary
 from inakit.switch.fast.compile.actions import runs_of_one_index
 from inakit.switch.fast.load.in_process_switch import InProcessSwitch
+from inakit.switch.program.bmv2_json import read_program
 from inakit.switch.program.program import (
     Constant,
     Counter,
@@ -28,7 +29,6 @@ from inakit.switch.program.program import (
     Register,
     StackReference,
 )
-from inakit.switch.program.read import read_program
 from inakit.topo.errors import InputError
 
 RANDOM = ("chances",)

@@ -24,8 +24,8 @@ from inakit.switch.fast.load.in_process_switch import InProcessSwitch
 from inakit.switch.fast.load.kernel_switch import load
 from inakit.switch.fast.load.libbpf import verified_instructions
 from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
+from inakit.switch.program.bmv2_json import program_of, read_program
 from inakit.switch.program.program import Program
-from inakit.switch.program.read import program_of, read_program
 from inakit.switch.running_switch import PROGRAM
 from inakit.switch.testing.random_packets import Draw
 from inakit.switch.testing.target_comparison import Outcome, compare

@@ -16,7 +16,7 @@ from small_programs import PROGRAM_NAMES, PROGRAM_PORTS, PROGRAMS, packets_for, 
 from veth_wires import Wires
 
 from inakit.switch.fast.load.in_process_switch import InProcessSwitch
-from inakit.switch.program.read import read_program
+from inakit.switch.program.bmv2_json import read_program
 
 pytestmark = [pytest.mark.root, pytest.mark.bmv2]
 
@@ -24,8 +24,8 @@ pytestmark = [pytest.mark.root, pytest.mark.bmv2]
 @contextmanager
 def simple_switch(program: Path, wires: Wires, log: Path) -> Iterator[object]:
     """BMv2 on the switch's end of `wires`; gives its control connection."""
-    from inakit.switch.bmv2.runtime import Runtime  # noqa: PLC0415
     from inakit.switch.bmv2.simple_switch_process import SimpleSwitchProcess, free_port  # noqa: PLC0415
+    from inakit.switch.bmv2.thrift_client import Runtime  # noqa: PLC0415
 
     control = free_port()
     attached = [part for port, name in wires.names.items() for part in ("-i", f"{port}@{name}")]

@@ -14,7 +14,7 @@ from ina_by_hand import INA, entry, ina_program, small_tree
 from inakit.switch.entries import MulticastGroup, RegisterPreset, SwitchEntries, TableEntry
 from inakit.switch.fast.compile.generate import EBPF, LIBRARY, generate
 from inakit.switch.fast.load.in_process_switch import InProcessSwitch
-from inakit.switch.program.read import program_of, read_program
+from inakit.switch.program.bmv2_json import program_of, read_program
 from inakit.switch.targets import choose_target
 from inakit.topo.c_library import build
 from inakit.topo.errors import InputError, MachineError, UnsupportedError

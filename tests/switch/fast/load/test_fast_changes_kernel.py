@@ -22,8 +22,8 @@ from inakit.switch.entries import DefaultAction, Lpm, MulticastGroup, Range, Swi
 from inakit.switch.fast.load.kernel_switch import KernelSwitch, compile_program
 from inakit.switch.fast.load.shared_state import SwitchState
 from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
+from inakit.switch.program.bmv2_json import read_program
 from inakit.switch.program.program import Program
-from inakit.switch.program.read import read_program
 
 FORK = multiprocessing.get_context("fork")
 COUNT, RATE_PPS, BURST = 60_000, 100_000, 50

@@ -14,8 +14,8 @@ from inakit.switch.control.control_plane import ControlPlane
 from inakit.switch.fast.load.in_process_switch import InProcessSwitch
 from inakit.switch.fast.load.kernel_switch import KernelSwitch, compile_program
 from inakit.switch.interpret.interpreted_switch import InterpretedSwitch
+from inakit.switch.program.bmv2_json import program_of
 from inakit.switch.program.program import Program
-from inakit.switch.program.read import program_of
 
 REQUESTS = 600
 

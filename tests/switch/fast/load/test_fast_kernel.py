@@ -21,7 +21,7 @@ from inakit.switch.entries import SwitchEntries
 from inakit.switch.fast.load.in_process_switch import InProcessSwitch
 from inakit.switch.fast.load.kernel_switch import KernelSwitch, compile_program
 from inakit.switch.fast.load.switch_cpu import steer
-from inakit.switch.program.read import read_program
+from inakit.switch.program.bmv2_json import read_program
 from inakit.switch.targets import choose_target
 from inakit.topo.errors import InputError, MachineError, RunError
 from inakit.topo.fabric.generators import named_fabric

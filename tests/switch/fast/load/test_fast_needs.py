@@ -14,7 +14,7 @@ from inakit.switch.fast.load import kernel_needs, libbpf
 from inakit.switch.fast.load import kernel_needs as needs
 from inakit.switch.fast.load.kernel_switch import KernelSwitch, compile_program
 from inakit.switch.fast.load.libbpf import BpfObject
-from inakit.switch.program.read import read_program
+from inakit.switch.program.bmv2_json import read_program
 from inakit.topo.errors import MachineError, RunError
 
 

@@ -16,8 +16,8 @@ from inakit.switch.bmv2.simple_switch_process import SimpleSwitchProcess, free_p
 from inakit.switch.control.data_plane import Rates
 from inakit.switch.control.entry_check import identity_of
 from inakit.switch.entries import DefaultAction, Entry, ProfileEntry, TableEntry, ValueSetMember
+from inakit.switch.program.bmv2_json import read_program
 from inakit.switch.program.program import Program
-from inakit.switch.program.read import read_program
 from inakit.switch.testing.devices import BMV2_GAP_S, Wires, open_wires
 
 LONG_MS = 100_000
@@ -46,7 +46,7 @@ class ReferenceState:
         """Add entries, those of action profiles with members and groups of their own."""
         from bm_runtime.standard.ttypes import BmAddEntryOptions  # noqa: PLC0415
 
-        from inakit.switch.bmv2.runtime import match  # noqa: PLC0415
+        from inakit.switch.bmv2.thrift_client import match  # noqa: PLC0415
 
         for entry in entries:
             table = self.program.tables[entry.table]

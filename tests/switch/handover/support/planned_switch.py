@@ -8,8 +8,8 @@ from inakit.experiments.run.scenario import FabricChoice, JobChoice, build_probl
 from inakit.planner.install.plan_entries import entries
 from inakit.planner.registry import METHODS
 from inakit.switch.entries import MulticastGroup, SwitchEntries, TableEntry
+from inakit.switch.program.bmv2_json import read_program
 from inakit.switch.program.program import Program
-from inakit.switch.program.read import read_program
 from inakit.switch.running_switch import PROGRAM
 
 

@@ -11,7 +11,7 @@ from thriftpy2.protocol import TCyBinaryProtocol, TMultiplexedProtocol
 from thriftpy2.thrift import TClient
 from thriftpy2.transport import TCyBufferedTransport, TSocket
 
-from inakit.switch.server.thrift.interface import description
+from inakit.switch.server.thrift.services import description
 
 TIMEOUT_S = 10
 

@@ -16,8 +16,8 @@ from thriftpy2.protocol.cybin import TCyBinaryProtocol
 from thriftpy2.thrift import TApplicationException, TException, TMessageType, TType
 from thriftpy2.transport.memory import TCyMemoryBuffer
 
-from inakit.switch.server.thrift.interface import description
 from inakit.switch.server.thrift.listener import SERVICES
+from inakit.switch.server.thrift.services import description
 
 TYPES = description()
 KEPT = "TestIngress.prefixes"

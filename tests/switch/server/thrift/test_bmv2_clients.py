@@ -23,7 +23,7 @@ from thrift_stations import COMMANDED
 from veth_wires import Wires
 
 from inakit.switch.bmv2.simple_switch_process import SimpleSwitchProcess, free_port
-from inakit.switch.server.thrift.interface import description
+from inakit.switch.server.thrift.services import description
 
 pytestmark = pytest.mark.bmv2
 

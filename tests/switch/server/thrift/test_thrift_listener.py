@@ -11,8 +11,8 @@ from thrift_clients import TIMEOUT_S, connected
 from thrift_stations import Station, stationed
 from thriftpy2.transport import TTransportException
 
-from inakit.switch.server.thrift.interface import description
 from inakit.switch.server.thrift.listener import Listener
+from inakit.switch.server.thrift.services import description
 from inakit.topo.errors import MachineError
 
 TYPES = description()

@@ -14,9 +14,9 @@ from thrift_clients import exact
 from thrift_stations import COMMANDED, DEVICE, Station, stationed
 
 from inakit.switch.control.digests import DigestBatch
-from inakit.switch.program.read import read_program
-from inakit.switch.server.thrift.interface import description
+from inakit.switch.program.bmv2_json import read_program
 from inakit.switch.server.thrift.notifications import Publisher, ageing_messages, learning_message
+from inakit.switch.server.thrift.services import description
 from inakit.topo.errors import MachineError
 
 TYPES = description()

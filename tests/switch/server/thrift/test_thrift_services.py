@@ -13,9 +13,8 @@ from thrift_stations import COMMANDED, DEVICE, Station, stationed
 from thriftpy2.thrift import TApplicationException
 
 from inakit.switch.entries import MirrorSession
-from inakit.switch.server.thrift.interface import description
 from inakit.switch.server.thrift.listener import SERVICES
-from inakit.switch.server.thrift.services import FUNCTIONS
+from inakit.switch.server.thrift.services import FUNCTIONS, description
 
 TYPES = description()
 TABLE = "TestIngress.exact_table"

@@ -64,8 +64,8 @@ from inakit.switch.entries import (
     group_of_nodes,
 )
 from inakit.switch.handle import Handle
+from inakit.switch.program.bmv2_json import read_program
 from inakit.switch.program.program import CRC_CUSTOM, ActionCall, CrcParameters, MatchKey, Program
-from inakit.switch.program.read import read_program
 from inakit.topo.errors import InputError, RunError, UnsupportedError
 
 

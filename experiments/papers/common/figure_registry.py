@@ -1,24 +1,100 @@
 """The registry of the papers' figures: each is one command, `inakit reproduce PAPER FIGURE`.
 
-A new figure is a line in `figures.csv`, and an entry of `FIGURES` in the module that the line names.
+A new figure is a line in `experiments/papers/figures.csv`, and an entry of `FIGURES` in the module that the line names.
+A `Request` says how a figure is run. Planners of one's own take part where a figure compares planners.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 
 from rich.console import Console
 
-from inakit.experiments.papers.common.figure import Figure, Request
 from inakit.experiments.sweeps.trial import tried
+from inakit.planner.registry import OWN
 from inakit.topo.errors import InputError, unknown_name
 from inakit.traffic.measure.verdict import Verdict, worst_of
 
-LISTED = Path(__file__).with_suffix(".csv")
+
+@dataclass(frozen=True)
+class Request:
+    """How a figure is run: `results` is the folder for its files, `quick` asks for its cheaper variant.
+
+    `switch` is a world, or auto. `scale` is that of rates and sizes, 1 for the paper's own; None is the figure's own.
+    """
+
+    results: Path = Path("results")
+    quick: bool = False
+    switch: str = "auto"
+    scale: float | None = None
+
+
+Run = Callable[[Console, Request], str]
+"""Runs a figure: prints it, leaves its files in the results, and returns the verdict."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure or a claim of a paper, as the command line lists it.
+
+    A `simulated` figure needs no emulated network. Where it `scales`, a request may choose the scale.
+    """
+
+    summary: str
+    run: Run
+    simulated: bool = False
+    scales: bool = False
+
+    def check(self, request: Request) -> None:
+        """Raise `InputError` for a scale that is not positive, or that the figure has no use for."""
+        if request.scale is None:
+            return
+        if not self.scales:
+            raise InputError(f"--scale {request.scale:g}: the figure '{self.summary}' has only one; leave it away")
+        if not request.scale > 0:
+            raise InputError(f"--scale {request.scale:g}: it must be greater than 0, such as 1/100")
+
+
+COMPARES_SCHEDULERS = (
+    "it compares schedulers of optical circuits (planner/methods/p4inc_aoi), which get a Scheduling and give a \
+Schedule, while a planner gets a Problem and gives a Plan"
+)
+COMPARES_VARIANTS = "it compares a method's own variants"
+
+
+def own_planners() -> tuple[str, ...]:
+    """The names of the planners of one's own that can be used; their code is run to know that."""
+    return tuple(name for name in OWN if not wrong_with(name))
+
+
+def wrong_with(name: str) -> str:
+    """Why a planner of one's own cannot be used; empty where it can."""
+    try:
+        OWN[name].method  # noqa: B018, it runs the planner's code
+    except InputError as error:
+        return str(error)
+    return ""
+
+
+def print_unusable(console: Console) -> None:
+    """Print a line for each planner of one's own that cannot be used."""
+    for name in OWN:
+        if wrong := wrong_with(name):
+            console.print(f"not in this figure: {name}: {wrong}", highlight=False, markup=False, soft_wrap=True)
+
+
+def leave_out(console: Console, why: str) -> None:
+    """Print that the planners of one's own are not in this figure, and why; print nothing where there are none."""
+    if names := own_planners():
+        console.print(f"not in this figure: {', '.join(names)} ({why})", highlight=False, soft_wrap=True)
+
+
+LISTED = Path(__file__).parents[1] / "figures.csv"
 """By paper and figure: its module, how it runs (simulated, by packets, or by packets at any scale), and a summary."""
 
 

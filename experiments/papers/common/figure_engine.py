@@ -17,12 +17,12 @@ from rich.table import Table
 
 from inakit.experiments.papers.common.drawing import LINES, Panel, Place, Printed, save
 from inakit.experiments.papers.common.estimates import Estimate, Series, estimate, means
-from inakit.experiments.papers.common.figure import Request, leave_out
+from inakit.experiments.papers.common.figure_registry import Request, leave_out
 from inakit.experiments.papers.common.statements import Statement, table_of, value_table
 from inakit.experiments.papers.common.sweep import Result, Trial, name_of, sweep
 from inakit.experiments.report.method_styles import Style
 from inakit.experiments.run.console import NamedTable
-from inakit.topo.files.csv_table import write_csv
+from inakit.topo.files.reader import write_csv
 from inakit.traffic.measure.verdict import VALID
 
 Draws = Callable[[Trial, int], Sequence[Trial]]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from inakit.planner.core.plan import AggregationTree, Plan
-from inakit.planner.core.policies import POLICIES, policy_of
+from inakit.planner.core.slot_policies import POLICIES, policy_of
 from inakit.topo.errors import PlanError, unknown_name
 from inakit.topo.fabric.fabric import VALUES_PER_PACKET, Chip
 

@@ -18,10 +18,10 @@ from rich.table import Table
 from inakit.experiments.calibrate.rate_probe import fit, packets
 from inakit.experiments.emulate.defaults import rate_words
 from inakit.experiments.emulate.emulate import overall
-from inakit.experiments.papers.common.charts import Part, Picture, Rows, present
 from inakit.experiments.papers.common.drawing import BARS, Panel
 from inakit.experiments.papers.common.estimates import exact
-from inakit.experiments.papers.common.figure import Request, leave_out
+from inakit.experiments.papers.common.figure_engine import Part, Picture, Rows, present
+from inakit.experiments.papers.common.figure_registry import Request, leave_out
 from inakit.experiments.papers.common.statements import Statement, number
 from inakit.experiments.report.write import report_beside
 from inakit.experiments.run.console import NamedTable, bar, figures, names

@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 
 from inakit.experiments.labs.course.aggregation import WORKERS, job_entries, total
-from inakit.experiments.labs.course.loss_network import judge_results
-from inakit.experiments.labs.course.loss_nodes import Event, Fragments, StudentWorker
+from inakit.experiments.labs.course.loss_network import Event, Fragments, StudentWorker, judge_results
 from inakit.experiments.labs.course.tree_lab import FILE, StudentEntries
 from inakit.experiments.labs.course.tree_network import Round, drawn_plan, drawn_rounds, interleaved, judge_arrived
 from inakit.experiments.labs.grading.grade import Request
@@ -31,7 +30,7 @@ from inakit.experiments.labs.grading.submission import Submission, compiled_prog
 from inakit.experiments.labs.sandbox.process import EndedError
 from inakit.experiments.labs.sandbox.switch_runner import with_whole_names
 from inakit.switch.entries import SwitchEntries
-from inakit.switch.program.read import read_program
+from inakit.switch.program.bmv2_json import read_program
 from inakit.switch.targets import TARGETS, choose_target
 from inakit.topo.errors import InakitError, InputError, MachineError
 from inakit.topo.fabric.fabric import Fabric, Host, Link, Switch
