@@ -98,11 +98,13 @@ KIT: Mapping[str, Line] = {
     "double-tree-best": Line("double-tree with the best order of ranks found", "collectives:plan_double_tree_best"),
     "hierarchical": Line("end hosts only: rings in racks, and among them (NCCL)", "collectives:plan_hierarchical"),
     "ps-sharded": Line("end hosts only: a PS in every worker (BytePS)", "collectives:plan_ps_sharded"),
-    "aro-acc": Line("the paper's ARO model as printed, with SRO, APP, QSR", "aro.variants:plan_acc", "LiteralOptions"),
-    "aro-sro": Line("the paper's ARO model as printed, with SRO, QSR", "aro.variants:plan_sro", "LiteralOptions"),
-    "aro-app": Line("the paper's ARO model as printed, with APP, QSR", "aro.variants:plan_app", "LiteralOptions"),
-    "aro-raw": Line("the paper's ARO model as printed, exact", "aro.variants:plan_raw", "LiteralOptions"),
-    "aro-qsr": Line("the paper's ARO model as printed, with QSR", "aro.variants:plan_qsr", "LiteralOptions"),
+    "aro-acc": Line(
+        "the paper's ARO model as printed, with SRO, APP, QSR", "aro.accelerations:plan_acc", "LiteralOptions"
+    ),
+    "aro-sro": Line("the paper's ARO model as printed, with SRO, QSR", "aro.accelerations:plan_sro", "LiteralOptions"),
+    "aro-app": Line("the paper's ARO model as printed, with APP, QSR", "aro.accelerations:plan_app", "LiteralOptions"),
+    "aro-raw": Line("the paper's ARO model as printed, exact", "aro.accelerations:plan_raw", "LiteralOptions"),
+    "aro-qsr": Line("the paper's ARO model as printed, with QSR", "aro.accelerations:plan_qsr", "LiteralOptions"),
 }
 """The kit's planners, in the order in which they are listed."""
 

@@ -28,8 +28,18 @@ from inakit.planner.core.plan import Plan
 from inakit.planner.core.problem import Problem
 from inakit.planner.prepared import Prepared
 from inakit.planner.trees.headroom import RESULTS_RETURN
-from inakit.traffic.measure.bandwidth import algorithm_bandwidth_bps, bus_bandwidth_bps, bytes_by_tier, core_bytes
-from inakit.traffic.measure.comparison import Figures, Pair, measured_by_job, off_plan, paired, planned_by_job
+from inakit.traffic.measure.comparison import (
+    Figures,
+    Pair,
+    algorithm_bandwidth_bps,
+    bus_bandwidth_bps,
+    bytes_by_tier,
+    core_bytes,
+    measured_by_job,
+    off_plan,
+    paired,
+    planned_by_job,
+)
 from inakit.traffic.measure.counters import difference
 from inakit.traffic.measure.fidelity import Excuses, judge, turned_away
 from inakit.traffic.measure.measured import Measured

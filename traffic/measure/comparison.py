@@ -2,20 +2,61 @@
 
 Figures of a job are compared with those of that job, totals with totals. A job's planned figures hold for all jobs
 sending at once. Workers are paced at the planned rate, so a job that is alone for a time, because others have not
-arrived or are done, is no faster: each job meets its own plan whether or not it overlaps with others.
+arrived or are done, is no faster: each job meets its own plan whether or not it overlaps with others. PS ingress and
+communication time of a job may be off its plan by limits that stand here.
 
-Jobs that are off their plan: how far PS ingress and communication time may be from the planned ones.
+Bandwidths of a collective are those of nccl-tests (its PERFORMANCE.md), with its bytes on each tier of links.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from math import fsum
 
 from inakit.planner.core.evaluate import JobPrediction, Prediction
 from inakit.planner.core.plan import Plan
+from inakit.topo.fabric.fabric import Fabric
 from inakit.traffic.measure.measured import Measured
+from inakit.traffic.measure.monitor import Monitor
+
+
+def algorithm_bandwidth_bps(gradient_bytes: int, seconds: float) -> float:
+    """algbw: the gradient's size over the time of an all-reduce, in bit/s."""
+    return 8 * gradient_bytes / seconds
+
+
+def bus_bandwidth_bps(gradient_bytes: int, seconds: float, workers: int) -> float:
+    """busbw: algbw times 2 (n - 1) / n, in bit/s.
+
+    With end hosts only it is the load of each host's link, and cannot exceed its capacity. What switches sum can.
+    """
+    return algorithm_bandwidth_bps(gradient_bytes, seconds) * 2 * (workers - 1) / workers
+
+
+def bytes_by_tier(fabric: Fabric, monitor: Monitor) -> dict[int, int]:
+    """Bytes that links carried during a run, both ways, by tier: 1 for links of hosts, one more for each level.
+
+    Circuits go through an interconnect that is no switch of the fabric; they are a level above the switches they join.
+    """
+    found: defaultdict[int, int] = defaultdict(int)
+    for switch, ports in monitor.watched.ports.items():
+        for port, interface in ports.items():
+            peer = monitor.watched.peers[switch][port]
+            before, after = (seen.interfaces[interface] for seen in (monitor.before, monitor.after))
+            tier = 1 + min(fabric.tiers[switch], fabric.tiers.get(peer, fabric.tiers[switch]))
+            found[tier] += after.sent_bytes - before.sent_bytes
+            if peer in fabric.host_names:
+                found[tier] += after.received_bytes - before.received_bytes
+    return dict(found)
+
+
+def core_bytes(by_tier: Mapping[int, int]) -> int:
+    """Bytes on the links of the highest tier, which is what crosses the core; 0 where hosts have the only links."""
+    highest = max(by_tier, default=1)
+    return by_tier.get(highest, 0) if highest > 1 else 0
+
 
 TOTAL = "total"
 

@@ -33,7 +33,7 @@ from inakit.topo.errors import RunError
 from inakit.topo.fabric.fabric import Fabric
 from inakit.topo.fabric.generators import fat_tree, leaf_spine
 from inakit.topo.fabric.variations import with_aggregators, with_delay
-from inakit.traffic.measure.bandwidth import bus_bandwidth_bps, bytes_by_tier, core_bytes
+from inakit.traffic.measure.comparison import bus_bandwidth_bps, bytes_by_tier, core_bytes
 from inakit.traffic.measure.verdict import VALID, Verdict
 from inakit.traffic.wire.packet_format import FRAGMENT
 

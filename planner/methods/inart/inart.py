@@ -26,13 +26,11 @@ from inakit.planner.methods.inart.relaxation import (
     BISECTIONS,
     Relaxed,
     relax_whole,
-    round_apart,
-    round_off,
-    round_together,
     split_model,
     split_routes,
     with_shares,
 )
+from inakit.planner.methods.inart.rounding import round_apart, round_off, round_together
 from inakit.planner.solvers import proven
 from inakit.planner.trees.from_paths import plan_of_trees
 from inakit.planner.trees.summed_once import SplitTask, split_equally, tree_of

@@ -20,7 +20,8 @@ from inakit.planner.core.method import Options
 from inakit.planner.core.plan import Plan, PlannedTree, split
 from inakit.planner.core.problem import Problem
 from inakit.planner.core.slots import Resource, assign_slots
-from inakit.planner.methods.inart.relaxation import relax, round_together, split_model
+from inakit.planner.methods.inart.relaxation import relax, split_model
+from inakit.planner.methods.inart.rounding import round_together
 from inakit.planner.methods.tree_packing import NEGLIGIBLE, Ground, TreeColumn, distinct_loads
 from inakit.planner.solvers import LinearProgram, proven
 from inakit.planner.trees.from_paths import numbered

@@ -11,7 +11,7 @@ from inakit.planner.core.problem import Job, Problem
 from inakit.planner.prepared import Prepared
 from inakit.planner.registry import METHODS
 from inakit.topo.fabric.generators import leaf_spine
-from inakit.traffic.measure.bandwidth import algorithm_bandwidth_bps, bus_bandwidth_bps, bytes_by_tier, core_bytes
+from inakit.traffic.measure.comparison import algorithm_bandwidth_bps, bus_bandwidth_bps, bytes_by_tier, core_bytes
 from inakit.traffic.wire.packet_format import FRAGMENT
 
 

@@ -1,7 +1,8 @@
-"""Adds the page of every command, made from the command line and the Makefile themselves.
+"""Adds what is made when the site is built: the page of every command, and the style sheet that colours code.
 
-The page cannot be out of date: it has what `inakit COMMAND --help` and `make help` print on the day when the site is
-built.
+The page is made from the command line and the Makefile themselves: it has what `inakit COMMAND --help` and `make help`
+print on the day when the site is built. The style sheet is made by Pygments, so that the site takes no script from
+anywhere else.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ from typing import Any
 import typer
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from pygments.formatters import HtmlFormatter
 
 from inakit.experiments.cli.app import app
 
 PAGE = "commands.md"
+STYLE_SHEET = "styles/highlighting.css"
 
 INTRODUCTION = """# Every command
 
@@ -33,9 +36,11 @@ that names the mistake and the way out, and 128 plus a signal's number if a sign
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the page."""
+    """Add the page, and the style sheet, which `extra_css` of `mkdocs.yml` names."""
     makefile = Path(config.config_file_path).parent / "Makefile"
     files.append(File.generated(config, PAGE, content=page(makefile.read_text())))
+    rules = HtmlFormatter(style="default").get_style_defs(".codehilite")
+    files.append(File.generated(config, STYLE_SHEET, content=rules))
     return files
 
 
