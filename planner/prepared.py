@@ -6,7 +6,7 @@ prepared.prediction.sending_rate_bps, prepared.entries
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
 
 from inakit.planner.core.evaluate import Prediction, evaluate
@@ -24,8 +24,8 @@ class Prepared:
     """A checked plan with the rates and slots at which it runs, its prediction and its table entries.
 
     Rates are those of the method times `factor`; `notes` say in a line each why that is not 1. `program` is the
-    data-plane program to which the plan is fitted, if it is. `known` is the prediction where it is known already.
-    Prediction and entries are made when they are first asked for, and once.
+    data-plane program to which the plan is fitted, if it is. `known` is the prediction where it is known already;
+    `dataclasses.replace` drops it. Prediction and entries are made when they are first asked for, and once.
     """
 
     problem: Problem
@@ -34,12 +34,16 @@ class Prepared:
     factor: float = 1.0
     notes: tuple[str, ...] = ()
     program: DataPlaneProgram | None = None
-    known: Prediction | None = field(default=None, repr=False, compare=False)
+    known: InitVar[Prediction | None] = None
+    _known: Prediction | None = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self, known: Prediction | None) -> None:
+        object.__setattr__(self, "_known", known)
 
     @cached_property
     def prediction(self) -> Prediction:
         """The planned figures: rates in bit/s, sizes in bytes, times in seconds."""
-        return self.known or evaluate(self.problem, self.plan)
+        return self._known or evaluate(self.problem, self.plan)
 
     @cached_property
     def entries(self) -> Entries:
@@ -57,7 +61,7 @@ class Prepared:
         """The same for a problem whose rates are `factor` times those of this one. Most often that is the same."""
         if problem is self.problem and factor == 1:
             return self
-        return replace(self, problem=problem, plan=self.plan.with_rates_times(factor), known=None)
+        return replace(self, problem=problem, plan=self.plan.with_rates_times(factor))
 
 
 class OfPrepared:

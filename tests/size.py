@@ -13,7 +13,7 @@ from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-MOST_LINES, MOST_MODULES = 97_500, 515
+MOST_LINES, MOST_MODULES = 92_400, 500
 """The budget, to be lowered whenever the project has become smaller."""
 
 

@@ -39,8 +39,16 @@ from inakit.traffic.endpoints.gradient import Learner
 from inakit.traffic.measure.measured import Measured
 from inakit.traffic.measure.verdict import Verdict
 from inakit.traffic.sockets.ports import FloatArray
-from inakit.traffic.training.parallel import DataParallel, Mean, float_mean, rounded_mean, train_alone
-from inakit.traffic.training.training_task import History, Recipe, TrainingTask
+from inakit.traffic.training.training_task import (
+    DataParallel,
+    History,
+    Mean,
+    Recipe,
+    TrainingTask,
+    float_mean,
+    rounded_mean,
+    train_alone,
+)
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,7 @@
-"""A course's network in Mininet: hosts in namespaces, switches of the kit, and Mininet's command line.
-
-The command line has one command more: `switch s1 table_add ...`.
-"""
+"""A course's network in Mininet: hosts in namespaces, and switches of the kit."""
 
 from __future__ import annotations
 
-import shlex
 import tempfile
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -14,11 +10,9 @@ from pathlib import Path
 from random import randbytes
 from typing import TYPE_CHECKING, Any
 
-from mininet.cli import CLI
-
 from inakit.switch.networks.course_files import compiled
 from inakit.switch.networks.network_plan import LinkEnd, NetworkPlan, PlannedHost, PlannedSwitch
-from inakit.topo.errors import InakitError, InputError, MachineError
+from inakit.topo.errors import InputError, MachineError
 from inakit.topo.live.ledger import Ledger, clean_dead_runs, interface_names
 from inakit.topo.live.needs import check_machine, check_programs
 from inakit.topo.live.signals import interrupts_held
@@ -27,7 +21,6 @@ if TYPE_CHECKING:
     from mininet.net import Mininet
 
     from inakit.switch.networks.served_node import ServedNode
-
 
 THRIFT_PORT = 9090
 GRPC_PORT = 9559
@@ -207,38 +200,3 @@ def check_mininet() -> None:
     """Raise `MachineError` unless Mininet can make its nodes and links here, which it does by shell commands."""
     check_machine()
     check_programs("ip", "tc", "ifconfig")
-
-
-class NetworkCli(CLI):  # type: ignore[misc]
-    """Takes Mininet's commands (`h1 ping h2`, `pingall`, `xterm h1`), and those of simple_switch_CLI for a switch."""
-
-    prompt = "inakit> "
-
-    def __init__(self, network: RunningNetwork, **options: object) -> None:
-        self.network = network
-        super().__init__(network.net, **options)
-
-    def do_switch(self, line: str) -> None:
-        """Change the tables, groups or registers of a switch: switch s1 table_add ipv4_lpm drop 10.0.0.1/32 =>"""
-        name, _, command = line.partition(" ")
-        switches = {switch.name: switch for switch in self.network.switches}
-        if name not in switches or not command:
-            print(f"switch: expected one of {', '.join(switches)}, and a command of simple_switch_CLI")
-            return
-        try:
-            said = switches[name].run_command(command)
-        except InakitError as error:
-            said = str(error)
-        if said is not None:
-            print(said)
-
-    def do_register(self, line: str) -> None:
-        """Show the elements of a register that are not 0: register s1 NAME"""
-        try:
-            name, register = shlex.split(line)
-            control = next(each for each in self.network.switches if each.name == name).served.control
-            values = control.registers.read_all(register).tolist()
-        except (ValueError, StopIteration, InakitError) as error:
-            print(f"register: expected a switch and the name of its register; {error}")
-            return
-        print(", ".join(f"[{index}] {value}" for index, value in enumerate(values) if value) or "all 0")

@@ -3,7 +3,7 @@
     model = DistributedDataParallel(module)
     model.register_comm_hook(Buckets(Member(address, rank, fixed_point)), sum_in_network)
 
-Beside it stands a process per worker that trains the same model as `inakit.traffic.training.parallel`, in 32-bit
+Beside it stands a process per worker that trains the same model as `inakit.traffic.training.training_task`, in 32-bit
 floats. Gloo, on the loopback, only gives the workers the same first parameters. Importing this needs PyTorch.
 """
 
@@ -22,8 +22,7 @@ from inakit.planner.core.problem import Job
 from inakit.topo.errors import MachineError, RunError
 from inakit.traffic.sockets.ports import FloatArray
 from inakit.traffic.training.exchange import Exchange, Member
-from inakit.traffic.training.parallel import Mean, rounded_mean
-from inakit.traffic.training.training_task import History, Recipe, Samples, TrainingTask
+from inakit.traffic.training.training_task import History, Mean, Recipe, Samples, TrainingTask, rounded_mean
 
 try:
     import torch
@@ -101,7 +100,7 @@ def optimizer_of(module: Any, recipe: Recipe) -> torch.optim.Optimizer:
 
 
 def train_alone_in_torch(task: TrainingTask, mean: Mean = rounded_mean) -> History:
-    """The training of `inakit.traffic.training.parallel.train_alone`, in PyTorch."""
+    """The training of `inakit.traffic.training.training_task.train_alone`, in PyTorch."""
     torch.set_num_threads(1)  # as the workers: sums of floats depend on their order
     module, history = module_of(task), History(task)
     optimizer = optimizer_of(module, task.recipe)

@@ -13,7 +13,7 @@ from rich.progress import Progress
 
 from inakit.experiments.run.console import Screen
 from inakit.switch.networks.course_files import read_network
-from inakit.switch.networks.running_network import Doors, NetworkCli, RunningNetwork, check_mininet
+from inakit.switch.networks.running_network import Doors, RunningNetwork, check_mininet
 from inakit.switch.testing.pcaps import IN_REAL_TIME, parse_pcap
 from inakit.switch.testing.pcaps import replay as replayed_by
 from inakit.switch.testing.ptf_platform import PtfOptions, run_ptf
@@ -166,6 +166,8 @@ def network(
 
 def talk(started: RunningNetwork, lines: Sequence[str]) -> None:
     """Give the network's command line these lines, or, without any, open it."""
+    from inakit.switch.networks.network_cli import NetworkCli  # noqa: PLC0415, needs Mininet
+
     if not lines:
         NetworkCli(started)
         return

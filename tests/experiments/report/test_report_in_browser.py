@@ -225,7 +225,7 @@ def test_faults_are_on_the_axis_of_time(browser: Browser, tmp_path: Path) -> Non
     assert [name.split("down")[0] for name in rows][:1] == ["job 1job 1"]
     assert any("down leaf1-spine1" in name for name in rows) and any("pause h" in name for name in rows)
     assert len(browser.all(".timeline .fault-bar")) == 2
-    assert "sent again" in browser.find(".notes").text
+    assert "packets again" in browser.find(".notes").text
     nothing_wrong(browser)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -39,3 +40,12 @@ def test_each_step_of_preparation_happens_once(tmp_path: Path) -> None:
         sys.setprofile(None)
     assert result.valid
     assert done == {"check": 1, "evaluate": 1, "entries": 1, "fitted": 1}
+
+
+def test_another_plan_or_problem_is_evaluated_anew() -> None:
+    fabric = ina.fabric("aro-figure1")
+    plan = ina.plan(fabric, ina.job(fabric, gradient_bytes=8192), "aro")
+    known = replace(plan.prepared, known=plan.prediction)
+    slower = replace(known, plan=known.plan.with_rates_times(0.5))
+    assert known.prediction is plan.prediction
+    assert slower.prediction.sending_rate_bps == plan.prediction.sending_rate_bps / 2

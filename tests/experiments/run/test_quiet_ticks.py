@@ -26,8 +26,7 @@ from inakit.traffic.closed_loop import ClosedLoop, ReliableOptions
 from inakit.traffic.faults.endpoint_faults import Stragglers
 from inakit.traffic.measure.measured import Measured
 from inakit.traffic.sockets.ports import IntArray, Outgoing, Packets
-from inakit.traffic.training.parallel import DataParallel
-from inakit.traffic.training.training_task import Recipe, TrainingTask
+from inakit.traffic.training.training_task import DataParallel, Recipe, TrainingTask
 from inakit.traffic.wire.packet_format import FRAGMENT, Frames
 
 pytestmark = pytest.mark.compiler

@@ -132,4 +132,4 @@ def test_keys_and_parameters_are_as_wide_as_the_compiled_program_has_them(method
 
 def test_planners_name_the_programs_parts_in_one_place() -> None:
     files = [file for file in (P4.parent / "planner").rglob("*.py") if re.search(r'"Ina[IE]', file.read_text())]
-    assert [file.name for file in files] == ["program.py"]
+    assert [file.name for file in files] == ["ina_program.py"]

@@ -18,8 +18,7 @@ from inakit.topo.errors import MachineError, RunError
 from inakit.traffic.closed_loop import Loop, ReliableOptions
 from inakit.traffic.endpoints.streams import lay_out
 from inakit.traffic.measure.measured import Measured
-from inakit.traffic.training.parallel import float_mean, train_alone
-from inakit.traffic.training.training_task import TrainingTask
+from inakit.traffic.training.training_task import TrainingTask, float_mean, train_alone
 
 needs_torch = pytest.mark.skipif(
     importlib.util.find_spec("torch") is None, reason="needs PyTorch (the module torch is not installed)"

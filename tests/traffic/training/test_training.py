@@ -17,8 +17,17 @@ from inakit.traffic.closed_loop import Loop, ReliableOptions
 from inakit.traffic.endpoints.gradient import INT32, FixedPoint, exact_sum
 from inakit.traffic.endpoints.streams import lay_out
 from inakit.traffic.measure.measured import Measured
-from inakit.traffic.training.parallel import DataParallel, float_mean, train_alone
-from inakit.traffic.training.training_task import CLASSES, Perceptron, Recipe, TrainingTask, draw_glyphs, parse_layers
+from inakit.traffic.training.training_task import (
+    CLASSES,
+    DataParallel,
+    Perceptron,
+    Recipe,
+    TrainingTask,
+    draw_glyphs,
+    float_mean,
+    parse_layers,
+    train_alone,
+)
 
 SMALL = Recipe(hidden=(12,), epochs=2, batch=4, samples=64)
 
