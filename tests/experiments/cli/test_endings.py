@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from command import AS_NOBODY, ENTRY, Answer, inakit
+from command import AS_NOBODY, ENTRY, PRIVATE, Answer, inakit
 from made_up_record import figures, made_up_record, planner
 
 from inakit.experiments.run.record import MeasuredFigures, RunRecord
@@ -308,6 +308,7 @@ def test_the_record_of_a_run_is_completed_on_a_full_disk(disk: Path) -> None:
 
 @pytest.mark.root
 @pytest.mark.beside
+@pytest.mark.skipif(PRIVATE, reason="another user may not read the project where it is")
 def test_a_folder_of_another_user_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir(mode=0o700)
     tmp_path.chmod(0o755)
