@@ -18,14 +18,14 @@ TABLE = "CircuitIngress.cross_connect"
 
 
 def circuit_class(target: Target, program: Path = CIRCUIT_PROGRAM) -> Callable[..., Any]:
-    """The Mininet class, running `program`, of which `inakit.topo.live.network.Network` makes its circuit switch."""
+    """The Mininet class that runs `program`; `inakit.topo.live.network.Network` makes its circuit switch of it."""
     node_class: Callable[..., Any] = target.node_class()
     return partial(node_class, program=program)
 
 
 @dataclass(frozen=True)
 class Carried:
-    """Packets that arrived at an optical port: `passed` on through a circuit, or `lost` while the port was dark."""
+    """Packets that arrived at an optical port: `passed` through a circuit, or `lost` while the port was dark."""
 
     passed: int
     lost: int
@@ -48,8 +48,8 @@ class CircuitSwitch:
     def darken(self, wanted: Collection[Circuit]) -> int:
         """Begin to set up these circuits: take down all others, and return how many of them are new.
 
-        Circuits that stay carry on; the ports of the others are dark. Raises `FabricError`, and changes nothing, for
-        circuits that cannot exist at once.
+        Circuits that stay keep carrying packets; the ports of the others are dark. Raises `FabricError` and changes
+        nothing if these circuits cannot exist at the same time.
         """
         asked = frozenset(circuit(*each) for each in wanted)
         self.interconnect.check(asked)
@@ -58,7 +58,7 @@ class CircuitSwitch:
         return len(asked - self.circuits)
 
     def light(self, wanted: Collection[Circuit]) -> None:
-        """Let those of these circuits carry packets that do not yet. All others have been taken down by `darken`."""
+        """Activate those of these circuits that do not carry packets yet. `darken` has taken down all others."""
         new = frozenset(circuit(*each) for each in wanted) - self.circuits
         port_of = self.interconnect.port_of
         ends = [end for a, b in new for end in ((a, b), (b, a))]

@@ -1,8 +1,8 @@
 """Table entries, multicast groups and register presets of switches, the same for every target.
 
-Keys and parameters are unsigned integers in the order in which the P4 program names them, so that
-the same entries go to BMv2, to the embedded switch, and into a file that `simple_switch_CLI` reads.
-A part of a key that is not matched exactly is a `Lpm`, `Ternary` or `Range`.
+Keys and parameters are unsigned integers in the order in which the P4 program names them, so that the same entries
+serve BMv2, the embedded switch, and a file for `simple_switch_CLI`. A key part that does not match exactly is an `Lpm`,
+`Ternary` or `Range`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from itertools import count
 from inakit.topo.errors import InputError
 
 REPLICA = 1
-"""The `egress_rid` of replicas, unless a group says otherwise."""
+"""The `egress_rid` of replicas, unless a group sets another."""
 
 
 @dataclass(frozen=True)
 class Lpm:
-    """Matches numbers whose first `prefix` bits are those of `value`; of several entries the longest prefix wins."""
+    """Matches numbers whose first `prefix` bits are those of `value`; the longest matching prefix wins."""
 
     value: int
     prefix: int
@@ -52,7 +52,7 @@ class Range:
 
 
 KeyPart = int | Lpm | Ternary | Range
-"""An integer matches exactly. (What P4 calls optional is ternary in BMv2.)"""
+"""An integer matches exactly. (P4's optional match is ternary in BMv2.)"""
 
 
 @dataclass(frozen=True)
@@ -70,10 +70,10 @@ class TableEntry:
 
     @property
     def exact_key(self) -> tuple[int, ...]:
-        """The key of an entry all of whose parts match exactly; `InputError` for any other."""
+        """The key of an entry whose parts all match exactly; `InputError` for any other."""
         exact = tuple(part for part in self.key if isinstance(part, int))
         if len(exact) < len(self.key):
-            raise InputError(f"entry '{self.cli()}': all parts of its key must be numbers, that match exactly")
+            raise InputError(f"entry '{self.cli()}': all parts of its key must match exactly, as numbers")
         return exact
 
     def cli(self) -> str:
@@ -86,7 +86,7 @@ class TableEntry:
 class ProfileEntry:
     """One entry of a table with an action `profile`: it runs one of `actions`, each with its parameters.
 
-    Where there are several, the profile's selector chooses one by a hash modulo their number.
+    The profile's selector chooses among several by a hash modulo their number.
     """
 
     table: str
@@ -98,7 +98,7 @@ class ProfileEntry:
     def cli(self, first_member: int, group: int) -> list[str]:
         """The lines that `simple_switch_CLI` reads.
 
-        `first_member` and `group` are the numbers that the profile's next member and next group get.
+        `first_member` and `group` are the numbers of the profile's next member and next group.
         """
         names = [" ".join([self.profile, action, *map(str, params)]) for action, params in self.actions]
         lines = [f"act_prof_create_member {name}" for name in names]
@@ -124,7 +124,7 @@ def grouped(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
 
 @dataclass(frozen=True)
 class ValueSetMember:
-    """A value that the control plane puts into the parser's value set `value_set`."""
+    """A value that the control plane adds to the parser's value set `value_set`."""
 
     value_set: str
     value: int
@@ -136,7 +136,7 @@ class ValueSetMember:
 
 @dataclass(frozen=True)
 class DefaultAction:
-    """The action that `table` runs on a miss, instead of the one that its program gives."""
+    """The action that `table` runs on a miss in place of its program's default."""
 
     table: str
     action: str
@@ -149,7 +149,7 @@ class DefaultAction:
 
 @dataclass(frozen=True)
 class ProfileDefault:
-    """The default of `table`: on a miss it runs one of `actions`, chosen as those of a `ProfileEntry`."""
+    """The default of `table`: on a miss it runs one of `actions`, chosen as for a `ProfileEntry`."""
 
     table: str
     profile: str
@@ -157,7 +157,7 @@ class ProfileDefault:
 
 
 def actions_of(entry: Entry | DefaultAction | ProfileDefault) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """The actions, with parameters, of which an entry or a default runs one."""
+    """The actions, with parameters, among which an entry or a default chooses."""
     if isinstance(entry, TableEntry | DefaultAction):
         return ((entry.action, entry.params),)
     return entry.actions
@@ -167,7 +167,7 @@ def actions_of(entry: Entry | DefaultAction | ProfileDefault) -> tuple[tuple[str
 class MirrorSession:
     """Clones of `session` leave by `port`, or as the replicas of the multicast `group`.
 
-    They are cut after `size_bytes`, unless that is 0. BMv2 cuts no clones.
+    Clones are cut after `size_bytes`, unless that is 0. BMv2 does not cut clones.
     """
 
     session: int
@@ -176,7 +176,7 @@ class MirrorSession:
     size_bytes: int = 0
 
     def cli(self) -> str:
-        """The line that `simple_switch_CLI` reads; it does not say how long clones are."""
+        """The line that `simple_switch_CLI` reads; it does not contain the clones' length."""
         if self.group is None:
             return f"mirroring_add {self.session} {self.port}"
         return f"mirroring_add_mc {self.session} {self.group}"
@@ -186,7 +186,7 @@ class MirrorSession:
 class MeterRates:
     """The rates of one cell of a meter, or of all cells (`index` None).
 
-    A rate is (units per microsecond, burst); the lowest rate is first.
+    A rate is (units per microsecond, burst); the lowest comes first.
     """
 
     meter: str
@@ -204,8 +204,8 @@ class MeterRates:
 class MulticastGroup:
     """A group of ports: a packet sent to `group` leaves once by each of `ports`, with `egress_rid` 1.
 
-    It leaves once more for each (egress_rid, port) in `more`. Of an `ordered` group, whose `ports` are empty, copies
-    leave exactly as `more` lists them, also those that are listed twice.
+    It leaves once more for each (egress_rid, port) in `more`. The copies of an `ordered` group, whose `ports` are
+    empty, leave exactly as `more` lists them, duplicates included.
     """
 
     group: int
@@ -229,7 +229,7 @@ class MulticastGroup:
         return tuple((replica, port) for replica, ports in self.nodes.items() for port in ports)
 
     def runs(self) -> list[tuple[int, tuple[int, ...]]]:
-        """The (egress_rid, ports) of nodes that make these copies: BMv2 sends those of a node by ascending ports."""
+        """The (egress_rid, ports) of nodes that make these copies: BMv2 sends a node's copies by ascending ports."""
         found: list[tuple[int, tuple[int, ...]]] = []
         for replica, port in self.replicas:
             if found and found[-1][0] == replica and found[-1][1][-1] < port:
@@ -240,7 +240,7 @@ class MulticastGroup:
 
 
 def group_of_nodes(group: int, nodes: Iterable[tuple[int, int]]) -> MulticastGroup:
-    """The group whose replicas are these (egress_rid, port) pairs, in any order."""
+    """The group with these (egress_rid, port) replicas, in any order."""
     found = sorted(nodes)
     ports = tuple(port for replica, port in found if replica == REPLICA)
     return MulticastGroup(group, ports, tuple(node for node in found if node[0] != REPLICA))
@@ -257,7 +257,7 @@ class RegisterPreset:
 
 @dataclass(frozen=True)
 class SwitchEntries:
-    """Everything that is installed in one switch."""
+    """Everything to install in one switch."""
 
     switch: str
     tables: tuple[TableEntry, ...] = ()
@@ -270,7 +270,7 @@ class SwitchEntries:
     value_sets: tuple[ValueSetMember, ...] = ()
 
     def cli(self) -> str:
-        """A command file for `simple_switch_CLI`, one command a line."""
+        """A command file for `simple_switch_CLI`, one command per line."""
         lines = [*(entry.cli() for entry in self.tables), *(default.cli() for default in self.defaults)]
         handles = count()
         for group in self.groups:
@@ -285,7 +285,7 @@ class SwitchEntries:
         return "\n".join(lines) + "\n"
 
     def profile_lines(self) -> Iterable[str]:
-        """The commands for tables with action profiles; BMv2 numbers members and groups as they come."""
+        """The commands for tables with action profiles; BMv2 numbers members and groups in order of creation."""
         members: Counter[str] = Counter()
         groups: Counter[str] = Counter()
         for entry in self.profiled:
@@ -296,12 +296,12 @@ class SwitchEntries:
 
 @dataclass(frozen=True)
 class Entries:
-    """The entries of every switch of a network; a switch that needs none is absent."""
+    """The entries of every switch of a network; a switch without entries is absent."""
 
     switches: tuple[SwitchEntries, ...]
 
     def of(self, switch: str) -> SwitchEntries:
-        """The entries of `switch`; empty when it needs none."""
+        """The entries of `switch`; empty if it needs none."""
         for entries in self.switches:
             if entries.switch == switch:
                 return entries

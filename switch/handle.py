@@ -1,4 +1,4 @@
-"""Handles: data that JSON can carry, by which another process finds a running switch."""
+"""Handles: JSON data by which another process finds a running switch."""
 
 from __future__ import annotations
 
@@ -23,16 +23,14 @@ def make_handle(target: str, program: Path, **own: Any) -> Handle:
 
 
 def program_of(handle: Handle) -> Program:
-    """The program that the switch runs; `InputError` if its file has changed since the switch read it."""
+    """The program that the switch runs; `InputError` if its file has changed since."""
     path = Path(handle["program"])
     if not path.is_file() or fingerprint(path) != handle["sha256"]:
         raise InputError(
-            f"{path} is not what the running switch was started with (sha256 {handle['sha256'][:12]}...), "
-            "and says where its state is: put that file back, or start the network again"
+            f"{path} is not the program of the running switch (sha256 {handle['sha256'][:12]}...), which "
+            "describes its state: restore that file, or start the network again"
         )
-    return parse_program(
-        path.read_bytes(), str(path)
-    )  # not `read_program`: the sources may have changed since the switch read it
+    return parse_program(path.read_bytes(), str(path))  # not `read_program`: the sources may have changed since
 
 
 def fingerprint(path: Path) -> str:

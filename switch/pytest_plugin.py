@@ -31,7 +31,7 @@ PORTS = range(8)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--p4-target`, which chooses what runs the programs under test."""
+    """Add `--p4-target`, which chooses the target for the programs under test."""
     group = parser.getgroup("p4", "switches under test")
     group.addoption("--p4-target", default="fast", help="what runs P4 programs: fast, kernel or bmv2")
 
@@ -40,14 +40,14 @@ class MakeSwitch(Protocol):
     """Makes switches that run until the test ends."""
 
     def __call__(self, program: str | PathLike[str], ports: Iterable[int] = PORTS) -> PacketTest:
-        """A switch with the program of a file and these ports; one in this process has all port numbers."""
+        """A switch with the program of a file and these ports; a switch in this process has all port numbers."""
 
 
 @pytest.fixture
 def p4_switch(request: pytest.FixtureRequest) -> Iterator[MakeSwitch]:
     """Makes switches: `p4_switch("program.json")` runs the program with ports 0 to 7 until the test ends.
 
-    Others are named: `p4_switch("program.json", ports=[1, 2, 300, 510])`. A CPU port is a port as any other.
+    Other ports are arguments: `p4_switch("program.json", ports=[1, 2, 300, 510])`. A CPU port is an ordinary port.
     """
     from inakit.switch.program.bmv2_json import read_program  # noqa: PLC0415
     from inakit.switch.testing.devices import open_device  # noqa: PLC0415, every run of pytest loads this file

@@ -19,11 +19,11 @@ from inakit.switch.program.program import Table
 from inakit.topo.errors import InputError
 
 PROGRAM = Path(__file__).resolve().parents[1] / "p4" / "build" / "ina.json"
-"""The P4 program of switches that are given no other."""
+"""The default P4 program of switches."""
 
 
 class SwitchView(Protocol):
-    """The readable state of a switch, also for another process than the one that runs it."""
+    """The readable state of a switch, for any process."""
 
     def read_table(self, name: str) -> list[TableEntry]:
         """The entries of a table, by its full name in the P4 program, ordered by key."""
@@ -39,16 +39,16 @@ class SwitchView(Protocol):
 
 
 class Installable(SwitchView, Protocol):
-    """A switch, or its state, that can be filled and changed by the process that runs it."""
+    """A switch, or its state, that the process running it can fill and change."""
 
     def install(self, entries: SwitchEntries) -> None:
-        """Add table entries, multicast groups and register presets; `InputError` if the program has no such thing."""
+        """Add table entries, multicast groups and register presets; `InputError` if the program lacks their objects."""
 
     def change(self, entries: Sequence[TableEntry]) -> None:
-        """Give entries that are there, by their tables and keys, other actions and parameters, while packets pass."""
+        """Replace actions and parameters of existing entries, found by table and key, while packets pass."""
 
     def wipe(self) -> None:
-        """Set all registers to 0, as a restart does. No packet may pass meanwhile: it would see half of the state."""
+        """Set all registers to 0, as a restart does. No packet may pass meanwhile: it would see a partial change."""
 
 
 class RunningSwitch(Installable, Protocol):
@@ -103,35 +103,35 @@ class Keyed(Protocol):
 
     @property
     def priority(self) -> int | None:
-        """The priority, in a table whose keys can overlap."""
+        """The priority, if the table's keys can overlap."""
 
 
 class HeldEntries(Generic[Kept]):
-    """`held` has the record of each entry; each new entry gets the lowest free number, as BMv2's handles."""
+    """`held` holds the record of each entry; a new entry gets the lowest free number, as BMv2's handles do."""
 
     def __init__(self, table: Table) -> None:
         self.table = table
         self.forget_all()
 
     def forget_all(self) -> None:
-        """Hold no entries."""
+        """Forget all entries."""
         self.held: dict[Identity, Kept] = {}
         self.freed: list[int] = []
         self.numbers = 0
 
     def take_number(self) -> int:
-        """The lowest number that no entry has."""
+        """The lowest free number; it is then taken."""
         if self.freed:
             return heappop(self.freed)
         self.numbers += 1
         return self.numbers - 1
 
     def give_back(self, number: int) -> None:
-        """Let a new entry have this number."""
+        """Release this number for a new entry."""
         heappush(self.freed, number)
 
     def identity(self, entry: Keyed) -> Identity:
-        """The identity of an entry, which no other entry of the table has."""
+        """The identity of an entry, unique in its table."""
         return identity_of(self.table, entry.key, entry.priority)
 
     def at(self, entry: Keyed) -> Kept:
@@ -142,13 +142,13 @@ class HeldEntries(Generic[Kept]):
         return found
 
     def check_not_const(self) -> None:
-        """Raise `InputError` if the program gives the table's entries."""
+        """Raise `InputError` if the table's entries are const in the program."""
         if self.table.entries is not None:
             name = self.table.name
             raise InputError(f"the entries of table '{name}' are const in the program: it takes no others")
 
     def check_new(self, entries: Sequence[Keyed]) -> None:
-        """Raise `InputError` unless the keys are new and find room, and the table takes entries."""
+        """Raise `InputError` unless the keys are new, the entries fit, and the table takes entries."""
         name, seen = self.table.name, set(self.held)
         if not self.table.key:
             raise InputError(f"table '{name}' has no key: it takes no entries")

@@ -1,9 +1,9 @@
-"""The switch targets by name, from which the command line chooses, and which constructs of v1model run in which.
+"""The switch targets by name, for the command line, and the constructs of v1model that each supports.
 
-A target is a Mininet switch class whose running nodes speak `inakit.switch.running_switch.RunningSwitch`.
+A target is a Mininet switch class whose running nodes implement `inakit.switch.running_switch.RunningSwitch`.
 
-Constructs are read from the tables of handlers themselves: `python -m inakit.switch.targets` prints the table of the
-README. A construct that is in no table is refused when a program is loaded, with its name and its line of P4.
+The list of constructs comes from the tables of handlers: `python -m inakit.switch.targets` prints the table of the
+README. A construct without a handler is refused when a program is loaded, with its name and its line of P4.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from inakit.topo.errors import MachineError, unknown_name
 
 @dataclass(frozen=True)
 class Target:
-    """A way of running the P4 program. `missing` says what this machine lacks for it, or None."""
+    """A way of running the P4 program. `missing` names what this machine lacks for it, or returns None."""
 
     name: str
     node: str
@@ -44,18 +44,18 @@ class Target:
     missing: Callable[[], str | None]
 
     def node_class(self) -> type[Any]:
-        """The Mininet switch class; constructed with the keyword `fabric_switch`."""
+        """The Mininet switch class; its constructor takes the keyword `fabric_switch`."""
         loaded: type[Any] = load(self.node)
         return loaded
 
     def attach(self, handle: Handle, program: Program) -> SwitchView:
-        """A running switch of another process, for reading; `program` is what `program_of` gives for its handle."""
+        """A running switch of another process, for reading; `program` is `program_of` of its handle."""
         view: SwitchView = load(self.view)(handle, program)
         return view
 
 
 def load(name: str) -> Any:
-    """The attribute that `module:attribute` names; targets are imported only when they are used."""
+    """The attribute that `module:attribute` names; targets are imported only on use."""
     module, attribute = name.split(":")
     return getattr(importlib.import_module(module), attribute)
 
@@ -67,11 +67,11 @@ BMV2_MODULES = {
     "bmpy_utils": "BMv2's Python modules",
     "p4utils": "p4-utils",
 }
-"""What the switch target needs of other people's Python, and which package has it."""
+"""The Python modules of others that the target needs, and the package of each."""
 
 
 def missing_for_bmv2() -> str | None:
-    """What this machine lacks to run simple_switch under Mininet, or None."""
+    """The names of what this machine lacks for simple_switch under Mininet, or None."""
     if shutil.which("simple_switch") is None:
         return "simple_switch is not installed: run `vagrant up`, or install p4lang's package p4lang-bmv2"
     for module, package in BMV2_MODULES.items():
@@ -81,7 +81,7 @@ def missing_for_bmv2() -> str | None:
 
 
 def missing_for_fast() -> str | None:
-    """What this machine lacks to run programs in the kernel, or None."""
+    """The names of what this machine lacks to run programs in the kernel, or None."""
     if os.geteuid() != 0:
         return "root is needed to load programs into the kernel: run with sudo"
     if shutil.which("clang") is None:
@@ -106,7 +106,7 @@ TARGETS: dict[str, Target] = {
 def choose_target(name: str = "auto", program: Path | None = None) -> Target:
     """The target called `name`, to run `program` (the kit's own); `auto` is bmv2 where it is installed, else fast.
 
-    Raises `InputError` where the program's sources have changed since it was compiled.
+    Raises `InputError` if the program's sources have changed since it was compiled.
     """
     check_sources(program or PROGRAM)
     if name == "auto":
@@ -121,7 +121,7 @@ def choose_target(name: str = "auto", program: Path | None = None) -> Target:
 
 @dataclass(frozen=True)
 class Features:
-    """Constructs of one kind: those that the generator compiles (for the kernel and a process), and the others."""
+    """Constructs of one kind: those that the generator compiles (for the kernel and a process), and the rest."""
 
     kind: str
     compiled: tuple[str, ...]
@@ -143,7 +143,7 @@ def features() -> list[Features]:
 
 
 def split(kind: str, compiled: Iterable[str], handled: Iterable[str]) -> Features:
-    """The features of one kind, from the names that are compiled and all that are handled."""
+    """The features of one kind, from the names of compiled constructs and of all handled ones."""
     names = set(compiled)
     return Features(kind, tuple(sorted(names)), tuple(sorted(set(handled) - names)))
 

@@ -43,7 +43,7 @@ class Bmv2Switch(P4Switch):  # type: ignore[misc]
     ) -> None:
         super().__init__(name, int(dpid, 16), json_path=str(program), **params)
         self.fabric_switch = fabric_switch
-        self.nanomsg = None  # p4-utils would have it leave a socket in /tmp
+        self.nanomsg = None  # p4-utils would make it leave a socket in /tmp
         self._program = program
         self._ledger = ledger
         self._run_dir = run_dir

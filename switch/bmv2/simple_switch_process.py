@@ -21,7 +21,7 @@ CONTROL_PORTS = range(20000, 32000)
 
 
 def shuffled_ports() -> Iterator[int]:
-    """Every control port once, in an order that two runs on one machine hardly share."""
+    """Every control port once, shuffled, so that two runs on one machine rarely start with the same one."""
     yield from random.SystemRandom().sample(CONTROL_PORTS, len(CONTROL_PORTS))
 
 
@@ -29,7 +29,7 @@ _candidates = shuffled_ports()
 
 
 def free_port() -> int:
-    """A TCP port that nothing listens on; never the same one twice in this process."""
+    """A TCP port on which nothing listens; each call in this process returns a different one."""
     for port in _candidates:
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -39,7 +39,7 @@ def free_port() -> int:
                 continue
             return port
     raise MachineError(
-        f"no free TCP port from {CONTROL_PORTS.start} to {CONTROL_PORTS.stop - 1} for a switch: end what holds them"
+        f"no free TCP port from {CONTROL_PORTS.start} to {CONTROL_PORTS.stop - 1} for a switch: end their users"
     )
 
 
@@ -58,7 +58,7 @@ class SimpleSwitchProcess:
         self._notifications = Path(tempfile.gettempdir(), f"bmv2-{control_port}-notifications.ipc")
         program, *options = arguments
         with writing(log), log.open("wb") as output:
-            # In a session of its own, so that Ctrl-C reaches only the kit, which then ends it in order.
+            # The process gets its own session: Ctrl-C reaches only the kit, which then ends the switch in order.
             self._process = subprocess.Popen(
                 [program, "--notifications-addr", f"ipc://{self._notifications}", *options],
                 stdin=subprocess.DEVNULL,
@@ -108,7 +108,7 @@ class SimpleSwitchProcess:
         raise AssertionError("a process that was waited for has a status")
 
     def stop(self) -> None:
-        """Kill the process: it keeps no state that must be saved."""
+        """Kill the process; it holds no state that must be saved."""
         self._process.kill()
         self._process.wait()
         self._notifications.unlink(missing_ok=True)

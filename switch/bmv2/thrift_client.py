@@ -1,7 +1,7 @@
 """The control plane of one `simple_switch`: entries in, registers and counters out, over one connection.
 
-The calls of BMv2's own command line print what goes wrong and go on, and wait for each answer; here an error is an
-exception, and calls of one kind are sent together before their answers are read.
+The calls of BMv2's own command line print errors, go on, and wait for each answer. Here an error raises an exception,
+and calls of one kind are sent together before their answers are read.
 """
 
 from __future__ import annotations
@@ -70,14 +70,14 @@ from inakit.topo.errors import InputError, RunError, UnsupportedError
 
 
 def values(call: ActionCall) -> list[bytes]:
-    """The values of an action's parameters as BMv2 takes them: big-endian, in whole bytes."""
+    """The values of an action's parameters in BMv2's format: big-endian, in whole bytes."""
     return [
         in_bytes(value, parameter.bits) for value, parameter in zip(call.values, call.action.parameters, strict=True)
     ]
 
 
 def match(value: KeyPart, part: MatchKey) -> BmMatchParam:
-    """One part of an entry's key as BMv2 takes it."""
+    """One part of an entry's key in BMv2's format."""
     bits, kinds = part.bits, BmMatchParamType
     match value:
         case Lpm():
@@ -95,12 +95,12 @@ def match(value: KeyPart, part: MatchKey) -> BmMatchParam:
 
 
 def signed(value: int, bits: int) -> int:
-    """The signed number of so many bits that has the same bits: Thrift has no other."""
+    """The signed number with the same `bits` bits: Thrift has no unsigned numbers."""
     return value - (1 << bits) if value >> bits - 1 else value
 
 
 def in_bytes(value: int, bits: int) -> bytes:
-    """A number as BMv2 takes it: big-endian, in whole bytes."""
+    """A number in BMv2's format: big-endian, in whole bytes."""
     return value.to_bytes((bits + 7) // 8, "big")
 
 
@@ -131,10 +131,10 @@ class RuntimeView:
         self.program = read_program_once(program)
 
     def connect(self) -> None:
-        """Connect to the control plane, in place of any connection before. Raises `ConnectionError`."""
+        """Connect to the control plane; replaces an earlier connection. Raises `ConnectionError`."""
         try:
             self.standard, self.replication, self.switch = thrift_connect("127.0.0.1", self.port, SERVICES)
-        except SystemExit as error:  # BMv2's Python exits where no server answers
+        except SystemExit as error:  # BMv2's Python exits if no server answers
             raise ConnectionError(f"no control plane answers on port {self.port}") from error
 
     def read_table(self, name: str) -> list[TableEntry]:
@@ -178,7 +178,7 @@ class Runtime(RuntimeView):
         self._set_queues()
 
     def _set_queues(self) -> None:
-        """BMv2 takes connections a moment before it knows all of its services, and ends one that asks too soon."""
+        """BMv2 accepts connections before it registers all services, and ends a connection that asks too early."""
         deadline = time.monotonic() + SERVICES_TIMEOUT_S
         while True:
             try:
@@ -192,7 +192,7 @@ class Runtime(RuntimeView):
                 return
 
     def install(self, entries: SwitchEntries) -> None:
-        """Add everything in `entries`. What the program cannot take is an `InputError`, before anything is added."""
+        """Add all `entries`. Raises `InputError` before anything is added if the program cannot take an entry."""
         check_entries(self.program, entries)
         self.add([*entries.tables, *entries.profiled], f"switch '{entries.switch}': ")
         pipeline(self.standard, "bm_register_write", map(write_call, entries.registers))
@@ -208,7 +208,7 @@ class Runtime(RuntimeView):
             self.set_rates(meter)
 
     def add(self, entries: Sequence[Entry], where: str = "") -> None:
-        """Add entries that are not there; `where` begins the error for one that BMv2 refuses."""
+        """Add new entries; `where` begins the error message for an entry that BMv2 refuses."""
         plain = [entry for entry in entries if isinstance(entry, TableEntry)]
         calls = ((CONTEXT, e.table, self.key(e), e.action, self.values(e), self.options(e)) for e in plain)
         answers = pipeline(self.standard, "bm_mt_add_entry", calls)
@@ -225,7 +225,7 @@ class Runtime(RuntimeView):
                 raise refused(f"{where}BMv2 refuses {what}", error) from error
 
     def change(self, entries: Sequence[Entry]) -> None:
-        """Give entries that are there other actions and parameters. One that is not there is an `InputError`."""
+        """Replace actions and parameters of existing entries; `InputError` if one does not exist."""
         found = list(zip(entries, self.found(entries), strict=True))
         plain = [(entry, old) for entry, old in found if isinstance(entry, TableEntry)]
         changes = [(CONTEXT, e.table, old.entry_handle, e.action, self.values(e)) for e, old in plain]
@@ -251,15 +251,15 @@ class Runtime(RuntimeView):
         return answers
 
     def place(self, entry: Entry) -> tuple[int, str, int]:
-        """An entry that is there as calls name it: context, table, handle."""
+        """The context, table and handle by which calls name an existing entry."""
         return CONTEXT, entry.table, self.found([entry])[0].entry_handle
 
     def key(self, entry: Entry) -> list[BmMatchParam]:
-        """The key of an entry as BMv2 takes it."""
+        """The key of an entry in BMv2's format."""
         return [match(value, part) for value, part in zip(entry.key, self.program.table(entry.table).key, strict=True)]
 
     def values(self, entry: TableEntry) -> list[bytes]:
-        """The parameters of an entry as BMv2 takes them; `InputError` where they do not fit the program."""
+        """The parameters of an entry in BMv2's format; `InputError` if they do not fit the program."""
         return values(action_call(self.program, entry))
 
     def options(self, entry: Entry) -> BmAddEntryOptions:
@@ -278,7 +278,7 @@ class Runtime(RuntimeView):
         return "_ws", group
 
     def set_default(self, default: DefaultAction | ProfileDefault) -> None:
-        """Set a default action; in a table with an action profile it is a new member of that, or a group."""
+        """Set a default action; a table with an action profile gets it as a new member or group of the profile."""
         table = self.program.table(default.table)
         calls = [call(table, action, params) for action, params in actions_of(default)]
         if table.profile is None:
@@ -297,7 +297,7 @@ class Runtime(RuntimeView):
         self.add_group(group)
 
     def add_group(self, group: MulticastGroup) -> None:
-        """Add a multicast group that is not there, with its nodes."""
+        """Add a new multicast group with its nodes."""
         handle = self.replication.bm_mc_mgrp_create(CONTEXT, group.group)
         self.nodes[group.group] = []
         for replica, ports in group.runs():
@@ -330,7 +330,7 @@ class Runtime(RuntimeView):
         self.standard.bm_parse_vset_remove(CONTEXT, member.value_set, self.value_bytes(member))
 
     def value_bytes(self, member: ValueSetMember) -> bytes:
-        """A value as BMv2 takes it."""
+        """A value in BMv2's format."""
         return in_bytes(member.value, self.program.value_sets[member.value_set].bits)
 
     def write_register(self, name: str, index: int | None, value: int) -> None:
@@ -347,7 +347,7 @@ class Runtime(RuntimeView):
         pipeline(self.standard, "bm_counter_write", ((CONTEXT, name, cell, value) for cell in cells))
 
     def set_rates(self, rates: MeterRates) -> None:
-        """Set the rates of a meter's cell or of all; the cells of a direct meter are entries, by their handles."""
+        """Set the rates of one meter cell or of all; the cells of a direct meter are entries, by their handles."""
         given = [BmMeterRateConfig(rate, burst) for rate, burst in rates.rates]
         if rates.index is None:
             self.standard.bm_meter_array_set_rates(CONTEXT, rates.meter, given)
@@ -403,7 +403,7 @@ class Runtime(RuntimeView):
 
 
 def view(handle: Handle, program: Program) -> RuntimeView:  # noqa: ARG001, p4-utils reads it from its file
-    """The switch that gave `handle`, for reading; `RunError` if it has ended."""
+    """A reading connection to the switch that gave `handle`; `RunError` if it has ended."""
     try:
         return RuntimeView(handle["control_port"], Path(handle["program"]))
     except ConnectionError as error:
@@ -411,7 +411,7 @@ def view(handle: Handle, program: Program) -> RuntimeView:  # noqa: ARG001, p4-u
 
 
 def table_entry(table: str, entry: BmMtEntry) -> TableEntry:
-    """The entry that BMv2's description means, whose key has only exact matches."""
+    """The entry that BMv2 describes; its key has only exact matches."""
     key = tuple(int.from_bytes(part.exact.key, "big") for part in entry.match_key)
     action = entry.action_entry
     return TableEntry(table, key, action.action_name, tuple(int.from_bytes(p, "big") for p in action.action_data))
@@ -427,12 +427,12 @@ def groups(tree: Mapping[str, Any]) -> Iterator[MulticastGroup]:
 
 
 def rates_of(found: Iterable[BmMeterRateConfig]) -> Rates:
-    """The rates of a meter's cell as BMv2 tells them."""
+    """The rates of a meter's cell as BMv2 reports them."""
     return tuple((each.units_per_micros, each.burst_size) for each in found)
 
 
 def refused(what: str, error: InvalidTableOperation) -> InputError:
-    """The error for a request that BMv2 refuses, with its name for the reason."""
+    """The error for a request that BMv2 refuses, with BMv2's name for the reason."""
     return InputError(f"{what}: {TableOperationErrorCode._VALUES_TO_NAMES[error.code]}")
 
 
@@ -442,7 +442,7 @@ def write_call(preset: RegisterPreset) -> tuple[Any, ...]:
 
 
 def pipeline(client: Any, method: str, calls: Iterable[tuple[Any, ...]]) -> list[Any]:
-    """The answers to `calls` of one method, in order; a table's refusal is an answer too."""
+    """Send all `calls` of one method and return their answers in order; a refusal by a table counts as an answer."""
     send: Callable[..., None] = getattr(client, f"send_{method}")
     receive: Callable[[], Any] = getattr(client, f"recv_{method}")
     answers: list[Any] = []

@@ -48,12 +48,12 @@ class HeldProfile:
         self.used_groups: Counter[int] = Counter()
 
     def check_member(self, member: int) -> None:
-        """Refuse a member that is not there."""
+        """Refuse a member that does not exist."""
         if member not in self.members:
             raise Refused(RefusalKind.INVALID_MBR_HANDLE, f"action profile '{self.name}' has no member {member}")
 
     def check_group(self, group: int) -> None:
-        """Refuse a group that is not there."""
+        """Refuse a group that does not exist."""
         if group not in self.groups:
             raise Refused(RefusalKind.INVALID_GRP_HANDLE, f"action profile '{self.name}' has no group {group}")
 
@@ -79,9 +79,9 @@ class HeldProfile:
 
 
 class ActionProfiles(Entities):
-    """Requests for action profiles. `follow` updates the entries that name members and groups.
+    """Requests for action profiles. `follow` updates the entries that name changed members and groups.
 
-    It gets the profile, the changed member (None: none), and the changed groups.
+    Its arguments are the profile, the changed member (or None) and the changed groups.
     """
 
     follow: Callable[[HeldProfile, int | None, set[int]], None]
@@ -114,7 +114,7 @@ class ActionProfiles(Entities):
 
     @locked
     def modify_member(self, profile: str, member: int, action: str, params: tuple[int, ...] = ()) -> None:
-        """Change the action of a member, also for the entries that name it."""
+        """Change the action of a member, and of the entries that name it."""
         held = self.profile(profile)
         data = held.data(action, params)
         held.check_member(member)
@@ -175,7 +175,7 @@ class ActionProfiles(Entities):
 
     @locked
     def remove_from_group(self, profile: str, member: int, group: int) -> None:
-        """Remove a member from a group. A group that entries name may become empty."""
+        """Remove a member from a group. A group that entries name can become empty."""
         held = self.profile(profile)
         held.check_member(member)
         held.check_group(group)
@@ -212,13 +212,13 @@ NAMED = {
     "remove_member_from_group": Command("PROFILE MEMBER GROUP", ActionProfiles.remove_from_group),
 }
 COMMANDS = {f"{prefix}_{name}": each for prefix in ("act_prof", "table_indirect") for name, each in NAMED.items()}
-"""Each has an older name, which takes a table instead of a profile."""
+"""Each command has an older name, which takes a table instead of a profile."""
 
 
 # Thrift
 
 
-# BMv2 answers that a profile which is not there has no members and no groups
+# Like BMv2, report no members and no groups for an unknown profile
 
 
 def one_member(profiles: ActionProfiles, profile: str, member: int) -> dict[int, ActionData]:
@@ -260,17 +260,17 @@ CALLS = {
 }
 
 
-# P4Runtime: a member whose weight in some group is n is n members in the control plane, all with its action, so that a
-# selector that takes every member as often takes it n times
+# P4Runtime: a member whose greatest weight in a group is n becomes n members with its action in the control plane, so
+# that a selector that takes all members equally often takes it n times
 
 
 MOST_WEIGHT = 4096
-"""The weights of a group sum up to at most this number."""
+"""The greatest sum of the weights of a group."""
 
 
 @dataclass(frozen=True)
 class ProfileSchema:
-    """An action profile; `actions` are those of its tables. A size of 0 is no limit."""
+    """An action profile; `actions` are those of its tables. A size of 0 means no limit."""
 
     id: int
     name: str
@@ -286,7 +286,7 @@ class ProfileSchema:
 def read_profiles(
     p4info: Message, program: Program, actions_of: Mapping[int, Mapping[int, ActionSchema]]
 ) -> ById[ProfileSchema]:
-    """The action profiles of a P4Info; a fault if one names a table that is not there. `actions_of` is by table."""
+    """The action profiles of a P4Info; a fault if one names an unknown table. `actions_of` is by table."""
 
     def read(each: Message, profile: ActionProfile) -> ProfileSchema:
         if missing := [number for number in each.table_ids if number not in actions_of]:
@@ -325,7 +325,7 @@ class Choice:
 
 @dataclass(eq=False)
 class Group:
-    """A group with its handle in the control plane and its choices. `message` is the client's."""
+    """A group with its handle in the control plane and its choices. `message` is the one that the client sent."""
 
     handle: int
     message: Message
@@ -333,9 +333,9 @@ class Group:
 
 
 class ProfileStore:
-    """The members and groups of one action profile by the ids of clients; `one_shots` are action sets, by handle.
+    """The members and groups of one action profile by the clients' ids; `one_shots` are action sets, by handle.
 
-    `down` are the ports that are down, whose watchers are not chosen.
+    `down` holds the ports that are down; a selector does not choose the members that watch them.
     """
 
     def __init__(self, schema: ProfileSchema, requests: ActionProfiles) -> None:
@@ -390,7 +390,7 @@ class ProfileStore:
             self.requests.remove_from_group(self.name, handle, group.handle)
 
     def trim(self, members: Iterable[Member]) -> None:
-        """Remove copies of members that no group needs."""
+        """Remove copies of members that no group needs any more."""
         groups = (*self.groups.values(), *self.one_shots.values())
         for member in {id(each): each for each in members}.values():
             weights = [each.weight for group in groups for each in group.choices if each.member is member]
@@ -426,7 +426,7 @@ class ProfileStore:
         return group
 
     def drop_one_shot(self, handle: int | None) -> None:
-        """Remove the group of an action set and its members, if this is the handle of one."""
+        """Remove the group of an action set with its members, if `handle` is that of an action set."""
         group = self.one_shots.pop(handle, None) if handle is not None else None
         if group is not None:
             members = [choice.member for choice in group.choices]
@@ -442,14 +442,14 @@ class ProfileStore:
                 self.refresh(group)
 
     def check_style(self, one_shot: bool) -> None:
-        """Raise a fault if members and groups are mixed with action sets."""
+        """Raise a fault if a profile mixes members and groups with action sets."""
         if self.members if one_shot else self.one_shots:
             raise invalid(f"action profile '{self.name}' has either members and groups, or action sets in entries")
 
     def check_weights(self, weights: list[int], most: int) -> None:
-        """Raise a fault for weights that the profile does not take, or that are more than `most` (0: no limit)."""
+        """Raise a fault if the profile does not allow these weights, or if their sum exceeds `most` (0: no limit)."""
         if self.schema.weights_disallowed and any(weights):
-            raise invalid(f"action profile '{self.name}' allows no weights: leave them out")
+            raise invalid(f"action profile '{self.name}' allows no weights: omit them")
         if not self.schema.weights_disallowed and any(weight <= 0 for weight in weights):
             raise invalid(f"action profile '{self.name}': the weights {weights[:8]} must be 1 or more")
         heaviest = self.schema.max_member_weight
@@ -488,7 +488,7 @@ class ProfileCodec(Codec):
         self.profiles = profiles
 
     def store(self, message: Message) -> ProfileStore:
-        """The action profile that an update is for, or a fault."""
+        """The action profile that an update concerns, or a fault."""
         return self.profiles.expect(message.action_profile_id)
 
 
@@ -515,7 +515,7 @@ class MemberCodec(ProfileCodec):
         member.data = data
 
     def delete(self, message: Message) -> None:
-        """Remove a member that is in no group and in no entry."""
+        """Remove a member that no group and no entry uses."""
         store = self.store(message)
         member = store.member(message.member_id)
         if any(choice.member is member for group in store.groups.values() for choice in group.choices):
@@ -524,7 +524,7 @@ class MemberCodec(ProfileCodec):
         del store.members[message.member_id]
 
     def read(self, message: Message) -> Iterator[Fields]:
-        """One member, or all of one profile, or of all."""
+        """One member, all members of one profile, or all members."""
         found: list[Fields] = []
         for store in self.profiles.selected(message.action_profile_id):
             one = message.member_id and message.action_profile_id
@@ -547,7 +547,7 @@ class GroupCodec(ProfileCodec):
     member = "action_profile_group"
 
     def insert(self, message: Message) -> None:
-        """Add a group of members that are there."""
+        """Add a group of existing members."""
         store, number = self.store(message), message.group_id
         store.check_style(one_shot=False)
         expect_id(number, "group")
@@ -575,7 +575,7 @@ class GroupCodec(ProfileCodec):
         del store.groups[message.group_id]
 
     def read(self, message: Message) -> Iterator[Message]:
-        """One group, or all of one profile, or of all."""
+        """One group, all groups of one profile, or all groups."""
         found = []
         for store in self.profiles.selected(message.action_profile_id):
             one = message.group_id and message.action_profile_id

@@ -40,7 +40,7 @@ def check_data(where: str, action: Action, params: tuple[int, ...]) -> None:
 
 
 def parse_params(action: Action, words: Sequence[str]) -> tuple[int, ...]:
-    """The parameters of an action; `ValueError` for another number of words than it takes."""
+    """The parameters of an action; `ValueError` if the number of words is wrong."""
     if len(words) != len(action.parameters):
         raise ValueError(f"action '{action.name}' has {len(action.parameters)} parameters, {len(words)} values given")
     return tuple(map(parse_number, words))
@@ -50,7 +50,7 @@ def parse_params(action: Action, words: Sequence[str]) -> tuple[int, ...]:
 
 
 def read_thrift_params(actions: Iterable[Action], name: str, params: Sequence[bytes]) -> tuple[int, ...]:
-    """The parameters that a message gives for one of these actions, without the bits that they do not have."""
+    """The parameters in a message for one of these actions, cut to the parameters' bits."""
     numbers = tuple(int.from_bytes(each, "big") for each in params)
     places = next((action.parameters for action in actions if action.name == name), ())
     if len(places) != len(numbers):
@@ -59,12 +59,12 @@ def read_thrift_params(actions: Iterable[Action], name: str, params: Sequence[by
 
 
 def thrift_params(params: Sequence[int]) -> list[bytes]:
-    """The parameters in a message, without leading zeros, as in BMv2."""
+    """The parameters as a message has them: without leading zeros, as in BMv2."""
     return list(map(encode, params))
 
 
 def thrift_action(types: Any, runs: Runs | None) -> Any:
-    """The message of an action of an entry or a default; None: no action."""
+    """The message for the action of an entry or a default; None means no action."""
     if runs is None:
         return types.Action(types.ActionKind.NONE)
     if runs.member is not None:
@@ -102,7 +102,7 @@ def read_action(action: Message, types: Message) -> ActionSchema:
 
 
 def read_data(actions: Mapping[int, ActionSchema], action: Message, where: str) -> ActionData:
-    """The data of an `Action`; a fault if it is none of `actions`, or its parameters are wrong."""
+    """The data of an `Action`; a fault if it is not one of `actions` or its parameters are wrong."""
     schema = actions.get(action.action_id)
     if schema is None:
         known = ", ".join(each.name for each in actions.values())
@@ -121,7 +121,7 @@ def read_data(actions: Mapping[int, ActionSchema], action: Message, where: str) 
 
 
 def action_fields(actions: Mapping[int, ActionSchema], data: ActionData) -> Fields:
-    """The `Action` of an action with its parameters; its id is 0 where `actions` do not have it."""
+    """The `Action` message of an action with its parameters; its id is 0 if `actions` do not contain it."""
     name, values = data
     schema = next((each for each in actions.values() if each.name == name), None)
     if schema is None:

@@ -10,7 +10,7 @@ from inakit.switch.program.program import CRC_CUSTOM, CrcParameters
 
 
 class Calculations(Entities):
-    """Requests for calculations; `crcs` are the parameters that were set."""
+    """Requests for calculations; `crcs` holds the parameters that requests have set."""
 
     def __init__(self, core: Core) -> None:
         super().__init__(core)
@@ -18,7 +18,7 @@ class Calculations(Entities):
 
     @locked
     def set_crc(self, calculation: str, bits: int, crc: CrcParameters) -> None:
-        """Set the parameters of a calculation of the custom algorithm of this width."""
+        """Set the CRC parameters of a calculation that uses the custom algorithm of `bits` bits."""
         found = self.program.calculations.get(calculation)
         if found is None:
             known = self.program.calculations
@@ -48,7 +48,7 @@ COMMANDS = {
 
 
 def read_crc(crc: Any, bits: int) -> dict[str, object]:
-    """The parameters of a cyclic redundancy check of a Thrift message."""
+    """The CRC parameters in a Thrift message."""
     numbers = (crc.polynomial, crc.initial_remainder, crc.final_xor_value)
     polynomial, first, last = (unsigned(number, bits) for number in numbers)
     reflected = bool(crc.data_reflected), bool(crc.remainder_reflected)

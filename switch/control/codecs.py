@@ -1,9 +1,9 @@
 """The base of the codecs of all entities, by protocol. None of them imports the protocol's library.
 
-- simple_switch_CLI: a `Command` has a usage, whose words name the arguments of a request.
-- Thrift: a `Call` has a request, whose arguments are named as in the interface description `bmv2.thrift`.
-- P4Runtime: a `Codec` reads messages (of any class with the fields of P4Runtime), and writes the fields of messages as
-  dictionaries, of which the server makes messages.
+- simple_switch_CLI: a `Command` has a usage, whose words name the arguments of a request. - Thrift: a `Call` has a
+request, whose arguments have the names of the interface description `bmv2.thrift`. - P4Runtime: a `Codec` reads
+messages (of any class with the fields of P4Runtime), and writes the fields of messages as dictionaries, of which the
+server makes messages.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from inakit.topo.errors import InputError, UnsupportedError
 
 @dataclass(frozen=True)
 class Command:
-    """A command of simple_switch_CLI: the usage of what follows its name, and the request that it is."""
+    """A command of simple_switch_CLI: the usage of its arguments, and the request that it makes."""
 
     usage: str
     request: Callable[..., object]
@@ -28,9 +28,9 @@ class Command:
 
 @dataclass(frozen=True)
 class Call:
-    """A function of a Thrift service: the request that it is, further arguments, and how its answer is written.
+    """A function of a Thrift service: its request, further arguments, and the writer of its answer.
 
-    `answer` gets the types of the interface description and what the request returns.
+    `answer` gets the types of the interface description and the result of the request.
     """
 
     request: Callable[..., object]
@@ -39,25 +39,26 @@ class Call:
 
 
 ReadArgument = Callable[[Any, Any, Mapping[str, Any]], Mapping[str, object]]
-"""Makes arguments of a request of one of a Thrift call, which is found by its name in `bmv2.thrift`.
+"""Makes arguments of a request from one argument of a Thrift call, found by its name in `bmv2.thrift`.
 
-It gets the value, the control plane, and the arguments before. What no `ReadArgument` reads is taken as it is.
+It gets the value, the control plane, and the earlier arguments. Arguments without a `ReadArgument` are passed on
+unchanged.
 """
 
 
 def unsigned(number: int | None, bits: int = 32) -> int:
-    """The unsigned number whose bits a signed one of a Thrift message has; 0 for one that is left out."""
+    """The unsigned number with the bits of a signed number in a Thrift message; 0 for an omitted one."""
     return (number or 0) & ((1 << bits) - 1)
 
 
 def signed(number: int, bits: int = 32) -> int:
-    """The signed number of as many bits, for a Thrift message."""
+    """The signed number with the same bits, for a Thrift message."""
     number = unsigned(number, bits)
     return number - (1 << bits) if number >> (bits - 1) else number
 
 
 class Code(IntEnum):
-    """The canonical codes that a P4Runtime server answers with."""
+    """The canonical codes with which a P4Runtime server answers."""
 
     OK = 0
     UNKNOWN = 2
@@ -74,7 +75,7 @@ class Code(IntEnum):
 
 
 class Fault(InputError):  # noqa: N818, it is an answer
-    """The answer of a P4Runtime server to a request, or to one update of it, that it does not carry out."""
+    """The P4Runtime error for a request, or for one update of it, that is not carried out."""
 
     def __init__(self, code: Code, message: str) -> None:
         super().__init__(message)
@@ -87,7 +88,7 @@ def invalid(message: str) -> Fault:
 
 
 def not_found(message: str) -> Fault:
-    """The fault of a request for something that is not there."""
+    """The fault of a request for something that does not exist."""
     return Fault(Code.NOT_FOUND, message)
 
 
@@ -110,7 +111,7 @@ CODES = {
     RefusalKind.INVALID_METER_INDEX: Code.OUT_OF_RANGE,
     RefusalKind.INVALID_REGISTER_INDEX: Code.OUT_OF_RANGE,
 }
-"""The codes of what the control plane refuses; every other refusal is of an invalid argument."""
+"""The codes for refusals of the control plane; every other refusal is an invalid argument."""
 
 
 def fault_of(error: Exception) -> Fault:
@@ -161,10 +162,10 @@ def unfit(octets: bytes, kind: str, what: str) -> Fault:
 
 
 Message = Any
-"""A message of P4Runtime, of a class that is made while the program runs."""
+"""A message of P4Runtime; its class is made at run time."""
 
 Fields = dict[str, Any]
-"""The fields of a message of P4Runtime; messages within it are dictionaries too, or messages."""
+"""The fields of a P4Runtime message; messages within it are dictionaries or messages."""
 
 Described = TypeVar("Described")
 Declared = TypeVar("Declared")
@@ -174,7 +175,7 @@ Made = TypeVar("Made")
 class ById(dict[int, Described], Generic[Described]):
     """The entities of one kind (`what`) in a P4Info, by id; `absent` has the names of those that the program lacks.
 
-    `described` are their messages, `declared` what the program declares by name; `read` gets both of each entity.
+    `described` are their messages, `declared` the program's declarations by name; `read` gets both for each entity.
     """
 
     def __init__(
@@ -204,7 +205,7 @@ class ById(dict[int, Described], Generic[Described]):
         raise not_found(f"no {self.what} has the id {number:#010x}")
 
     def expect(self, number: int) -> Described:
-        """The entity that an update names; a fault if it names none, or one that is not there."""
+        """The entity that an update names; a fault if it names none or an unknown one."""
         expect_id(number, self.what)
         return self.find(number)
 
@@ -216,32 +217,32 @@ class ById(dict[int, Described], Generic[Described]):
         return found
 
     def selected(self, number: int) -> list[Described]:
-        """The entities that a request to read names: one, or all for 0."""
+        """The entities that a read request names: one, or all for 0."""
         return [self.find(number)] if number else list(self.values())
 
 
 def expect_id(number: int, what: str) -> None:
-    """Raise a fault for an update that leaves out which entity it is for."""
+    """Raise a fault for an update that does not say which entity it concerns."""
     if not number:
         raise invalid(f"{what}: the id in an update is 0: an update names one entity")
 
 
 def within(number: int, least: int, most: int, what: str) -> int:
-    """The number, if it is in these bounds; a fault otherwise."""
+    """The number, if it lies within these bounds; else a fault."""
     if not least <= number <= most:
         raise invalid(f"{what}: {number} is not in {least} to {most}")
     return number
 
 
 def copy_of(message: Message) -> Message:
-    """A copy of a message, which does not change when the request does."""
+    """A copy of a message, independent of the request that contains it."""
     copy = type(message)()
     copy.CopyFrom(message)
     return copy
 
 
 class UpdateKind(IntEnum):
-    """What an update does, as in `Update.Type`."""
+    """The effect of an update, as in `Update.Type`."""
 
     INSERT = 1
     MODIFY = 2
@@ -251,7 +252,7 @@ class UpdateKind(IntEnum):
 class Codec:
     """The entities of one kind in P4Runtime, called `member` in an `Entity`; `id_field` has the id of their kind.
 
-    Updates raise `Fault` or `Refused`. `read` collects all state before it returns, so that its entities are of one
+    Updates raise `Fault` or `Refused`. `read` collects all state before it returns, so that its entities show one
     moment.
     """
 
@@ -271,11 +272,11 @@ class Codec:
         raise self.only_modified(UpdateKind.DELETE, message)
 
     def only_modified(self, kind: UpdateKind, message: Message) -> Fault:
-        """The fault of an update that entities of this kind do not have."""
+        """The fault for an update that entities of this kind do not support."""
         return invalid(f"{self.member} of {self.scope(message):#010x}: {kind.name} is not possible, only MODIFY")
 
     def read(self, message: Message) -> Iterable[Fields]:
-        """The entities that a request selects, whose zeros stand for all."""
+        """The entities that a request selects; a zero in the request selects all."""
         raise NotImplementedError
 
     def snapshot(self, kind: UpdateKind, message: Message) -> list[Fields]:  # noqa: ARG002
@@ -283,7 +284,7 @@ class Codec:
         return list(self.read(message))
 
     def scope(self, message: Message) -> int:
-        """The id in the P4Info, by which roles are bounded; 0 for entities that it does not describe."""
+        """The id in the P4Info, by which roles are limited; 0 for entities that the P4Info does not describe."""
         return int(getattr(message, self.id_field)) if self.id_field else 0
 
 
@@ -314,7 +315,7 @@ class ArrayCodec(Codec, Generic[Array]):
             self.put(array, index, value)
 
     def read(self, message: Message) -> Iterator[Fields]:
-        """One cell, all of one array, or all of all."""
+        """One cell, all cells of one array, or all cells of all arrays."""
         number = self.scope(message)
         found = []
         for array in self.arrays.selected(number):
@@ -335,11 +336,11 @@ class ArrayCodec(Codec, Generic[Array]):
         raise NotImplementedError
 
     def cells(self, array: Array, indices: Sequence[int]) -> Iterator[Fields]:
-        """The values of the cells at these indices, as they are now."""
+        """The present values of the cells at these indices."""
         raise NotImplementedError
 
     def indices(self, array: Array, message: Message) -> Sequence[int]:
-        """The indices that a message selects of an array: one, or all."""
+        """The indices of an array that a message selects: one, or all."""
         if not message.HasField("index"):
             return range(array.size)
         index = message.index.index

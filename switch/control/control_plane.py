@@ -1,4 +1,4 @@
-"""The control plane of one running switch, as BMv2's simple_switch has it, whatever protocol the requests come by."""
+"""The control plane of one running switch, with the entities of BMv2's simple_switch; independent of the protocol."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from inakit.switch.control.requests import Core
 class ControlPlane(Core):
     """The entities of one switch. Requests are carried out one after the other, or raise `Refused`.
 
-    Handles are those that simple_switch gives for the same requests.
+    Handles equal those that simple_switch returns for the same requests.
     """
 
     def __init__(self, data_plane: DataPlane) -> None:
@@ -40,7 +40,7 @@ class ControlPlane(Core):
         self.calculations = calculations.Calculations(self)
 
     def reset_state(self) -> None:
-        """Restore the state after the start: entries of the program, no groups, zeros.
+        """Restore the state after the start: the program's entries, no groups, zeros in registers and counters.
 
         Mirror sessions stay, as in BMv2.
         """
@@ -71,11 +71,11 @@ KINDS = {
     "digests": digests,
     "calculations": calculations,
 }
-"""The module of each kind of entities, by the name that they have in a control plane."""
+"""The module of each kind of entities, by the kind's name in a control plane."""
 
 
 def of_all_kinds(table: str) -> dict[str, tuple[str, Any]]:
-    """The rows of a table that the modules of all kinds have, each with its kind."""
+    """The rows of a table of this name in the modules of all kinds, each with its kind."""
     return {name: (kind, each) for kind in KINDS for name, each in getattr(KINDS[kind], table, {}).items()}
 
 

@@ -1,4 +1,4 @@
-"""Counters: packets and bytes, of cells that statements count in (indirect) or of table entries (direct)."""
+"""Counters of packets and bytes: cells that statements use (indirect), or table entries (direct)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Counters(Entities):
         self.tables = tables
 
     def counter(self, name: str, index: int = 0) -> Counter:
-        """The indirect counter of this name, if it has a cell at `index`; or a refusal."""
+        """The indirect counter of this name; a refusal if it does not exist or has no cell at `index`."""
         kinds = RefusalKind.INVALID_COUNTER_NAME, RefusalKind.INVALID_COUNTER_INDEX
         return array_of("counter", self.program.counters, name, index, *kinds)
 
@@ -78,7 +78,7 @@ class Counters(Entities):
             self.data_plane.write_entry_counts(held.entry, 0, 0)
 
 
-# simple_switch_CLI: a direct counter may be named too, its cells have the handles of entries
+# simple_switch_CLI: a command can also name a direct counter, whose cells have the handles of entries
 
 
 def write_cell(counters: Counters, counter: str, index: int, packets: int, octets: int) -> None:
@@ -135,7 +135,7 @@ def counts_of(data: Message) -> tuple[int, int]:
 
 
 def count_fields(packets: int, octets: int) -> Fields:
-    """The `CounterData` of packets and bytes; counts of 64 bits lose the highest."""
+    """The `CounterData` of packets and bytes; a 64-bit count loses its highest bit."""
     most = (1 << 63) - 1
     return {"packet_count": packets & most, "byte_count": octets & most}
 
@@ -162,7 +162,7 @@ class CounterCodec(ArrayCodec[ArraySchema]):
         return counts_of(message.data) if message.HasField("data") else None
 
     def put(self, array: ArraySchema, index: int | None, value: tuple[int, int] | None) -> None:
-        """Write a cell, or all; without data, do nothing."""
+        """Write one cell, or all; do nothing without data."""
         if value is not None:
             self.counters.write(array.name, index, *value)
 

@@ -20,7 +20,7 @@ from inakit.switch.entries import (
 from inakit.switch.program.program import CrcParameters, Program
 
 Rates = tuple[tuple[float, int], ...]
-"""(units per microsecond, burst) of a meter's cell, the lowest rate first; empty: every packet is green."""
+"""(units per microsecond, burst) of a meter's cell, lowest rate first; if empty, every packet is green."""
 
 Digest = tuple[str, tuple[int, ...]]
 """The name of a digest and the values of its fields."""
@@ -29,7 +29,7 @@ Digest = tuple[str, tuple[int, ...]]
 class DataPlane(Protocol):
     """A running switch. Each call is atomic: a packet sees the state before it or after it.
 
-    Entries have been checked against the program. Those that are changed, removed or read are found by table, key and
+    The caller has checked entries against the program. Entries to change, remove or read are found by table, key and
     priority. `UnsupportedError` names what a target cannot do.
     """
 
@@ -41,26 +41,26 @@ class DataPlane(Protocol):
     def change(self, entries: Sequence[Entry]) -> None:
         """Replace the actions and parameters of existing entries; their counts and idle times stay.
 
-        A `ProfileEntry` without actions is one whose group is empty: its packets run no action.
+        A `ProfileEntry` without actions has an empty group: its packets run no action.
         """
 
     def remove(self, entries: Sequence[Entry]) -> None:
         """Remove existing entries."""
 
     def set_default(self, default: DefaultAction | ProfileDefault) -> None:
-        """Set the action of a table on a miss."""
+        """Set the action that a table runs on a miss."""
 
     def reset_default(self, table: str) -> None:
-        """Set the action of a table on a miss to the one in its program."""
+        """Set the action that a table runs on a miss to the one of its program."""
 
     def put_group(self, group: MulticastGroup) -> None:
-        """Add a multicast group, or replace the one of this number."""
+        """Add a multicast group, or replace the one with this number."""
 
     def remove_group(self, number: int) -> None:
         """Remove a multicast group; do nothing if there is none."""
 
     def put_session(self, session: MirrorSession) -> None:
-        """Add a mirror session, or replace the one of this number."""
+        """Add a mirror session, or replace the one with this number."""
 
     def remove_session(self, number: int) -> None:
         """Remove a mirror session; do nothing if there is none."""
@@ -69,7 +69,7 @@ class DataPlane(Protocol):
         """Add a value to a parser value set."""
 
     def remove_value(self, member: ValueSetMember) -> None:
-        """Remove a value from a parser value set; do nothing if it is not in it."""
+        """Remove a value from a parser value set; do nothing if the set does not contain it."""
 
     def read_register(self, name: str) -> NDArray[np.uint64]:
         """All cells of a register, as Python integers if they have more than 64 bits."""
@@ -84,7 +84,7 @@ class DataPlane(Protocol):
         """Write one cell of an indirect counter, or all (`index` None)."""
 
     def set_rates(self, rates: MeterRates) -> None:
-        """Set the rates of one cell of a meter, or of all, and fill its buckets; without rates packets are green."""
+        """Set the rates of one meter cell, or of all, and fill its buckets; without rates, packets are green."""
 
     def read_rates(self, name: str, index: int) -> Rates:
         """The rates of one cell of a meter."""
@@ -108,10 +108,10 @@ class DataPlane(Protocol):
         """Set the parameters of a calculation whose algorithm is one of `CRC_CUSTOM`; `reset` keeps them."""
 
     def read_digests(self) -> list[Digest]:
-        """The digests that packets have left since the last call, the oldest first."""
+        """The digests that packets have produced since the last call, oldest first."""
 
     def now_us(self) -> int:
         """Microseconds since the switch started."""
 
     def reset(self) -> None:
-        """Restore the state after the start: const entries, default actions, zeros, and nothing else."""
+        """Restore the state after the start: const entries, default actions, and zeros."""

@@ -1,4 +1,4 @@
-"""Digests: samples that packets leave for the control plane, reported in batches of BMv2 or lists of P4Runtime."""
+"""Digests: samples that packets send to the control plane, reported as BMv2's batches or P4Runtime's lists."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ class DigestBatch:
 
 @dataclass(eq=False)
 class LearningList:
-    """One digest of the program. `waiting` has the samples of the batch that is being filled since `since_us`.
+    """One digest of the program. `waiting` holds the samples of the batch that has been filling since `since_us`.
 
-    `unacknowledged` has the samples of each batch, by its number, without those that were acknowledged (None).
+    `unacknowledged` holds the samples of each batch, by its number; acknowledged ones are None.
     """
 
     number: int
@@ -66,7 +66,7 @@ class LearningList:
         self.unacknowledged: dict[int, list[Sample | None]] = {}
 
     def learn(self, sample: Sample, now_us: int) -> DigestBatch | None:
-        """Add a sample to the batch unless it is known, and return the batch if it is full."""
+        """Add a sample to the batch unless it is known; return the batch if it is full."""
         if sample in self.known:
             return None
         self.known.add(sample)
@@ -80,12 +80,12 @@ class LearningList:
         return self.take() if self.waiting and len(self.waiting) >= self.most else None
 
     def overdue(self, now_us: int) -> DigestBatch | None:
-        """The batch, if its timeout is over, or if it is full because the size was reduced."""
+        """The batch, if its timeout is over or a reduced size makes it full; else None."""
         late = self.timeout_us and now_us >= self.since_us + self.timeout_us
         return self.take() if self.waiting and late else self.full()
 
     def take(self) -> DigestBatch:
-        """The batch; start the next one."""
+        """Return the batch and start the next one."""
         batch = DigestBatch(self.number, self.name, self.buffer, tuple(self.waiting))
         self.waiting = []
         self.buffer += 1
@@ -118,9 +118,9 @@ class Digests(Entities):
             each.forget()
 
     def report(self) -> list[DigestBatch]:
-        """Collect digests since the last call, and give complete batches to subscribers.
+        """Collect the digests since the last call, and give complete batches to subscribers.
 
-        Subscribers are called in the thread that calls this.
+        Subscribers run in the calling thread.
         """
         batches = self.complete_batches()
         for batch in batches:
@@ -143,7 +143,7 @@ class Digests(Entities):
 
     @locked
     def set_timeout(self, list_id: int, timeout_ms: int) -> None:
-        """Set the timeout of batches; 0: only full batches are reported."""
+        """Set the timeout of batches; with 0, only full batches are reported."""
         self.learning_list(list_id).timeout_us = timeout_ms * 1000
 
     @locked
@@ -174,12 +174,12 @@ ARGUMENTS: dict[str, ReadArgument] = {
 }
 
 
-# P4Runtime: digests are collected in lists, sent to the primaries, and remembered until they are acknowledged
+# P4Runtime collects digests in lists, sends these to the primaries, and remembers them until they are acknowledged
 
 
 @dataclass(frozen=True)
 class DigestSchema:
-    """A digest, and the type of its messages."""
+    """A digest, and the type of its messages in P4Runtime."""
 
     id: int
     name: str
@@ -198,7 +198,7 @@ def read_digests(p4info: Message, program: Program) -> ById[DigestSchema]:
 
 
 class DigestCodec(Codec):
-    """`DigestEntry`: which digests are reported, and in what lists; `configs` are by the ids of digests."""
+    """`DigestEntry`: the reported digests and the limits of their lists; `configs` are by the ids of digests."""
 
     member, id_field = "digest_entry", "digest_id"
 
@@ -207,10 +207,10 @@ class DigestCodec(Codec):
         self.configs: dict[int, Message] = {}
 
     def insert(self, message: Message) -> None:
-        """Start to report a digest."""
+        """Start reporting a digest."""
         digest = self.schemas.expect(message.digest_id)
         if digest.id in self.configs:
-            raise Fault(Code.ALREADY_EXISTS, f"digest '{digest.name}' is reported already")
+            raise Fault(Code.ALREADY_EXISTS, f"digest '{digest.name}' is already reported")
         config = checked_config(message)
         self.digests.set_size(digest.list_id, 1)
         self.digests.report()
@@ -219,11 +219,11 @@ class DigestCodec(Codec):
         self.configs[digest.id] = config
 
     def modify(self, message: Message) -> None:
-        """Change the lists in which a digest is reported."""
+        """Change the limits of a reported digest's lists."""
         self.configs[self.reported(message).id] = checked_config(message)
 
     def delete(self, message: Message) -> None:
-        """Stop to report a digest."""
+        """Stop reporting a digest."""
         digest = self.reported(message)
         del self.configs[digest.id]
         self.digests.set_size(digest.list_id, MOST_SAMPLES)
@@ -250,12 +250,12 @@ def checked_config(message: Message) -> Message:
 
 
 MOST_MESSAGES = 4096
-"""The largest list where the config has no bound."""
+"""The size of the largest list if the config sets no limit."""
 
 
 @dataclass(eq=False)
 class Collected:
-    """The messages of one digest. `sent` has those of each list that was not acknowledged, with the time in ns."""
+    """The messages of one digest. `sent` holds those of each unacknowledged list, with the time in ns."""
 
     waiting: dict[Sample, None] = field(default_factory=dict)
     since_ns: int = 0
@@ -263,7 +263,7 @@ class Collected:
     sent: dict[int, tuple[int, frozenset[Sample]]] = field(default_factory=dict)
 
     def knows(self, sample: Sample) -> bool:
-        """Whether a message waits, or was sent and not acknowledged."""
+        """Whether a message waits, or has been sent without an acknowledgement."""
         return sample in self.waiting or any(sample in samples for _, samples in self.sent.values())
 
 
@@ -309,14 +309,14 @@ class DigestLists:
         self.send(number, numbers | {"data": data})
 
     def forget(self, number: int, now_ns: int) -> None:
-        """Forget lists whose timeout for an acknowledgement is over."""
+        """Forget lists whose time for an acknowledgement is over."""
         late = now_ns - self.digests.configs[number].ack_timeout_ns
         sent = self.collected[number].sent
         for list_id in [each for each, (sent_ns, _) in sent.items() if sent_ns <= late]:
             del sent[list_id]
 
     def acknowledge(self, message: Message) -> None:
-        """Forget a list that a client has acknowledged; a fault if there is no such digest."""
+        """Forget a list that a client has acknowledged; a fault for an unknown digest."""
         if message.digest_id not in self.digests.schemas:
             raise invalid(f"digest_ack: no digest has the id {message.digest_id:#010x}")
         if message.digest_id in self.collected:

@@ -1,4 +1,4 @@
-"""Checks entries against the program that they are for, before any of them is installed."""
+"""Checks entries against their program before any of them is installed."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ KEY_TYPES: dict[str, type] = {
     "ternary": Ternary,
     "range": Range,
 }
-"""The types of parts of keys, by kind of match."""
+"""The Python types of the parts of keys, by kind of match."""
 
 BY_PRIORITY = {"ternary", "range"}
-"""Kinds of matches whose keys can overlap although none is longer: their entries need a priority."""
+"""Kinds of matches whose keys can overlap without one being longer: their entries need a priority."""
 
 Test = tuple[int, int, int]
-"""Mask, least and greatest: a part of a packet's key matches where least <= part & mask <= greatest."""
+"""Mask, least and greatest value: a part of a packet's key matches if least <= part & mask <= greatest."""
 
 
 def by_priority(table: Table) -> bool:
@@ -42,7 +42,7 @@ def by_priority(table: Table) -> bool:
 
 
 def masked_key(table: Table, key: Sequence[KeyPart]) -> tuple[KeyPart, ...]:
-    """A key of an entry without the bits of packets' keys that the table does not look at."""
+    """The key of an entry, without the bits that the table ignores in packets' keys."""
     if all(part.mask is None for part in table.key):
         return tuple(key)
     return tuple(masked(part, value) for part, value in zip(table.key, key, strict=True))
@@ -83,9 +83,9 @@ def matches(tests: Sequence[Test], key: Sequence[int]) -> bool:
 
 
 def rank(key: Sequence[KeyPart], priority: int | None) -> int:
-    """The order of entries: of those that match, the one with the lowest rank wins.
+    """The order of entries: the matching entry with the lowest rank wins.
 
-    It is the entry's priority; without one, longer prefixes go first.
+    The rank is the entry's priority; without one, longer prefixes come first.
     """
     if priority is not None:
         return priority
@@ -106,7 +106,7 @@ MAX_SESSION = (1 << 15) - 1
 
 
 def check_entries(program: Program, entries: SwitchEntries) -> None:
-    """Raise `InputError` for the first entry, group, session, rate or preset that the program cannot take."""
+    """Raise `InputError` for the first entry, group, session, rate or preset that does not fit the program."""
     for entry in entries.tables:
         action_call(program, entry)
     for profiled in entries.profiled:
@@ -145,7 +145,7 @@ def action_call(program: Program, entry: TableEntry) -> ActionCall:
 
 
 def profile_calls(program: Program, entry: ProfileEntry) -> tuple[ActionCall, ...]:
-    """The actions of which `entry` runs one, with the entry's key and the actions' parameters checked."""
+    """The actions among which `entry` chooses, with the entry's key and the actions' parameters checked."""
     table = program.table(entry.table)
     if table.profile != entry.profile or table.profile is None:
         has = f"the action profile '{table.profile}'" if table.profile else "no action profile"
@@ -162,14 +162,14 @@ def default_call(program: Program, default: DefaultAction) -> ActionCall:
 
 
 def call(table: Table, name: str, params: tuple[int, ...]) -> ActionCall:
-    """The action of `table` called `name` with these parameters, checked for their number and bits."""
+    """The action of `table` called `name` with these parameters, after checking their number and bits."""
     action = table.action(name)
     check_params(f"table '{table.name}'", action, params)
     return ActionCall(action, params)
 
 
 def check_params(where: str, action: Action, params: tuple[int, ...]) -> None:
-    """Check the number of an action's parameters and their bits; `where` says whose action it is."""
+    """Check the number of an action's parameters and their bits; `where` names the entry in errors."""
     places = [(parameter.name, parameter.bits) for parameter in action.parameters]
     check_numbers(f"parameters of action '{action.name}' in {where}", params, places)
 
@@ -189,7 +189,7 @@ def check_key(table: Table, entry: TableEntry | ProfileEntry) -> None:
 
 
 def check_part(what: str, part: MatchKey, value: KeyPart) -> None:
-    """Check that `value` is of the kind that `part` matches by, and that its numbers fit."""
+    """Check that `value` has the type for `part`'s kind of match, and that its numbers fit."""
     expected = KEY_TYPES[part.match]
     if not isinstance(value, expected):
         kind = "a number" if expected is int else expected.__name__
@@ -205,7 +205,7 @@ def check_part(what: str, part: MatchKey, value: KeyPart) -> None:
 
 
 def numbers_of(value: KeyPart) -> tuple[int, ...]:
-    """Those numbers of a part of a key that need as many bits as the field."""
+    """The numbers in a part of a key that need as many bits as the field."""
     match value:
         case Lpm(number, _):
             return (number,)
@@ -216,7 +216,7 @@ def numbers_of(value: KeyPart) -> tuple[int, ...]:
 
 
 def check_numbers(what: str, numbers: tuple[int, ...], expected: Iterable[tuple[str, int]]) -> None:
-    """Check that each number fits the bits of its place; `expected` are the places' (name, bits)."""
+    """Check that each number fits the bits of its place; `expected` lists (name, bits) of the places."""
     places = list(expected)
     if len(numbers) != len(places):
         names = ", ".join(name for name, _ in places) or "none"

@@ -1,6 +1,7 @@
 """Files of entries for one switch, in the formats that courses use.
 
-A file whose name ends in .json is a `s1-runtime.json` of p4lang's tutorials; others have commands of simple_switch_CLI.
+A file whose name ends in .json is a `s1-runtime.json` of p4lang's tutorials; other files have commands of
+simple_switch_CLI.
 """
 
 from __future__ import annotations
@@ -43,17 +44,17 @@ def flag(value: Any) -> Any:
 
 Flag = Annotated[bool, BeforeValidator(flag)]
 Number = Annotated[int, BeforeValidator(whole_number)]
-"""A whole number, also as text: some files write ports so."""
+"""A whole number or its text: some files write ports as text."""
 
 
 class Part(Record):
-    """A part of a file, which may have further keys."""
+    """A part of a file; it can have further keys."""
 
     model_config = ConfigDict(strict=True, extra="allow", frozen=True)
 
 
 def unread(part: Any, place: str = "") -> Iterator[str]:
-    """The keys of a part that have no effect, with their paths, in which `*` stands for any name.
+    """The paths of keys that have no effect; `*` stands for any name in a path.
 
     A key that resembles a known one is listed with a suggestion.
     """
@@ -73,7 +74,7 @@ def unread(part: Any, place: str = "") -> Iterator[str]:
 
 
 def told(path: object, keys: Iterable[str]) -> tuple[str, ...]:
-    """A line that lists the keys without effect; nothing if there is none."""
+    """A line that lists the keys without effect; empty if there are none."""
     different = list(dict.fromkeys(keys))
     return (f"{path}: these keys have no effect here: {', '.join(different)}",) if different else ()
 
@@ -82,13 +83,13 @@ def told(path: object, keys: Iterable[str]) -> tuple[str, ...]:
 class ProgramNames:
     """The names of a program's tables, keys and actions.
 
-    Stacks may be written `stack$0` for `stack[0]`, validity `h.valid` or `h.$valid$`.
+    `stack$0` stands for `stack[0]`, `h.valid` and `h.$valid$` for validity.
     """
 
     program: Program
 
     def table(self, name: str) -> Table:
-        """The table whose name ends with `name`; `InputError` if there is none, or more than one."""
+        """The table whose name ends with `name`; `InputError` if none or more than one does."""
         return self.program.tables[only("table", name, self.program.tables)]
 
     def key(self, table: Table, name: str) -> MatchKey:
@@ -118,7 +119,7 @@ class ProgramNames:
 
 
 def only(what: str, name: str, known: Iterable[str]) -> str:
-    """`name` itself if it is known, else the only name that ends with it: from a dot on, or, if none does, anywhere."""
+    """`name` if it is known, else the only name that ends with it: first after a dot, then anywhere."""
     choices = list(known)
     if name in choices:
         return name
@@ -131,14 +132,14 @@ def value_of(text: str) -> int:
     try:
         return parse_number(text)
     except ValueError as error:
-        raise InputError(f"'{text}' is no number: expected decimal, 0x, 0o, 0b, or an address") from error
+        raise InputError(f"'{text}' is not a number: expected decimal, 0x, 0o, 0b, or an address") from error
 
 
 RUNTIME = FileKind("file of table entries", max_bytes=64 << 20)
 HIGHEST_PRIORITY = 1 << 24
-"""In P4Runtime the highest priority wins, in BMv2 the lowest: what BMv2 gets is this number less P4Runtime's."""
+"""In P4Runtime the highest priority wins, in BMv2 the lowest: BMv2 gets this number minus P4Runtime's priority."""
 CLONE_GROUPS = 1 << 15
-"""A clone session with several replicas is multicast by the group of this number and its own."""
+"""A clone session with several replicas uses the multicast group with this number plus the session's."""
 
 
 class EntryRecord(Part):
@@ -173,7 +174,7 @@ class CloneRecord(Part):
 
     clone_session_id: Number = Field(description="a whole number, at least 1")
     replicas: list[ReplicaRecord] = Field(description="a list of replicas, each with an egress_port")
-    packet_length_bytes: Number = Field(0, description="the most bytes of a clone; 0: all")
+    packet_length_bytes: Number = Field(0, description="the greatest size of a clone in bytes; 0: no limit")
 
 
 class RuntimeRecord(Part):
@@ -188,7 +189,7 @@ class RuntimeRecord(Part):
 
 
 def program_named_by(path: Path) -> str | None:
-    """The compiled program that the file is for, as the file names it."""
+    """The compiled program that the file names for itself."""
     return validate(read_file(path, RUNTIME), RuntimeRecord).bmv2_json
 
 
@@ -244,7 +245,7 @@ def call_of(names: ProgramNames, table: Table, record: EntryRecord) -> tuple[str
 
 
 def number_of(value: Any, bits: int) -> int:
-    """A number, or a text with a number or an address; a negative number stands for its two's complement."""
+    """The number in a number, a text or an address; a negative number stands for its two's complement."""
     if isinstance(value, bool) or not isinstance(value, int | str):
         raise ValueError(f"{value!r}: expected a number or an address")
     number = value if isinstance(value, int) else parse_number(value)
@@ -252,12 +253,12 @@ def number_of(value: Any, bits: int) -> int:
 
 
 def group_of(number: int, replicas: Sequence[ReplicaRecord]) -> MulticastGroup:
-    """A multicast group whose copies leave in the order of the file."""
+    """A multicast group whose copies leave in the file's order."""
     return MulticastGroup(number, (), tuple((each.instance, each.egress_port) for each in replicas), ordered=True)
 
 
 def clones_of(records: Sequence[CloneRecord]) -> Iterator[tuple[MirrorSession, MulticastGroup | None]]:
-    """Clone sessions, each with the group that it needs if it has several replicas."""
+    """Clone sessions, each with the multicast group that several replicas require."""
     for record in records:
         if len(record.replicas) == 1:
             port, size = record.replicas[0].egress_port, record.packet_length_bytes
@@ -272,14 +273,14 @@ RUNTIME_JSON = ".json"
 
 
 def read_entries(path: Path, program: Program, skipped: Callable[[str], None] = lambda _: None) -> SwitchEntries:
-    """The entries in a file for `program`; `skipped` is called with a line for each part without effect."""
+    """The entries in a file for `program`; each part without effect calls `skipped` with a line."""
     if path.suffix == RUNTIME_JSON:
         return read_runtime(path, program, skipped)
     return read_commands(path, program, skipped)
 
 
 def fill_switch(path: Path, switch: CommandedSwitch, skipped: Callable[[str], None] = lambda _: None) -> None:
-    """Install the entries of a file in a running switch; `skipped` is called with a line per skipped command."""
+    """Install the entries of a file in a running switch; each skipped command calls `skipped` with a line."""
     if path.suffix == RUNTIME_JSON:
         install(switch.control, read_runtime(path, switch.control.program, skipped))
     else:

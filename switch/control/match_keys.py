@@ -1,6 +1,6 @@
-"""Keys of table entries in every form: simple_switch_CLI, files, Thrift, P4Runtime, BF-Runtime and dumps.
+"""Keys of table entries in every format: simple_switch_CLI, files, Thrift, P4Runtime, BF-Runtime and dumps.
 
-A key is a tuple with a part for each field: a number, an `Lpm`, a `Ternary` or a `Range`.
+A key is a tuple with one part per field: a number, an `Lpm`, a `Ternary` or a `Range`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PAIRS: Mapping[str, tuple[type[Lpm | Ternary | Range], str, str]] = {
     "ternary": (Ternary, "&&&", "[VALUE, MASK]"),
     "range": (Range, "->", "[LOW, HIGH]"),
 }
-"""Kinds of matches that take two numbers: the part of a key, the sign between them in text, and both as a list."""
+"""Kinds of matches that take two numbers: the type of the key part, the separator in text, and the form as a list."""
 
 
 def ones(bits: int) -> int:
@@ -32,7 +32,7 @@ def ones(bits: int) -> int:
 
 
 def anything(kind: str, bits: int) -> KeyPart:
-    """A part of a key that matches every value; 0, if it matches exactly."""
+    """A part of a key that matches every value; 0 for an exact match."""
     match kind:
         case "lpm":
             return Lpm(0, 0)
@@ -59,21 +59,21 @@ def parse_number(word: str) -> int:
 
 
 def parse_key(table: Table, words: Sequence[str]) -> Key:
-    """The key of an entry of `table`, a word for each part; `ValueError` for another number of words."""
+    """The key of an entry of `table`, one word per part; `ValueError` if the number of words is wrong."""
     if len(words) != len(table.key):
-        raise ValueError(f"table '{table.name}' has a key of {len(table.key)}, {len(words)} given")
+        raise ValueError(f"table '{table.name}' has {len(table.key)} key fields, {len(words)} values given")
     return tuple(parse_part(part, word) for part, word in zip(table.key, words, strict=True))
 
 
 def parse_part(part: MatchKey, word: str) -> KeyPart:
-    """One part of a key, written as its table matches it: `V`, `V/PREFIX`, `V&&&MASK` or `LOW->HIGH`."""
+    """One part of a key, in the notation of its kind of match: `V`, `V/PREFIX`, `V&&&MASK` or `LOW->HIGH`."""
     if part.match == "ternary" and "&&&" not in word:
         return Ternary(parse_number(word), ones(part.bits))
     return shown_part(part.match, word, parse_number)
 
 
 def shown_part(match: str, word: str, number: Callable[[str], int]) -> KeyPart:
-    """A part of a key whose numbers are written in some way; a prefix is always decimal."""
+    """The text of a key part, with its numbers written by `number`; a prefix is always decimal."""
     if match not in PAIRS:
         return number(word)
     kind, sign, _ = PAIRS[match]
@@ -85,7 +85,7 @@ def shown_part(match: str, word: str, number: Callable[[str], int]) -> KeyPart:
 
 
 def part_of_list(part: MatchKey, value: Any, number: Callable[[Any], int]) -> KeyPart:
-    """A part of a key: a value, alone or in a list; or a list of a value and its prefix, mask, or a range's end."""
+    """A part of a key: a value, alone or in a list; or a list of a value and its prefix, mask or upper end."""
     if not isinstance(value, list) or len(value) == 1:
         return whole_part(part, number(only_one(value)))
     if part.match not in PAIRS or len(value) != 2:
@@ -95,7 +95,7 @@ def part_of_list(part: MatchKey, value: Any, number: Callable[[Any], int]) -> Ke
 
 
 def only_one(value: Any) -> Any:
-    """A value, which may stand in a list of its own; `ValueError` for other lists."""
+    """A value, alone or as the only element of a list; `ValueError` for other lists."""
     if not isinstance(value, list):
         return value
     if len(value) != 1:
@@ -104,7 +104,7 @@ def only_one(value: Any) -> Any:
 
 
 def whole_part(part: MatchKey, value: int) -> KeyPart:
-    """A part of a key of which all bits are compared."""
+    """A part of a key in which all bits are compared."""
     match part.match:
         case "lpm":
             return Lpm(value, part.bits)
@@ -116,14 +116,14 @@ def whole_part(part: MatchKey, value: int) -> KeyPart:
 
 
 def list_of_part(part: KeyPart) -> int | list[int]:
-    """A part of a key: a number, or a list of a value and its prefix, its mask, or the other end of a range."""
+    """A part of a key as a number, or as a list of a value and its prefix, its mask, or the upper end of a range."""
     match part:
         case Lpm(value, second) | Ternary(value, second) | Range(value, second):
             return [value, second]
     return part
 
 
-# Thrift: as many bytes as a field has, most significant first; bits of the first one that the field lacks are ignored
+# Thrift: as many bytes as the field needs, most significant first; the surplus bits of the first byte are ignored
 
 
 KINDS_IN_THRIFT = ("exact", "lpm", "ternary", "valid", "range")
@@ -131,7 +131,7 @@ KINDS_IN_THRIFT = ("exact", "lpm", "ternary", "valid", "range")
 
 
 def read_thrift_key(table: Table, parts: Sequence[Any]) -> Key:
-    """The key that a message gives for a table; a refusal unless number, kinds and sizes of its parts are right."""
+    """The key that a message gives for a table; a refusal if the number, kinds or sizes of its parts are wrong."""
     if len(parts) != len(table.key):
         why = f"key of table '{table.name}': {len(parts)} parts given, {len(table.key)} expected"
         raise Refused(RefusalKind.BAD_MATCH_KEY, why)
@@ -187,12 +187,12 @@ def thrift_part(types: Any, place: MatchKey, part: KeyPart) -> Any:
     return types.KeyPart(KINDS_IN_THRIFT.index(place.match), **{place.match: written})
 
 
-# P4Runtime: byte strings without leading zeros; a part that matches everything is left out
+# P4Runtime: byte strings without leading zeros; a part that matches everything is omitted
 
 
 @dataclass(frozen=True)
 class MatchField:
-    """A part of a key; `kind` is that of the P4Info: exact, lpm, ternary, range or optional."""
+    """A part of a key; `kind` is the P4Info's: exact, lpm, ternary, range or optional."""
 
     id: int
     name: str
@@ -204,11 +204,11 @@ KINDS = {2: "exact", 3: "lpm", 4: "ternary", 5: "range", 6: "optional"}
 """The kinds of matches by their numbers in `MatchField.MatchType`."""
 
 MATCHED_AS = {"exact": ("exact", "valid"), "optional": ("ternary",)}
-"""How the program matches a part of a key of a kind, where that has not the same name."""
+"""The program's kinds of match for a kind in the P4Info, where the names differ."""
 
 
 def read_match_field(table: str, described: Message, types: Message, part: MatchKey) -> MatchField:
-    """One part of a key in a P4Info; its width is the program's, whatever a translation makes of it."""
+    """One part of a key in a P4Info; its width is the program's, regardless of a translated type."""
     kind = kind_of(described)
     translated = bits_of(described, types) != described.bitwidth or described.HasField("type_name")
     if part.match not in MATCHED_AS.get(kind, (kind,)) or (described.bitwidth != part.bits and not translated):
@@ -226,7 +226,7 @@ def kind_of(described: Message) -> str:
 
 
 def read_key(where: str, fields: Sequence[MatchField], matches: Iterable[Message]) -> Key:
-    """The key that the matches of an entry make; a fault if one is wrong, or an exact one is missing."""
+    """The key in the matches of an entry; a fault if one is wrong or an exact match is missing."""
     parts: dict[int, KeyPart] = {}
     by_id = {each.id: each for each in fields}
     for match in matches:
@@ -244,7 +244,7 @@ def read_key(where: str, fields: Sequence[MatchField], matches: Iterable[Message
 
 
 def read_match(field: MatchField, match: Message) -> KeyPart:
-    """The part of a key that one match stands for; a fault if it is not canonical, as one that matches everything."""
+    """The key part of one match; a fault if it is not canonical, for example if it matches everything."""
     kind = match.WhichOneof("field_match_type")
     if kind != field.kind:
         raise invalid(f"field '{field.name}' matches {field.kind}, not {kind}")
@@ -255,22 +255,20 @@ def read_match(field: MatchField, match: Message) -> KeyPart:
         case "lpm":
             value, length = decode(match.lpm.value, bits, what), match.lpm.prefix_len
             if not 0 < length <= bits:
-                raise invalid(f"field '{what}': a prefix of {length} bits, of {bits}; without any, leave it out")
+                raise invalid(f"field '{what}': a prefix of {length} bits, of {bits}; omit a prefix of 0 bits")
             if value & ones(bits - length):
-                raise invalid(f"field '{what}': the value {value:#x} has bits behind its prefix of {length}")
+                raise invalid(f"field '{what}': the value {value:#x} has bits outside its prefix of {length}")
             return Lpm(value, length)
         case "ternary":
             value, mask = decode(match.ternary.value, bits, what), decode(match.ternary.mask, bits, what)
             if not mask or value & ~mask:
                 given = Ternary(value, mask)
-                raise invalid(
-                    f"field '{what}': {given} has a mask of 0 (then leave it out), or a value outside of its mask"
-                )
+                raise invalid(f"field '{what}': {given} has a mask of 0 (omit it), or value bits outside its mask")
             return Ternary(value, mask)
         case "range":
             low, high = decode(match.range.low, bits, what), decode(match.range.high, bits, what)
             if low > high or (low == 0 and high == ones(bits)):
-                raise invalid(f"field '{what}': the range {low} to {high} is empty, or everything: then leave it out")
+                raise invalid(f"field '{what}': the range {low} to {high} is empty, or matches everything (omit it)")
             return Range(low, high)
     return Ternary(decode(match.optional.value, bits, what), ones(bits))
 
@@ -291,7 +289,7 @@ def is_anything(field: MatchField, part: KeyPart) -> bool:
 
 
 def match_of(field: MatchField, part: KeyPart) -> Fields:
-    """The fields of one match, without the id of its field."""
+    """The fields of one match, without its field id."""
     match part:
         case Lpm(value, prefix):
             cut = field.bits - prefix

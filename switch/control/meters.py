@@ -1,4 +1,4 @@
-"""Meters: the rates of cells that statements meter by (indirect), or of table entries (direct)."""
+"""Meters: the rates of cells that statements use (indirect), or of table entries (direct)."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from inakit.switch.program.program import Meter, Program
 
 
 class Meters(Entities):
-    """Requests for the rates of meters. Cells whose rates were never set have none: their packets are green."""
+    """Requests for the rates of meters. A cell starts without rates: its packets are green."""
 
     def __init__(self, core: Core, tables: Tables) -> None:
         super().__init__(core)
         self.tables = tables
 
     def meter(self, name: str, index: int = 0) -> Meter:
-        """The meter of this name, direct or not, if it has a cell at `index`; or a refusal."""
+        """The meter of this name, direct or not; a refusal if it does not exist or has no cell at `index`."""
         meters = self.program.meters | self.program.direct_meters
         kinds = RefusalKind.INVALID_METER_NAME, RefusalKind.INVALID_METER_INDEX
         return array_of("meter", meters, name, index, *kinds)
@@ -58,12 +58,12 @@ class Meters(Entities):
 
     @locked
     def reset(self, meter: str, index: int | None) -> None:
-        """Remove the rates of one cell of a meter, or of all (`index` None): every packet is green."""
+        """Remove the rates of one cell of a meter, or of all (`index` None): every packet becomes green."""
         self.meter(meter, index or 0)
         self.give(meter, index, ())
 
     def give(self, meter: str, index: int | None, rates: Rates) -> None:
-        """Set the rates of a cell, or of all. Cells of a direct meter keep them for entries that come later."""
+        """Set the rates of one cell, or of all. Cells of a direct meter keep them for later entries."""
         table = self.metered_by(meter)
         if table is None or index is None:
             self.data_plane.set_rates(MeterRates(meter, index, rates))
@@ -77,7 +77,7 @@ class Meters(Entities):
         return next((table for table in self.tables.tables.values() if table.table.meter == meter), None)
 
     def metered(self, table: str, handle: int) -> tuple[HeldTable, HeldEntry]:
-        """The table of this name, which must have a direct meter, and an entry of it."""
+        """The table of this name, which must have a direct meter, and its entry with this handle."""
         found = self.tables.table(table)
         if found.table.meter is None:
             raise Refused(RefusalKind.METERS_DISABLED, f"table '{table}' has no direct meter")
@@ -118,7 +118,7 @@ def check_rates(meter: Meter, rates: Rates, wrong_number: RefusalKind, not_ascen
 
 
 def set_rates_of_cell(meters: Meters, meter: str, index: int, rates: Rates) -> None:
-    """Set the rates of one cell; of a direct meter, of the entry with this handle."""
+    """Set the rates of one cell; for a direct meter, those of the entry with this handle."""
     table = meters.metered_by(meter)
     if table is None:
         meters.set_rates(meter, index, rates)
@@ -178,14 +178,14 @@ def read_meters(p4info: Message, program: Program) -> ById[MeterSchema]:
 
 
 def read_direct_meters(p4info: Message, program: Program) -> dict[int, MeterSchema]:
-    """The direct meters of a P4Info by the ids of their tables, without those that the compiler has taken out."""
+    """The direct meters of a P4Info by their tables' ids, without those that the compiler has removed."""
     known = program.direct_meters
     described = (each for each in p4info.direct_meters if each.preamble.name in known)
     return {each.direct_table_id: read_meter(each, known[each.preamble.name]) for each in described}
 
 
 def rates_of(config: Message, kind: int) -> Rates:
-    """The two rates of a `MeterConfig` for a meter of type `kind`; a fault for what the type does not take."""
+    """The two rates of a `MeterConfig` for a meter of type `kind`; a fault for values that the type does not allow."""
     numbers = (config.cir, config.cburst, config.pir, config.pburst, config.eburst)
     shown = " ".join(str(config).split()) or "0"
     if min(numbers) < 0 or config.cir > config.pir:
@@ -200,7 +200,7 @@ def rates_of(config: Message, kind: int) -> Rates:
 
 
 def config_fields(rates: Rates, written: Message | None) -> Fields:
-    """The `MeterConfig` of rates: the one that a client has `written` if that gives them; nothing without rates."""
+    """The `MeterConfig` of rates: the client's `written` one if it gives the same rates; nothing without rates."""
     if not rates:
         return {}
     if written is not None and rates_of(written, TWO_RATE_THREE_COLOR) == tuple(rates):
@@ -217,7 +217,7 @@ def check_no_color_counts(message: Message, place: str = "counter_data") -> None
 
 
 class MeterCodec(ArrayCodec[MeterSchema]):
-    """`MeterEntry`: a cell of an indirect meter. `written` has what clients have written, by meter and index."""
+    """`MeterEntry`: a cell of an indirect meter. `written` holds the configs of clients, by meter and index."""
 
     member, id_field = "meter_entry", "meter_id"
 
@@ -234,7 +234,7 @@ class MeterCodec(ArrayCodec[MeterSchema]):
         return (rates_of(message.config, array.type), message.config) if message.HasField("config") else None
 
     def put(self, array: MeterSchema, index: int | None, value: tuple[Rates, Message] | None) -> None:
-        """Set the rates of a cell, or of all; without a config, remove them."""
+        """Set the rates of one cell, or of all; without a config, remove them."""
         if value is None:
             self.meters.reset(array.name, index)
         else:

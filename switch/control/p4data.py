@@ -1,6 +1,6 @@
-"""Types of values in P4Runtime: what registers and digests have, and how many bits a client writes of anything.
+"""Types of values in P4Runtime: registers, digests, and the bits of anything that a client writes.
 
-A program has the members of structs, tuples and headers one after the other, each an unsigned number.
+A program stores the members of structs, tuples and headers one after the other, each as an unsigned number.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from inakit.switch.control.codecs import (
 
 
 class Layout(Protocol):
-    """A type whose values a client writes and reads."""
+    """A type of values that clients write and read."""
 
     def encode(self, numbers: Iterator[int]) -> Fields:
         """The `P4Data` of the next numbers."""
 
     def decode(self, data: Message, what: str) -> list[int]:
-        """The numbers in a `P4Data`; a fault if it is not of this type."""
+        """The numbers in a `P4Data`; a fault if it has another type."""
 
 
 @dataclass(frozen=True)
 class Number:
-    """`bit<bits>`, `int<bits>`, or a serializable enum, which is in the member `place` of a `P4Data`."""
+    """`bit<bits>`, `int<bits>` or a serializable enum; its values are the member `place` of a `P4Data`."""
 
     bits: int
     signed: bool = False
@@ -68,7 +68,7 @@ class Truth:
 
 @dataclass(frozen=True)
 class Members:
-    """A struct or a tuple, which is in the member `place` of a `P4Data`."""
+    """A struct or a tuple; its values are the member `place` of a `P4Data`."""
 
     place: str
     layouts: tuple[Layout, ...]
@@ -102,7 +102,7 @@ class HeaderFields:
 
 
 def expect(data: Message, place: str, what: str) -> Message:
-    """The `P4Data` if it has this member, or a fault."""
+    """The `P4Data` if it has this member; else a fault."""
     if data.WhichOneof("data") != place:
         raise invalid(f"{what}: P4Data has '{data.WhichOneof('data')}', '{place}' is expected")
     return data
@@ -146,7 +146,7 @@ def number_of(spec: Message) -> Number:
 
 
 def bits_of(described: Message, types: Message) -> int:
-    """The bits of a field, a parameter or a piece of metadata, as a client writes it; a fault if it is a string."""
+    """The bits of a field, a parameter or metadata in a client's messages; a fault for a string."""
     spec = types.new_types[described.type_name.name] if described.HasField("type_name") else None
     if spec is not None and spec.WhichOneof("representation") == "translated_type":
         return translated_bits(spec)
@@ -154,7 +154,7 @@ def bits_of(described: Message, types: Message) -> int:
 
 
 def translated_bits(spec: Message) -> int:
-    """The bits of a translated type; a fault if it is a string."""
+    """The bits of a translated type; a fault for a string."""
     if spec.translated_type.WhichOneof("sdn_type") == "sdn_string":
         raise Fault(Code.UNIMPLEMENTED, f"type '{spec.translated_type.uri}' is translated to strings: use bit<W>")
     return int(spec.translated_type.sdn_bitwidth)

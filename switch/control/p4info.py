@@ -1,4 +1,4 @@
-"""A P4Info read against the program that it describes: ids, names, widths, keys, actions and types."""
+"""Reads a P4Info against its program: ids, names, widths, keys, actions and types."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from inakit.switch.control.value_sets import ValueSetSchema, read_value_sets
 from inakit.switch.program.program import Program
 
 PacketHeader = tuple[Parameter, ...]
-"""The fields of the header that comes before a packet from or to a controller."""
+"""The fields of the header in front of a packet from or to a controller."""
 
 
 @dataclass(frozen=True)
 class Schema:
     """The entities of a P4Info. `packet_in` and `packet_out` are the headers of packets to and from controllers.
 
-    A header without fields is none.
+    A header without fields means that there is none.
     """
 
     program: Program
@@ -40,12 +40,14 @@ class Schema:
 
 
 def read_schema(p4info: Message, program: Program) -> Schema:
-    """The schema; a fault if the P4Info describes a table that the program does not have so."""
+    """The schema; a fault if the P4Info describes a table otherwise than the program declares it."""
     seen: set[int] = set()
     for kind in (p4info.tables, p4info.actions, p4info.action_profiles, p4info.counters, p4info.meters):
         for each in kind:
             if each.preamble.id in seen or not each.preamble.id:
-                raise invalid(f"P4Info: '{each.preamble.name}' has the id {each.preamble.id:#x}, 0 or another one's")
+                raise invalid(
+                    f"P4Info: '{each.preamble.name}' has the id {each.preamble.id:#x}, which is 0 or used twice"
+                )
             seen.add(each.preamble.id)
     actions = {each.preamble.id: read_action(each, p4info.type_info) for each in p4info.actions}
     tables = read_tables(p4info, program, actions, read_direct_meters(p4info, program))
@@ -64,7 +66,7 @@ def read_schema(p4info: Message, program: Program) -> Schema:
 
 
 def packet_header(p4info: Message, name: str) -> PacketHeader:
-    """The header that controllers' packets have, by the name `packet_in` or `packet_out`."""
+    """The header of controllers' packets that is called `packet_in` or `packet_out`."""
     described = next((each for each in p4info.controller_packet_metadata if each.preamble.name == name), None)
     fields = described.metadata if described is not None else ()
     return tuple(Parameter(each.id, each.name, bits_of(each, p4info.type_info)) for each in fields)

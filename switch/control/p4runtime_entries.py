@@ -42,7 +42,7 @@ TABLE_ONLY, DEFAULT_ONLY = 1, 2
 """Scopes of an action in a table."""
 
 MOST = (1 << 31) - 1
-"""The greatest priority. Of P4Runtime's the greatest wins, of BMv2's the least: they sum up to this number."""
+"""The greatest priority. P4Runtime's priority, of which the greatest wins, and BMv2's, the least, sum up to it."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class TableSchema:
         return self.table.entries is not None
 
     def inverted(self, priority: int) -> int:
-        """BMv2's priority of P4Runtime's, and the other way round. The last of const entries has 1."""
+        """BMv2's priority for P4Runtime's, and vice versa. The last const entry has priority 1."""
         return max((each.priority for each in self.table.entries or ()), default=MOST - 1) + 1 - priority
 
     def key(self, message: Message) -> Key:
@@ -77,7 +77,7 @@ class TableSchema:
         return read_key(f"table '{self.name}'", self.fields, message.match)
 
     def priority(self, given: int) -> int | None:
-        """BMv2's priority of an entry; a fault if it has none and needs one, or has one and needs none."""
+        """BMv2's priority of an entry; a fault if a required one is missing or a superfluous one is given."""
         if self.prioritised:
             within(given, 1, MOST, f"the priority of an entry of table '{self.name}', whose keys can overlap")
             return self.inverted(given)
@@ -86,7 +86,7 @@ class TableSchema:
         return None
 
     def named(self, key: Key, priority: int | None) -> Fields:
-        """The fields that name an entry."""
+        """The fields that identify an entry."""
         found = {"table_id": self.id, "match": matches_of(self.fields, key)}
         return found if priority is None else found | {"priority": self.inverted(priority)}
 
@@ -104,7 +104,7 @@ class TableSchema:
 def read_tables(
     p4info: Message, program: Program, actions: Mapping[int, ActionSchema], meters: Mapping[int, MeterSchema]
 ) -> ById[TableSchema]:
-    """The tables of a P4Info; a fault if the program has none of the name, the key and the actions of one."""
+    """The tables of a P4Info; a fault if the program lacks one with the same name, key and actions."""
     found: ById[TableSchema] = ById("table")
     for each in p4info.tables:
         number, name = each.preamble.id, each.preamble.name
@@ -130,13 +130,15 @@ def read_tables(
 
 
 def known_action(actions: Mapping[int, ActionSchema], number: int, table: Table) -> ActionSchema:
-    """The action that a table refers to, if it has the program's parameters; a fault otherwise."""
+    """The action that a table refers to; a fault if its parameters differ from the program's."""
     action = actions.get(number)
     if action is None:
         raise invalid(f"P4Info: table '{table.name}' refers to an action {number:#x} that is not described")
     for known in table.actions:
         if known.name == action.name and len(known.parameters) != len(action.parameters):
-            raise invalid(f"P4Info: action '{action.name}' has not the {len(known.parameters)} parameters it should")
+            raise invalid(
+                f"P4Info: action '{action.name}' does not have the program's {len(known.parameters)} parameters"
+            )
     return action
 
 
@@ -147,13 +149,13 @@ def entry_fields(table: TableSchema, entry: TableEntry) -> Fields:
 
 
 def entry_of_message(table: TableSchema, message: Message) -> TableEntry:
-    """The entry that a `TableEntry` is which runs an action; a fault for ids that the P4Info does not have."""
+    """The entry in a `TableEntry` with an action; a fault for ids that the P4Info lacks."""
     priority = table.inverted(message.priority) if table.prioritised else None
     return TableEntry(table.name, table.key(message), *table.data(message.action), priority)
 
 
 def unexpected(table: TableSchema, message: Message) -> Fault:
-    """The fault of a `TableAction` that names what entries of the table do not take."""
+    """The fault of a `TableAction` of a kind that the table's entries do not take."""
     kind = message.WhichOneof("type")
     taken = "an action" if table.profile is None else "a member, a group or a set of actions of its action profile"
     given = f"'{kind}'" if kind else "nothing"
@@ -162,7 +164,7 @@ def unexpected(table: TableSchema, message: Message) -> Fault:
 
 @dataclass
 class Note:
-    """Attributes of an entry for its controller; `told_ns` is its idle time at the last notification."""
+    """Attributes of an entry that its controller has set; `told_ns` is its idle time at the last notification."""
 
     key: Key
     priority: int | None
@@ -173,7 +175,7 @@ class Note:
     told_ns: int = 0
 
     def fields(self) -> Fields:
-        """The fields of a `TableEntry` that are noted."""
+        """The fields of a `TableEntry` that the note holds."""
         return {
             "controller_metadata": self.controller_metadata,
             "metadata": self.metadata,
@@ -182,7 +184,7 @@ class Note:
 
 
 def note_of(key: Key, priority: int | None, message: Message) -> Note | None:
-    """The note in a message; None if it has none."""
+    """The note in a message; None if it holds none."""
     config = message.meter_config if message.HasField("meter_config") else None
     if not (message.controller_metadata or message.metadata or message.idle_timeout_ns or config):
         return None
@@ -201,7 +203,7 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which parts of entries are read beside keys and actions."""
+    """The parts of entries that are read in addition to keys and actions."""
 
     counts: bool = False
     rates: bool = False
@@ -214,7 +216,7 @@ def wanted_by(message: Message) -> Wanted:
 
 
 class TableCodec(Codec):
-    """Entries are the control plane's; `notes` has what controllers have noted on them, by table and handle."""
+    """Table entries of the control plane; `notes` holds the controllers' notes, by table and handle."""
 
     member, id_field = "table_entry", "table_id"
 
@@ -231,7 +233,7 @@ class TableCodec(Codec):
             raise fault
 
     def insert_all(self, messages: Sequence[Message]) -> list[Fault | None]:
-        """Add entries, those with plain actions all at once, and return why each is not taken."""
+        """Add entries, those with plain actions together, and return the reason for each that is refused."""
         faults: list[Fault | None] = [None] * len(messages)
         plain: list[tuple[int, Prepared, TableEntry]] = []
         for position, message in enumerate(messages):
@@ -250,7 +252,7 @@ class TableCodec(Codec):
         return faults
 
     def insert_atomically(self, messages: Sequence[Message]) -> None:
-        """Add entries with plain actions and nothing else, all in one step of the data plane, or none."""
+        """Add entries with plain actions only, all in one step of the data plane, or none."""
         prepared = [self.prepare(message) for message in messages]
         for each in prepared:
             brings = each.message.HasField("counter_data") or each.message.HasField("meter_config")
@@ -262,7 +264,7 @@ class TableCodec(Codec):
             self.note(each.table, handle, note_of(each.key, each.priority, each.message))
 
     def prepare(self, message: Message) -> Prepared:
-        """An entry that the table may take."""
+        """An entry, checked and ready to be added."""
         table = self.tables.expect(message.table_id)
         if message.is_default_action:
             raise invalid(f"table '{table.name}' always has a default: it can only be modified")
@@ -280,7 +282,7 @@ class TableCodec(Codec):
         return TableEntry(prepared.table.name, prepared.key, action, params, prepared.priority)
 
     def insert_plain(self, entries: list[tuple[int, Prepared, TableEntry]]) -> Iterator[tuple[int, Fault]]:
-        """Add entries, and return the positions of those that are not taken, each with the reason."""
+        """Add entries, and yield the position and the reason of each one that is refused."""
         try:
             answers = self.control.tables.add_each([entry for _, _, entry in entries])
         except Exception as error:
@@ -304,9 +306,9 @@ class TableCodec(Codec):
         return None
 
     def bring(self, table: TableSchema, handle: int, message: Message, idle_timeout_ns: int) -> None:
-        """Set the counts, rates and timeout of a message; `idle_timeout_ns` is the present timeout.
+        """Set the counts, rates and timeout from a message; `idle_timeout_ns` is the present timeout.
 
-        A counter that is left out stays; a meter that is left out is reset.
+        An omitted counter stays unchanged; an omitted meter is reset.
         """
         if message.HasField("counter_data"):
             self.control.counters.write_entry(table.name, handle, *counts_of(message.counter_data))
@@ -329,7 +331,7 @@ class TableCodec(Codec):
     # MODIFY
 
     def modify(self, message: Message) -> None:
-        """Change what an entry runs, and its counts, rates and timeout."""
+        """Change the action of an entry, and its counts, rates and timeout."""
         table = self.tables.expect(message.table_id)
         if message.is_default_action:
             self.modify_default(table, message)
@@ -345,7 +347,7 @@ class TableCodec(Codec):
         self.note(table, held.handle, note_of(held.entry.key, held.entry.priority, message))
 
     def modify_default(self, table: TableSchema, message: Message) -> None:
-        """Set the default of a table; without an action, to the one in the program."""
+        """Set the default of a table; without an action, restore the program's."""
         if message.match or message.priority:
             raise invalid(f"table '{table.name}': its default has neither a match nor a priority")
         if message.idle_timeout_ns or message.HasField("time_since_last_hit"):
@@ -380,7 +382,7 @@ class TableCodec(Codec):
         self.note(table, held.handle, None)
 
     def locate(self, table: TableSchema, message: Message) -> HeldEntry:
-        """The entry with the key and the priority of a message, or a fault."""
+        """The entry with the key and the priority of a message; a fault if it does not exist."""
         key, priority = table.key(message), table.priority(message.priority)
         try:
             return self.control.tables.entry(table.name, self.control.tables.find(table.name, key, priority))
@@ -390,16 +392,16 @@ class TableCodec(Codec):
             raise not_found(f"table '{table.name}' has no entry for the key {key}") from refused
 
     def noted(self, table: TableSchema, held: HeldEntry) -> Note | None:
-        """The note of an entry; None for an entry that was not written by P4Runtime."""
+        """The note of an entry; None if P4Runtime did not write the entry."""
         note = self.notes.get((table.name, held.handle)) if self.notes else None
         if note is None or (note.key, note.priority) != (held.entry.key, held.entry.priority):
             return None
         return note
 
-    # what entries run
+    # actions of entries
 
     def data(self, table: TableSchema, message: Message, default: bool = False) -> ActionData:
-        """The action of an entry of a table without an action profile; a fault if the message names another thing."""
+        """The action of an entry in a table without an action profile; a fault if the message has none."""
         if message.WhichOneof("type") != "action" or table.profile is not None:
             raise unexpected(table, message)
         data, number = table.data(message), message.action.action_id
@@ -418,7 +420,7 @@ class TableCodec(Codec):
             raise
 
     def change(self, table: TableSchema, held: HeldEntry, message: Message) -> None:
-        """Change what an entry runs."""
+        """Change the action, member or group of an entry."""
         if table.profile is None:
             self.control.tables.modify(table.name, held.handle, *self.data(table, message))
             return
@@ -427,14 +429,14 @@ class TableCodec(Codec):
         self.released(table, held)
 
     def released(self, table: TableSchema, held: HeldEntry) -> None:
-        """Remove the members and the group of an action set that an entry named, if it named one."""
+        """Remove the members and the group of the action set that an entry named, if any."""
         if table.profile is not None:
             self.stores[table.profile].drop_one_shot(held.group)
 
     def named(self, table: TableSchema, message: Message) -> tuple[ProfileStore, dict[str, Any]]:
-        """The profile of a table, and the member or the group that an entry is to run, by its handle.
+        """The profile of a table, and the member or the group that an entry will run, by its handle.
 
-        The group of an action set is made. A fault if the message names what the table does not take.
+        An action set gets a new group. Raises a fault if the message names something that the table does not take.
         """
         kind = message.WhichOneof("type")
         if table.profile is None or kind is None or kind == "action":
@@ -477,7 +479,7 @@ class TableCodec(Codec):
         return iter([entry for entry in found if selects(message, entry)])
 
     def selected(self, table: TableSchema, message: Message) -> Iterable[HeldEntry]:
-        """The entries of a table of which a message gives the key, or all."""
+        """The entries of a table with the key in a message, or all of them."""
         if message.HasField("time_since_last_hit") and message.table_id:
             check_idle_timeout(table)
         if not message.match:
@@ -493,7 +495,7 @@ class TableCodec(Codec):
         return [held for held in self.control.tables.entries(table.name) if held.entry.key == key]
 
     def fields(self, table: TableSchema, held: HeldEntry, wanted: Wanted) -> Fields:
-        """An entry as clients read it."""
+        """An entry in the form that clients read."""
         entry = table.named(held.entry.key, held.entry.priority)
         entry |= {"action": self.action_fields(table, held), "is_const": table.is_const}
         note = self.noted(table, held)
@@ -510,7 +512,7 @@ class TableCodec(Codec):
         return entry
 
     def default_fields(self, table: TableSchema) -> Fields:
-        """The default of a table, as clients read it."""
+        """The default of a table in the form that clients read."""
         entry: Fields = {"table_id": table.id, "is_default_action": True, "is_const": table.table.default_is_const}
         held = self.held_default(table)
         if held is not None and held.action is not None:
@@ -523,7 +525,7 @@ class TableCodec(Codec):
         return self.control.tables.tables[table.name].default
 
     def snapshot(self, kind: UpdateKind, message: Message) -> list[Fields]:
-        """The entry of a message, with its counts if they are about to be lost."""
+        """The entry of a message, with its counts if the update would lose them."""
         table = self.tables.expect(message.table_id)
         if message.is_default_action:
             return [self.default_fields(table)]
@@ -536,7 +538,7 @@ class TableCodec(Codec):
 
 
 def check_resources(table: TableSchema, message: Message) -> None:
-    """Raise a fault if an update brings with it what the table does not have."""
+    """Raise a fault if an update sets a resource that the table does not have."""
     where = f"table '{table.name}'"
     if message.is_const:
         raise invalid(f"{where}: is_const is only for reading")
@@ -560,18 +562,18 @@ def check_idle_timeout(table: TableSchema) -> None:
 
 
 def check_not_const(table: TableSchema) -> None:
-    """Raise a fault if the program gives the entries of the table."""
+    """Raise a fault if the table's entries are const in the program."""
     if table.is_const:
         raise Fault(Code.PERMISSION_DENIED, f"the entries of table '{table.name}' are const in the program")
 
 
 def counts_no_misses(table: TableSchema) -> Fault:
-    """The fault of an update for the counts or rates of a default."""
+    """The fault of an update that sets counts or rates of a default."""
     return Fault(Code.UNIMPLEMENTED, f"BMv2 counts and meters no misses of table '{table.name}'")
 
 
 def selects(wanted: Message, entry: Fields) -> bool:
-    """Whether an entry has the priority, action and metadata of a request; those left out match all."""
+    """Whether an entry has the priority, action and metadata of a request; omitted ones match all."""
     if not wanted.table_id:
         return True
     if wanted.HasField("action"):
@@ -585,7 +587,7 @@ def selects(wanted: Message, entry: Fields) -> bool:
 
 
 class DirectCodec(Codec):
-    """A resource of each entry of a table, a counter or a meter; `wanted` selects it of the entries."""
+    """A resource of each table entry: a counter or a meter; `wanted` selects it when entries are read."""
 
     wanted = Wanted()
 
@@ -597,7 +599,7 @@ class DirectCodec(Codec):
         raise NotImplementedError
 
     def made(self, entry: Fields) -> Fields:
-        """The fields of the resource, from those of the entry."""
+        """The fields of the resource, taken from those of the entry."""
         raise NotImplementedError
 
     def scope(self, message: Message) -> int:
@@ -608,7 +610,7 @@ class DirectCodec(Codec):
             raise invalid(f"table '{table.name}' has no {self.member.replace('_entry', '').replace('_', ' ')}")
 
     def updated(self, message: Message) -> tuple[TableSchema, HeldEntry]:
-        """The table of an update, which must be for an entry and not for a default; and the entry."""
+        """The table and the entry of an update, which must not be for a default."""
         if not message.HasField("table_entry"):
             raise invalid(f"{self.member}: its table_entry is missing")
         table = self.entries.tables.expect(message.table_entry.table_id)
@@ -618,7 +620,7 @@ class DirectCodec(Codec):
         return table, self.entries.locate(table, message.table_entry)
 
     def read(self, message: Message) -> Iterator[Fields]:
-        """The resource of one entry, of all entries of a table, or of all; a fault if the one entry is not there."""
+        """The resource of one entry, of a table's entries, or of all; a fault if the one entry does not exist."""
         named = message.table_entry
         if named.table_id:
             table = self.entries.tables.find(named.table_id)
@@ -654,7 +656,7 @@ class DirectCounterCodec(DirectCodec):
         return {"data": entry["counter_data"]}
 
     def modify(self, message: Message) -> None:
-        """Write the counts of an entry; without data, do nothing."""
+        """Write the counts of an entry; do nothing without data."""
         table, held = self.updated(message)
         if message.HasField("data"):
             self.entries.control.counters.write_entry(table.name, held.handle, *counts_of(message.data))
@@ -698,7 +700,7 @@ class IdleTimeouts:
 
     `send` gets the id of a table and the fields of an `IdleTimeoutNotification` for its idle entries.
 
-    `due` has (time of a check, its number, table, handle); `known` has the note and the next check of each entry.
+    `due` holds (time of a check, its number, table, handle); `known` the note and the next check of each entry.
     """
 
     def __init__(self, entries: TableCodec, send: Callable[[int, Fields], None]) -> None:
@@ -709,7 +711,7 @@ class IdleTimeouts:
         self.numbers = count()
 
     def poll(self) -> None:
-        """Notify of entries whose timeouts are over."""
+        """Send notifications for entries whose timeouts are over."""
         now_ns = time.monotonic_ns()
         self.take_new(now_ns)
         late: dict[str, list[Fields]] = {}
@@ -723,19 +725,19 @@ class IdleTimeouts:
             self.send(self.by_name[name].id, {"table_entry": entries, "timestamp": time.time_ns()})
 
     def take_new(self, now_ns: int) -> None:
-        """Check entries that got a timeout since the last call."""
+        """Schedule checks of entries that got a timeout since the last call."""
         for key, note in self.entries.notes.items():
             if note.idle_timeout_ns and (key not in self.known or self.known[key][0] is not note):
                 self.put_off(note, *key, now_ns)
 
     def put_off(self, note: Note, name: str, handle: int, until_ns: int) -> None:
-        """Check an entry at this time."""
+        """Schedule a check of an entry at this time."""
         number = next(self.numbers)
         self.known[name, handle] = (note, number)
         heapq.heappush(self.due, (until_ns, number, name, handle))
 
     def current(self, number: int, name: str, handle: int) -> Note | None:
-        """The note of an entry, if it is still there and no later check is planned."""
+        """The note of an entry, if the entry still exists and no later check is planned."""
         known = self.known.get((name, handle))
         if known is None or known[1] != number:
             return None
@@ -745,7 +747,7 @@ class IdleTimeouts:
         return known[0]
 
     def look(self, note: Note, name: str, handle: int, now_ns: int) -> bool:
-        """Whether the timeout of an entry is over; plan the next check."""
+        """Return whether the timeout of an entry is over, and schedule the next check."""
         try:
             idle_ns = int((self.entries.control.tables.entry(name, handle).idle_s or 0.0) * 1e9)
         except Refused:

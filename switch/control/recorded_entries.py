@@ -1,4 +1,4 @@
-"""A data plane without packets, which records what a control plane installs as entries for any switch.
+"""A data plane without packets, which records the entries that a control plane installs, for any switch.
 
 `install` puts entries into a running switch. `transfer` moves all state of a control plane to another data plane.
 """
@@ -32,13 +32,13 @@ from inakit.switch.program.program import CrcParameters, Program
 from inakit.topo.errors import InputError
 
 Place = tuple[str, Identity]
-"""A table, and what no two of its entries share."""
+"""A table, and the identity of an entry in it."""
 
 
 class RecordedEntries:
-    """A `DataPlane`. `take` returns what was installed since the last call.
+    """A `DataPlane`. `take` returns the entries installed since the last call.
 
-    What was taken is in a switch already: it can be replaced, but not removed (`InputError`).
+    Entries that were taken are already in a switch: they can be replaced, but not removed (`InputError`).
     """
 
     def __init__(self, program: Program) -> None:
@@ -75,7 +75,7 @@ class RecordedEntries:
         return taken
 
     def direct_rates(self) -> list[MeterRates]:
-        """The rates of entries. The cell of an entry is its number among those of its table."""
+        """The rates of entries. The cell of an entry is its position among the entries of its table."""
         found = []
         for place, rates in self.entry_meters.items():
             own = [each for each in self.entries if each[0] == place[0]]
@@ -86,10 +86,12 @@ class RecordedEntries:
         return entry.table, identity_of(self.program.tables[entry.table], entry.key, entry.priority)
 
     def held(self, entry: Entry) -> Place:
-        """The place of an entry, which must be there."""
+        """The place of an entry, which must exist."""
         place = self.place(entry)
         if place not in self.entries:
-            raise InputError(f"an entry of table '{entry.table}' is in the switch already: it stays as it is")
+            raise InputError(
+                f"an entry of table '{entry.table}' is already in the switch: it cannot be changed or removed"
+            )
         return place
 
     def add(self, entries: Sequence[Entry]) -> None:
@@ -114,35 +116,37 @@ class RecordedEntries:
 
     def reset_default(self, table: str) -> None:
         if not self.fresh:
-            raise InputError(f"the default of table '{table}' is in the switch already: set another one")
+            raise InputError(f"the default of table '{table}' is already in the switch: set another one")
         self.defaults.pop(table, None)
 
     def put_group(self, group: MulticastGroup) -> None:
-        """Record a group; as a plain one if its replicas leave in the order of a plain one."""
+        """Record a group; as a plain one if its replicas leave in the order of a plain group."""
         plain = group_of_nodes(group.group, group.replicas)
         self.groups[group.group] = plain if plain.replicas == group.replicas else group
 
     def remove_group(self, number: int) -> None:
         if self.groups.pop(number, None) is None and not self.fresh:
-            raise InputError(f"multicast group {number} is in the switch already: it can change, but not go")
+            raise InputError(f"multicast group {number} is already in the switch: change it, it cannot be removed")
 
     def put_session(self, session: MirrorSession) -> None:
         self.sessions[session.session] = session
 
     def remove_session(self, number: int) -> None:
         if self.sessions.pop(number, None) is None and not self.fresh:
-            raise InputError(f"mirror session {number} is in the switch already: it can change, but not go")
+            raise InputError(f"mirror session {number} is already in the switch: change it, it cannot be removed")
 
     def add_value(self, member: ValueSetMember) -> None:
         self.values[member] = None
 
     def remove_value(self, member: ValueSetMember) -> None:
         if member not in self.values:
-            raise InputError(f"{member.value} is in value set '{member.value_set}' of the switch already: it stays")
+            raise InputError(
+                f"{member.value} is in value set '{member.value_set}' of the switch already and cannot be removed"
+            )
         del self.values[member]
 
     def write_register(self, name: str, index: int | None, value: int) -> None:
-        """Record the value of a cell, or of all. Cells without a record are 0 before the first packet."""
+        """Record the value of one cell, or of all. Cells without a record are 0 before the first packet."""
         if index is not None:
             self.registers[name, index] = RegisterPreset(name, index, value)
             return
@@ -180,7 +184,7 @@ class RecordedEntries:
             raise InputError(f"counts of '{name}' are 0 here: only packets change them")
 
     def set_rates(self, rates: MeterRates) -> None:
-        """Record the rates of a cell; those of all cells replace earlier ones."""
+        """Record the rates of a cell; the rates of all cells replace earlier ones."""
         if rates.index is None:
             self.rates = {place: each for place, each in self.rates.items() if place[0] != rates.meter}
         self.rates[rates.meter, rates.index] = rates
@@ -201,13 +205,13 @@ class RecordedEntries:
         return 0.0
 
     def set_crc(self, calculation: str, parameters: CrcParameters) -> None:
-        """Refuse: entries do not describe hash parameters."""
+        """Refuse: entries cannot describe hash parameters."""
         raise InputError(
             f"calculation '{calculation}' cannot get the parameters {parameters} here: only a served switch takes them"
         )
 
     def read_digests(self) -> list[Digest]:
-        """None: no packet passes."""
+        """No digests: no packet passes."""
         return []
 
     def now_us(self) -> int:
@@ -223,7 +227,7 @@ class RecordedEntries:
 def transfer(control: ControlPlane, to: DataPlane) -> None:
     """Replace the data plane of `control` by `to`, which has just started, and copy all state to it.
 
-    Buckets of meters are full and idle times are 0 afterwards. No packet may pass through either meanwhile.
+    Afterwards, meter buckets are full and idle times are 0. No packet may pass through either data plane meanwhile.
     """
     with control.lock:
         old, control.data_plane = control.data_plane, to
@@ -235,9 +239,9 @@ def transfer(control: ControlPlane, to: DataPlane) -> None:
 
 
 def brought(prepared: ControlPlane | None, program_before: ControlPlane | None, to: DataPlane) -> ControlPlane:
-    """The control plane of a program that starts on the data plane `to`: the one that was `prepared`, or a new one.
+    """The control plane of a program that starts on the data plane `to`: the `prepared` one, or a new one.
 
-    It takes over the multicast groups and mirror sessions of the program before, as in BMv2, if that is given.
+    It takes over the multicast groups and mirror sessions of `program_before`, if given, as in BMv2.
     """
     control = prepared or ControlPlane(to)
     if program_before is not None:
@@ -298,7 +302,7 @@ def bring_arrays(old: DataPlane, to: DataPlane) -> None:
 
 
 def install(control: ControlPlane, entries: SwitchEntries) -> None:
-    """Install all entries. Raises `InputError`, before any is installed, if one does not fit the program."""
+    """Install all entries. Raises `InputError`, before installing any, if one does not fit the program."""
     check_entries(control.program, entries)
     control.tables.add_entries(entries.tables)
     for profiled in entries.profiled:
@@ -330,7 +334,7 @@ def add_profiled(control: ControlPlane, entry: ProfileEntry) -> int:
 
 
 def set_default(control: ControlPlane, default: DefaultAction) -> None:
-    """Set the default of a table; in a table with an action profile it is a new member."""
+    """Set the default of a table; with an action profile, the default is a new member."""
     profile = control.program.table(default.table).profile
     if profile is None:
         control.tables.set_default(default.table, default.action, default.params)
@@ -346,7 +350,7 @@ def add_group(control: ControlPlane, group: MulticastGroup) -> None:
 
 
 def set_rates(control: ControlPlane, rates: MeterRates) -> None:
-    """Set the rates of a cell or of all; the cells of a direct meter are the entries of its table, in order."""
+    """Set the rates of one cell or of all; the cells of a direct meter are its table's entries, in order."""
     table = control.meters.metered_by(rates.meter)
     if rates.index is None or table is None:
         control.meters.set_rates(rates.meter, rates.index, rates.rates)

@@ -29,7 +29,7 @@ class Registers(Entities):
     """Requests for registers. Values are cut to the bits of a cell."""
 
     def register(self, name: str, index: int = 0) -> Register:
-        """The register of this name, if it has a cell at `index`; or a refusal."""
+        """The register of this name; a refusal if it does not exist or has no cell at `index`."""
         kinds = RefusalKind.INVALID_REGISTER_NAME, RefusalKind.INVALID_REGISTER_INDEX
         return array_of("register", self.program.registers, name, index, *kinds)
 
@@ -50,7 +50,7 @@ class Registers(Entities):
 
     @locked
     def write_range(self, register: str, first: int, after: int, value: int) -> None:
-        """Write the cells from `first` on before `after`."""
+        """Write the cells from `first` up to, but not including, `after`."""
         found = self.register(register)
         if not 0 <= first <= after <= found.size:
             why = f"register '{register}' has no cells {first} to {after}: it has {found.size}"
@@ -71,7 +71,7 @@ COMMANDS = {
 
 
 GREATEST_I64 = (1 << 63) - 1
-"""BMv2's Thrift services answer this for all greater values."""
+"""BMv2's Thrift services return this number for all greater values."""
 
 CALLS = {
     "bm_register_read": Call(Registers.read, answer=lambda _, value: min(value, GREATEST_I64)),

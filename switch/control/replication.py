@@ -1,6 +1,6 @@
-"""Multicast groups made of nodes and LAGs, as BMv2's packet replication engine keeps them; and mirror sessions.
+"""Multicast groups of nodes and LAGs, as in BMv2's packet replication engine; and mirror sessions.
 
-P4Runtime calls a mirror session a clone session, and BF-Runtime has groups and nodes as entries of fixed tables.
+P4Runtime calls a mirror session a clone session. BF-Runtime has groups and nodes as entries of fixed tables.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from inakit.topo.errors import InputError
 
 MAX_LAG = 256
 LAG_HASH = 0xFF
-"""BMv2 hashes no packet: of a LAG's n ports, it always takes the one at this number modulo n."""
+"""BMv2 hashes no packet: it always takes port number `LAG_HASH` modulo n of a LAG's n ports."""
 
 
 @dataclass(frozen=True)
 class ReplicationRoom:
-    """The largest numbers of multicast groups and nodes, as in simple_switch. A node counts on both levels."""
+    """The greatest numbers of multicast groups and nodes, as in simple_switch. A node counts on both levels."""
 
     groups: int = 4096
     nodes: int = 4096
@@ -57,7 +57,7 @@ class Node:
 
 
 class Replication(Entities):
-    """Requests for multicast groups and mirror sessions. A group has the number that is its handle."""
+    """Requests for multicast groups and mirror sessions. The number of a group is its handle."""
 
     def __init__(self, core: Core) -> None:
         super().__init__(core)
@@ -72,7 +72,7 @@ class Replication(Entities):
         self.sessions: dict[int, MirrorSession] = {}
 
     def inherit(self, other: Replication) -> None:
-        """Take over all entities of another control plane, without installing them."""
+        """Take over all entities of another control plane without installing them."""
         self.multicast, self.nodes, self.lags = other.multicast, other.nodes, other.lags
         self.sessions = other.sessions
 
@@ -86,7 +86,9 @@ class Replication(Entities):
     def create_group(self, group: int) -> int:
         """Add a group without nodes unless it exists, and return its handle."""
         if len(self.multicast) >= self.room.groups:
-            raise Refused(RefusalKind.MC_TABLE_FULL, f"multicast group {group}: there are {self.room.groups} already")
+            raise Refused(
+                RefusalKind.MC_TABLE_FULL, f"multicast group {group}: {self.room.groups} groups exist already"
+            )
         try:
             check_group(MulticastGroup(group, ()))
         except InputError as error:
@@ -97,7 +99,7 @@ class Replication(Entities):
 
     @locked
     def destroy_group(self, group: int) -> None:
-        """Remove a group, if it is there; its nodes stay, in no group."""
+        """Remove a group if it exists; its nodes stay, in no group."""
         for handle in self.multicast.pop(group, ()):
             self.nodes[handle].group = None
         self.data_plane.remove_group(group)
@@ -137,7 +139,7 @@ class Replication(Entities):
 
     @locked
     def destroy_node(self, node: int) -> None:
-        """Remove a node, out of its group if it is in one."""
+        """Destroy a node, after removing it from its group."""
         held = self.node(node)
         if held.group is not None:
             self.dissociate(held.group, node)
@@ -145,7 +147,7 @@ class Replication(Entities):
 
     @locked
     def put_replicas(self, group: int, replicas: Sequence[tuple[int, int]]) -> None:
-        """Set the (egress_rid, port) of a group, which may be new, in one step; its nodes are replaced."""
+        """Set the (egress_rid, port) pairs of a new or existing group in one step; its nodes are replaced."""
         ports: dict[int, list[int]] = {}
         for replica, port in replicas:
             ports.setdefault(replica, []).append(port)
@@ -194,7 +196,7 @@ class Replication(Entities):
         return found
 
     def group_nodes(self, number: int) -> list[int]:
-        """The nodes of a group, as they were put into it; or a refusal."""
+        """The nodes of a group in the order in which they were added; or a refusal."""
         if number not in self.multicast:
             raise Refused(RefusalKind.INVALID_MGRP_HANDLE, f"there is no multicast group {number}")
         return self.multicast[number]
@@ -207,13 +209,13 @@ class Replication(Entities):
             self.data_plane.put_group(MulticastGroup(number, (), replicas, ordered=True))
 
     def ports_of(self, node: Node) -> list[int]:
-        """The ports by which a packet leaves for a node, in order."""
+        """The ports by which copies leave for a node, in order."""
         found = [sorted(self.lags.get(lag, ())) for lag in sorted(node.lags)]
         return [*sorted(node.ports), *(ports[LAG_HASH % len(ports)] for ports in found if ports)]
 
     @locked
     def put_session(self, session: MirrorSession) -> None:
-        """Add a mirror session, or replace the one of this number."""
+        """Add a mirror session, or replace the one with this number."""
         try:
             check_mirror(session)
         except InputError as error:
@@ -237,7 +239,7 @@ class Replication(Entities):
 
 
 def known_ports(ports: Iterable[int]) -> frozenset[int]:
-    """The ports, if all of them can be ports of a switch; or a refusal."""
+    """The ports; a refusal if one of them cannot be a port of a switch."""
     found = frozenset(ports)
     if any(not 0 <= port < PORTS for port in found):
         raise Refused(RefusalKind.MC_ERROR, f"ports {sorted(found)}: ports are 0 to {PORTS - 1}")
@@ -271,7 +273,7 @@ COMMANDS = {
 
 
 def read_map(name: str, bits: str) -> Mapping[str, object]:
-    """The numbers whose characters are 1 in a map whose last character is that of number 0."""
+    """The positions of 1 in a map; its last character is number 0."""
     if bits.strip("01"):
         raise Refused(RefusalKind.MC_ERROR, f"a map of ports is written in 0 and 1, not '{bits}'")
     return {name: [number for number, bit in enumerate(reversed(bits)) if bit == "1"]}
@@ -297,13 +299,13 @@ CALLS = {
 
 
 def mirror_if_possible(replication: Replication, session: int, port: int | None, group: int | None) -> None:
-    """Add a session; BMv2 ignores one whose number is out of range."""
+    """Add a session; like BMv2, ignore a number that is out of range."""
     if 0 <= session <= MAX_SESSION:
         mirror(replication, session, port, group)
 
 
 def add_mapping(replication: Replication, session: int, port: int) -> int:
-    """Add a session: 1 if that succeeds, else 0."""
+    """Add a session; 1 on success, else 0."""
     with suppress(Refused):
         mirror(replication, session, port)
         return 1
@@ -334,22 +336,22 @@ SESSION_CALLS = {
 }
 
 
-# P4Runtime: the replicas of a clone session are the multicast group `FIRST_OF_SESSIONS` and on, as in
-# simple_switch_grpc, so that clients have the groups below
+# P4Runtime: the replicas of clone sessions are the multicast groups from `FIRST_OF_SESSIONS` on, as in
+# simple_switch_grpc; clients have the groups below
 
 
 FIRST_OF_SESSIONS = 1 << 15
-"""The multicast group of clone session 0; groups of clients are below."""
+"""The multicast group of clone session 0; clients' groups are below it."""
 
 SDN_CPU_PORT = 0xFFFFFFFD
-"""The number by which controllers of any target name the CPU port."""
+"""The number by which controllers name the CPU port of any target."""
 
 MOST_CLASSES = 256
 GROUP, SESSION = "multicast_group_entry", "clone_session_entry"
 
 
 class ReplicationCodec(Codec):
-    """`PacketReplicationEngineEntry`; `known` has the groups and sessions that clients have written, by number."""
+    """`PacketReplicationEngineEntry`; `known` holds the groups and sessions written by clients, by number."""
 
     member = "packet_replication_engine_entry"
 
@@ -361,7 +363,7 @@ class ReplicationCodec(Codec):
         """Add a group or a session."""
         kind, number, entry = parts_of(message)
         if number in self.known[kind]:
-            raise Fault(Code.ALREADY_EXISTS, f"there is a {kind} {number}")
+            raise Fault(Code.ALREADY_EXISTS, f"{kind} {number} already exists")
         self.put(kind, number, entry)
 
     def modify(self, message: Message) -> None:
@@ -385,7 +387,7 @@ class ReplicationCodec(Codec):
             raise not_found(f"there is no {kind} {number}")
 
     def put(self, kind: str, number: int, entry: Message) -> None:
-        """Add a group or a session, or replace the one of its number."""
+        """Add a group or a session, or replace the one with its number."""
         replicas = self.replicas(entry)
         if kind == GROUP:
             within(number, 1, FIRST_OF_SESSIONS - 1, "multicast_group_id")
@@ -399,7 +401,7 @@ class ReplicationCodec(Codec):
         self.known[kind][number] = copy_of(entry)
 
     def put_session(self, number: int, replicas: list[tuple[int, int]], length: int) -> None:
-        """Set the (instance, port) of the clones of a session, which are cut after `length` bytes unless it is 0."""
+        """Set the (instance, port) pairs of a session's clones, which are cut to `length` bytes unless it is 0."""
         if len(replicas) == 1 and replicas[0][0] == 0:
             self.replication.put_session(MirrorSession(number, replicas[0][1], size_bytes=length))
             self.replication.remove_replicas(FIRST_OF_SESSIONS + number)
@@ -408,7 +410,7 @@ class ReplicationCodec(Codec):
         self.replication.put_session(MirrorSession(number, group=FIRST_OF_SESSIONS + number, size_bytes=length))
 
     def replicas(self, entry: Message) -> list[tuple[int, int]]:
-        """The (instance, port) of every replica; a fault if one is out of range, or given twice."""
+        """The (instance, port) of every replica; a fault if one is out of range or a duplicate."""
         found = []
         for replica in entry.replicas:
             if replica.backup_replicas:
@@ -435,7 +437,7 @@ class ReplicationCodec(Codec):
 
 
 def parts_of(message: Message) -> tuple[str, int, Message]:
-    """The kind of an entity (group or session), its number, and its message; a fault if there is neither."""
+    """The kind of an entity (group or session), its number, and its message; a fault if it is neither."""
     kind = message.WhichOneof("type")
     if kind is None:
         raise invalid("packet_replication_engine_entry: it has neither a multicast group nor a clone session")
@@ -455,14 +457,14 @@ def group_of_message(message: Message) -> MulticastGroup:
     return group_of_nodes(message.multicast_group_id, replicas)
 
 
-# BF-Runtime: entries of the fixed tables for nodes (the copies of one replica number) and for groups (of nodes)
+# BF-Runtime: entries of the fixed tables for nodes (the copies with one replica number) and for groups (of nodes)
 
 
 BFRT_NODE, BFRT_GROUP = "$pre.node", "$pre.mgid"
 
 
 def group_documents(groups: Sequence[MulticastGroup]) -> Iterator[Document]:
-    """The nodes of all groups, numbered from 1, and then the groups."""
+    """The nodes of all groups, numbered from 1, then the groups."""
     nodes = [(group.group, *run) for group in groups for run in group.runs()]
     for number, (_, replica, ports) in enumerate(nodes, start=1):
         data = {"$MULTICAST_RID": replica, "$MULTICAST_LAG_ID": [], "$DEV_PORT": list(ports)}

@@ -14,7 +14,7 @@ from inakit.topo.errors import InputError, UnsupportedError
 
 
 class RefusalKind(StrEnum):
-    """Reasons of refusals, as `group.code`, both named as in BMv2's services.
+    """Reasons for refusals, as `group.code`, with the names of BMv2's services.
 
     A protocol maps the group to its exception and the code to its number.
     """
@@ -98,7 +98,7 @@ class RefusalKind(StrEnum):
 
 
 class Refused(InputError):  # noqa: N818, it is an answer
-    """The refusal of a request, which changes nothing. `kind` is the reason."""
+    """The refusal of a request; a refused request changes nothing. `kind` is the reason."""
 
     def __init__(self, kind: RefusalKind, message: str) -> None:
         super().__init__(message)
@@ -110,10 +110,10 @@ Answer = TypeVar("Answer")
 
 
 class Core:
-    """A data plane, and one lock, so that requests are carried out one after the other.
+    """A data plane, with a lock that makes requests run one after the other.
 
-    `fall_back` may replace the data plane by another where it does not support a request. A `retired` control plane
-    refuses every request.
+    `fall_back` can replace the data plane if it does not support a request. A `retired` control plane refuses every
+    request.
     """
 
     def __init__(self, data_plane: DataPlane) -> None:
@@ -124,10 +124,10 @@ class Core:
         self.retired = False
 
     def carry_out(self, request: Callable[Params, Answer], *args: Params.args, **kwargs: Params.kwargs) -> Answer:
-        """Carry out a request when no other is carried out, and return its answer."""
+        """Carry out a request under the lock, and return its answer."""
         with self.lock:
             if self.retired:
-                raise Refused(RefusalKind.TABLE_ERROR, "another program runs by now: repeat the request")
+                raise Refused(RefusalKind.TABLE_ERROR, "another program runs now: repeat the request")
             try:
                 return request(*args, **kwargs)
             except UnsupportedError as error:
@@ -138,14 +138,14 @@ class Core:
 
 
 class Entities:
-    """The entities of one kind that a control plane has, and the requests for them."""
+    """The entities of one kind in a control plane, and their requests."""
 
     def __init__(self, core: Core) -> None:
         self.core, self.program = core, core.program
 
     @property
     def data_plane(self) -> DataPlane:
-        """The switch, which can be replaced."""
+        """The switch; it can be replaced."""
         return self.core.data_plane
 
 
@@ -153,7 +153,7 @@ Kind = TypeVar("Kind", bound=Entities)
 
 
 def locked(request: Callable[Concatenate[Kind, Params], Answer]) -> Callable[Concatenate[Kind, Params], Answer]:
-    """Make a request wait until no other is carried out."""
+    """Make a request wait for the lock."""
 
     @wraps(request)
     def alone(self: Kind, /, *args: Params.args, **kwargs: Params.kwargs) -> Answer:
@@ -163,7 +163,7 @@ def locked(request: Callable[Concatenate[Kind, Params], Answer]) -> Callable[Con
 
 
 def unknown(what: str, name: object, known: Iterable[object], kind: RefusalKind) -> Refused:
-    """The refusal of a name or a number that nothing has."""
+    """The refusal of an unknown name or number."""
     shown = f"'{name}'" if isinstance(name, str) else name
     return Refused(kind, f"no {what} {shown}: there are {', '.join(map(str, known)) or 'none'}")
 
@@ -182,7 +182,7 @@ Array = TypeVar("Array", bound=Sized)
 def array_of(
     what: str, known: Mapping[str, Array], name: str, index: int, no_name: RefusalKind, no_index: RefusalKind
 ) -> Array:
-    """The array of this name, if it has a cell at `index`; or a refusal of one of these kinds."""
+    """The array of this name with a cell at `index`; else a refusal of one of these kinds."""
     if name not in known:
         raise unknown(what, name, known, no_name)
     if not 0 <= index < max(known[name].size, 1):

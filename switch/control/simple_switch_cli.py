@@ -1,7 +1,7 @@
-"""The commands of `simple_switch_CLI`, run on any control plane, or read as entries, which `SwitchEntries.cli` writes.
+"""The commands of `simple_switch_CLI`, run on a control plane, or read as entries; `SwitchEntries.cli` writes them.
 
-Each kind of entities has its own commands. A name may be any unique ending of a full name. Commands that only read, and
-those without a meaning here, are skipped with a reason. Commands that cannot be carried out raise `InputError`.
+Each kind of entities has its own commands. A name can be any unique ending of a full name. Commands that only read, or
+have no meaning here, are skipped with a reason. Commands that cannot be carried out raise `InputError`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from inakit.topo.files.reader import FileKind, read_text
 
 
 def whole_name(what: str, name: str, known: Iterable[str]) -> str:
-    """The name of `known` that `name` stands for. Raises `InputError`, with candidates, if it fits none or several."""
+    """The name of `known` that `name` stands for. Raises `InputError`, with candidates, if none or several fit."""
     choices = list(known)
     return name if name in choices else one_of(what, name, ending_with(name, choices), choices)
 
@@ -36,7 +36,7 @@ def ending_with(name: str, known: Iterable[str]) -> list[str]:
 
 
 def one_of(what: str, name: str, fitting: Sequence[str], known: Iterable[str]) -> str:
-    """The only element of `fitting`; `InputError` if it has none, or several."""
+    """The only element of `fitting`; `InputError` if it has none or several."""
     if len(fitting) > 1:
         raise InputError(f"{what} '{name}' is ambiguous: it ends {' and '.join(fitting)}; write more of the name")
     if not fitting:
@@ -45,7 +45,7 @@ def one_of(what: str, name: str, fitting: Sequence[str], known: Iterable[str]) -
 
 
 class Queues(Protocol):
-    """The queues in front of egress; without a port all are meant, without a priority all of the port."""
+    """The queues in front of egress; no port means all, no priority means all of the port."""
 
     def set_rate(self, packets_per_s: int, port: int | None = None, priority: int | None = None) -> None:
         """Set the rate of queues; 0: no limit."""
@@ -64,7 +64,7 @@ NAMES: dict[str, tuple[str, Callable[[Program], Iterable[str]]]] = {
     "VALUE_SET": ("parser value set", lambda program: program.value_sets),
     "CALCULATION": ("calculation", lambda program: program.calculations),
 }
-"""Words of a usage for which a name stands, what that is the name of, and the names that there are."""
+"""Words of a usage that stand for a name: the kind of thing named, and the known names."""
 
 ARGUMENTS = {
     "BYTES": "octets",
@@ -75,17 +75,17 @@ ARGUMENTS = {
     "PORT...": "ports",
     "LAG...": "lags",
 }
-"""The arguments of requests whose names differ from the words that stand for them in a usage."""
+"""The names of requests' arguments that differ from the words of a usage."""
 
 
 class CommandedSwitch:
-    """The control plane of a switch, to which commands are given. `queues` is None for a switch that has none."""
+    """The control plane of a switch that takes commands. `queues` is None if the switch has none."""
 
     def __init__(self, control: ControlPlane, queues: Queues | None = None) -> None:
         self.control, self.program, self.queues = control, control.program, queues
 
     def run(self, kind: str, command: Command, words: Words) -> None:
-        """Carry out a command for entities of a kind; `ValueError` for words that its usage does not allow."""
+        """Carry out a command for entities of a kind; `ValueError` for words that do not match its usage."""
         owners = {"queues": self.queues, "switch": self.control}
         owner = owners[kind] if kind in owners else getattr(self.control, kind)
         command.request(owner, **command.given, **self.arguments(command.usage, words))
@@ -108,7 +108,7 @@ class CommandedSwitch:
                     raise ValueError(f"{place} is missing")
                 self.take(place.strip("[]"), words.pop(0), given)
         if words:
-            raise ValueError(f"{' '.join(words)} is too much")
+            raise ValueError(f"too many words: {' '.join(words)}")
         if expected_behind:
             self.take_behind(expected_behind.split()[0], behind, given)
         return given
@@ -145,7 +145,7 @@ class CommandedSwitch:
         return []
 
     def take_behind(self, place: str, words: Words, given: dict[str, Any]) -> None:
-        """Read what follows `=>`: parameters or a handle, and a priority where entries of the table need one."""
+        """Read the words after `=>`: parameters or a handle, and a priority if the table's entries need one."""
         table: Table = self.program.tables[given["table"]]
         params = place == "PARAMETER..."
         count = len(self.actions(given)[given["action"]].parameters) if params else 1
@@ -161,13 +161,13 @@ class CommandedSwitch:
             self.take(place, words[0], given)
 
     def profile(self, name: str) -> str:
-        """The action profile that `name` stands for: its own name, or that of a table that has it."""
+        """The action profile that `name` stands for: its own name, or that of a table with the profile."""
         tables = {table.name: table.profile for table in self.program.tables.values() if table.profile is not None}
         found = whole_name("action profile", name, [*self.program.profiles, *tables])
         return tables.get(found, found)
 
     def actions(self, given: dict[str, Any]) -> dict[str, Any]:
-        """The actions of the table or the action profile that is given, by name."""
+        """The actions of the given table or action profile, by name."""
         if "profile" in given:
             return self.control.profiles.profiles[given["profile"]].actions
         return {action.name: action for action in self.program.tables[given["table"]].actions}
@@ -175,7 +175,7 @@ class CommandedSwitch:
 
 READS = "it only reads"
 QUEUES = "a switch without a network has no queues"
-DEFINED = "it shows what the program says"
+DEFINED = "it only shows parts of the program"
 
 SKIPPED = {
     "table_dump": READS,
@@ -213,7 +213,7 @@ SKIPPED = {
     "!": "nothing is run",
     "EOF": "files end by themselves",
 }
-"""Commands that are skipped, and why: they do not change how packets leave."""
+"""Commands that are skipped, with the reason: they do not change how packets leave."""
 
 REFUSED = {
     "load_new_config_file": "the program is the one that the command line names",
@@ -222,7 +222,7 @@ REFUSED = {
     "port_remove": "ports are chosen on the command line",
     "set_toeplitz_hash_key": "hashes of this kind are not supported",
 }
-"""Commands that are refused, and why: packets would leave in another way without them."""
+"""Commands that are refused, with the reason: without them packets would leave in another way."""
 
 
 COMMANDS: dict[str, tuple[str, Command]] = {
@@ -259,9 +259,9 @@ def run_command(switch: CommandedSwitch, words: Sequence[str]) -> str | None:
 
 
 def why_skipped(command: str) -> str:
-    """Why a command without effect is skipped; `InputError` if it must not be skipped.
+    """The reason for skipping a command without effect; `InputError` if it must not be skipped.
 
-    simple_switch_CLI ignores lines that are no commands; a misspelt command is refused here.
+    simple_switch_CLI ignores lines that are no commands; here a misspelt command is an error.
     """
     if command in SKIPPED:
         return f"'{command}' is skipped: {SKIPPED[command]}"
@@ -275,8 +275,8 @@ def why_skipped(command: str) -> str:
 def run_commands(path: Path, switch: CommandedSwitch, skipped: Callable[[str], None] = lambda _: None) -> None:
     """Carry out the commands of a file, one per line.
 
-    `skipped` is called with a line for each skipped command. Raises `InputError`, with file and line, at the first
-    command that fails.
+    `skipped` is called with a line for each skipped command. Raises `InputError`, with file and line, if a command
+    fails.
     """
     for number, line in enumerate(read_text(path, COMMAND_FILE).splitlines(), start=1):
         try:

@@ -1,6 +1,6 @@
 """Table entries and default actions: rules, commands, Thrift calls, and the JSON of BF-Runtime.
 
-P4Runtime's `TableEntry`, which brings counts, rates and more with it, is in `p4runtime_entries.py`.
+P4Runtime's `TableEntry`, which includes counts, rates and more, is in `p4runtime_entries.py`.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from inakit.topo.errors import InputError
 
 VERSION_SHIFT = 24
 VERSIONS = 1 << 8
-"""An entry's handle has its index in the lower 24 bits, and above them how often the index was freed."""
+"""The lower 24 bits of an entry's handle are its index; the bits above count how often the index was freed."""
 
 
 @dataclass(eq=False)
 class HeldEntry:
-    """A table entry. `member` or `group` is set in a table with an action profile, by its handle.
+    """A table entry. In a table with an action profile, `member` or `group` is a handle.
 
     `timeout_ms` is 0 for an entry that never expires; `timed_us` is when it was set. Requests return copies with the
-    idle time `idle_s`; None in a table whose entries have no timeouts.
+    idle time `idle_s`, which is None in a table without idle timeouts.
     """
 
     entry: Entry
@@ -56,9 +56,9 @@ class HeldEntry:
 
 
 class HeldTable:
-    """The entries and the default of one table; `rates` of a direct meter are by index, None: of all others.
+    """The entries and the default of one table; `rates` of a direct meter are by index, None for all others.
 
-    As in BMv2, an entry takes over the rates that its index was given before.
+    As in BMv2, an entry takes over the rates that its index had before.
     """
 
     def __init__(self, table: Table) -> None:
@@ -81,7 +81,7 @@ class HeldTable:
             self.take(HeldEntry(TableEntry(self.table.name, const.key, call.action.name, call.values, priority)))
 
     def clear(self, reset_default: bool) -> None:
-        """Remove all entries, also those of the program. Handles start again at 0."""
+        """Remove all entries, including the program's. Handles start again at 0."""
         self.entries, self.versions, self.indices = Handles(), {}, {}
         self.overdue.clear()
         if reset_default:
@@ -103,18 +103,18 @@ class HeldTable:
         return held
 
     def give_back(self, held: HeldEntry) -> None:
-        """Remove an entry without using up its handle."""
+        """Remove an entry and make its handle available again."""
         del self.indices[self.identity(held)]
         self.entries.release(held.index)
 
     def release(self, held: HeldEntry) -> None:
-        """Remove an entry: its index is used again, but its handle is not."""
+        """Remove an entry: its index is used again, its handle is not."""
         self.give_back(held)
         self.versions[held.index] = (held.handle >> VERSION_SHIFT) + 1
         self.overdue.discard(held.handle)
 
     def at(self, handle: int) -> HeldEntry:
-        """The entry of a handle, or a refusal."""
+        """The entry with this handle, or a refusal."""
         held = self.at_any_version(handle)
         if handle != held.handle:
             why = f"table '{self.table.name}': the entry of handle {handle} is gone"
@@ -122,7 +122,7 @@ class HeldTable:
         return held
 
     def at_any_version(self, handle: int) -> HeldEntry:
-        """The entry at the index of a handle, whatever its version; or a refusal."""
+        """The entry at the index of a handle, for any version of the handle; or a refusal."""
         held = self.entries.get(handle & (1 << VERSION_SHIFT) - 1)
         if held is None:
             raise Refused(RefusalKind.INVALID_HANDLE, f"table '{self.table.name}' has no entry of handle {handle}")
@@ -160,7 +160,7 @@ def check_action(table: Table, name: str) -> None:
 def check_call(table: Table, name: str, params: tuple[int, ...], mutable: bool = False) -> None:
     """Refuse an action that the table does not have, or parameters that do not fit it.
 
-    Unless `mutable`, refuse all for a table whose entries the program gives.
+    Unless `mutable`, refuse any action for a table whose entries are const.
     """
     check_action(table, name)
     if not mutable:
@@ -169,14 +169,14 @@ def check_call(table: Table, name: str, params: tuple[int, ...], mutable: bool =
 
 
 def check_mutable(table: Table) -> None:
-    """Refuse to change the entries of a table that the program gives."""
+    """Refuse changes to a table whose entries are const in the program."""
     if table.entries is not None:
         why = f"the entries of table '{table.name}' are const in the program"
         raise Refused(RefusalKind.IMMUTABLE_TABLE_ENTRIES, why)
 
 
 def check_default_mutable(table: Table, action: str | None = None) -> None:
-    """Refuse to change a default that is const in the program, or `action` where only parameters may change."""
+    """Refuse to change a const default, or to set `action` if only the default's parameters can change."""
     if table.default_is_const:
         why = f"the default action of table '{table.name}' is const in the program"
         raise Refused(RefusalKind.DEFAULT_ENTRY_IS_CONST, why)
@@ -192,8 +192,8 @@ Expired = tuple[str, int]
 class Tables(Entities):
     """Requests for entries, defaults and idle timeouts. Tables have the full names of the program.
 
-    In a table whose keys can overlap an entry without a priority has 0; elsewhere priorities are ignored. An entry
-    whose timeout runs out stays: subscribers are told.
+    In a table whose keys can overlap, an entry without a priority gets 0; other tables ignore priorities. An entry
+    whose timeout runs out stays; subscribers are notified.
     """
 
     def __init__(self, core: Core, profiles: ActionProfiles) -> None:
@@ -218,7 +218,7 @@ class Tables(Entities):
         return found
 
     def indirect(self, name: str, groups: bool = False) -> tuple[HeldTable, HeldProfile]:
-        """The table of this name and its action profile, which must have a selector if entries name `groups`."""
+        """The table of this name and its action profile, which needs a selector if entries name `groups`."""
         found = self.table(name)
         profile = found.table.profile
         if profile is None or (groups and self.program.profiles[profile].selector is None):
@@ -240,7 +240,7 @@ class Tables(Entities):
         group: int | None = None,
         priority: int | None = None,
     ) -> int:
-        """Add an entry that runs an action, or a member or a group of the table's action profile; its handle."""
+        """Add an entry with an action, or a member or group of the table's action profile; return its handle."""
         if action is not None:
             return self.add_entry(TableEntry(table, key, action, params, priority))
         found, profile = self.indirect(table, groups=group is not None)
@@ -260,7 +260,7 @@ class Tables(Entities):
 
     @locked
     def add_entries(self, entries: Sequence[TableEntry]) -> list[int]:
-        """Add entries, and return their handles; when one of them is refused, none is added."""
+        """Add entries, and return their handles; if one is refused, none is added."""
         with self.admitting() as admitted:
             for entry in entries:
                 admitted.append(self.admit_direct(entry))
@@ -269,7 +269,7 @@ class Tables(Entities):
 
     @locked
     def add_each(self, entries: Sequence[TableEntry]) -> list[int | Refused]:
-        """Add those entries that are not refused, and return each one's handle or refusal."""
+        """Add the entries that are not refused; return the handle or the refusal of each."""
         answers: list[int | Refused] = []
         with self.admitting() as admitted:
             for entry in entries:
@@ -292,7 +292,7 @@ class Tables(Entities):
 
     @contextmanager
     def admitting(self) -> Iterator[list[tuple[HeldTable, HeldEntry]]]:
-        """Give the entries back that the block has added to the list, if it fails."""
+        """Remove the entries that the block has added to the list, if the block fails."""
         admitted: list[tuple[HeldTable, HeldEntry]] = []
         try:
             yield admitted
@@ -340,7 +340,7 @@ class Tables(Entities):
 
     @locked
     def delete(self, table: str, handle: int, profiled: bool | None = None) -> None:
-        """Remove an entry of any table, or of one that must be `profiled`: with an action profile, or without."""
+        """Delete an entry. With `profiled`, the table must have an action profile (True) or none (False)."""
         found = self.expect_kind(table, profiled)
         check_mutable(found.table)
         held = found.at(handle)
@@ -349,7 +349,7 @@ class Tables(Entities):
         self.unuse(found, held)
 
     def expect_kind(self, table: str, profiled: bool | None) -> HeldTable:
-        """The table of this name, which must be `profiled` or not, unless that is None."""
+        """The table of this name; unless `profiled` is None, it must or must not have an action profile."""
         if profiled is None:
             return self.table(table)
         return self.indirect(table)[0] if profiled else self.direct(table)
@@ -361,7 +361,7 @@ class Tables(Entities):
 
     @locked
     def clear(self, table: str, reset_default: bool = False) -> None:
-        """Remove all entries, also those of the program, as in BMv2. Handles start again at 0."""
+        """Remove all entries, including the program's, as in BMv2. Handles start again at 0."""
         found = self.table(table)
         self.data_plane.remove([held.entry for held in found.all()])
         for held in found.all():
@@ -394,7 +394,7 @@ class Tables(Entities):
 
     @locked
     def count(self, table: str) -> int:
-        """How many entries a table has."""
+        """The number of entries in a table."""
         return len(self.table(table).entries)
 
     def told(self, table: Table, held: HeldEntry) -> HeldEntry:
@@ -434,14 +434,14 @@ class Tables(Entities):
         profile.use(member, group, 1)
 
     def profile_default(self, table: HeldTable, default: Runs) -> ProfileDefault:
-        """The default of a table that is a member or a group of its profile."""
+        """The default of a table as a member or a group of its profile."""
         name = table.table.name
         _, profile = self.indirect(name)
         return ProfileDefault(name, profile.name, profile.choices(default.member, default.group))
 
     @locked
     def reset_default(self, table: str, profiled: bool | None = None) -> None:
-        """Set the default of a table to the one in the program; `profiled` as in `delete`."""
+        """Restore the program's default of a table; `profiled` as in `delete`."""
         found = self.expect_kind(table, profiled)
         self.data_plane.reset_default(table)
         self.unuse(found, found.default)
@@ -449,7 +449,7 @@ class Tables(Entities):
 
     @locked
     def default(self, table: str) -> Runs:
-        """The default of a table; a refusal if it has none."""
+        """The default of a table; a refusal without one."""
         found = self.table(table)
         if found.default is None:
             raise Refused(RefusalKind.NO_DEFAULT_ENTRY, f"table '{table}' has no default entry")
@@ -475,7 +475,7 @@ class Tables(Entities):
 
     @locked
     def set_timeout(self, table: str, handle: int, timeout_ms: int) -> None:
-        """Set the idle timeout of an entry, which starts now; 0: none."""
+        """Set the idle timeout of an entry, starting now; 0 means none."""
         found = self.table(table)
         if not found.table.idle_timeout:
             raise Refused(RefusalKind.AGEING_DISABLED, f"table '{table}' has no `support_timeout` in the program")
@@ -483,12 +483,12 @@ class Tables(Entities):
         held.timeout_ms, held.timed_us = timeout_ms, self.data_plane.now_us()
 
     def idle_s(self, held: HeldEntry) -> float:
-        """Seconds since an entry matched a packet, was added or got its timeout, whichever was last."""
+        """Seconds since the entry last matched a packet, was added or got its timeout, whichever came last."""
         idle_s = self.data_plane.idle_s(held.entry)
         return idle_s if held.timed_us is None else min(idle_s, (self.data_plane.now_us() - held.timed_us) / 1e6)
 
     def report_expired(self) -> list[Expired]:
-        """Notify subscribers of expired entries; to be called once a second, as in BMv2."""
+        """Notify subscribers of expired entries; call it once a second, as BMv2 does."""
         expired = self.expired()
         for subscriber in list(self.expiry_subscribers) if expired else ():
             subscriber(expired)
@@ -496,7 +496,7 @@ class Tables(Entities):
 
     @locked
     def expired(self) -> list[Expired]:
-        """The expired entries without those of the last call."""
+        """The expired entries that the last call did not return."""
         found: list[Expired] = []
         for name, table in self.tables.items():
             if not table.table.idle_timeout:
@@ -509,7 +509,7 @@ class Tables(Entities):
 
 
 def admit(table: HeldTable, held: HeldEntry) -> HeldEntry:
-    """Add an entry to a table, or refuse it: its key must be valid and new, and the table not full."""
+    """Add an entry to a table, or refuse it: its key must be valid and new, and the table must have room."""
     name = table.table.name
     if not table.table.key:
         raise Refused(RefusalKind.NO_TABLE_KEY, f"table '{name}' has no key: it takes no entries")
@@ -527,12 +527,12 @@ def admit(table: HeldTable, held: HeldEntry) -> HeldEntry:
 
 
 def own_priority(table: Table, priority: int | None) -> int | None:
-    """The priority that an entry gets in a table: none where keys cannot overlap, else 0 if it names none."""
+    """The priority of an entry: None if keys cannot overlap, else the given one, or 0 without one."""
     return (priority or 0) if by_priority(table) else None
 
 
 def check_choice(profile: HeldProfile, member: int | None, group: int | None) -> None:
-    """Refuse a member or a group that is not there, and an empty group."""
+    """Refuse an unknown member or group, and an empty group."""
     if group is None:
         assert member is not None, "an entry runs an action, a member or a group"
         profile.check_member(member)
@@ -562,14 +562,14 @@ COMMANDS = {
 }
 
 
-# Thrift: BMv2 answers that a table which is not there has no entries and no default
+# Thrift: like BMv2, report no entries and no default for an unknown table
 
 
 NO_PRIORITY = -1
-"""The priority that BMv2 tells of entries whose keys cannot overlap."""
+"""The priority that BMv2 reports for entries whose keys cannot overlap."""
 
 Told = tuple[Table, HeldEntry] | Runs | None
-"""An entry of a table; or, where there is none, the default of the table."""
+"""A table entry; or, if there is none, the default of the table."""
 
 
 def all_entries(tables: Tables, table: str) -> list[Told]:
@@ -581,7 +581,7 @@ def one_entry(tables: Tables, table: str, handle: int) -> Told:
 
 
 def entry_of_key(tables: Tables, table: str, wanted: Sequence[Any], priority: int) -> Told:
-    """The entry of a key; without one, the default."""
+    """The entry with this key; if there is none, the default."""
     if table not in tables.tables or not wanted:
         return default_of(tables, table)
     key = read_thrift_key(tables.table(table).table, wanted)
@@ -593,7 +593,7 @@ def default_of(tables: Tables, table: str) -> Runs | None:
 
 
 def thrift_entry(types: Any, told: Told) -> Any:
-    """An entry as a message has it."""
+    """An entry as a Thrift message."""
     if not isinstance(told, tuple):
         return types.HeldEntry([], types.Options(), 0, thrift_action(types, told))
     table, held = told
@@ -637,7 +637,7 @@ CALLS = {
 
 
 def read_params(params: Sequence[bytes], control: Any, given: Mapping[str, Any]) -> dict[str, object]:
-    """The parameters of an action of the table or of the action profile that is given."""
+    """The parameters of an action of the given table or action profile."""
     if "table" in given:
         actions = control.tables.table(given["table"]).table.actions
     else:
@@ -661,11 +661,11 @@ ARGUMENTS: dict[str, ReadArgument] = {
 
 
 PIPE = "pipe."
-"""What the names of a program's tables begin with."""
+"""The prefix of the names of a program's tables."""
 PRIORITY = "$MATCH_PRIORITY"
 
 Document = dict[str, Any]
-"""An entry as BF-Runtime's JSON has it."""
+"""An entry in BF-Runtime's JSON."""
 
 
 def entry_document(program: Program, entry: TableEntry) -> Document:
@@ -679,7 +679,7 @@ def entry_document(program: Program, entry: TableEntry) -> Document:
 
 
 def entry_of_document(table: Table, document: Document) -> TableEntry:
-    """The entry of a document; `KeyError`, `TypeError` or `ValueError` for one that is none of the table."""
+    """The entry in a document; `KeyError`, `TypeError` or `ValueError` if it does not fit the table."""
     key = tuple(part_of_list(part, document["key"][part.name], bfrt_number) for part in table.key)
     names = [parameter.name for parameter in table.action(document["action"]).parameters]
     params = tuple(bfrt_number(document["data"][name]) for name in names)
@@ -688,5 +688,5 @@ def entry_of_document(table: Table, document: Document) -> TableEntry:
 
 
 def bfrt_number(value: Any) -> int:
-    """A number, which dumps have as such, or as a text such as 0x0A."""
+    """A number; dumps write it as a number or as a text such as 0x0A."""
     return int(value, 0) if isinstance(value, str) else int(value)

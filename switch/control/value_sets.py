@@ -1,4 +1,4 @@
-"""Parser value sets: the values that a parser compares packets with."""
+"""Parser value sets: the values with which a parser compares packets."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from inakit.switch.program.program import Program, ValueSet
 
 
 class ValueSets(Entities):
-    """Requests for parser value sets; `held` has the values of each, in the order in which they were added."""
+    """Requests for parser value sets; `held` holds the values of each in the order of addition."""
 
     def __init__(self, core: Core) -> None:
         super().__init__(core)
@@ -38,7 +38,7 @@ class ValueSets(Entities):
 
     @locked
     def add(self, value_set: str, value: int) -> None:
-        """Add a value unless it is there."""
+        """Add a value; do nothing if it is known."""
         bits = self.value_set(value_set).bits
         if value >> bits:
             why = f"value set '{value_set}' takes values of {bits} bits, not {value.bit_length()}"
@@ -49,7 +49,7 @@ class ValueSets(Entities):
 
     @locked
     def remove(self, value_set: str, value: int) -> None:
-        """Remove a value if it is there."""
+        """Remove a value; do nothing if it is unknown."""
         self.value_set(value_set)
         if value in self.held[value_set]:
             self.data_plane.remove_value(ValueSetMember(value_set, value))
@@ -63,7 +63,7 @@ class ValueSets(Entities):
 
     @locked
     def values(self, value_set: str) -> list[int]:
-        """The values, in the order in which they were added."""
+        """The values in the order of addition."""
         self.value_set(value_set)
         return list(self.held[value_set])
 
@@ -103,12 +103,12 @@ ARGUMENTS: dict[str, ReadArgument] = {
 }
 
 
-# P4Runtime: a value of the program is the fields of a member, the first in its highest bits
+# P4Runtime: a value of the program consists of a member's fields, the first in its highest bits
 
 
 @dataclass(frozen=True)
 class ValueSetSchema:
-    """A parser value set; the fields of its members stand one after the other in a number of the program."""
+    """A parser value set; a number of the program holds the fields of a member one after the other."""
 
     id: int
     name: str
@@ -117,13 +117,13 @@ class ValueSetSchema:
 
 
 def read_value_sets(p4info: Message, program: Program) -> ById[ValueSetSchema]:
-    """The parser value sets of a P4Info; a fault if the fields of one do not fill the program's."""
+    """The parser value sets of a P4Info; a fault if the fields of one have not the program's width."""
 
     def read(each: Message, value_set: ValueSet) -> ValueSetSchema:
         types = p4info.type_info
         fields = tuple(MatchField(part.id, part.name, kind_of(part), bits_of(part, types)) for part in each.match)
         if sum(field.bits for field in fields) != value_set.bits:
-            raise invalid(f"P4Info: the fields of value set '{value_set.name}' have not its {value_set.bits} bits")
+            raise invalid(f"P4Info: the fields of value set '{value_set.name}' do not fill its {value_set.bits} bits")
         return ValueSetSchema(each.preamble.id, each.preamble.name, fields, each.size)
 
     return ById("value set", p4info.value_sets, program.value_sets, read)
@@ -161,7 +161,7 @@ class ValueSetCodec(Codec):
 
 
 def value_of(schema: ValueSetSchema, member: Message) -> int:
-    """The value that a member stands for; a fault unless it has each field once, matched exactly."""
+    """The value of a member; a fault unless it has each field once, matched exactly."""
     given = {match.field_id: match for match in member.match}
     if len(given) < len(member.match) or set(given) != {field.id for field in schema.fields}:
         wanted = ", ".join(str(field.id) for field in schema.fields)

@@ -1,1 +1,1 @@
-"""Table entries in the formats that hardware takes, what a switch dumps, and how the two differ."""
+"""Table entries in the formats that hardware takes, dumps of switches, and the differences of the two."""

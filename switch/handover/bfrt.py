@@ -1,6 +1,6 @@
 """Entries as the JSON of BF-Runtime, in which `bfrt_python` dumps and adds them, and back.
 
-Entries are checked against the schema that the chip's compiler writes beside a program (`bf-rt.json`), and put into
+Entries are checked against the schema that the chip's compiler writes next to a program (`bf-rt.json`), and put into
 scripts for `bfrt_python`.
 """
 
@@ -21,7 +21,7 @@ from inakit.topo.errors import InputError, unknown_name
 
 
 def documents(program: Program, entries: SwitchEntries) -> list[Document]:
-    """Entries in an order in which they can be added: nodes, their groups, and the program's tables.
+    """Entries in an order in which they can be added: nodes, their groups, then the program's tables.
 
     Raises `UnsupportedError` for entries that hardware does not take.
     """
@@ -34,7 +34,7 @@ def documents(program: Program, entries: SwitchEntries) -> list[Document]:
 
 
 def entries_of(program: Program, listed: Sequence[Document], switch: str) -> SwitchEntries:
-    """The entries of documents, in any order; those of tables that the program does not have are left out.
+    """The entries of documents, in any order; those of tables that the program lacks are omitted.
 
     Raises `InputError`.
     """
@@ -50,14 +50,14 @@ def entries_of(program: Program, listed: Sequence[Document], switch: str) -> Swi
 
 
 BITS = {"uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64, "bool": 1}
-"""The bits of the schema's types that do not give a width."""
+"""The bits of the schema's types that do not state a width."""
 MATCHES = {"LPM": 2, "Ternary": 2, "Range": 2, "ATCAM": 2}
-"""How many numbers a part of a key has, where that is not 1, by how it matches."""
+"""The number of values in a part of a key, by kind of match, if it is not 1."""
 
 
 @dataclass(frozen=True)
 class FieldSchema:
-    """A field of a key or of an action's data: its bits, and how many numbers it has."""
+    """A field of a key or of an action's data: its bits, and its number of values."""
 
     bits: int
     numbers: int
@@ -68,7 +68,7 @@ Fields = Mapping[str, FieldSchema]
 
 @dataclass(frozen=True)
 class TableSchema:
-    """A table: the fields of its key, those of each action's data, and how many entries it takes."""
+    """A table: the fields of its key, those of each action's data, and its greatest number of entries."""
 
     key: Fields
     actions: Mapping[str, Fields]
@@ -87,7 +87,7 @@ def load_schema(path: Path) -> dict[str, TableSchema]:
 
 
 def table_schema(table: Mapping[str, Any]) -> TableSchema:
-    """A table of its description."""
+    """The table that a description declares."""
     key = {each["name"]: field_schema(each, MATCHES.get(each["match_type"], 1)) for each in table["key"]}
     actions = {
         each["name"]: {field["name"]: field_schema(field, 1) for field in each["data"]}
@@ -97,7 +97,7 @@ def table_schema(table: Mapping[str, Any]) -> TableSchema:
 
 
 def field_schema(field: Mapping[str, Any], numbers: int) -> FieldSchema:
-    """A field of its description."""
+    """The field that a description declares."""
     kind = field["type"]
     return FieldSchema(int(kind.get("width") or BITS.get(kind["type"], 64)), numbers)
 
@@ -119,7 +119,7 @@ def check_documents(schema: Mapping[str, TableSchema], listed: Iterable[Document
 
 
 def check_fields(where: str, fields: Fields, given: Mapping[str, Any]) -> None:
-    """Raise `InputError` unless `given` has just these fields, each of as many numbers that fit its bits."""
+    """Raise `InputError` unless `given` has exactly these fields, each with as many values that fit its bits."""
     if set(fields) != set(given):
         raise InputError(
             f"{where}: {', '.join(given) or 'nothing'} is given, {', '.join(fields) or 'nothing'} expected"
@@ -141,9 +141,9 @@ FIND = """\
 """Finds the node of a table by its full name, such as `pipe.InaIngress.forward` or `$pre.mgid`."""
 
 ENDINGS = {"lpm": ("", "_p_length"), "ternary": ("", "_mask"), "range": ("_start", "_end")}
-"""The suffixes of the two arguments for a part of a key that does not match exactly."""
+"""The suffixes of the two arguments for a part of a key that is not an exact match."""
 MOST_PARTS = 20
-"""The most parts of a name that `bfrt_python` takes to tell two arguments apart."""
+"""The greatest number of parts of a name that `bfrt_python` uses to distinguish two arguments."""
 
 ADD = '''\
 """Adds the plan's entries of switch {switch}: bfshell -b THIS_FILE. Ports are device ports."""
@@ -207,7 +207,7 @@ def add_script(program: str, switch: str, listed: Sequence[Document]) -> str:
 
 
 def remove_script(name: str, switch: str, program: Program, listed: Sequence[Document]) -> str:
-    """The script that removes entries of a program, which is called `name`, the last first."""
+    """The script that removes the entries of a program, which is called `name`, the last first."""
     keys = ([each["table_name"], arguments(program, each)] for each in reversed(listed))
     return REMOVE.format(program=name, switch=switch, find=FIND, entries=lines(keys))
 
@@ -223,7 +223,7 @@ def lines(listed: Iterable[object]) -> str:
 
 
 def arguments(program: Program, document: Document) -> dict[str, int]:
-    """An entry's key as the arguments of `delete`, which have the last part of each name, or more if those tie."""
+    """An entry's key as the arguments of `delete`, named by the last part of each name, or by more if those tie."""
     table = program.tables.get(document["table_name"].removeprefix(PIPE))
     matches = {part.name: part.match for part in table.key} if table is not None else {}
     key: dict[str, int | list[int]] = document["key"]
@@ -237,6 +237,6 @@ def arguments(program: Program, document: Document) -> dict[str, int]:
 
 
 def ending(name: str, depth: int) -> str:
-    """The last `depth` parts of a name as `bfrt_python` spells them."""
+    """The last `depth` parts of a name in the spelling of `bfrt_python`."""
     plain = name.replace("$", "").replace("[", "_").replace("]", "_").replace("__", "_")
     return "_".join(plain.split(".")[-depth:])

@@ -1,4 +1,4 @@
-"""Entries for hardware, and differences between planned entries and those of a switch."""
+"""Entries for hardware, and differences between planned entries and those in a switch."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Part = MulticastGroup | TableEntry
 def in_order(entries: SwitchEntries) -> list[Part]:
     """Groups and entries in an order in which a switch can take them: groups before the entries that name them.
 
-    Raises `UnsupportedError` for entries with anything else, such as the registers of faults.
+    Raises `UnsupportedError` for entries of any other kind, such as the registers of faults.
     """
     for field in fields(entries):
         if field.name not in HANDED_OVER and getattr(entries, field.name):
             raise UnsupportedError(
-                f"switch '{entries.switch}': {field.name} are not handed over, only tables and groups: hand over a "
+                f"switch '{entries.switch}': {field.name} cannot be handed over, only tables and groups: use a "
                 "plan without faults"
             )
     return [*entries.groups, *entries.tables]
@@ -30,7 +30,7 @@ def in_order(entries: SwitchEntries) -> list[Part]:
 
 @dataclass(frozen=True)
 class Difference:
-    """An entry or a group that is missing (nothing is held), extra (none is planned), or wrong (both are given)."""
+    """An entry or a group that is missing (nothing is held), extra (nothing is planned), or wrong (both are given)."""
 
     planned: Part | None
     held: Part | None
@@ -44,7 +44,7 @@ class Difference:
 
 
 def differences(program: Program, planned: SwitchEntries, held: SwitchEntries) -> list[Difference]:
-    """The groups and table entries that are missing, extra or wrong; their order does not matter."""
+    """The groups and table entries that are missing, extra or wrong; their order is irrelevant."""
     found: list[Difference] = []
     for kind in ("groups", "tables"):
         wanted, present = ({identity(program, part): part for part in getattr(each, kind)} for each in (planned, held))
@@ -56,12 +56,12 @@ def differences(program: Program, planned: SwitchEntries, held: SwitchEntries) -
 
 
 def identity(program: Program, part: Part) -> object:
-    """The number of a group; the table of an entry, and what its key and priority match."""
+    """The number of a group; or the table of an entry with its key's tests and its priority."""
     if isinstance(part, MulticastGroup):
         return part.group
     return part.table, identity_of(program.table(part.table), part.key, part.priority)
 
 
 def content(part: Part) -> object:
-    """The copies of a group; the action of an entry with its parameters."""
+    """The copies of a group; or the action of an entry with its parameters."""
     return sorted(part.replicas) if isinstance(part, MulticastGroup) else (part.action, part.params)

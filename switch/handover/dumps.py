@@ -1,4 +1,4 @@
-"""Reads what a switch holds from a dump, whichever of four formats it has; its beginning tells which.
+"""Reads the entries of a switch from a dump in one of four formats, recognised by its beginning.
 
 | format | written by |
 |---|---|
@@ -36,13 +36,13 @@ COPIES = re.compile(r"rid=(\d+)\) -> \(ports=\[([0-9, ]*)\]")
 
 
 def read_cli_dump(program: Program, text: str, switch: str) -> SwitchEntries:
-    """The entries and groups that the text shows. Raises `InputError` for an entry of no table of the program."""
+    """The entries and groups in the text. Raises `InputError` for an entry that fits no table of the program."""
     tables = tuple(entry_of(program, block) for block in ENTRY.split(text)[1:])
     return SwitchEntries(switch, tables, tuple(groups_of(text.partition(GROUPS_MARK)[2])))
 
 
 def entry_of(program: Program, block: str) -> TableEntry:
-    """The entry that a block of lines shows."""
+    """The entry in a block of lines."""
     shown, action = KEY.findall(block), ACTION.search(block)
     if action is None:
         raise InputError(f"an entry without its action: {block.strip()!r:.80}; was the dump cut off?")
@@ -54,7 +54,7 @@ def entry_of(program: Program, block: str) -> TableEntry:
 
 
 def table_of(program: Program, key: Sequence[str], action: str) -> Table:
-    """The only table whose key has these fields and that has this action. Raises `InputError`."""
+    """The only table with these key fields and this action. Raises `InputError`."""
     found = [
         table
         for table in program.tables.values()
@@ -69,7 +69,7 @@ def table_of(program: Program, key: Sequence[str], action: str) -> Table:
 
 
 def groups_of(text: str) -> Iterator[MulticastGroup]:
-    """The groups that `mc_dump` shows."""
+    """The groups in the output of `mc_dump`."""
     _, *found = GROUP.split(text)
     for number, block in zip(found[::2], found[1::2], strict=True):
         copies = [(int(rid), int(port)) for rid, ports in COPIES.findall(block) for port in ports.split(",") if port]
@@ -96,7 +96,7 @@ def load_dump(path: Path, program: Path, switch: str) -> SwitchEntries:
 
 
 def is_of_bfrt(path: Path) -> bool:
-    """Whether a file has BF-Runtime's JSON: a list."""
+    """Whether a file has BF-Runtime's JSON, which is a list."""
     with path.open("rb") as file:
         return file.read(64).lstrip()[:1] == b"["
 
@@ -115,7 +115,7 @@ def read_dump(text: str, program: Path, switch: str) -> SwitchEntries:
 
 
 def of_json(text: str, program: Program, switch: str) -> SwitchEntries:
-    """The entries in BF-Runtime's JSON, or in that of `inakit dump`."""
+    """The entries in BF-Runtime's JSON or in that of `inakit dump`."""
     try:
         document = json.loads(text)
     except ValueError as error:

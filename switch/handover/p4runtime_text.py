@@ -1,7 +1,7 @@
 """Entries as the protobuf text of P4Runtime, and back; or read from a running server.
 
-A file is one `p4.v1.WriteRequest`, whose updates have to be made in their order. Ids come from the P4Info that p4c
-writes beside the program; comments give the names behind them.
+A file is one `p4.v1.WriteRequest`, whose updates apply in order. Ids come from the P4Info that p4c writes next to the
+program; comments give the names for the ids.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ P4INFO = ".p4info.txt"
 
 
 def p4info_of(program: Path) -> Path:
-    """The P4Info beside a compiled program."""
+    """The P4Info next to a compiled program."""
     return program.with_suffix(P4INFO)
 
 
 @lru_cache(maxsize=4)
 def load_schema(program: Path) -> Schema:
-    """The schema of a compiled program by its P4Info. Raises `InputError` where either is missing or broken."""
+    """The schema of a compiled program by its P4Info. Raises `InputError` if either is missing or broken."""
     path = p4info_of(program)
     try:
         return read_schema(text_format.Parse(path.read_text(), config.P4Info()), read_program(program))
@@ -48,7 +48,7 @@ def load_schema(program: Path) -> Schema:
 
 
 def write_text(schema: Schema, entries: SwitchEntries, device_id: int = 0, *, removal: bool = False) -> str:
-    """The text of the request that adds entries or, as their `removal`, removes them, the last first."""
+    """The text of the request that adds entries, or, with `removal`, removes them in reverse order."""
     parts, kind = in_order(entries), UpdateKind.DELETE if removal else UpdateKind.INSERT
     head = (
         f"# proto-message: p4.v1.WriteRequest\n# {entries.switch}: {kind.name} {len(parts)} entities, in this order\n"
@@ -58,7 +58,7 @@ def write_text(schema: Schema, entries: SwitchEntries, device_id: int = 0, *, re
 
 
 def update_text(schema: Schema, part: Part, kind: UpdateKind) -> str:
-    """One update with a comment that says what it is about; one that removes has only what names the entity."""
+    """One update, with a comment that describes it; a removal has only the fields that identify the entity."""
     fields = entity_fields(schema, part)
     if kind == UpdateKind.DELETE and isinstance(part, MulticastGroup):
         del fields["packet_replication_engine_entry"][GROUP]["replicas"]
@@ -76,7 +76,7 @@ def entity_fields(schema: Schema, part: Part) -> Fields:
 
 
 def table_called(schema: Schema, name: str) -> TableSchema:
-    """The table with this full name. Raises `InputError` if the P4Info has none."""
+    """The table with this full name. Raises `InputError` if the P4Info lacks it."""
     found = next((table for table in schema.tables.values() if table.name == name), None)
     if found is None:
         raise InputError(f"table '{name}' is not in the P4Info: `make p4` writes that of the present program")
@@ -84,7 +84,7 @@ def table_called(schema: Schema, name: str) -> TableSchema:
 
 
 def said(schema: Schema, part: Part) -> str:
-    """An entry or a group in words."""
+    """A description of an entry or a group."""
     if isinstance(part, MulticastGroup):
         return f"multicast group {part.group}"
     table = table_called(schema, part.table)
@@ -95,7 +95,7 @@ def said(schema: Schema, part: Part) -> str:
 
 
 def read_text(schema: Schema, text: str, switch: str) -> SwitchEntries:
-    """The entries in the text of a `WriteRequest`, or of a `ReadResponse`, which has what a switch holds.
+    """The entries in the text of a `WriteRequest`, or of a `ReadResponse` with the entries of a switch.
 
     Raises `InputError`.
     """
@@ -111,9 +111,9 @@ def read_text(schema: Schema, text: str, switch: str) -> SwitchEntries:
 
 
 def entries_of(schema: Schema, entities: Iterable[Message], switch: str) -> SwitchEntries:
-    """The table entries and groups among the entities of a switch; defaults and all else are left out.
+    """The table entries and groups among the entities of a switch; defaults and all else are omitted.
 
-    Raises `InputError` for ids that the P4Info does not have.
+    Raises `InputError` for ids that the P4Info lacks.
     """
     tables, groups = list[TableEntry](), list[MulticastGroup]()
     for entity in entities:
@@ -129,11 +129,11 @@ def entries_of(schema: Schema, entities: Iterable[Message], switch: str) -> Swit
 
 TIMEOUT_S = 30.0
 LARGEST = 256 << 20
-"""The bytes that a response may have."""
+"""The greatest size of a response in bytes."""
 
 
 def read_switch(address: str, device_id: int, schema: Schema, switch: str) -> SwitchEntries:
-    """The entries and groups of the device that a server has at `HOST:PORT`. Raises `MachineError`, `InputError`."""
+    """The entries and groups of a server's device at `HOST:PORT`. Raises `MachineError`, `InputError`."""
     import grpc  # noqa: PLC0415, only for a running server
 
     try:

@@ -1,4 +1,4 @@
-"""Actions as functions of a packet, with a handler for each primitive."""
+"""Actions as functions of a packet, with one handler per primitive."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ WORD = (1 << 64) - 1
 
 # {"op": "register_read", "parameters": [{"type": "field", ...}, {"type": "register_array", ...}, {"type": "field"}]}
 def register_read(context: Context, target: Argument, register: Register, index: Expression) -> Run:
-    """Write a register's element to a field; an index beyond the end skips the statement, as in a checked BMv2."""
+    """Write a register's element to a field; skip an index beyond the end, as a BMv2 with checks does."""
     cells, write, position = context.state.registers[register.name], store(context, target), value_of(context, index)
 
     def run(packet: Packet) -> None:
@@ -46,7 +46,7 @@ def register_read(context: Context, target: Argument, register: Register, index:
 
 # {"op": "register_write", "parameters": [{"type": "register_array", ...}, {"type": "field", ...}, {"type": "field"}]}
 def register_write(context: Context, register: Register, index: Expression, value: Expression) -> Run:
-    """Write a value to a register's element; an index beyond the end skips the statement."""
+    """Write a value to a register's element; skip an index beyond the end."""
     cells, ones = context.state.registers[register.name], (1 << register.bits) - 1
     position, number = value_of(context, index), value_of(context, value)
 
@@ -60,7 +60,7 @@ def register_write(context: Context, register: Register, index: Expression, valu
 
 # {"op": "count", "parameters": [{"type": "counter_array", "value": "InaIngress.events"}, {"type": "hexstr", ...}]}
 def count(context: Context, counter: Counter, index: Expression) -> Run:
-    """Add the packet to an element of a counter; an index beyond the end skips the statement."""
+    """Add the packet to an element of a counter; skip an index beyond the end."""
     cells, position = context.state.counters[counter.name], value_of(context, index)
 
     def run(packet: Packet) -> None:
@@ -73,7 +73,7 @@ def count(context: Context, counter: Counter, index: Expression) -> Run:
 
 # {"op": "execute_meter", "parameters": [{"type": "meter_array", ...}, {"type": "field", ...}, {"type": "field", ...}]}
 def execute_meter(context: Context, meter: Meter, index: Expression, target: Argument) -> Run:
-    """Write the packet's colour, by a meter's cell, to a field; an index beyond the end skips the statement."""
+    """Write the packet's colour, by a meter's cell, to a field; skip an index beyond the end."""
     cells = context.state.meters[meter.name]
     position, write = value_of(context, index), store(context, target)
 
@@ -127,16 +127,16 @@ def log_message(context: Context, text: Text, values: Arguments) -> Run:
 Handler = Callable[..., Run]
 Made = TypeVar("Made", Run, "Step")
 Step = Callable[[Packet], int | None]
-"""A statement of an action with jumps; it gives the index of the one that follows, or None for the next one."""
+"""A statement of an action with jumps; it returns the index of the next one, or None for the following one."""
 
 MAX_STATEMENTS = 1 << 20
-"""An action that runs more statements for a packet is in a loop; on BMv2 it goes on for ever."""
+"""The greatest number of statements that an action runs for a packet; more are a loop, which never ends on BMv2."""
 LOW_16 = (1 << 16) - 1
 SESSIONS = (1 << 15) - 1
 
 
 def action_of(context: Context, action: Action) -> Run:
-    """The function that runs an action whose parameters are already in their places of the packet."""
+    """The function that runs an action whose parameters are already stored in the packet."""
     if action.jumps:
         return run_with_jumps(context, action)
     steps = [statement(context, primitive) for primitive in action.primitives]
@@ -151,7 +151,7 @@ def action_of(context: Context, action: Action) -> Run:
 
 
 def run_with_jumps(context: Context, action: Action) -> Run:
-    """The function of an action in which some statements say which one follows."""
+    """The function of an action with statements that choose the next one."""
     steps: list[Step] = [step(context, primitive, HANDLERS | JUMPING) for primitive in action.primitives]
     name = action.name
 
@@ -169,14 +169,14 @@ def run_with_jumps(context: Context, action: Action) -> Run:
 
 # {"op": "_jump", "parameters": [{"type": "hexstr", "value": "0x4"}]}
 def jump(context: Context, target: Argument) -> Step:
-    """Go on at the statement of this index."""
+    """Continue at the statement with this index."""
     index = index_of(context, target)
     return lambda _packet: index
 
 
 # {"op": "_jump_if_zero", "parameters": [{"type": "expression", ...}, {"type": "hexstr", "value": "0x4"}]}
 def jump_if_zero(context: Context, condition: Expression, target: Argument) -> Step:
-    """Go on at the statement of this index unless the condition holds, or the number is not 0."""
+    """Continue at the statement with this index if the condition is false or the number is 0."""
     index, holds = index_of(context, target), value_of(context, condition)
     return lambda packet: None if holds(packet) else index
 
@@ -188,7 +188,7 @@ def index_of(context: Context, target: Argument) -> int:
 
 
 def statement(context: Context, primitive: Primitive) -> Run:
-    """The function of one statement; `UnsupportedError` for a primitive that is in no table."""
+    """The function of one statement; `UnsupportedError` for a primitive without a handler."""
     return step(context, primitive, HANDLERS)
 
 
@@ -209,7 +209,7 @@ def assign(context: Context, target: Argument, source: Expression) -> Run:
 
 
 def assign_field(context: Context, field: Field, source: Expression) -> Run:
-    """Write a value to a field whose place is known now, which most are."""
+    """Write a value to a field with a known place, as most have."""
     place, ones, cut = context.places.field(field), (1 << field.bits) - 1, cut_to(field)
     value = value_of(context, source)
     fixed = cut(source.value) if isinstance(source, Constant) else 0
@@ -230,7 +230,7 @@ def assign_field(context: Context, field: Field, source: Expression) -> Run:
 
 # {"op": "assign_VL", "parameters": [{"type": "field", ...}, {"type": "field", ...}]}
 def assign_variable(context: Context, target: Field, source: Field) -> Run:
-    """Copy a field of variable length, with its length."""
+    """Copy a field of variable length, including its length."""
     to, to_length = context.places.field(target), context.places.length(target.header)
     of, of_length = context.places.field(source), context.places.length(source.header)
     if to_length is None or of_length is None:
@@ -246,7 +246,7 @@ def assign_variable(context: Context, target: Field, source: Field) -> Run:
 def mark_to_drop(context: Context, standard: HeaderReference) -> Run:
     """Set `egress_spec` to the drop port and `mcast_grp` to none.
 
-    The metadata that is named may be a copy: then it counts only when it is copied back.
+    `standard` can name a copy of the metadata, which takes effect only when it is copied back.
     """
     program, places = context.program, context.places
     spec = places.field(program.field(standard.header, "egress_spec"))
@@ -274,7 +274,7 @@ def leave(_context: Context) -> Run:
 
 # {"op": "assert", "parameters": [{"type": "expression", ...}]}
 def claim(context: Context, condition: Expression) -> Run:
-    """End the switch, as BMv2 ends, where a claim does not hold."""
+    """End the switch, as BMv2 ends, if an assertion fails."""
     holds, source = value_of(context, condition), context.source
 
     def run(packet: Packet) -> None:
@@ -286,7 +286,7 @@ def claim(context: Context, condition: Expression) -> Run:
 
 # {"op": "truncate", "parameters": [{"type": "hexstr", "value": "0x00000040"}]}
 def truncate(context: Context, length: Expression) -> Run:
-    """Let at most so many bytes of the packet leave; of several limits the lowest counts."""
+    """Limit the bytes of the packet that leave; of several limits the lowest counts."""
     most = value_of(context, length)
 
     def run(packet: Packet) -> None:
@@ -298,7 +298,7 @@ def truncate(context: Context, length: Expression) -> Run:
 
 # {"op": "clone_ingress_pkt_to_egress", "parameters": [{"type": "hexstr", "value": "0x5"}, {"type": "hexstr", ...}]}
 def clone(context: Context, session: Expression, fields: Expression) -> Run:
-    """Ask for a clone to a mirror session, which keeps a list of fields."""
+    """Request a clone to a mirror session; it keeps a list of fields."""
     number, kept = value_of(context, session), value_of(context, fields)
 
     def run(packet: Packet) -> None:
@@ -310,7 +310,7 @@ def clone(context: Context, session: Expression, fields: Expression) -> Run:
 # {"op": "resubmit", "parameters": [{"type": "hexstr", "value": "0x1"}]}, and "recirculate"
 # {"op": "generate_digest", "parameters": [{"type": "hexstr", "value": "0x1"}, {"type": "hexstr", "value": "0x1"}]}
 def ask(what: str) -> Handler:
-    """The handler that notes the list of fields with which a packet is parsed again, or that is reported."""
+    """The handler that notes the list of fields for a new pass through the parser, or for a digest."""
 
     def asking(context: Context, *arguments: Expression) -> Run:
         number = value_of(context, arguments[-1])
@@ -346,7 +346,7 @@ PRIMITIVES: dict[str, Handler] = {
 }
 
 JUMPING: dict[str, Callable[..., Step]] = {"_jump": jump, "_jump_if_zero": jump_if_zero}
-"""The primitives that choose the next one of their action."""
+"""The primitives that choose the next statement of their action."""
 
 HANDLERS = PRIMITIVES | WHOLE_HEADERS
-"""All primitives but jumps: those of this file, and those on whole headers."""
+"""All primitives but jumps: those of this file, and those for whole headers."""

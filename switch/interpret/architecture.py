@@ -1,7 +1,7 @@
-"""BMv2's simple_switch: a packet's way through parser, pipelines and deparser, and the copies that leave with it.
+"""BMv2's simple_switch: the path of a packet through parser, pipelines and deparser, and of its copies.
 
-One packet at a time: all that it and its copies can do at once is done before the next packet is taken in. What
-waits in a queue that has a rate goes on later, by `advance`.
+The switch processes one packet at a time: the packet and its copies run as far as possible before the next packet is
+taken in. Packets in a queue with a rate continue later, by `advance`.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from inakit.switch.program.program import (
 from inakit.topo.errors import RunError
 
 MAX_PASSES = 4096
-"""A packet that, with its copies, makes more passes through the switch is in a loop."""
+"""The greatest number of passes of a packet and its copies through the switch; more are a loop."""
 
 
 class SimpleSwitch:
-    """The program of `context` as a switch: `process` takes a packet in and returns what leaves.
+    """The program of `context` as a switch: `process` takes a packet in and returns the packets that leave.
 
-    `incoming` has the packets that wait for the parser, `queues` those that wait for egress.
+    `incoming` holds the packets that wait for the parser, `queues` those that wait for egress.
     """
 
     def __init__(self, context: Context) -> None:
@@ -57,7 +57,7 @@ class SimpleSwitch:
         self.sent: list[tuple[int, bytes]] = []
 
     def process(self, port: int, data: bytes) -> list[tuple[int, bytes]]:
-        """The packets that leave, as (port, packet), when `data` comes to `port`; `RunError` if the program fails."""
+        """The packets that leave, as (port, packet), when `data` arrives at `port`; `RunError` if the program fails."""
         self.take_in(port, data)
         try:
             sent = self.advance(MAX_PASSES)
@@ -69,11 +69,11 @@ class SimpleSwitch:
             self.queues.ready.clear()
 
     def take_in(self, port: int, data: bytes) -> None:
-        """Let `data` come to `port`; it goes on by `advance`."""
+        """Take in `data` at `port`; `advance` processes it."""
         self.incoming.append(self.arrival(port, data))
 
     def advance(self, passes: int) -> list[tuple[int, bytes]]:
-        """The packets that leave while ready packets make up to `passes` passes; `RunError` if the program fails."""
+        """Return the packets that leave within `passes` passes of ready packets; `RunError` if the program fails."""
         self.sent = []
         try:
             for _ in range(passes):
@@ -88,7 +88,7 @@ class SimpleSwitch:
         return self.sent
 
     def arrival(self, port: int, data: bytes) -> Packet:
-        """A packet that has come in, its metadata filled."""
+        """An arriving packet with its metadata."""
         packet, standard = Packet(self.initial), self.standard
         packet.data, packet.port, packet.received, packet.length = data, port, len(data), len(data)
         standard.ingress_port.write(packet, port)
@@ -98,7 +98,7 @@ class SimpleSwitch:
         return packet
 
     def pass_ingress(self, packet: Packet) -> None:
-        """Parser and ingress; copies and digest; then one way on: back to the parser, to a group or to a port."""
+        """Run parser and ingress, make copies and the digest; then send the packet to the parser, a group or a port."""
         standard, length = self.standard, packet.length
         self.parse(packet)
         packet[standard.parser_error.place] = packet.error
@@ -123,7 +123,7 @@ class SimpleSwitch:
             self.enqueue(packet[standard.egress_spec.place], packet)
 
     def clone_ingress(self, packet: Packet, length: int) -> None:
-        """Send a copy of the packet as it came in, parsed again, with the kept fields as ingress left them."""
+        """Send a copy of the packet as received, parsed again, with the kept fields as ingress left them."""
         mirror = self.mirror_of(packet)
         if mirror is None:
             return
@@ -136,19 +136,19 @@ class SimpleSwitch:
         self.send_clone(copy, mirror)
 
     def mirror_of(self, packet: Packet) -> MirrorSession | None:
-        """The mirror session that an action asked for, if it is set up; the request is then gone."""
+        """The mirror session that an action requested, if it is set up; clears the request."""
         number, packet.session = packet.session, NO_SESSION
         return self.state.sessions.get(number)
 
     def keep(self, copy: Packet, packet: Packet, fields: int, instance_type: int) -> None:
-        """Set a copy's metadata to 0, but for the fields of list `fields`."""
+        """Set a copy's metadata to 0, except for the fields of list `fields`."""
         copy[: self.metadata] = self.initial[: self.metadata]
         for place in self.kept.get(fields, ()):
             copy[place] = packet[place]
         copy[self.standard.instance_type.place] = instance_type
 
     def send_clone(self, copy: Packet, mirror: MirrorSession) -> None:
-        """Send a copy where its mirror session says, cut to the size that it says."""
+        """Send a copy as its mirror session says, cut to the session's size."""
         if mirror.size_bytes:
             copy.truncated = mirror.size_bytes
         if mirror.group is not None:
@@ -157,14 +157,14 @@ class SimpleSwitch:
             self.enqueue(mirror.port, copy)
 
     def learn(self, packet: Packet) -> None:
-        """Keep the digest that an action asked for; the request is then gone."""
+        """Store the digest that an action requested; clears the request."""
         digest, packet.digest = self.digests.get(packet.digest), 0
         if digest is not None:
             values = tuple(packet[self.places.field(each)] & (1 << each.bits) - 1 for each in digest.only_fields)
             self.state.digests.append((digest.name, values))
 
     def return_to_parser(self, packet: Packet, data: bytes, length: int, instance_type: int, fields: int) -> None:
-        """Let the packet come in again as `data`, its metadata 0 but for the fields of list `fields`."""
+        """Return the packet to the parser as `data`, with metadata 0 except for the fields of list `fields`."""
         self.note("Resubmitting packet" if instance_type == RESUBMITTED else "Recirculating packet")
         copy = packet.copy_with(self.initial)
         copy.data, copy.length = data, length
@@ -175,7 +175,7 @@ class SimpleSwitch:
         self.incoming.append(copy)
 
     def replicate(self, packet: Packet, number: int) -> None:
-        """Send a copy to each port of a multicast group; none, if there is no such group."""
+        """Send a copy to each port of a multicast group; send none if the group is unknown."""
         group = self.state.groups.get(number, MulticastGroup(number, ()))
         for replica, port in group.replicas:
             self.note(f"Replicating packet on port {port}")
@@ -183,7 +183,7 @@ class SimpleSwitch:
             self.enqueue(port, packet.copy_with(packet))
 
     def enqueue(self, port: int, packet: Packet) -> None:
-        """Put a packet into the queue of its priority; one of a priority that its port does not have is lost."""
+        """Put a packet into the queue of its priority; a packet with a priority that its port lacks is lost."""
         standard, priority = self.standard, packet[self.standard.priority.place]
         if priority >= self.queues.priorities:
             self.note("Priority out of range, dropping packet")
@@ -195,7 +195,7 @@ class SimpleSwitch:
             self.note("Queue is full, dropping packet")
 
     def pass_egress(self, port: int, priority: int, packet: Packet) -> None:
-        """Egress and deparser."""
+        """Run egress and deparser."""
         standard, now = self.standard, self.state.clock()
         standard.left_depth.write(packet, self.queues.size(port, priority))
         standard.queue.write(packet, priority)
@@ -221,7 +221,7 @@ class SimpleSwitch:
         self.sent.append((port, data))
 
     def clone_egress(self, packet: Packet) -> None:
-        """Send a copy of the packet as it is now, which goes through egress itself."""
+        """Send a copy of the packet in its present state, which passes egress itself."""
         mirror = self.mirror_of(packet)
         if mirror is None:
             return

@@ -1,4 +1,4 @@
-"""Hash calculations and checksums over fields, numbers, headers and the payload, with v1model's algorithms."""
+"""Hash calculations and checksums over fields, numbers, headers and the payload, with the algorithms of v1model."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ REFLECTED_BYTES = tuple(reflected(byte, 8) for byte in range(256))
 
 
 def crc(bits: int, parameters: CrcParameters) -> Hash:
-    """A cyclic redundancy check whose result has so many bits."""
+    """A cyclic redundancy check with a result of `bits` bits."""
     table, ones = crc_table(parameters.polynomial, bits), (1 << bits) - 1
 
     def compute(data: bytes) -> int:
@@ -58,9 +58,9 @@ def crc(bits: int, parameters: CrcParameters) -> Hash:
 
 
 def internet_checksum(data: bytes) -> int:
-    """RFC 1071: the complement of the sum of all 16-bit words in ones' complement.
+    """RFC 1071: the complement of the ones' complement sum of all 16-bit words.
 
-    That sum is the bytes as one number, modulo 65535.
+    The sum equals the bytes as one number, modulo 65535.
     """
     number = int.from_bytes(data if len(data) % 2 == 0 else data + b"\0", "big")
     return ~(number % 0xFFFF or (0xFFFF if number else 0)) & 0xFFFF
@@ -72,7 +72,7 @@ def identity(data: bytes) -> int:
 
 
 def exclusive_or(size: int) -> Hash:
-    """The exclusive or of all words of `size` bytes; the last one is filled up with 0."""
+    """The exclusive or of all words of `size` bytes; the last one is padded with 0."""
 
     def compute(data: bytes) -> int:
         result = 0
@@ -101,7 +101,7 @@ ALGORITHMS: dict[str, Hash] = {
 
 
 Bits = tuple[int, int]
-"""A number, and how many bits it has."""
+"""A number with its width in bits."""
 Part = Callable[[Packet], Bits]
 
 
@@ -123,7 +123,7 @@ def calculation_of(context: Context, calculation: Calculation) -> Value:
 
 
 def function_of(context: Context, calculation: Calculation) -> Hash:
-    """The hash function of a calculation; one that the control plane can set is that which it set last."""
+    """The hash function of a calculation; for a custom CRC, the one that the control plane set last."""
     given = ALGORITHMS[calculation.algorithm]
     if calculation.algorithm not in CRC_CUSTOM:
         return given
@@ -137,7 +137,7 @@ def function_of(context: Context, calculation: Calculation) -> Hash:
 
 
 def side_by_side(parts: list[Bits]) -> bytes:
-    """Numbers, bit after bit, in bytes; the unused bits of the last byte are 0."""
+    """The bytes of numbers laid bit after bit; the unused bits of the last byte are 0."""
     number = length = 0
     for value, bits in parts:
         number, length = number << bits | value, length + bits
@@ -146,7 +146,7 @@ def side_by_side(parts: list[Bits]) -> bytes:
 
 # {"type": "field", "value": ["ipv4", "protocol"]}
 def field_bits(context: Context, field: Field) -> Part:
-    """A field as a part of a hash's input: nothing, if its header is not valid."""
+    """A field as a part of a hash's input; empty if its header is not valid."""
     valid, place, bits = context.places.base[field.header], context.places.field(field), field.bits
     ones, length = (1 << bits) - 1, context.places.length(field.header)
     if field.variable and length is not None:
@@ -161,7 +161,7 @@ def literal_bits(_context: Context, literal: SizedNumber) -> Part:
 
 # {"type": "header", "value": "ipv4"}
 def header_bits(context: Context, reference: HeaderReference) -> Part:
-    """A whole header as a part of a hash's input: nothing, if it is not valid."""
+    """A whole header as a part of a hash's input; empty if it is not valid."""
     valid, pack = context.places.base[reference.header], packer(context, context.program.headers[reference.header])
 
     def bits(packet: Packet) -> Bits:
@@ -188,7 +188,7 @@ def checksums_verified(context: Context) -> Run | None:
 
 # {"name": "cksum", "target": ["ipv4", "checksum"], "calculation": "calc", "verify": true, "if_cond": {...}}
 def verification(context: Context, checksum: Checksum) -> Callable[[Packet], bool]:
-    """The function that says whether a checksum is right; one of a header that is not valid is."""
+    """The function that tells whether a checksum is right; the checksum of an invalid header counts as right."""
     applies, compute = condition_of(context, checksum), calculation_of(context, checksum.calculation)
     valid, target = context.places.base[checksum.target.header], context.places.field(checksum.target)
     name, note = checksum.name, context.trace.note
@@ -204,7 +204,7 @@ def verification(context: Context, checksum: Checksum) -> Callable[[Packet], boo
 
 
 def condition_of(context: Context, checksum: Checksum) -> Value:
-    """The function that says whether a checksum applies to a packet."""
+    """The function that tells whether a checksum applies to a packet."""
     with context.located(checksum.source):
         return value_of(context, checksum.condition) if checksum.condition is not None else lambda _packet: 1
 
@@ -216,7 +216,7 @@ def checksums_updated(context: Context) -> list[Run]:
 
 # {"name": "cksum", "target": ["ipv4", "checksum"], "calculation": "calc", "update": true, "if_cond": {...}}
 def update(context: Context, checksum: Checksum) -> Run:
-    """The function that sets a checksum, where it applies."""
+    """The function that sets a checksum if it applies."""
     applies, compute = condition_of(context, checksum), calculation_of(context, checksum.calculation)
     write, name, note = store(context, checksum.target), checksum.name, context.trace.note
 

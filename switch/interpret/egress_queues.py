@@ -1,8 +1,8 @@
-"""The queues in front of egress, as simple_switch has them: for each port one of each priority, each with a rate.
+"""The queues in front of egress, as simple_switch has them: one for each port and priority, each with a rate.
 
-A queue without a rate lets a packet go on at once, so that its depth is always 0. One with a rate lets a packet go
+A queue without a rate releases a packet at once, so that its depth is always 0. A queue with a rate releases a packet
 every 1 / rate seconds; when it is full, packets are lost. The queues of a port whose interface takes no more packets
-are held: packets wait there as in those that have a rate.
+are held: packets wait there as in queues with a rate.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from inakit.switch.program.program import QUEUE_DEPTH
 Packet = TypeVar("Packet")
 
 QueueName = tuple[int, int]
-"""A port and a priority; the highest goes first."""
+"""A port and a priority; the highest priority comes first."""
 
 
 class EgressQueues(Generic[Packet]):
-    """Packets that wait for egress. `clock` gives microseconds; `priorities` is the number of queues of a port."""
+    """Packets that wait for egress. `clock` gives microseconds; `priorities` is the number of queues per port."""
 
     def __init__(self, clock: Callable[[], int], priorities: int = 1) -> None:
         self.clock, self.priorities = clock, priorities
@@ -38,11 +38,11 @@ class EgressQueues(Generic[Packet]):
         self.waiting: dict[QueueName, deque[Packet]] = defaultdict(deque)
 
     def hold(self, port: int) -> None:
-        """Let no packet go on by `port` until `release`."""
+        """Hold all packets of `port` until `release`."""
         self.held.add(port)
 
     def release(self, port: int) -> None:
-        """Let packets go on by `port` again."""
+        """Release the packets of `port`."""
         self.held.discard(port)
 
     def push(self, port: int, priority: int, packet: Packet) -> bool:
@@ -65,7 +65,7 @@ class EgressQueues(Generic[Packet]):
         return True
 
     def pop(self) -> tuple[int, int, Packet] | None:
-        """The packet that goes on now, as (port, priority, packet); None if none may."""
+        """The next packet to leave its queue now, as (port, priority, packet); None if there is none."""
         if self.ready:
             return self.ready.popleft()
         self.end_waits()
@@ -75,7 +75,7 @@ class EgressQueues(Generic[Packet]):
         return None
 
     def end_waits(self) -> None:
-        """Let packets whose time has come wait for nothing but their port."""
+        """Mark packets whose time has come: they wait only for their port."""
         now_us = self.clock() if self.timed else 0
         for priority, timed in self.timed.items():
             while timed and timed[0][0] <= now_us:
@@ -83,7 +83,7 @@ class EgressQueues(Generic[Packet]):
                 self.waiting[port, priority].append(packet)
 
     def taken_out(self, queue: QueueName) -> Packet:
-        """The first packet of a queue, which leaves it."""
+        """Remove the first packet of a queue and return it."""
         packet = self.waiting[queue].popleft()
         self.sizes[queue] -= 1
         if not self.waiting[queue]:
@@ -91,24 +91,24 @@ class EgressQueues(Generic[Packet]):
         return packet
 
     def due_us(self) -> float | None:
-        """When the next packet may go on; None if none waits."""
+        """The time when the next packet can leave its queue; None if none waits."""
         if self.ready or any(port not in self.held for port, _ in self.waiting):
             return 0.0
         return min((waiting[0][0] for waiting in self.timed.values() if waiting), default=None)
 
     def size(self, port: int, priority: int) -> int:
-        """How many packets wait in a queue."""
+        """The number of packets in a queue."""
         return self.sizes[port, priority]
 
     def set_depth(self, packets: int, port: int | None = None, priority: int | None = None) -> None:
-        """Let queues hold this many packets: all, those of a port, or one."""
+        """Set the depth of queues: all, those of a port, or one."""
         if port is None:
             self.default_depth = packets
             self.depths.clear()
         self.depths |= {(port, each): packets for each in self.named(priority) if port is not None}
 
     def set_rate(self, packets_per_s: int, port: int | None = None, priority: int | None = None) -> None:
-        """Give queues this rate, 0: none. Packets that wait leave when they would have."""
+        """Set the rate of queues; 0 means no limit. Waiting packets keep their departure times."""
         gap_us = 1e6 / packets_per_s if packets_per_s else 0.0
         if port is None:
             self.default_gap_us = gap_us
@@ -119,7 +119,7 @@ class EgressQueues(Generic[Packet]):
         return range(self.priorities) if priority is None else range(priority, priority + 1)
 
     def clear(self) -> None:
-        """Forget all packets that wait."""
+        """Remove all waiting packets."""
         self.ready.clear()
         self.timed.clear()
         self.waiting.clear()

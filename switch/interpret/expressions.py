@@ -1,6 +1,6 @@
-"""Expressions of BMv2 as functions of a packet. Numbers are Python's integers: of any width, and never rounded.
+"""Expressions of BMv2 as functions of a packet. Numbers are Python's integers: of any width, never rounded.
 
-A header is an expression, too: its value is the place in the packet at which the header stands.
+A header is an expression too: its value is the header's place in the packet.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from inakit.switch.program.program import (
 from inakit.topo.errors import RunError
 
 WIDEST_SHIFT = 1 << 16
-"""A wider shift to the left changes nothing: p4c keeps at most 2048 bits of a shifted number."""
+"""A wider left shift changes nothing: p4c keeps at most 2048 bits of a shifted number."""
 
 
 def division(part: int) -> Callable[..., Value]:
-    """`/` (0) and `%` (1), of a number that is not negative by a positive one; with other numbers BMv2 ends."""
+    """`/` (0) and `%` (1) of a non-negative number by a positive one; with other numbers BMv2 ends."""
 
     def operate(left: Value, right: Value) -> Value:
         def divide(packet: Packet) -> int:
@@ -98,7 +98,7 @@ OPERATORS: dict[str, Callable[..., Value]] = {
 
 
 def value_of(context: Context, expression: Expression) -> Value:
-    """The function that gives the expression's value for a packet; truth is 1 and 0."""
+    """The function that gives the expression's value for a packet; true is 1, false is 0."""
     if isinstance(expression, Operation):
         return operation(context, expression)
     for kind, leaf in LEAVES.items():
@@ -126,7 +126,7 @@ def fixed(value: int) -> Value:
 
 # {"op": "access_field", "left": {"type": "header", ...}, "right": 2}
 def element_field(context: Context, node: ElementField) -> Value:
-    """A field of a header that is computed."""
+    """A field of a computed header."""
     return at_place(element_place(context, node))
 
 
@@ -136,7 +136,7 @@ def at_place(place: Value) -> Value:
 
 
 def element_place(context: Context, node: ElementField) -> Value:
-    """The place of a field of a header that is computed; behind the last field BMv2 counts the validity."""
+    """The place of a field of a computed header; as in BMv2, the index after the last field is the validity."""
     header = value_of(context, node.header)
     step = 0 if node.index == len(header_of(context, node.header).fields) else 1 + node.index
     return lambda packet: header(packet) + step
@@ -144,7 +144,7 @@ def element_place(context: Context, node: ElementField) -> Value:
 
 # {"type": "stack_field", "value": ["mpls", "bos"]}
 def last_field(context: Context, node: LastField) -> Value:
-    """A field of the last element that the parser filled; 0 if it filled none."""
+    """A field of the last element that the parser filled; 0 if there is none."""
     place = last_place(context, node)
 
     def read(packet: Packet) -> int:
@@ -155,7 +155,7 @@ def last_field(context: Context, node: LastField) -> Value:
 
 
 def last_place(context: Context, node: LastField) -> Value:
-    """The place of a field of the last element that the parser filled; negative if it filled none."""
+    """The place of a field of the last element that the parser filled; negative if there is none."""
     following, step = context.places.next[node.stack], 1 + node.index
     bases = elements(context, node.stack, node.member)
 
@@ -176,7 +176,7 @@ LEAVES: dict[type, Callable[..., Value]] = {
     Validity: lambda context, node: operator.itemgetter(context.places.base[node.header]),
     # {"type": "local", "value": 0}: a parameter of the action that runs
     Parameter: lambda context, node: operator.itemgetter(context.places.parameters + node.index),
-    # {"type": "header", "value": "ipv4"}: its value is the place where the header stands
+    # {"type": "header", "value": "ipv4"}: its value is the header's place
     HeaderReference: lambda context, node: fixed(context.places.base[node.header]),
     ElementField: element_field,
     LastField: last_field,
@@ -184,7 +184,7 @@ LEAVES: dict[type, Callable[..., Value]] = {
 
 
 def headers_of(context: Context, stack: str, member: str | None = None) -> list[str]:
-    """The headers of a stack; of a stack of unions, those of one member."""
+    """The headers of a stack; in a stack of unions, those of one member."""
     if member is None:
         return [*context.program.stacks[stack].headers]
     return [union.members[member] for union in context.program.union_stacks[stack].unions]
@@ -216,7 +216,7 @@ def header_of(context: Context, node: Expression) -> Header:
 
 # {"op": "dereference_header_stack", "left": {"type": "header_stack", "value": "mpls"}, "right": ...}
 def dereference(context: Context, stack: StackReference, index: Expression) -> Value:
-    """The place of the element at an index; `RunError` for an index that the stack does not have."""
+    """The place of the element at an index; `RunError` for an index outside the stack."""
     bases, position = elements(context, stack.stack), value_of(context, index)
 
     def place(packet: Packet) -> int:
@@ -231,7 +231,7 @@ def dereference(context: Context, stack: StackReference, index: Expression) -> V
 
 
 def last_index(context: Context, stack: StackReference) -> Value:
-    """The index of the last element that the parser filled; -1 if it filled none."""
+    """The index of the last element that the parser filled; -1 if there is none."""
     following = context.places.next[stack.stack]
     return lambda packet: packet[following] - 1
 
@@ -254,7 +254,7 @@ ON_STACKS: dict[str, Callable[..., Value]] = {
 
 # {"op": "==", "left": {"type": "header", ...}, "right": {"type": "header", ...}}
 def compared(fields: int, wanted: bool, left: Value, right: Value) -> Value:
-    """Whether it is as `wanted` that both headers are valid and all of their fields are equal."""
+    """Whether equality of two headers is as `wanted`: they are equal if both are valid and all fields are equal."""
 
     def compare(packet: Packet) -> int:
         one, other = left(packet), right(packet)

@@ -1,6 +1,6 @@
-"""Fields and headers of a packet: out of bytes and into bytes; a number cut to a field.
+"""Fields and headers of a packet: parsed from bytes and written to bytes; numbers cut to a field.
 
-Headers come, go, move and are copied as a whole: validity, header stacks and header unions.
+Whole headers are added, removed, moved and copied: validity, header stacks and header unions.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ Cut = Callable[[int], int]
 
 
 def signed(value: int, bits: int) -> int:
-    """The signed number of so many bits whose two's complement is `value`."""
+    """The signed number of `bits` bits whose two's complement is `value`."""
     return value - (1 << bits) if value >> bits - 1 else value
 
 
 def cut_to(field: Field) -> Cut:
-    """The function that cuts a number as BMv2 does when it writes it to a field.
+    """The function that cuts a number as BMv2 does when writing it to a field.
 
-    Of a signed field, numbers up to that of all ones stay as they are: p4c writes none that the type does not have.
+    Numbers for a signed field, up to all ones, stay unchanged: p4c writes none outside the field's type.
     """
     bits, ones = field.bits, (1 << field.bits) - 1
     if not field.signed:
@@ -45,7 +45,7 @@ def cut_to(field: Field) -> Cut:
 
 
 def store(context: Context, target: Argument) -> Store:
-    """The function that writes a number to a field, wherever it is; to a place that is negative it writes nothing."""
+    """The function that writes a number to a field at any place; it ignores a negative place."""
     match target:
         case Field():
             return store_field(context, target)
@@ -67,7 +67,7 @@ def store(context: Context, target: Argument) -> Store:
 
 
 def store_field(context: Context, field: Field) -> Store:
-    """The function that writes to a field whose place is known now."""
+    """The function that writes to a field with a known place."""
     place, ones, cut = context.places.field(field), (1 << field.bits) - 1, cut_to(field)
 
     def write(packet: Packet, value: int) -> None:
@@ -84,7 +84,7 @@ WHOLE = {8: "B", 16: "H", 32: "I", 64: "Q"}
 
 
 def unpacker(header: Header) -> Callable[[bytes, int], Sequence[int]]:
-    """The function that gives a header's fields from where it begins in a packet; for headers of constant length."""
+    """The function that reads a header's fields at its place in a packet; for headers of constant length."""
     whole = struct_of(header)
     if whole is not None:
         return whole.unpack_from
@@ -103,7 +103,7 @@ def unpacker(header: Header) -> Callable[[bytes, int], Sequence[int]]:
 
 
 def struct_of(header: Header) -> struct.Struct | None:
-    """The header as one of Python's structs; None if some field is signed, or no whole number of such a size."""
+    """The header as a Python struct; None if a field is signed, or its size is not one of `WHOLE`."""
     if any(field.signed or field.bits not in WHOLE for field in header.fields):
         return None
     return struct.Struct(">" + "".join(WHOLE[field.bits] for field in header.fields))
@@ -143,7 +143,7 @@ def variable_packer(header: Header, first: int, length: int) -> Callable[[Packet
 
 
 def unpack_variable(header: Header, data: bytes, start: int, length: int) -> list[int]:
-    """The fields of a header whose variable one has `length` bits, and behind them that length."""
+    """The fields of a header whose variable one has `length` bits, followed by that length."""
     left = header.bits + length
     number, values = int.from_bytes(data[start : start + left // 8], "big"), []
     for field in header.fields:
@@ -155,7 +155,7 @@ def unpack_variable(header: Header, data: bytes, start: int, length: int) -> lis
 
 
 def byte_size(header: Header) -> Callable[[Packet, int], int]:
-    """The function that gives how many bytes of a packet a header of this type takes, from the header's place."""
+    """The function that gives the bytes of a packet in a header of this type, from the header's place."""
     size, length = header.size, 1 + len(header.fields)
     if has_variable(header):
         return lambda packet, base: size + packet[base + length] // 8
@@ -166,7 +166,7 @@ Copy = Callable[[Packet, int, int], None]
 
 
 def header_copy(context: Context, header: Header) -> Copy:
-    """The function that copies one header of this type to another, given their places, with its validity."""
+    """The function that copies one header of this type to another, given their places, including validity."""
     size, siblings = block_size(header), context.places.siblings
 
     def copy(packet: Packet, to: int, of: int) -> None:
@@ -193,7 +193,7 @@ def assign_header(context: Context, target: Expression, source: Expression) -> R
 
 # {"op": "add_header", "parameters": [{"type": "header", "value": "vlan"}]}
 def add_header(context: Context, target: Expression) -> Run:
-    """Make a header valid, all its fields 0, unless it is valid already."""
+    """Make a header valid with all fields 0, unless it is already valid."""
     place, header = value_of(context, target), header_of(context, target)
     zeros, size, siblings = [0] * len(header.fields), byte_size(header), context.places.siblings
 
@@ -228,7 +228,7 @@ def remove_header(context: Context, target: Expression) -> Run:
 # {"op": "assign_header_stack", "parameters": [{"type": "header_stack", "value": "a"}, {"type": "header_stack", ...}]}
 # {"op": "assign_union_stack", "parameters": [{"type": "header_union_stack", "value": "a"}, ...]}
 def assign_all(context: Context, target: Several, source: Several) -> Run:
-    """Copy a union or a stack, header by header; of a stack also how many elements are filled."""
+    """Copy a union or a stack, header by header; for a stack, copy the number of filled elements too."""
     headers, base, following = context.program.headers, context.places.base, context.places.next
     pairs = zip(all_headers(context, target), all_headers(context, source), strict=True)
     copies = [(header_copy(context, headers[to]), base[to], base[of]) for to, of in pairs]
@@ -249,7 +249,7 @@ Several = StackReference | UnionReference | UnionStackReference
 
 
 def all_headers(context: Context, named: Several) -> list[str]:
-    """The headers of a union or stack; those of a stack of unions union by union."""
+    """The headers of a union or stack; for a stack of unions, union by union."""
     program = context.program
     match named:
         case UnionReference(union):
@@ -260,7 +260,7 @@ def all_headers(context: Context, named: Several) -> list[str]:
 
 
 def rows_of(context: Context, stack: StackReference | UnionStackReference) -> list[tuple[list[int], int]]:
-    """The places of a stack's headers, and their size; of a stack of unions, these for each member."""
+    """The places and the size of a stack's headers; for a stack of unions, those of each member."""
     members: list[str | None] = [None]
     if isinstance(stack, UnionStackReference):
         members = [*context.program.union_stacks[stack.stack].unions[0].members]

@@ -19,7 +19,7 @@ Packets = list[tuple[int, bytes]]
 
 @dataclass(frozen=True)
 class Traced:
-    """The packets that left for one packet, and what happened to it, a line for each step."""
+    """The packets that left because of one packet, and its trace, one line per step."""
 
     sent: Packets
     lines: tuple[str, ...]
@@ -28,8 +28,8 @@ class Traced:
 class InterpretedSwitch(StatefulSwitch[InterpretedState]):
     """A switch that runs `program` in this process. It has all port numbers.
 
-    `clock` gives the microseconds since the switch started, for timestamps and meters; `seed` begins the program's
-    random numbers. `UnsupportedError` names a construct of the program that the interpreter lacks.
+    `clock` gives the microseconds since the switch started, for timestamps and meters; `seed` starts the program's
+    random numbers. `UnsupportedError` names a construct that the interpreter does not support.
     """
 
     def __init__(
@@ -50,19 +50,19 @@ class InterpretedSwitch(StatefulSwitch[InterpretedState]):
         self.traced = self.switch
 
     def made(self, trace: Trace) -> SimpleSwitch:
-        """The program's functions, which work on this switch's state and tell `trace` what happens."""
+        """The program's functions, which work on this switch's state and report events to `trace`."""
         return SimpleSwitch(Context(self.program, PacketPlaces(self.program), self.state, trace))
 
     def inject(self, port: int, packet: bytes) -> Packets:
-        """The packets that leave, as (port, packet) in order, when `packet` arrives at `port`."""
+        """Return the packets that leave, as (port, packet) in order, when `packet` arrives at `port`."""
         return self.switch.process(port, packet)
 
     def inject_all(self, packets: Sequence[tuple[int, bytes]]) -> Packets:
-        """The packets that leave when `packets` arrive one after the other."""
+        """Return the packets that leave when `packets` arrive one after the other."""
         return [sent for port, packet in packets for sent in self.switch.process(port, packet)]
 
     def trace(self, port: int, packet: bytes) -> Traced:
-        """Like `inject`, with all that happens to the packet in the words of BMv2's log."""
+        """Like `inject`, with a trace of the packet in the words of BMv2's log."""
         if self.lines is None:
             self.lines = TraceLines(PacketPlaces(self.program))
             self.traced = self.made(self.lines)
@@ -75,6 +75,6 @@ class InterpretedSwitch(StatefulSwitch[InterpretedState]):
 
 
 def clock_from_now(clock_ns: Callable[[], int] = time.monotonic_ns) -> Clock:
-    """A clock that counts microseconds from now on, by one that gives nanoseconds."""
+    """A clock that counts microseconds from now on, based on one that gives nanoseconds."""
     start = clock_ns()
     return lambda: (clock_ns() - start) // 1000

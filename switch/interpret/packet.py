@@ -1,7 +1,7 @@
-"""A packet on its way through the program: one list of numbers, and the places in it of all fields.
+"""A packet in the program: one list of numbers, and the places of all fields in it.
 
-`Trace` hears nothing and costs nothing: it returns the functions that it is given as they are. `TraceLines` wraps them,
-and tells what happens to a packet, line by line, in the words of BMv2's log.
+`Trace` records nothing and costs nothing: it returns the given functions unchanged. `TraceLines` wraps them, and
+records each step of a packet, line by line, in the words of BMv2's log.
 """
 
 from __future__ import annotations
@@ -17,37 +17,37 @@ NO_SESSION = -1
 
 
 class Packet(list[int]):
-    """The values of all fields of one packet, at their `PacketPlaces`; and the state that BMv2 keeps beside them."""
+    """The values of all fields of one packet, at their `PacketPlaces`; and the state that BMv2 keeps with them."""
 
     data = b""
-    """All bytes of the packet as it came to the parser."""
+    """All bytes of the packet when it came to the parser."""
     parsed = 0
-    """How many of them the parser has read; the rest is payload."""
+    """The number of bytes that the parser has read; the rest is payload."""
     port = 0
-    """The port by which the packet came in."""
+    """The port at which the packet arrived."""
     received = 0
-    """The packet's length when it came in, which counters and meters add up."""
+    """The packet's length on arrival, which counters and meters use."""
     length = 0
-    """The packet's length, with headers that actions have added or removed since."""
+    """The packet's present length, including headers that actions have added or removed."""
     error = 0
-    """The number of the parser's error, by the program's own list."""
+    """The number of the parser's error, from the program's own list."""
     bad_checksum = False
     exited = False
     truncated: int | None = None
-    """The most bytes of the packet that leave, if an action has said so."""
+    """The greatest number of bytes of the packet that leave, if an action has set it."""
     session = NO_SESSION
-    """The mirror session that the packet is to be cloned to."""
+    """The mirror session to which the packet will be cloned."""
     session_list = 0
     """The list of fields that the clone keeps."""
     digest = 0
-    """The list of fields that is to be reported; 0: none."""
+    """The list of fields for a digest; 0 means none."""
     resubmit = 0
     recirculate = 0
     """The list of fields that the packet keeps when it returns to the parser; 0: it does not return."""
 
     @property
     def payload(self) -> bytes:
-        """The bytes behind the parsed headers, cut to as many as the packet is truncated to."""
+        """The bytes behind the parsed headers, cut to the packet's truncated length."""
         return self.data[self.parsed : self.truncated if self.truncated is None else self.parsed + self.truncated]
 
     def copy_with(self, values: list[int]) -> Packet:
@@ -63,9 +63,9 @@ Run = Callable[[Packet], None]
 
 
 class PacketPlaces:
-    """Where everything of a packet stands: for each header its validity and then its fields, metadata first.
+    """The places of a packet's values: for each header its validity and then its fields, metadata first.
 
-    Behind the fields of a header with one of variable length stands that length in bits. Then come the number of
+    The fields of a header with a variable-length field are followed by that length in bits. Then come the number of
     elements in each stack that the parser has filled, and the parameters of the action that runs.
     """
 
@@ -82,7 +82,7 @@ class PacketPlaces:
         self.parameters = self.take(max((len(action.parameters) for action in program.actions), default=0))
 
     def take(self, count: int) -> int:
-        """The first of `count` places that nothing else has."""
+        """The first of `count` unused places."""
         self.size += count
         return self.size - count
 
@@ -90,7 +90,7 @@ class PacketPlaces:
     def initial(self) -> list[int]:
         """The values of a packet before the parser: metadata is valid and 0, no header is valid.
 
-        To be read only when all places have been taken.
+        Read it only after all places have been taken.
         """
         values = [0] * self.size
         for header in self.program.headers.values():
@@ -112,7 +112,7 @@ class PacketPlaces:
         return {base: tuple(other for other in bases if other != base) for bases in members for base in bases}
 
     def intrinsic(self, name: str) -> tuple[int, int]:
-        """Place and mask of a metadata field of the switch itself; a place of its own if the program has none."""
+        """Place and mask of a metadata field of the switch itself; a separate place if the program lacks the field."""
         field = self.program.intrinsic(name)
         if field is None:
             return self.take(1), (1 << 64) - 1
@@ -124,12 +124,12 @@ def has_variable(header: Header) -> bool:
 
 
 def block_size(header: Header) -> int:
-    """How many places a header takes in a packet."""
+    """The number of places of a header in a packet."""
     return 1 + len(header.fields) + has_variable(header)
 
 
 class MetadataSlot(NamedTuple):
-    """The place of a metadata field that the switch itself uses, and as many ones as it has bits."""
+    """The place of a metadata field that the switch itself uses, and a mask with as many ones as the field has bits."""
 
     place: int
     ones: int
@@ -140,7 +140,7 @@ class MetadataSlot(NamedTuple):
 
 
 class Standard:
-    """The metadata fields that the switch itself uses; one that the program lacks has a place of its own."""
+    """The metadata fields that the switch itself uses; a field that the program lacks has a separate place."""
 
     def __init__(self, places: PacketPlaces) -> None:
         def slot(name: str) -> MetadataSlot:
@@ -174,26 +174,26 @@ class Trace:
     listens = False
 
     def note(self, line: str) -> None:
-        """Hear of something that the switch does."""
+        """Receive an event of the switch."""
 
     def state(self, _state: ParserState, run: Value) -> Value:
-        """The function of a parser state, watched."""
+        """The function of a parser state, traced."""
         return run
 
     def key(self, _state: ParserState, run: Value) -> Value:
-        """The function of a parser state's key, watched."""
+        """The function of a parser state's key, traced."""
         return run
 
     def statement(self, _primitive: Primitive, run: Callable[[Packet], Result]) -> Callable[[Packet], Result]:
-        """The function of a statement of an action, of the parser or of the deparser, watched."""
+        """The function of a statement of an action, of the parser or of the deparser, traced."""
         return run
 
     def condition(self, _node: Conditional, run: Value) -> Value:
-        """The function of a condition of a pipeline, watched."""
+        """The function of a condition of a pipeline, traced."""
         return run
 
     def table(self, table: Table, key: Sequence[int], found: Installed | None, call: ActionCall | None) -> None:
-        """Hear of a table that was searched, before the action runs."""
+        """Receive the result of a table lookup, before the action runs."""
 
 
 class TraceLines(Trace):
@@ -210,7 +210,7 @@ class TraceLines(Trace):
         self.lines.append(line)
 
     def state(self, state: ParserState, run: Value) -> Value:
-        """The function of a parser state, which notes that it is entered and how far it parses."""
+        """The function of a parser state, which notes its start and how many bytes are parsed."""
 
         def watched(packet: Packet) -> int:
             self.note(f"Parser 'parser' entering state '{state.name}'")
@@ -231,7 +231,7 @@ class TraceLines(Trace):
         return watched
 
     def statement(self, primitive: Primitive, run: Callable[[Packet], Result]) -> Callable[[Packet], Result]:
-        """The function of a statement, which notes its line of P4 and the value that it writes to a field."""
+        """The function of a statement, which notes its line of P4 and the value written to a field."""
         named = str(primitive.source) if primitive.source else primitive.name
         targets = [each for each in primitive.arguments[:1] if isinstance(each, Field)]
 
@@ -244,7 +244,7 @@ class TraceLines(Trace):
         return watched
 
     def condition(self, node: Conditional, run: Value) -> Value:
-        """The function of a condition, which notes whether it holds."""
+        """The function of a condition, which notes its result."""
         named = node.source.fragment if node.source else node.name
 
         def watched(packet: Packet) -> int:

@@ -1,6 +1,6 @@
-"""Parser and deparser as functions of a packet: each state is one, and returns the number of the state that follows.
+"""Parser and deparser as functions of a packet: each state's function returns the number of the next state.
 
-The handler of each operation of a state stands in `PARSER_OPERATIONS`.
+`PARSER_OPERATIONS` holds the handler of each operation of a state.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from inakit.topo.errors import RunError
 
 
 class ParserError(Exception):
-    """Stops the parser; `number` is the value that `parser_error` then has."""
+    """Stops the parser; `number` becomes the value of `parser_error`."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -41,7 +41,7 @@ class ParserError(Exception):
 
 # {"op": "extract", "parameters": [{"type": "regular", "value": "ipv4"}]}
 def extract(context: Context, target: HeaderReference | StackReference | UnionStackReference) -> Run:
-    """Read a header of constant length; the parser goes on behind it."""
+    """Read a header of constant length, and advance the parser by it."""
     place, header, filled = target_of(context, target)
     short, unpack, size, fields = (
         context.program.errors["PacketTooShort"],
@@ -70,7 +70,7 @@ def extract(context: Context, target: HeaderReference | StackReference | UnionSt
 def target_of(
     context: Context, target: HeaderReference | StackReference | UnionStackReference
 ) -> tuple[Value, Header, int | None]:
-    """The place of the header to extract, a header of its type, and the place that counts a stack's elements."""
+    """The place of the header to extract, a header of its type, and the place with a stack's number of elements."""
     match target:
         case HeaderReference(name):
             return value_of(context, target), context.program.headers[name], None
@@ -104,7 +104,7 @@ def next_of(context: Context, stack: str, member: str | None) -> Value:
 def extract_variable(
     context: Context, target: HeaderReference | StackReference | UnionStackReference, bits: Expression
 ) -> Run:
-    """Read a header whose variable field has `bits` bits; the parser goes on behind it."""
+    """Read a header whose variable field has `bits` bits, and advance the parser by it."""
     place, header, filled = target_of(context, target)
     length_of, size, siblings = value_of(context, bits), byte_size(header), context.places.siblings
     odd, short, long = (
@@ -134,7 +134,7 @@ def extract_variable(
 
 # {"op": "set", "parameters": [{"type": "field", ...}, {"type": "lookahead", "value": [0, 16]}]}
 def set_field(context: Context, target: Argument, source: Expression) -> Run:
-    """Write a value, or bits that are still to be parsed, to a field."""
+    """Write a value, or bits ahead of the parser, to a field."""
     if isinstance(target, Field) and target.variable and isinstance(source, Field):
         return statement(context, Primitive("assign_VL", (target, source), context.source))
     if not isinstance(source, Lookahead):
@@ -151,7 +151,7 @@ def set_field(context: Context, target: Argument, source: Expression) -> Run:
 
 
 def lookahead(ahead: Lookahead) -> Value:
-    """Bits that are still to be parsed; 0 beyond the end of the packet."""
+    """Bits ahead of the parser; 0 beyond the end of the packet."""
     first, end = ahead.offset // 8, -(-(ahead.offset + ahead.bits) // 8)
     shift, ones = 8 * end - ahead.offset - ahead.bits, (1 << ahead.bits) - 1
 
@@ -176,7 +176,7 @@ def verify(context: Context, condition: Expression, error: Expression) -> Run:
 
 # {"op": "advance", "parameters": [{"type": "hexstr", "value": "0x10"}]}
 def advance(context: Context, bits: Expression) -> Run:
-    """Go on behind so many bits, which must be whole bytes of the packet."""
+    """Advance by a number of bits that must be whole bytes of the packet."""
     distance = value_of(context, bits)
     odd, short = context.program.errors["ParserInvalidArgument"], context.program.errors["PacketTooShort"]
 
@@ -206,7 +206,7 @@ ACCEPT = -1
 
 # {"type": "hexstr", "value": "0x0800", "mask": null, "next_state": "ipv4"}
 def transition_of(context: Context, state: ParserState, numbers: dict[str, int]) -> Value:
-    """The function that gives the number of the next state: of the first transition that matches, or the default."""
+    """The function that gives the number of the next state, by the first transition that matches or the default."""
 
     def number(transition: Transition) -> int:
         return ACCEPT if transition.next_state is None else numbers[transition.next_state]
@@ -234,7 +234,7 @@ def is_default(transition: Transition) -> bool:
 
 
 def matcher(context: Context, transition: Transition) -> Callable[[int], bool]:
-    """The function that says whether a state's key matches this transition."""
+    """The function that tells whether a state's key matches this transition."""
     mask = -1 if transition.mask is None else transition.mask
     if transition.value_set is not None:
         members = context.state.value_sets[transition.value_set]
@@ -244,7 +244,7 @@ def matcher(context: Context, transition: Transition) -> Callable[[int], bool]:
 
 
 def key_of(context: Context, state: ParserState) -> Value:
-    """The function of a state's key: its parts side by side, each in its bits."""
+    """The function of a state's key: its parts side by side, each with its bits."""
     known = [part for part in state.key if not isinstance(part, Unknown)]
     parts = [(key_part(context, part), part.bits) for part in known]
     if len(known) < len(state.key):
@@ -270,11 +270,11 @@ def key_part(context: Context, part: Field | LastField | Lookahead) -> Value:
 
 
 MAX_STEPS = 1 << 16
-"""A packet that goes through more states is in a loop."""
+"""The greatest number of states that a packet passes; more are a loop."""
 
 
 def parser_of(context: Context) -> Run:
-    """The function that parses a packet. An error stops it and leaves what was extracted before."""
+    """The function that parses a packet. An error stops it and keeps the headers extracted before."""
     parser = context.program.parser
     numbers = {name: number for number, name in enumerate(parser.states)}
     states = [state_of(context, state, numbers) for state in parser.states.values()]
@@ -318,7 +318,7 @@ def state_of(context: Context, state: ParserState, numbers: dict[str, int]) -> V
 
 
 def operation_of(context: Context, operation: Primitive) -> Run:
-    """The function of one operation, or of one primitive of actions that stands in a state."""
+    """The function of one operation of a state, or of an action primitive that stands in it."""
     handler = PARSER_OPERATIONS.get(operation.name)
     if handler is None:
         return statement(context, operation)
@@ -328,7 +328,7 @@ def operation_of(context: Context, operation: Primitive) -> Run:
 
 # {"name": "deparser", "order": ["ethernet", "ipv4"], "primitives": [...]}
 def deparser_of(context: Context) -> Callable[[Packet], bytes]:
-    """The function that gives the whole packet's bytes, before they are truncated."""
+    """The function that gives the bytes of the whole packet before truncation."""
     program, base = context.program, context.places.base
     before = [*checksums_updated(context), *(statement(context, each) for each in program.deparser_statements)]
     headers = [(name, base[name], packer(context, program.headers[name])) for name in program.deparser]

@@ -1,4 +1,4 @@
-"""Ingress and egress as functions of a packet: each node is one, and returns the number of the node that follows."""
+"""Ingress and egress as functions of a packet: each node's function returns the number of the next node."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ Choice = Callable[[Packet, Installed], ActionCall | None]
 
 # {"type": "indirect_ws", "action_profile": "ap"}; {"name": "ap", "selector": {"algo": "crc16", "input": [...]}}
 def call_of(context: Context, table: Table) -> Choice:
-    """The function that gives the action and parameters for a packet and the entry that it found.
+    """The function that gives the action and parameters for a packet and its matching entry.
 
-    It gives None for an entry whose group is empty.
+    It returns None for an entry with an empty group.
     """
     selector = context.program.profiles[table.profile].selector if table.profile else None
     if selector is None:
@@ -38,7 +38,7 @@ END = -1
 
 # {"name": "ingress", "init_table": "t", "tables": [...], "conditionals": [...]}
 def pipeline_of(context: Context, pipeline: Pipeline) -> Run:
-    """The function that takes a packet from the pipeline's first node to its end, or to an `exit`."""
+    """The function that takes a packet through the pipeline, from the first node to the end or an `exit`."""
     following: Following = {None: END}
     following |= {name: number for number, name in enumerate(pipeline.nodes)}
     nodes = [
@@ -70,7 +70,7 @@ def conditional_of(context: Context, node: Conditional, following: Following) ->
 class Ends(NamedTuple):
     """The nodes after a table, after a hit and after a miss, by the number of the action that ran.
 
-    `hit_without` follows a hit of an entry whose group is empty, `miss_without` a miss without a default action.
+    `hit_without` follows a hit with an empty group, `miss_without` a miss without a default action.
     """
 
     hit: dict[int, int]
@@ -89,7 +89,7 @@ def ends_of(table: Table, following: Following) -> Ends:
 
 # {"name": "t", "key": [...], "action_ids": [6, 0], "next_tables": {...}, "default_entry": {...}}
 def table_of(context: Context, table: Table, following: Following) -> Value:
-    """The function of a table: look the key up, run an action, and go on."""
+    """The function of a table: it looks the key up, runs an action, and returns the next node."""
     with context.located(table.source):
         key, runs = key_of(context, table), {action.number: runner(context, action) for action in table.actions}
         choose, hit = call_of(context, table), on_hit(context, table)
@@ -129,7 +129,7 @@ def runner(context: Context, action: Action) -> Callable[[Packet, tuple[int, ...
 
 
 def on_hit(context: Context, table: Table) -> Callable[[Packet, Installed], None] | None:
-    """The function that counts a hit, and gives a colour, before the action; None if the table does neither."""
+    """The function that counts a hit, and sets a meter's colour, before the action; None if the table does neither."""
     if not (table.counted or table.meter or table.idle_timeout):
         return None
     meter = context.program.direct_meters[table.meter] if table.meter else None
@@ -157,7 +157,7 @@ def key_of(context: Context, table: Table) -> Callable[[Packet], tuple[int, ...]
 
 # {"match_type": "exact", "name": "hdr.ina.job", "target": ["ina", "job"], "mask": null}
 def part_of(context: Context, part: MatchKey) -> Value:
-    """The function that gives one part of a packet's key, in its bits; 0 for a header that is not valid."""
+    """The function that gives one part of a packet's key, cut to its bits; 0 for an invalid header."""
     if isinstance(part.value, Unknown):
         raise context.refusal(f"{part.value.kind} '{part.value.name}' as a key")
     value = value_of(context, part.value)

@@ -1,4 +1,4 @@
-"""The state of a running switch, and the context in which a program is made into functions."""
+"""The state of a running switch, and the context for turning a program into functions."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from inakit.topo.errors import InputError, UnsupportedError
 
 @dataclass
 class Bucket:
-    """A bucket that gets `rate` tokens a microsecond, up to `burst`; `counted` have come since the meter began."""
+    """A bucket that gets `rate` tokens per microsecond, up to `burst`; `counted` tokens have come since the start."""
 
     rate: float
     burst: int
@@ -57,7 +57,7 @@ class Bucket:
     counted: int = 0
 
     def fill(self, elapsed_us: int) -> None:
-        """Add the tokens that have come by this time since the meter began."""
+        """Add the tokens since the last call, given the time since the start."""
         total = int(elapsed_us * self.rate)
         self.tokens = min(self.tokens + total - self.counted, self.burst)
         self.counted = total
@@ -72,7 +72,7 @@ class MeterCell:
         self.buckets = made[::-1]
 
     def colour(self, elapsed_us: int, size: int) -> int:
-        """The colour of a packet of `size` tokens: that of the highest rate that it exceeds."""
+        """The colour of a packet of `size` tokens: that of the highest rate that the packet exceeds."""
         for bucket in self.buckets:
             bucket.fill(elapsed_us)
             if bucket.tokens < size:
@@ -82,7 +82,7 @@ class MeterCell:
 
 
 class MeterState:
-    """The cells of one meter; each is made when it is first used."""
+    """The cells of one meter; each is created on first use."""
 
     def __init__(self, size: int, of_bytes: bool, clock: Callable[[], int]) -> None:
         self.size, self.of_bytes, self.clock = size, of_bytes, clock
@@ -91,7 +91,7 @@ class MeterState:
         self.cells: dict[int, MeterCell] = {}
 
     def set_rates(self, index: int | None, rates: Rates) -> None:
-        """Give one cell, or all (`index` None), these rates and full buckets."""
+        """Set the rates of one cell, or of all (`index` None), and fill its buckets."""
         if index is None:
             self.rates = rates
             self.cells.clear()
@@ -102,7 +102,7 @@ class MeterState:
         return self.cells[index].rates if index in self.cells else self.rates
 
     def forget(self, index: int) -> None:
-        """Let one cell be as all were at first."""
+        """Reset one cell to its initial state."""
         self.cells.pop(index, None)
 
     def reset(self) -> None:
@@ -110,7 +110,7 @@ class MeterState:
         self.cells.clear()
 
     def colour(self, index: int, packet_bytes: int) -> int:
-        """The colour that the cell at `index` gives a packet of this length."""
+        """The colour of a packet of this length at the cell `index`."""
         if index not in self.cells:
             self.cells[index] = MeterCell(self.rates)
         return self.cells[index].colour(self.clock() - self.start_us, packet_bytes if self.of_bytes else 1)
@@ -118,7 +118,7 @@ class MeterState:
 
 @dataclass(frozen=True)
 class Target:
-    """`drop_port` is the port by which nothing leaves; each port has `priorities` queues."""
+    """`drop_port` is the port of dropped packets; each port has `priorities` queues."""
 
     drop_port: int = DROP_PORT
     priorities: int = 1
@@ -150,10 +150,10 @@ class CounterState:
 
 
 class Turnstile:
-    """Lets a packet or a request pass at a time.
+    """Lets one packet or request pass at a time.
 
-    A lock alone would let a thread that passes packet after packet take it again before any other wakes up. Here
-    a request waits at the entry: the next packet does not pass before it.
+    With a lock alone, a thread that processes many packets would take it again before another thread wakes up. Here a
+    request waits at the entry, and the next packet does not pass before it.
     """
 
     def __init__(self) -> None:
@@ -161,7 +161,7 @@ class Turnstile:
 
     @contextmanager
     def passing(self) -> Iterator[None]:
-        """Hold off all others while the block runs."""
+        """Block all others while the block runs."""
         with self.entry:
             self.state.acquire()
         try:
@@ -172,11 +172,11 @@ class Turnstile:
 
 Kind = TypeVar("Kind", bound=type)
 AT_ANY_TIME = frozenset(("now_us",))
-"""The requests of a `DataPlane` that need not wait for a packet."""
+"""The requests of a `DataPlane` that do not wait for a packet."""
 
 
 def atomic(kind: Kind) -> Kind:
-    """Let no packet pass the `turnstile` of a data plane while one of its requests is carried out."""
+    """Make requests of a data plane hold its `turnstile`, so that no packet passes meanwhile."""
 
     def alone(request: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(request)
@@ -216,7 +216,7 @@ class InterpretedState:
         self.digests: deque[Digest] = deque(maxlen=KEPT_DIGESTS)
 
     def install(self, entries: SwitchEntries) -> None:
-        """Add everything in `entries`; when a part of it is wrong, nothing is added."""
+        """Add everything in `entries`; if a part is wrong, nothing is added."""
         check_entries(self.program, entries)
         added: list[Entry] = [*entries.tables, *entries.profiled]
         for name, own in grouped(added).items():
@@ -244,7 +244,7 @@ class InterpretedState:
             table.add(Installed(entry.key, entry.priority, calls, matched_us=self.clock()))
 
     def change(self, entries: Sequence[Entry]) -> None:
-        """Give entries that are there other actions and parameters; when one of them is wrong, none is changed."""
+        """Replace actions and parameters of existing entries; if one is wrong, none is changed."""
         changes = []
         for entry in entries:
             if isinstance(entry, TableEntry):
@@ -292,7 +292,7 @@ class InterpretedState:
         self.value_sets[member.value_set].discard(member.value)
 
     def read_table(self, name: str) -> list[TableEntry]:
-        """The entries of a table, ordered by key; each as it was given, with the first of its actions."""
+        """The entries of a table, ordered by key, as they were given, each with the first of its actions."""
         found = [(each, each.calls[0]) for each in self.installed(name)]
         return [TableEntry(name, each.key, call.action.name, call.values, each.priority) for each, call in found]
 
@@ -301,7 +301,7 @@ class InterpretedState:
         return [held[identity] for identity in sorted(held, key=lambda identity: (identity[0], identity[1] or 0))]
 
     def read_groups(self) -> list[MulticastGroup]:
-        """The multicast groups, ordered by number, with each of their replicas once."""
+        """The multicast groups, ordered by number, with each replica once."""
         found = [self.groups[number] for number in sorted(self.groups)]
         return [
             group_of_nodes(each.group, ((replica, port) for replica, ports in each.nodes.items() for port in ports))
@@ -316,7 +316,7 @@ class InterpretedState:
         write_cells(self.registers[name], index, value)
 
     def read_counter(self, name: str, count: int | None = None) -> tuple[Arrays, Arrays]:
-        """Packets and bytes of a counter's first cells; of a direct counter, of entries in `read_table`'s order."""
+        """Packets and bytes of a counter's first cells; a direct counter gives entries in the order of `read_table`."""
         direct = self.program.direct_counters.get(name)
         if direct is None:
             cells = self.counters[self.program.counter(name).name]
@@ -390,12 +390,12 @@ class InterpretedState:
 
 
 def calls_of(table: Table, entry: Entry | DefaultAction | ProfileDefault) -> tuple[ActionCall, ...]:
-    """The action that an entry or a default runs, or those of which its selector chooses one."""
+    """The action of an entry or a default, or the actions among which its selector chooses."""
     return tuple(call(table, action, params) for action, params in actions_of(entry))
 
 
 def write_cells(cells: list[int], index: int | None, value: int) -> None:
-    """Set one cell, or all (`index` None), where they are: statements keep the list itself."""
+    """Set one cell, or all (`index` None), in place: statements hold the list itself."""
     if index is None:
         cells[:] = [value] * len(cells)
     else:
@@ -403,7 +403,7 @@ def write_cells(cells: list[int], index: int | None, value: int) -> None:
 
 
 def check_room(program: Program) -> None:
-    """Raise `UnsupportedError` for arrays that are too large to be kept in this process."""
+    """Raise `UnsupportedError` for arrays that are too large for this process."""
     arrays: list[Register | Counter] = [*program.registers.values(), *program.counters.values()]
     for array in arrays:
         if array.size > MOST_CELLS:
@@ -417,7 +417,7 @@ ELSEWHERE = "write it with what v1model.p4 declares, or run the program on BMv2 
 
 
 class Context:
-    """One program being made into functions: the places of its fields, the switch's state, and the trace."""
+    """The context of one program: the places of its fields, the switch's state, and the trace."""
 
     def __init__(self, program: Program, places: PacketPlaces, state: InterpretedState, trace: Trace) -> None:
         self.program = program
@@ -428,7 +428,7 @@ class Context:
 
     @contextmanager
     def located(self, source: Source | None) -> Iterator[None]:
-        """Whatever is refused inside is said to be at `source` in the P4 program."""
+        """Add the line of P4 in `source` to a refusal that is raised inside."""
         outer, self.source = self.source, source or self.source
         try:
             yield
@@ -436,6 +436,6 @@ class Context:
             self.source = outer
 
     def refusal(self, what: str, instead: str = ELSEWHERE) -> UnsupportedError:
-        """The error for a construct that no table of the interpreter has."""
+        """The error for a construct without a handler in the interpreter."""
         where = f" ({self.source})" if self.source else ""
-        return UnsupportedError(f"program '{self.program.name}' uses {what}{where}, which nothing here runs: {instead}")
+        return UnsupportedError(f"program '{self.program.name}' uses {what}{where}, which is not supported: {instead}")

@@ -1,4 +1,4 @@
-"""The entries of tables, and how the one that matches a packet is found."""
+"""The entries of tables, and the search for the one that matches a packet's key."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from inakit.switch.running_switch import HeldEntries, Keyed
 Entry = TypeVar("Entry")
 
 Order = tuple[int, int]
-"""Which entry wins: the least of those that match. No two entries of a table have the same."""
+"""The order of entries: the least of the matching ones wins. All entries of a table have different orders."""
 
 Ordered = list[tuple[Order, Entry]]
 
 
 class OverlappingEntries(Generic[Entry]):
-    """Entries by the tests of their keys. Those with a range are compared with a packet's key one after the other."""
+    """Entries by the tests of their keys. Those with a range are compared with a packet's key one by one."""
 
     def __init__(self) -> None:
         self.by_masks: dict[tuple[int, ...], dict[tuple[int, ...], Ordered[Entry]]] = {}
@@ -51,7 +51,7 @@ class OverlappingEntries(Generic[Entry]):
             del self.by_masks[masks]
 
     def first(self, key: Sequence[int]) -> Entry | None:
-        """The entry that wins among those that match a packet's key."""
+        """The winning entry among those that match a packet's key."""
         best: tuple[Order, Entry] | None = None
         for masks, entries in self.by_masks.items():
             found = entries.get(tuple([part & mask for part, mask in zip(key, masks, strict=True)]))
@@ -66,17 +66,17 @@ class OverlappingEntries(Generic[Entry]):
 
 
 def has_range(tests: tuple[Test, ...]) -> bool:
-    """Whether a part of the key matches several numbers between two bounds."""
+    """Whether a part of the key matches a range of numbers."""
     return any(least != most for _, least, most in tests)
 
 
 def masks_and_values(tests: tuple[Test, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The masks of a key's parts, and the bits of a matching packet's key behind them."""
+    """The masks of a key's parts, and the masked bits of a matching packet's key."""
     return tuple([mask for mask, _, _ in tests]), tuple([least for _, least, _ in tests])
 
 
 REMEMBERED = 4096
-"""The results of at most so many lookups are remembered."""
+"""The greatest number of cached lookups."""
 
 Key = tuple[int, ...]
 
@@ -85,8 +85,8 @@ Key = tuple[int, ...]
 class Installed:
     """One entry of a running table; `calls` has several actions if the table's selector chooses one of them.
 
-    `number` is the lowest that no other entry of the table has: it is the cell of a direct meter. `matched_us` is when
-    a packet last matched, or when the entry was added.
+    `number` is the lowest free one in the table and the entry's cell of a direct meter. `matched_us` is the time when a
+    packet last matched or the entry was added.
     """
 
     key: tuple[KeyPart, ...]
@@ -101,8 +101,8 @@ class Installed:
 class TableState(HeldEntries[Installed]):
     """The entries of one table. `find` gives the one that matches a packet's key, or None.
 
-    Keys that match exactly are looked up in `exact`, others in `overlapping`. `chosen_default` takes the place of
-    `default` where the control plane has set members of an action profile.
+    Exact keys are looked up in `exact`, others in `overlapping`. `chosen_default` replaces `default` if the control
+    plane has set members of an action profile.
     """
 
     def __init__(self, table: Table) -> None:
@@ -114,7 +114,7 @@ class TableState(HeldEntries[Installed]):
         self.reset()
 
     def reset(self) -> None:
-        """Have the entries and the default that the program gives, and no others."""
+        """Restore the entries and the default of the program."""
         self.forget_all()
         for entries in (self.exact, self.found, self.overlapping):
             entries.clear()
@@ -128,7 +128,7 @@ class TableState(HeldEntries[Installed]):
         self.chosen_default: Installed | None = None
 
     def search(self, key: Key) -> Installed | None:
-        """The entry that wins among those that match."""
+        """The winning entry among those that match."""
         if key not in self.found:
             if len(self.found) >= REMEMBERED:
                 self.found.clear()
@@ -136,7 +136,7 @@ class TableState(HeldEntries[Installed]):
         return self.found[key]
 
     def add(self, entry: Installed) -> None:
-        """Add an entry that was checked and whose key is new."""
+        """Add a checked entry with a new key."""
         entry.key, entry.number = masked_key(self.table, entry.key), self.take_number()
         identity = self.identity(entry)
         self.held[identity] = entry
@@ -160,5 +160,5 @@ class TableState(HeldEntries[Installed]):
 
 
 def exact_key(identity: Identity) -> Key:
-    """The key of a packet that matches an entry of a table whose keys match exactly."""
+    """The packet's key that matches an entry of a table with exact keys."""
     return tuple(least for _, least, _ in identity[0])

@@ -18,11 +18,11 @@ OTHERS = {
     "nodes": "p4-utils writes this file for a running network: give the p4app.json that the network is started from",
     "targets": "this is a file of p4lang's p4app of 2016 and 2017, which is not read: write a topology.json",
 }
-"""Files of these names that describe no network for this reader, by a key that only they have."""
+"""Files of these names that do not describe a network for this reader, by a key that only they have."""
 
 
 def read_network(path: Path, program: Path | None = None) -> NetworkPlan:
-    """The network that a file describes; all of its switches run `program`, if that is given."""
+    """The network in a file; if `program` is given, all switches run it."""
     file = read_file(path, NETWORK)
     if not isinstance(file.document, dict):
         raise file.error((), "expected an object with `hosts`, `switches` and `links`, or with `topology`")
@@ -38,7 +38,7 @@ def read_network(path: Path, program: Path | None = None) -> NetworkPlan:
 
 
 def check_names(path: Path, plan: NetworkPlan) -> None:
-    """Raise `InputError` for links of nodes that there are not, and for ports that are used twice."""
+    """Raise `InputError` for links of unknown nodes, and for ports that are used twice."""
     known = {*(host.name for host in plan.hosts), *(switch.name for switch in plan.switches), *plan.bystanders}
     used: set[tuple[str, int]] = set()
     for end in (end for link in plan.links for end in (link.one, link.other)):
@@ -50,12 +50,12 @@ def check_names(path: Path, plan: NetworkPlan) -> None:
 
 
 def compiled(program: Path, scratch: Path) -> Path:
-    """The BMv2 JSON of a program: itself, or compiled by p4c into the folder `scratch`."""
+    """The BMv2 JSON of a program: the given file, or the output of p4c in the folder `scratch`."""
     if program.suffix == ".json":
         return program
     if shutil.which(COMPILER) is None:
         raise MachineError(
-            f"{program} is source, and {COMPILER} is not installed: compile it elsewhere, and give it with --program"
+            f"{program} is P4 source, and {COMPILER} is not installed: compile it elsewhere, and use --program"
         )
     result = scratch / f"{program.stem}.json"
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Mininet's command line with one command more: `switch s1 table_add ...`."""
+"""Mininet's command line with additional commands, such as `switch s1 table_add ...`."""
 
 from __future__ import annotations
 

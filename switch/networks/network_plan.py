@@ -1,4 +1,4 @@
-"""A network of hosts and P4 switches as a course describes it, whatever format its file has."""
+"""A network of hosts and P4 switches from a course, independent of its file's format."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from inakit.topo.errors import InputError
 
 @dataclass(frozen=True)
 class PlannedHost:
-    """A host. `address`, such as 10.0.1.1/24, and `mac` are those of its first interface; None: none, any.
+    """A host. `address`, such as 10.0.1.1/24, and `mac` are those of its first interface (None: none, any).
 
-    `neighbors` are (IP, MAC) that it knows without asking. `commands` are run in it when the network is up.
+    `neighbors` are (IP, MAC) pairs that it knows without asking. `commands` run in it once the network is up.
     """
 
     name: str
@@ -33,7 +33,8 @@ class PlannedHost:
 class PlannedSwitch:
     """A switch. `program` is BMv2 JSON or P4 source; `commands` and `runtime` are files that fill its tables.
 
-    `cpu_port` is the port of packets from and to P4Runtime's clients. What is None is chosen when the network starts.
+    `cpu_port` is the port of packets from and to P4Runtime's clients. Attributes that are None are chosen when the
+    network starts.
     """
 
     name: str
@@ -51,7 +52,7 @@ class PlannedSwitch:
 class LinkEnd:
     """An end of a link: a host or switch, and the number of its port.
 
-    `mac`, `interface` (its name) and `address` (of a host's further interface) are those of the file, if it says any.
+    `mac`, `interface` (its name) and `address` (of a host's further interface) come from the file, if it has them.
     """
 
     node: str
@@ -74,8 +75,8 @@ class PlannedLink:
 class NetworkPlan:
     """Hosts, switches and links, in the order of the file. `scripts` are commands that the file wants run afterwards.
 
-    With `know_each_other`, hosts of one subnet know each other's addresses without asking. `bystanders` are nodes that
-    do nothing: the open ends of links stay with them. `notes` name parts of the file without effect.
+    With `know_each_other`, hosts of one subnet know each other's addresses without asking. `bystanders` are nodes
+    without a function, at the open ends of links. `notes` name parts of the file without effect.
     """
 
     hosts: tuple[PlannedHost, ...]
@@ -93,9 +94,9 @@ STEM_LENGTH = 6
 
 
 class PortNumbers:
-    """The ports of all nodes: as the file numbers them, else the lowest free number; hosts' begin at 0.
+    """The ports of all nodes: the file's numbers, else the lowest free number; hosts' ports begin at 0.
 
-    `given` are the nodes and numbers of all ends of links; None is for a number that the file does not say.
+    `given` holds the nodes and numbers of all ends of links; None means that the file gives no number.
     """
 
     def __init__(self, hosts: Collection[str], given: Iterable[tuple[str, int | None]]) -> None:
@@ -105,7 +106,7 @@ class PortNumbers:
             self.used.setdefault(node, set()).update(() if port is None else (port,))
 
     def take(self, node: str, given: int | None = None) -> int:
-        """The number of the node's next port, or the given one."""
+        """The number of the node's next port, or the `given` one."""
         if given is not None:
             return given
         used = self.used.setdefault(node, set())
@@ -115,14 +116,14 @@ class PortNumbers:
 
 
 def with_interfaces(plan: NetworkPlan) -> NetworkPlan:
-    """The plan with a name for each interface, which no other has; a note says where Mininet's own is too long."""
+    """The plan with a unique name for each interface; a note says where Mininet's own name is too long."""
     ends = [end for link in plan.links for end in (link.one, link.other)]
     names = {(end.node, end.port): end.interface or f"{end.node}-eth{end.port}" for end in ends}
     wrong = dict.fromkeys(node for (node, _), name in names.items() if not TAKEN_BY_LINUX.fullmatch(name))
     kept = {name for (node, _), name in names.items() if node not in wrong}
     notes = []
     for number, node in enumerate(wrong, start=1):
-        stem = re.sub(r"[^A-Za-z0-9_.]", "_", node)[:STEM_LENGTH] + f"_{number}"  # the number makes it the node's own
+        stem = re.sub(r"[^A-Za-z0-9_.]", "_", node)[:STEM_LENGTH] + f"_{number}"  # the number makes it unique
         while any(name.startswith(f"{stem}-") for name in kept):
             stem += "_"
         names |= {(other, port): f"{stem}-eth{port}" for other, port in names if other == node}
@@ -142,12 +143,12 @@ MAC = re.compile(r"([0-9A-Fa-f]{1,2}[:-]){5}[0-9A-Fa-f]{1,2}")
 
 
 def amount(value: Any) -> Any:
-    """The number in a text such as "0.5"; anything else is as it was."""
+    """The number in a text such as "0.5"; any other value unchanged."""
     return float(value) if isinstance(value, str) else value
 
 
 def delay(value: Any) -> Any:
-    """A delay as `tc` takes it: a number is in milliseconds; a text has a unit, or `tc` takes it for microseconds."""
+    """A delay for `tc`: a number is in milliseconds; a text must have a unit, since `tc` would read microseconds."""
     if isinstance(value, str) and DELAY.fullmatch(value):
         return value
     if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
@@ -156,7 +157,7 @@ def delay(value: Any) -> Any:
 
 
 def address(value: Any) -> Any:
-    """The text of an IP address, which may have a prefix. Raises `ValueError` for any other text."""
+    """The text of an IP address, with or without a prefix. Raises `ValueError` for any other text."""
     if isinstance(value, str):
         ip_interface(value)
     return value
@@ -182,19 +183,19 @@ Mac = Annotated[str, BeforeValidator(mac)]
 
 
 def with_prefix(given: str, bits: int) -> str:
-    """An address with its prefix, which has so many bits if the file does not say."""
+    """An address with a prefix: its own, or one of `bits` bits."""
     return given if "/" in given else f"{given}/{bits}"
 
 
 PREFIX = 24
-"""The bits of a subnet that p4-utils takes for an address without a prefix."""
+"""The prefix length that p4-utils assumes for an address without a prefix."""
 ANYWHERE = 8
-"""The bits of the subnet of hosts for which the file has no strategy."""
+"""The prefix length of hosts' subnet if the file names no strategy."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """A host, its number in its name (h3: 3; None for other names), and the number of its first switch."""
+    """A host, the number in its name (h3: 3; None for other names), and the number of its first switch."""
 
     host: str
     number: int | None
@@ -203,23 +204,23 @@ class Place:
 
 @dataclass(frozen=True)
 class Addresses:
-    """The addresses of a host: its own with the bits of its subnet, and the IP of its gateway."""
+    """The addresses of a host: its own with the prefix length, and the IP of its gateway."""
 
     address: str
     gateway: str | None = None
 
     @property
     def ip(self) -> str:
-        """The address without the bits of its subnet."""
+        """The address without the prefix length."""
         return self.address.partition("/")[0]
 
     def mac(self, side: int) -> str:
-        """The MAC of the host (0) or of the switch's port (1), which p4-utils makes of the host's IP."""
+        """The MAC of the host (0) or of the switch's port (1), which p4-utils derives from the host's IP."""
         return mac_of(self.ip, side)
 
 
 def mac_of(ip: str, side: int) -> str:
-    """The MAC that p4-utils makes of an IP for the node that has it (0), or for its neighbour (1)."""
+    """The MAC that p4-utils derives from an IP for its node (0), or for the node's neighbour (1)."""
     return ":".join(["00", f"{side:02x}", *(f"{part:02x}" for part in ip_interface(ip).packed[-4:])])
 
 
@@ -236,7 +237,7 @@ STRATEGIES: dict[str | None, Callable[[int, int], Addresses]] = {
     # without a strategy all hosts are in 10.0.0.0/8, whatever their names
     None: lambda _switch, host: Addresses(f"10.{host >> 16}.{host >> 8 & 0xFF}.{host & 0xFF}/{ANYWHERE}"),
 }
-"""The address of a host, and of its gateway, by the numbers of its switch and of itself."""
+"""The address of a host and of its gateway, from the numbers of its switch and of itself."""
 
 
 def natural(names: Iterable[str]) -> list[list[str | int]]:
@@ -245,7 +246,7 @@ def natural(names: Iterable[str]) -> list[list[str | int]]:
 
 
 def switch_numbers(names: Collection[str], own: Mapping[str, int]) -> dict[str, int]:
-    """The switches' numbers: their own, where they have any, else the lowest that are free, in the order of names."""
+    """The switches' numbers: their own if they have any, else the lowest free ones, in the order of names."""
     found = dict(own)
     for name in sorted(names, key=lambda each: natural([each])):
         if name not in found:
@@ -254,7 +255,7 @@ def switch_numbers(names: Collection[str], own: Mapping[str, int]) -> dict[str, 
 
 
 def places(hosts: Collection[str], numbers: Mapping[str, int], links: Sequence[tuple[str, str]]) -> list[Place]:
-    """Where each host is, in the order of the links; its first link counts."""
+    """The place of each host, in the order of the links; a host's first link counts."""
     found: dict[str, Place] = {}
     for one, other in links:
         host, switch = (one, other) if one in hosts else (other, one)
@@ -265,7 +266,7 @@ def places(hosts: Collection[str], numbers: Mapping[str, int], links: Sequence[t
 
 
 def addresses_of(strategy: str | None, given: Mapping[str, str], found: Sequence[Place]) -> dict[str, Addresses]:
-    """The addresses of hosts by their places; those that the file itself gives stay. `manual` adds no others."""
+    """The addresses of hosts by their places; addresses from the file stay. `manual` adds no others."""
     own = {host: Addresses(with_prefix(address, PREFIX)) for host, address in given.items()}
     if strategy == "manual":
         return own
@@ -280,12 +281,12 @@ def addresses_of(strategy: str | None, given: Mapping[str, str], found: Sequence
                 break
         else:
             where = f"host '{place.host}' at switch number {place.switch_number}"
-            raise InputError(f"{where}: {strategy} has no address left")
+            raise InputError(f"{where}: {strategy} has no free address")
     return own
 
 
 def find_file(name: str, beside: Path) -> Path:
-    """The file that `beside` names: in its own folder, in the one above, or in the working folder."""
+    """The file that `beside` names: in its own folder, the parent folder, or the working folder."""
     folders = [beside.parent, beside.resolve().parent.parent, Path.cwd()]
     for folder in folders:
         if (folder / name).is_file():
@@ -294,7 +295,7 @@ def find_file(name: str, beside: Path) -> Path:
 
 
 def find_program(name: str, beside: Path) -> Path | None:
-    """The compiled program or source that `beside` names; None if it is not there, for it may be compiled later."""
+    """The compiled program or source that `beside` names; None if it is missing, since it may be compiled later."""
     try:
         return find_file(name, beside)
     except InputError:

@@ -1,7 +1,7 @@
 """The network file of p4-utils: `p4app.json`, whose nodes get their ports and addresses by a strategy.
 
-There are two generations. Until 2020 a file numbers ports in the order of its links, a switch as in its name, and hosts
-are `mixed` where no strategy is named. Since 2021 all goes by the order of names.
+There are two generations. Until 2020, ports are numbered in the order of the file's links and switches by their names,
+and the default strategy is `mixed`. Since 2021 everything follows the order of names.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class EndRecord(Part):
 
 
 class LinkRecord(Part):
-    """The record of a link, or of the default of all links. `sw_ip` is the seeming address of a switch's port."""
+    """The record of a link, or of the default of all links. `sw_ip` is the pretended address of a switch's port."""
 
     port1: Number | None = Field(None, description="a port number")
     port2: Number | None = Field(None, description="a port number")
@@ -117,7 +117,7 @@ class DefaultRecord(LinkRecord):
 
 
 class TopologyRecord(Part):
-    """Hosts, switches and links. The keys of `default` stood here themselves until 2020."""
+    """Hosts, switches and links. Until 2020 they also held the keys of `default`."""
 
     assignment_strategy: StrictStr | None = Field(None, description="l2, l3, mixed or manual")
     hosts: dict[str, HostRecord] = Field(description="hosts by name")
@@ -134,7 +134,7 @@ class TopologyRecord(Part):
 
 
 class ScriptRecord(Part):
-    """A command that is run beside the network."""
+    """A command that runs outside the network."""
 
     cmd: StrictStr = Field(description="a shell command")
     reboot_run: Any = Field(None, description="true or false")
@@ -151,9 +151,9 @@ class P4AppRecord(Part):
 
 
 BRIDGE = "sw-cpu"
-"""The node at which the other ends of CPU ports are; a controller sends and sniffs there."""
+"""The node at the other ends of CPU ports, where a controller sends and sniffs."""
 UNTIL_2020 = ("program", "language", "compiler", "switch", "switch_cli", "topo_module", "topodb_module")
-"""Keys by which a file of p4-utils before 2021 is known."""
+"""Keys that identify a p4-utils file from before 2021."""
 MANUAL = "manual"
 OPTIONS = {*LinkRecord.model_fields}
 BEFORE_2021 = {
@@ -167,7 +167,7 @@ BEFORE_2021 = {
 
 @dataclass(frozen=True)
 class AppLink:
-    """A link of the file, or that of a CPU port: its nodes, and its options with those of all links."""
+    """A link of the file, or a CPU port's link: its nodes, and its options merged with those of all links."""
 
     one: str
     other: str
@@ -179,7 +179,7 @@ class AppLink:
         return self.one, self.other
 
     def said(self, key: str, node: str) -> Any:
-        """An option of the link's end at a node, under a key such as `port1` or `port2`."""
+        """An option of the link's end at a node, from a key such as `port1` or `port2`."""
         return getattr(self.record, f"{key}{self.nodes.index(node) + 1}")
 
 
@@ -192,7 +192,7 @@ def plan_of(file: ParsedFile) -> NetworkPlan:
 
 @dataclass(frozen=True)
 class P4App:
-    """A file, and the network that follows from it."""
+    """A file, and the network that it defines."""
 
     file: ParsedFile
     record: P4AppRecord
@@ -209,7 +209,7 @@ class P4App:
 
     @cached_property
     def strategy(self) -> str | None:
-        """The strategy of addresses; None: one after the other."""
+        """The strategy for addresses; None: consecutive addresses."""
         named = self.topology.assignment_strategy or ("mixed" if self.old else None)
         known = [*(name for name in STRATEGIES if name), MANUAL]
         if named is not None and named not in known:
@@ -228,13 +228,13 @@ class P4App:
         )
 
     def of_all(self, key: str) -> bool:
-        """Whether something is done for all hosts; until 2020 this stood in the topology itself."""
+        """Whether an option is set for all hosts; until 2020 it was in the topology itself."""
         old: bool | None = getattr(self.topology, key)
         return bool(getattr(self.topology.default, key) if old is None else old)
 
     @cached_property
     def own_links(self) -> list[AppLink]:
-        """The links as the file says them, in its order."""
+        """The links of the file, in its order."""
         return [self.read_link(number, link) for number, link in enumerate(self.topology.links)]
 
     def read_link(self, number: int, link: list[Any]) -> AppLink:
@@ -252,7 +252,7 @@ class P4App:
 
     @cached_property
     def links(self) -> list[AppLink]:
-        """All links in the order in which ports are numbered, with the options of all, and those of CPU ports."""
+        """All links, with CPU ports', in the order of port numbers, with the options of all links."""
         old = self.topology.model_dump(include={*BEFORE_2021}, exclude_none=True)
         of_all = {BEFORE_2021[name]: value for name, value in old.items()}
         of_all |= self.topology.default.model_dump(include=OPTIONS, exclude_unset=True)
@@ -268,7 +268,7 @@ class P4App:
 
     @cached_property
     def numbers(self) -> dict[str, int]:
-        """The numbers of switches, which are their devices' and make addresses."""
+        """The numbers of switches, which are their device ids and determine addresses."""
         own = {name: each.device_id for name, each in self.topology.switches.items() if each.device_id is not None}
         if self.old:
             own = {
@@ -283,7 +283,7 @@ class P4App:
 
     @cached_property
     def addresses(self) -> dict[str, Addresses]:
-        """The addresses of hosts: those that the file says, and those of the strategy."""
+        """The addresses of hosts: those in the file, and those of the strategy."""
         given: dict[str, str | None] = {}
         for name, host in self.topology.hosts.items():
             link = self.first_links.get(name)
@@ -311,7 +311,7 @@ class P4App:
         return LinkEnd(node, port, mac, interface, address and with_prefix(address, PREFIX))
 
     def switch_mac(self, link: AppLink, switch: str) -> str | None:
-        """The MAC of a switch's port, which follows from its own IP, or from that of the host at the other end."""
+        """The MAC of a switch's port, derived from its own IP or from that of the host at the other end."""
         peer = link.other if switch == link.one else link.one
         own = self.switch_ip(link, switch)
         if own is not None and self.strategy == MANUAL:
@@ -319,7 +319,7 @@ class P4App:
         return self.addresses[peer].mac(1) if peer in self.addresses and self.first_links[peer] is link else None
 
     def switch_ip(self, link: AppLink, switch: str) -> str | None:
-        """The IP that a switch's port seems to have: its link says it, or, if all is manual, the switch."""
+        """The IP that a switch's port pretends to have: the link's, or, if all is manual, the switch's."""
         peer = link.other if switch == link.one else link.one
         record = self.topology.switches.get(switch)
         own = record.model_extra.get(peer) if record and record.model_extra and self.strategy == MANUAL else None
@@ -334,7 +334,7 @@ class P4App:
         gateway = record.gw or record.defaultRoute or theirs
         neighbors: tuple[tuple[str, str], ...] = ()
         if gateway and link and self.of_all("auto_gw_arp"):
-            # the gateway is a neighbor if it is the port of the switch; until 2020 it always was
+            # The gateway is a neighbor if it is the port of the switch; until 2020 it always was
             switch = link.other if link.one == name else link.one
             seeming, known = self.switch_ip(link, switch), link.said("addr", switch) or self.switch_mac(link, switch)
             if known and (self.old or gateway in (theirs, seeming and seeming.partition("/")[0])):
@@ -342,7 +342,7 @@ class P4App:
         return PlannedHost(name, address, mac, gateway, neighbors, tuple(record.commands or ()))
 
     def switch_of(self, name: str, record: SwitchRecord) -> PlannedSwitch:
-        """A switch; it runs its own program, or that of all."""
+        """A switch with its own program, or the common one."""
         named = record.p4_src or record.program or self.record.p4_src or self.record.program
         program = None if named is None else find_program(named, self.file.path)
         commands = None if record.cli_input is None else find_file(record.cli_input, self.file.path)

@@ -10,11 +10,11 @@ from p4utils.mininetlib.node import P4RuntimeSwitch, P4Switch
 from inakit.switch.server.serve import make_shim
 
 START_TIMEOUT_S = 60
-"""How long a switch may take to compile its program and to listen; p4-utils gives it 10 s, few for a busy machine."""
+"""The time for a switch to compile its program and listen; p4-utils allows 10 s, too little on a busy machine."""
 
 
 def arguments(program: str, given: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a switch of p4-utils that runs a program of the kit; p4-utils waits as long as it may take."""
+    """The arguments of a p4-utils switch that runs a program of the kit, with a sufficient timeout."""
     node.SWITCH_START_TIMEOUT = max(node.SWITCH_START_TIMEOUT, START_TIMEOUT_S)
     return {"sw_bin": str(make_shim() / program), **given}
 

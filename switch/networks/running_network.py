@@ -30,24 +30,24 @@ NETEM_OPTIONS = ("delay", "loss", "max_queue_size")
 
 @dataclass(frozen=True)
 class Doors:
-    """Which protocols the switches speak; the first switch has the first port of each, the others the next ones."""
+    """The protocols that the switches serve; the first switch has the first port of each, the others follow."""
 
     thrift: bool = False
     grpc: bool = False
 
     def thrift_port(self, switch: PlannedSwitch, place: int) -> int | None:
-        """The port of Thrift of a switch: its own, or by its place, counted from 0."""
+        """The Thrift port of a switch: its own, or one by its place, counted from 0."""
         return (switch.thrift_port or THRIFT_PORT + place) if self.thrift else None
 
     def grpc_address(self, switch: PlannedSwitch, place: int) -> str | None:
-        """The address of P4Runtime of a switch: at its own port, or by its place, counted from 0."""
+        """The P4Runtime address of a switch: at its own port, or at one by its place, counted from 0."""
         return f"0.0.0.0:{switch.grpc_port or GRPC_PORT + place}" if self.grpc else None
 
 
 class RunningNetwork:
-    """The network of a plan, while the block runs. Needs root. Switches have their entries when it begins.
+    """The network of a plan, while the block runs. Needs root. At the start, switches have their entries.
 
-    Interfaces of switches have the names that courses know, such as s1-eth1: one network of these can run at a time.
+    Switches' interfaces have the names that courses use, such as s1-eth1, so only one such network can run at a time.
     """
 
     def __init__(self, plan: NetworkPlan, doors: Doors = Doors()) -> None:
@@ -57,7 +57,7 @@ class RunningNetwork:
         self.exits = ExitStack()
 
     def __enter__(self) -> RunningNetwork:
-        """Build and start everything; remove all of it if that fails."""
+        """Build and start everything; remove it all if that fails."""
         clean_dead_runs()
         check_names_free(self.plan)
         try:
@@ -71,7 +71,7 @@ class RunningNetwork:
         self.close()
 
     def close(self) -> None:
-        """Remove everything, whatever state the network is in."""
+        """Remove everything, in any state of the network."""
         with interrupts_held():
             self.exits.close()
 
@@ -130,7 +130,7 @@ class RunningNetwork:
             )
 
     def add_link(self, one: LinkEnd, other: LinkEnd, options: dict[str, Any]) -> None:
-        """Add a link, shaped if it has options."""
+        """Add a link; shape it if it has options."""
         from mininet.link import Link, TCLink  # noqa: PLC0415
 
         given: dict[str, Any] = {"cls": TCLink if options else Link} | options
@@ -164,13 +164,13 @@ class RunningNetwork:
         return [(str(ip.ip), mac) for ip, mac in addresses(own=False) if mac and ip.network in subnets]
 
     def lost(self) -> float:
-        """The percentage of pings between all pairs of hosts that get no answer."""
+        """The percentage of pings between all pairs of hosts without an answer."""
         percent: float = self.net.pingAll()
         return percent
 
 
 def undelayed(net: Mininet, plan: NetworkPlan) -> list[str]:
-    """A line about links whose delay, loss and queue have no effect, for Mininet only says that `tc` failed."""
+    """A line about links whose delay, loss and queue have no effect; Mininet reports only that `tc` failed."""
     without = []
     for link, made in zip(plan.links, net.links, strict=True):
         wanted = [name for name, _ in link.options if name in NETEM_OPTIONS]
@@ -180,23 +180,23 @@ def undelayed(net: Mininet, plan: NetworkPlan) -> list[str]:
 
 
 def root_interfaces(plan: NetworkPlan) -> list[str]:
-    """The interfaces that are in no host's namespace: those of switches."""
+    """The interfaces in the root namespace: those of switches."""
     hosts = {host.name for host in plan.hosts}
     ends = [end for link in plan.links for end in (link.one, link.other) if end.node not in hosts]
     return [end.interface for end in ends if end.interface is not None]
 
 
 def check_names_free(plan: NetworkPlan) -> None:
-    """Raise `MachineError` if an interface of the network is there already."""
+    """Raise `MachineError` if an interface of the network already exists."""
     taken = sorted(set(root_interfaces(plan)) & interface_names())
     if taken:
         raise MachineError(
-            f"there are interfaces {', '.join(taken)} already: end the other network, or remove the rest of one "
+            f"interfaces {', '.join(taken)} already exist: end the other network, or remove the remains of one "
             f"that was killed with `sudo ip link delete {taken[0]}`"
         )
 
 
 def check_mininet() -> None:
-    """Raise `MachineError` unless Mininet can make its nodes and links here, which it does by shell commands."""
+    """Raise `MachineError` unless Mininet can create nodes and links here, for which it runs shell commands."""
     check_machine()
     check_programs("ip", "tc", "ifconfig")

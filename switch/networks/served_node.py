@@ -1,4 +1,4 @@
-"""A node of Mininet that is a served switch: in the kernel where it can be, else interpreted in this process."""
+"""A Mininet node with a served switch: in the kernel if possible, else interpreted in this process."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from inakit.topo.errors import RunError
 
 
 class ServedNode(MininetSwitch):  # type: ignore[misc]
-    """A switch of a course's network. It runs `program`; its ports are its interfaces, by their numbers.
+    """A switch of a course's network. It runs `program`; its ports are its interfaces, by number.
 
-    With `thrift_port` or `grpc_address` others can talk to it as to simple_switch.
+    `thrift_port` and `grpc_address` serve clients as simple_switch does.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class ServedNode(MininetSwitch):  # type: ignore[misc]
         return self.running
 
     def start(self, controllers: Any = None) -> None:  # noqa: ARG002
-        """Run the program on the node's interfaces, and open the doors."""
+        """Run the program on the node's interfaces, and start the servers."""
         served = self.running = ServedSwitch(self.options)
         self.exits.callback(served.close)
         assert self.options.program is not None
@@ -74,7 +74,7 @@ class ServedNode(MininetSwitch):  # type: ignore[misc]
             self.exits.callback(door.close)
 
     def fill(self) -> list[str]:
-        """Install what the network's file gives the switch; return a line for each command that is skipped."""
+        """Install the entries from the network's file; return a line for each skipped command."""
         skipped: list[str] = []
         for path in (self.planned.commands, self.planned.runtime):
             if path is not None:
@@ -82,40 +82,40 @@ class ServedNode(MininetSwitch):  # type: ignore[misc]
         return skipped
 
     def run_command(self, line: str) -> str | None:
-        """Carry out a command of simple_switch_CLI; return why it is skipped, if it is."""
+        """Carry out a command of simple_switch_CLI; return the reason if it is skipped."""
         return run_command(self.commanded, line.split())
 
     @property
     def commanded(self) -> CommandedSwitch:
-        """The running switch, as commands of simple_switch_CLI find it."""
+        """The running switch in the form that commands of simple_switch_CLI need."""
         return CommandedSwitch(self.served.control, self.served.queues)
 
     @property
     def runs(self) -> str:
-        """The engine that runs the program, in a few words."""
+        """A short name of the engine that runs the program."""
         engine = self.served.ports.engine
         return "not at all" if engine is None else engine.what
 
     def close(self) -> None:
-        """End the switch, and leave its interfaces."""
+        """End the switch, and release its interfaces."""
         self.exits.close()
         self.running = None
 
     def stop(self, deleteIntfs: bool = True) -> None:  # noqa: N803, Mininet's name
-        """End the switch, also after a failed start."""
+        """End the switch; works after a failed start too."""
         self.close()
         super().stop(deleteIntfs)
 
 
 class Bystander(MininetSwitch):  # type: ignore[misc]
-    """A node that does nothing: open ends of links are there, in the root namespace, for controllers."""
+    """A node without a function: it holds the open ends of links in the root namespace, for controllers."""
 
     def start(self, controllers: Any = None) -> None:
         """Do nothing."""
 
 
 class CourseHost(Node):  # type: ignore[misc]
-    """A host as courses set it up: no IPv6, and checksums that are in the packets."""
+    """A host with a course's settings: no IPv6, and real checksums in packets."""
 
     def config(self, **params: Any) -> Any:
         """Configure the host's interfaces."""

@@ -35,7 +35,7 @@ PORT = re.compile(r"(?P<switch>.+)-p(?P<port>\d+)")
 LINK = '["h1", "s1-p1"] or ["s1-p3", "s2-p1", DELAY, BANDWIDTH]'
 MOST = 255
 MININETS_PREFIX = 8
-"""The bits of a subnet that Mininet takes for an address without a prefix."""
+"""The prefix length that Mininet assumes for an address without a prefix."""
 
 
 class HostRecord(Part):
@@ -60,7 +60,7 @@ class SwitchRecord(Part):
 
 
 def by_name(hosts: Any) -> Any:
-    """Hosts by name, of a list of names as well."""
+    """Hosts by name; a list of names becomes hosts without settings."""
     return {name: {} for name in hosts} if isinstance(hosts, list) else hosts
 
 
@@ -75,7 +75,7 @@ class TopologyRecord(Part):
 
 @dataclass(frozen=True)
 class ReadLink:
-    """A link as the file says it: its ends' nodes and the numbers of their ports, which may be open."""
+    """A link in the file: its ends' nodes and port numbers, which can be None."""
 
     one: tuple[str, int | None]
     other: tuple[str, int | None]
@@ -102,7 +102,7 @@ def plan_of(file: ParsedFile) -> NetworkPlan:
 
 
 def switch_of(file: ParsedFile, name: str, record: SwitchRecord, of_all: str | None) -> PlannedSwitch:
-    """A switch. Its program is named by the file of its tables, or by the network file."""
+    """A switch. The file of its tables, or the network file, names its program."""
     runtime = None if record.runtime_json is None else find_file(record.runtime_json, file.path)
     commands = None if record.cli_input is None else find_file(record.cli_input, file.path)
     named = record.program or (None if runtime is None else program_named_by(runtime)) or of_all
@@ -112,7 +112,7 @@ def switch_of(file: ParsedFile, name: str, record: SwitchRecord, of_all: str | N
 
 
 def read_link(file: ParsedFile, number: int, link: list[Any], nodes: set[str]) -> ReadLink:
-    """A link: two ends, then perhaps a delay (a number is in milliseconds) and a bandwidth in Mbit/s."""
+    """A link: two ends, then an optional delay (a number is in milliseconds) and a bandwidth in Mbit/s."""
     if not 2 <= len(link) <= 4 or not all(isinstance(end, str) for end in link[:2]):
         raise file.error(("links", number), f"{link!r}: expected {LINK}")
     one, other, *more = link
@@ -130,13 +130,13 @@ def read_link(file: ParsedFile, number: int, link: list[Any], nodes: set[str]) -
 
 
 def end_of(text: str, nodes: set[str]) -> tuple[str, int | None]:
-    """The node and the port in the text of a link's end: a switch's may be there, a host's is open."""
+    """The node and the port in the text of a link's end: a switch can have a port, a host has none."""
     found = None if text in nodes else PORT.fullmatch(text)
     return (text, None) if found is None else (found["switch"], int(found["port"]))
 
 
 def planned(link: ReadLink, ports: PortNumbers, hosts: dict[str, HostRecord]) -> PlannedLink:
-    """A link whose ports have numbers; a host's first interface is called eth0."""
+    """A link with its port numbers; a host's first interface is called eth0."""
 
     def end(node: str, given: int | None) -> LinkEnd:
         port = ports.take(node, given)
@@ -146,7 +146,7 @@ def planned(link: ReadLink, ports: PortNumbers, hosts: dict[str, HostRecord]) ->
 
 
 def plan_of_2018(file: ParsedFile, hosts: list[str], read: list[ReadLink]) -> NetworkPlan:
-    """The hosts and links of a file of 2017 or 2018: ports follow the names of the links' ends, addresses too."""
+    """The hosts and links of a file of 2017 or 2018: ports and addresses follow from the names of links' ends."""
     ordered = [(sorted((link.one, link.other), key=itemgetter(0)), link.options) for link in read]
     ordered.sort(key=lambda each: (each[0][0][0] not in hosts, "".join(node for node, _ in each[0])))
     ports = PortNumbers(hosts, (end for ends, _ in ordered for end in ends))
@@ -163,7 +163,7 @@ def plan_of_2018(file: ParsedFile, hosts: list[str], read: list[ReadLink]) -> Ne
 
 
 def host_of_2018(file: ParsedFile, host: str, switch: str) -> PlannedHost:
-    """A host with the addresses that the numbers in its own name and in its switch's give it."""
+    """A host with addresses derived from the numbers in its own name and in its switch's."""
     numbers = [re.search(r"\d+", name) for name in (switch, host)]
     if any(found is None or int(found[0]) > MOST for found in numbers):
         raise file.error(("hosts",), f"'{host}' at '{switch}': expected names such as h1 and s1, which give addresses")

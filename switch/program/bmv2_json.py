@@ -1,9 +1,9 @@
 """Reads BMv2 JSON, as p4c's backend `p4c-bm2-ss` writes it: a file, checked for malformed parts, to a `Program`.
 
-Above each reader stands the piece of JSON that it takes.
+A comment above each reader shows the JSON that it takes.
 
-`make p4` writes beside `p4/build/ina.json` a file `ina.sha256`, with the hashes of the program and of every source that
-it is made of. A program without such a file, like a user's own, is not checked against its sources.
+`make p4` writes `ina.sha256` next to `p4/build/ina.json`, with the hashes of the program and of all its sources. A
+program without such a file, like a user's own, is not checked against its sources.
 """
 
 from __future__ import annotations
@@ -76,17 +76,17 @@ from inakit.switch.program.program import (
 from inakit.topo.errors import InputError
 
 Json = Any
-"""The result of `json.loads`. A reader raises an exception of `MALFORMED` for another shape than the one above it."""
+"""The result of `json.loads`. A reader raises an exception of `MALFORMED` if its shape is wrong."""
 
 
 def listed(node: Json, name: str) -> Json:
-    """The elements of a list in a node; none where BMv2 takes its absence for an empty one, as older compilers did."""
+    """The elements of a list in a node; empty if the list is absent, as older compilers left it."""
     return node.get(name) or []
 
 
 # {"source_info": {"filename": "ina.p4", "line": 12, "column": 4, "source_fragment": "drop()"}}
 def read_source(node: Json) -> Source | None:
-    """The line of P4 that a node names; None if it names none."""
+    """The line of P4 that a node names; None without one."""
     info = node.get("source_info")
     return Source(info.get("filename", ""), info.get("line", 0), info.get("source_fragment", "")) if info else None
 
@@ -96,7 +96,7 @@ def read_source(node: Json) -> Source | None:
 def read_headers(document: Json) -> dict[str, Header]:
     """The header instances by name, metadata among them.
 
-    A field is a name, its bits (`*`: a variable length), and whether it is signed; it stands behind those before it.
+    A field is a name, its bits (`*`: a variable length), and whether it is signed; fields follow one another.
     """
     types, found = {each["name"]: each for each in document["header_types"]}, {}
     for node in document["headers"]:
@@ -120,7 +120,7 @@ def read_stacks(document: Json) -> dict[str, Stack]:
 # {"header_union_types": [{"name": "U", "headers": [["ipv4", "ipv4_t"]]}], "header_unions": [{"header_ids": [3]}]}
 # {"header_union_stacks": [{"name": "options", "size": 2, "header_union_ids": [0, 1]}]}
 def read_unions(document: Json) -> tuple[dict[str, Union], dict[str, UnionStack]]:
-    """The header unions and the stacks of such, by name."""
+    """The header unions and the stacks of unions, by name."""
     names = {header["id"]: header["name"] for header in document["headers"]}
     types = {each["name"]: [name for name, _ in each["headers"]] for each in document.get("header_union_types", [])}
     unions = {}
@@ -164,7 +164,7 @@ def read_field_lists(nodes: Json, fields: Fields) -> dict[int, FieldList]:
 # {"action_profiles": [{"name": "ap", "max_size": 16, "selector": {"algo": "crc16", "input": [...]}}]}
 # before: {"tables": [{"name": "t", "act_prof_name": "ap", "max_size": 16, "selector": {...}}]}
 def read_profiles(pipeline: Json, fields: Fields) -> Iterable[ActionProfile]:
-    """The action profiles of a pipeline, which older compilers write with the tables that use them."""
+    """The action profiles of a pipeline; older compilers write them with the tables that use them."""
     nodes = [(node["name"], node) for node in listed(pipeline, "action_profiles")]
     tables = (table for table in listed(pipeline, "tables") if "action_profile" not in table)
     for name, node in (*nodes, *((table["act_prof_name"], table) for table in tables if "act_prof_name" in table)):
@@ -178,9 +178,9 @@ def read_profiles(pipeline: Json, fields: Fields) -> Iterable[ActionProfile]:
 
 @dataclass(frozen=True)
 class Declarations:
-    """Declarations by name, in which readers of statements look up what a statement names.
+    """Declarations by name, for the readers of statements.
 
-    `meters` holds direct meters too, `counters` only indirect counters.
+    `meters` includes direct meters, `counters` only indirect counters.
     """
 
     headers: dict[str, Header]
@@ -227,7 +227,7 @@ class Named(Protocol):
 
     @property
     def name(self) -> str:
-        """The name, which no other of its kind has."""
+        """The name, unique among declarations of one kind."""
 
 
 Declared = TypeVar("Declared", bound=Named)
@@ -255,7 +255,7 @@ VALIDITY = "$valid$"
 
 # {"type": "expression", "value": {"op": "+", "left": ..., "right": ...}}
 def read_argument(declared: Declarations, node: Json, action: Json = None) -> Argument:
-    """An argument of a primitive, or a leaf or node of an expression, inside `action` (its JSON) if any."""
+    """An argument of a primitive, or a leaf or node of an expression, inside `action` (its JSON) if given."""
     kind, value = node["type"], node["value"]
     while kind == "expression" and "op" not in value:
         kind, value = value["type"], value["value"]
@@ -265,7 +265,7 @@ def read_argument(declared: Declarations, node: Json, action: Json = None) -> Ar
 
 
 def read_expression(declared: Declarations, node: Json, action: Json = None) -> Expression:
-    """Like `read_argument`, for a place where only an expression can stand; anything else is `Unknown`."""
+    """Like `read_argument`, where only an expression is possible; anything else becomes `Unknown`."""
     found = read_argument(declared, node, action)
     return found if isinstance(found, Expression) else Unknown("operand", str(node["value"]))
 
@@ -273,7 +273,7 @@ def read_expression(declared: Declarations, node: Json, action: Json = None) -> 
 # {"op": "?", "cond": ..., "left": ..., "right": ...}; unary operators have "left": null, which before - is 0
 # {"op": "access_field", "left": <a header>, "right": 2}
 def read_operation(declared: Declarations, node: Json, action: Json) -> Operation | ElementField:
-    """An operator with its operands, or a field of a header that is computed."""
+    """An operator with its operands, or a field of a computed header."""
     if node["op"] == "access_field":
         return ElementField(read_expression(declared, node["left"], action), node["right"])
     sides = [node[side] for side in ("cond", "left", "right") if node.get(side) is not None]
@@ -291,7 +291,7 @@ def read_field(declared: Declarations, value: Json, _action: Json = None) -> Fie
 
 # {"type": "stack_field", "value": ["mpls", "bos"]}, {"type": "union_stack_field", "value": ["options", "nop", "kind"]}
 def read_last_field(declared: Declarations, value: Json, _action: Json) -> LastField | Unknown:
-    """A field of the last element of a stack that the parser filled; of a stack of unions, of one of its headers."""
+    """A field of the last element that the parser filled in a stack; in a stack of unions, of one of its headers."""
     stack, *members, wanted = value
     member = members[0] if members else None
     first = declared.union_stacks[stack].unions[0].members[member] if member else declared.stacks[stack].headers[0]
@@ -337,7 +337,7 @@ LEAVES: dict[str, Callable[[Declarations, Json, Json], Argument]] = {
 
 
 Actions = dict[int, Action]
-"""The actions of a program by their numbers, by which tables name them."""
+"""The actions of a program by the numbers that tables use."""
 
 
 COMPUTING = {
@@ -351,7 +351,7 @@ COMPUTING = {
     "add_to_field": "+",
     "subtract_from_field": "-",
 }
-"""Primitives of P4-14 that give their first argument the result of an operator; of two arguments, the first is one."""
+"""Primitives of P4-14 that assign the result of an operator; with two arguments, the first is also an operand."""
 
 RENAMED = {"modify_field": "assign", "copy_header": "assign_header", "drop": "mark_to_drop"}
 """Primitives that older compilers write, with their present names."""
@@ -359,7 +359,7 @@ RENAMED = {"modify_field": "assign", "copy_header": "assign_header", "drop": "ma
 
 # {"op": "assign", "parameters": [{"type": "field", ...}, ...], "source_info": {...}}
 def read_primitive(declared: Declarations, node: Json, action: Json = None) -> Primitive:
-    """One statement, inside `action` (its JSON) if any; one of an older compiler as what is written for it now."""
+    """One statement, inside `action` (its JSON) if given; statements of older compilers become their modern forms."""
     name, source = node["op"], read_source(node)
     arguments = tuple(read_argument(declared, parameter, action) for parameter in listed(node, "parameters"))
     if name == "drop":
@@ -382,7 +382,7 @@ def read_action(declared: Declarations, node: Json) -> Action:
 
 # {"action_id": 6, "action_data": ["0x1"], ...}
 def read_action_call(actions: Actions, node: Json) -> ActionCall:
-    """An action with the values of its parameters, as a default action or an entry of the program has it."""
+    """An action with the values of its parameters, from a default action or an entry of the program."""
     return ActionCall(actions[node["action_id"]], tuple(int(data, 16) for data in node["action_data"]))
 
 
@@ -440,7 +440,7 @@ def read_match_key(declared: Declarations, node: Json) -> MatchKey:
 
 # {"match_key": [{"match_type": "exact", "key": "0x01"}], "action_entry": {...}, "priority": 1}
 def read_entry(actions: Actions, node: Json) -> ConstEntry:
-    """One entry that the program gives."""
+    """One entry that the program declares."""
     key = tuple(KEY_PARTS[part["match_type"]](part) for part in node["match_key"])
     return ConstEntry(key, read_action_call(actions, node["action_entry"]), node["priority"], read_source(node))
 
@@ -462,10 +462,10 @@ KEY_PARTS: dict[str, Callable[[Json], KeyPart]] = {
 
 
 MALFORMED = (ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, TypeError, ValueError)
-"""Errors of a program that names undeclared things, or gives a statement arguments that it does not take."""
+"""Errors raised for a program that names undeclared things or gives a statement wrong arguments."""
 
 MOST: Mapping[str, int] = {"bits": 1 << 16, "offset": 1 << 24, "size": 1 << 32, "rates": 16, "index": 1 << 16}
-"""The greatest number that a field of this name may be; none is negative."""
+"""The greatest number for a field of this name; none is negative."""
 
 
 def not_p4c(name: str, error: Exception) -> InputError:
@@ -474,9 +474,9 @@ def not_p4c(name: str, error: Exception) -> InputError:
 
 
 def check_types(value: Any, seen: set[int] | None = None) -> None:
-    """Raise `ValueError` for the first value that is not of its declared type, or is too great a number.
+    """Raise `ValueError` for the first value of a wrong type or with too great a number.
 
-    All fields of a dataclass are checked, and those of dataclasses inside it; `seen` are the ids of those done already.
+    The check covers all fields of a dataclass, and nested dataclasses; `seen` holds the ids of those already checked.
     """
     seen = set() if seen is None else seen
     if id(value) in seen:
@@ -499,7 +499,7 @@ def hints_of(kind: type[Any]) -> dict[str, Any]:
 
 
 def fits(value: Any, hint: Any, seen: set[int]) -> bool:
-    """Whether `value` has the type `hint`; dataclasses inside it are checked too."""
+    """Whether `value` has the type `hint`, including nested dataclasses."""
     origin = get_origin(hint)
     if origin in (typing.Union, UnionType):
         return any(fits(value, each, seen) for each in get_args(hint))
@@ -535,7 +535,7 @@ def read_state(declared: Declarations, node: Json) -> ParserState:
 # {"op": "extract", "parameters": [...]}; any primitive: {"op": "primitive", "parameters": [{"op": ..., ...}]}
 # of older compilers: {"op": "shift", "parameters": [4]}, {"op": "verify", "parameters": [{...}, 3]}
 def read_parser_operation(declared: Declarations, node: Json) -> Primitive:
-    """One operation of a state, or a primitive of actions that stands in it."""
+    """One operation of a state, or an action primitive that stands in it."""
     name, parameters = node["op"], node["parameters"]
     if name == "primitive":
         return read_primitive(declared, parameters[0])
@@ -548,12 +548,12 @@ def read_parser_operation(declared: Declarations, node: Json) -> Primitive:
 
 # {"type": "hexstr", "value": "0x0800", "mask": null, "next_state": "ipv4"}; until 2.18 without a type, or "default"
 def read_transition(node: Json, key: tuple[KeyField, ...]) -> Transition:
-    """One transition of a state that looks at `key`; `InputError` for one that is no value, value set or default."""
+    """One transition of a state on `key`; `InputError` if it is not a value, a value set or the default."""
     kind = node.get("type", "hexstr")
     if kind == "default" or (kind == "hexstr" and node["value"] == "default"):
         return Transition(None, None, node["next_state"])
     if kind not in ("hexstr", "parse_vset") or any(isinstance(part, Unknown) for part in key):
-        raise InputError(f"parser transition of type '{kind}' is not understood: only values are")
+        raise InputError(f"parser transition of type '{kind}' is not supported: use values")
     widths = [part.bits for part in key if not isinstance(part, Unknown)]
     mask = None if node["mask"] is None else without_padding(int(node["mask"], 16), widths)
     if kind == "parse_vset":
@@ -562,7 +562,7 @@ def read_transition(node: Json, key: tuple[KeyField, ...]) -> Transition:
 
 
 def without_padding(value: int, widths: list[int]) -> int:
-    """The fields' bits of a transition's value side by side; in the JSON each field fills whole bytes."""
+    """The fields' bits of a transition's value, side by side; in the JSON each field fills whole bytes."""
     result = shift = 0
     if not all(0 <= bits <= MOST["bits"] for bits in widths):
         raise ValueError(f"a key of {widths} bits")
@@ -582,14 +582,14 @@ CORE_ERRORS = (
     "ParserTimeout",
     "ParserInvalidArgument",
 )
-"""The errors that core.p4 declares, in the order in which BMv2 numbers those that a program does not."""
+"""The errors of core.p4, in BMv2's order for those that a program does not declare."""
 
 REQUIRED = ("ingress_port", "packet_length", "instance_type", "egress_spec", "egress_port")
-"""The metadata without which `simple_switch` takes no program."""
+"""The metadata that `simple_switch` requires of every program."""
 
 
 def read_document(document: Json) -> Program:
-    """The program in a document, whose values may still have other types than `Program` declares."""
+    """The program in a document; values can still have other types than `Program` declares."""
     declared = read_declarations(document)
     actions = {node["id"]: read_action(declared, node) for node in listed(document, "actions")}
     pipelines = {node["name"]: read_pipeline(declared, actions, node) for node in document["pipelines"]}
@@ -634,7 +634,7 @@ def read_document(document: Json) -> Program:
 
 
 def check_architecture(program: str, fields: Collection[tuple[str, str]], pipelines: Collection[str]) -> None:
-    """Raise `InputError` for a program that lacks parts that `simple_switch` requires: it is not for v1model."""
+    """Raise `InputError` for a program without the parts that `simple_switch` requires: it is not for v1model."""
     missing = [f"pipeline '{name}'" for name in ("ingress", "egress") if name not in pipelines]
     missing += [f"field '{STANDARD_METADATA}.{name}'" for name in REQUIRED if (STANDARD_METADATA, name) not in fields]
     if missing:
@@ -646,7 +646,7 @@ def check_architecture(program: str, fields: Collection[tuple[str, str]], pipeli
 
 # {"errors": [["NoError", 0], ["PacketTooShort", 1], ...]}
 def read_errors(document: Json) -> dict[str, int]:
-    """The numbers of the parser's errors by name. Those of core.p4 that a document lacks come behind its own."""
+    """The numbers of the parser's errors by name. Errors of core.p4 that a document lacks follow its own."""
     errors = dict(listed(document, "errors"))
     for name in CORE_ERRORS:
         errors.setdefault(name, max(errors.values(), default=-1) + 1)
@@ -668,7 +668,7 @@ def read_checksum(declared: Declarations, node: Json) -> Checksum:
 
 
 def read_extras(document: Json) -> Iterable[Unknown]:
-    """Constructs that no part of a `Program` holds; p4c writes none of them, but older compilers did."""
+    """Constructs that have no place in a `Program`; p4c writes none of them, but older compilers did."""
     for checksum in listed(document, "checksums"):
         if checksum["type"] != "generic":
             yield Unknown("checksum type", checksum["type"], read_source(checksum))
@@ -690,7 +690,7 @@ WHERE_FROM = (
 
 
 def check_sources(program: Path) -> None:
-    """Raise `InputError`, with the file that changed, unless `program` was compiled from its sources as they are."""
+    """Raise `InputError`, naming the changed file, unless `program` was compiled from its present sources."""
     if not program.is_file() and recorded(program):
         undo = f"git checkout {shown(program)}"
         raise InputError(f"{shown(program)} is missing: undo that ({undo}), or {compile_by('make p4')}")
@@ -701,13 +701,13 @@ def check_sources(program: Path) -> None:
         raise InputError(f"{names} {has_changed(sources)} since {shown(program)} was compiled: {compile_by('make p4')}")
     if changed:
         raise InputError(
-            f"{shown(program)} is not what the compiler wrote, and its sources are as they were: it was edited, or is "
-            f"another's; change the sources, or undo it (git checkout {shown(program)}), or {compile_by('make p4')}"
+            f"{shown(program)} differs from the compiler's output, and its sources have not changed: it was edited or "
+            f"replaced; change the sources, or undo it (git checkout {shown(program)}), or {compile_by('make p4')}"
         )
 
 
 def recorded(program: Path) -> dict[Path, str]:
-    """The hash of each file, written down when `program` was compiled; empty for a program without such a record."""
+    """The hash of each file, recorded when `program` was compiled; empty for a program without a record."""
     hashes = program.with_suffix(".sha256")
     if not hashes.is_file():
         return {}
@@ -716,42 +716,42 @@ def recorded(program: Path) -> dict[Path, str]:
 
 
 def sha256(file: Path) -> str | None:
-    """The file's hash in hexadecimal; None for a file that is not there."""
+    """The file's hash in hexadecimal; None for a missing file."""
     return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else None
 
 
 def has_changed(files: list[Path]) -> str:
-    """The verb that says what happened to these files: "has changed", "have changed", "is gone" and so on."""
+    """The verb for a change of these files: "has changed", "have changed", "is gone" and so on."""
     if not all(file.is_file() for file in files):
         return "is gone" if len(files) == 1 else "have changed or gone"
     return "has changed" if len(files) == 1 else "have changed"
 
 
 def compile_by(command: str) -> str:
-    """The command that makes a compiled program, and where its compiler comes from if it is not installed here."""
+    """The command that makes a compiled program, and a source of its compiler if that is not installed here."""
     if shutil.which(COMPILER) is not None:
         return f"run `{command}`, for which {COMPILER} is installed here"
     return f"run `{command}`. {WHERE_FROM}"
 
 
 def shown(file: Path) -> str:
-    """The path of a file in messages: from the folder `p4` on, where it is in one."""
+    """The path of a file in messages: from the folder `p4` on, if it is in one."""
     return str(Path(*file.parts[file.parts.index("p4") :])) if "p4" in file.parts else str(file)
 
 
 def not_json(path: Path, text: bytes, error: Exception) -> InputError:
-    """The error for a file that should be BMv2 JSON: it is P4 source, empty, or broken at some line."""
+    """The error for a file that should be BMv2 JSON, but is P4 source, empty or broken at some line."""
     if path.suffix == ".p4":
         compiled = path.with_suffix(".json")
         command = f"{COMPILER} --std p4-16 -o {compiled} {path}"
-        return InputError(f"{path} is P4 source; give what is compiled of it, {compiled}: {compile_by(command)}")
+        return InputError(f"{path} is P4 source; give the compiled program, {compiled}: {compile_by(command)}")
     place = f" line {error.lineno}: {error.msg}" if isinstance(error, json.JSONDecodeError) else ""
     what = "empty" if not text.strip() else f"not JSON{place}"
     return InputError(f"{path}: {what}; the JSON that {COMPILER} writes is expected")
 
 
 def read_program(path: Path) -> Program:
-    """The program in a BMv2 JSON file. Raises `InputError`, also where it is not compiled of its present sources."""
+    """The program in a BMv2 JSON file. Raises `InputError`, also if its sources have changed."""
     try:
         check_sources(path)
         return parse_program(path.read_bytes(), str(path))
@@ -762,7 +762,7 @@ def read_program(path: Path) -> Program:
 
 @lru_cache(maxsize=8)
 def parse_program(text: bytes, name: str) -> Program:
-    """The program in a BMv2 JSON document, which is called `name` in errors."""
+    """The program in a BMv2 JSON document; errors call it `name`."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -774,7 +774,7 @@ def parse_program(text: bytes, name: str) -> Program:
 
 
 def program_of(document: Json) -> Program:
-    """The program in a parsed document; an exception of `MALFORMED` if the document is not as p4c writes it."""
+    """The program in a parsed document; an exception of `MALFORMED` if the document differs from p4c's format."""
     program = read_document(document)
     check_types(program)
     return program

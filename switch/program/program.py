@@ -1,8 +1,8 @@
-"""A P4 program as typed, immutable data: what the BMv2 JSON says, independent of how it will run.
+"""A P4 program as typed, immutable data: the contents of the BMv2 JSON, independent of the target.
 
-Numbers are Python integers without a width, as in BMv2; fields and parameters have one. Parts of the JSON that no
-reader knows are kept by name in `Unknown` and `Program.extras`, so that a target can refuse them by name, with the line
-of P4 that `source` gives.
+Numbers are Python integers without a width, as in BMv2; fields and parameters have one. Unknown parts of the JSON are
+kept by name in `Unknown` and `Program.extras`, so that a target can refuse them by name, with the line of P4 in
+`source`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from inakit.topo.errors import InputError, unknown_name
 
 @dataclass(frozen=True)
 class Source:
-    """A line of P4, and the fragment of it that the construct was compiled from."""
+    """A line of P4, and the fragment of it from which the construct was compiled."""
 
     file: str
     line: int
@@ -37,29 +37,29 @@ INTRINSIC = {
     ),
     "queueing_metadata": ("enq_timestamp", "enq_qdepth", "deq_timedelta", "deq_qdepth", "qid"),
 }  # fmt: skip
-"""Metadata of the switch that BMv2 knows as fields of other instances than `standard_metadata`.
+"""Metadata of the switch that BMv2 finds as fields of other instances than `standard_metadata`.
 
-Programs declare these instances, as those of P4-14 do, or aliases of these names for fields of `standard_metadata`.
+Programs declare these instances, as in P4-14, or aliases of these names for fields of `standard_metadata`.
 """
 
 PORTS = 512
 """A port number has 9 bits."""
 
 DROP_PORT = 511
-"""A packet whose `egress_spec` is this one is dropped; it is the number of no port."""
+"""A packet with this `egress_spec` is dropped; no port has this number."""
 
 NORMAL, INGRESS_CLONE, EGRESS_CLONE, RECIRCULATED, REPLICATED, RESUBMITTED = 0, 1, 2, 4, 5, 6
 """The values of `standard_metadata.instance_type`."""
 
 QUEUE_DEPTH = 64
-"""Packets that a queue in front of egress holds unless it is told otherwise."""
+"""The default depth, in packets, of a queue in front of egress."""
 
 
 @dataclass(frozen=True)
 class Field:
     """A field of a header or metadata instance. `offset` counts bits from the header's start.
 
-    A field of variable length (`varbit`) has 0 `bits`: its length is found when it is extracted.
+    A field of variable length (`varbit`) has 0 `bits`: its length is known on extraction.
     """
 
     header: str
@@ -93,7 +93,7 @@ class Header:
 
     @property
     def size(self) -> int:
-        """The bytes that the header takes in a packet, without those of a field of variable length."""
+        """The bytes of the header in a packet, without a field of variable length."""
         return self.bits // 8
 
 
@@ -123,14 +123,14 @@ class UnionStack:
 
 @dataclass(frozen=True)
 class Constant:
-    """A number that the program gives."""
+    """A number in the program."""
 
     value: int
 
 
 @dataclass(frozen=True)
 class Boolean:
-    """True or false, as the program gives it."""
+    """True or false in the program."""
 
     value: bool
 
@@ -144,7 +144,7 @@ class Validity:
 
 @dataclass(frozen=True)
 class Parameter:
-    """The parameter at `index` of the action that runs: the table entry gives its value."""
+    """The parameter at `index` of the running action; the table entry gives its value."""
 
     index: int
     bits: int
@@ -167,7 +167,7 @@ class HeaderReference:
 
 @dataclass(frozen=True)
 class StackReference:
-    """A header stack itself; as what a parser extracts, its next element."""
+    """A header stack itself; as an operand of `extract`, the stack's next element."""
 
     stack: str
 
@@ -181,7 +181,7 @@ class UnionReference:
 
 @dataclass(frozen=True)
 class UnionStackReference:
-    """A stack of unions itself; with `member`, that member of its next union (to extract) or last (to read)."""
+    """A stack of unions itself; with `member`, that member of its next union (to extract) or last union (to read)."""
 
     stack: str
     member: str | None = None
@@ -191,7 +191,7 @@ class UnionStackReference:
 class LastField:
     """A field of the last element that the parser filled; `index` is its place among the header's fields.
 
-    Of a stack of unions, `member` names the header of the union.
+    For a stack of unions, `member` names the header of the union.
     """
 
     stack: str
@@ -213,7 +213,7 @@ class ElementField:
 
 @dataclass(frozen=True)
 class Lookahead:
-    """`bits` bits of the packet that the parser has not extracted yet, `offset` bits on from where it is."""
+    """`bits` bits of the packet that lie ahead of the parser, starting `offset` bits from its position."""
 
     offset: int
     bits: int
@@ -224,7 +224,7 @@ class Lookahead:
 
 @dataclass(frozen=True)
 class Unknown:
-    """A construct of BMv2 JSON that has no place in this representation: targets refuse it by its kind and name."""
+    """A construct of BMv2 JSON without a place in this representation: targets refuse it by its kind and name."""
 
     kind: str
     name: str
@@ -259,7 +259,7 @@ class SizedNumber:
 
 @dataclass(frozen=True)
 class Payload:
-    """All of the packet behind the parsed headers, as a part of a hash's input."""
+    """All of the packet after the parsed headers, as a part of a hash's input."""
 
 
 HashInput = Field | SizedNumber | HeaderReference | Payload
@@ -268,7 +268,7 @@ HashInput = Field | SizedNumber | HeaderReference | Payload
 
 @dataclass(frozen=True)
 class Calculation:
-    """A hash function with its input; fields of headers that are not valid are left out."""
+    """A hash function with its input; fields of invalid headers are omitted."""
 
     name: str
     algorithm: str
@@ -278,9 +278,9 @@ class Calculation:
 
 @dataclass(frozen=True)
 class CrcParameters:
-    """The divisor of a cyclic redundancy check, its first remainder, and the number that it is xored with at last.
+    """The divisor of a cyclic redundancy check, its initial remainder, and the number for the final xor.
 
-    `reflect_data`: the bits of each byte are taken in the opposite order, `reflect_result`: those of the result.
+    `reflect_data` reverses the bits of each byte, `reflect_result` those of the result.
     """
 
     polynomial: int
@@ -291,14 +291,14 @@ class CrcParameters:
 
 
 CRC_CUSTOM = {"crc16_custom": 16, "crc32_custom": 32}
-"""The algorithms whose parameters the control plane sets, with the bits of their results."""
+"""The algorithms with parameters from the control plane, with the bits of their results."""
 
 
 @dataclass(frozen=True)
 class Checksum:
-    """A checksum field, `target`, for the packets for which `condition` holds (None: for all).
+    """A checksum field, `target`, for packets that meet `condition` (None: all packets).
 
-    With `verify` it is compared after the parser, with `update` it is set before the deparser.
+    With `verify`, it is checked after the parser; with `update`, it is set before the deparser.
     """
 
     name: str
@@ -312,7 +312,7 @@ class Checksum:
 
 @dataclass(frozen=True)
 class FieldList:
-    """Fields that a digest reports, or that a copy of the packet keeps."""
+    """The fields of a digest, or the fields that a copy of the packet keeps."""
 
     number: int
     name: str
@@ -321,7 +321,7 @@ class FieldList:
 
     @property
     def only_fields(self) -> list[Field]:
-        """The fields, without numbers between them."""
+        """The fields, without the numbers between them."""
         return [each for each in self.fields if isinstance(each, Field)]
 
 
@@ -368,7 +368,7 @@ class Meter:
 
 @dataclass(frozen=True)
 class ActionProfile:
-    """Actions that entries of several tables share; `selector` chooses among the members of a group."""
+    """Actions shared by entries of several tables; `selector` chooses among the members of a group."""
 
     name: str
     size: int
@@ -387,7 +387,7 @@ class ValueSet:
 
 @dataclass(frozen=True)
 class Extern:
-    """An instance of an extern that v1model.p4 does not declare: only some switches have it."""
+    """An instance of an extern that v1model.p4 does not declare; only some switches have it."""
 
     name: str
     type: str
@@ -396,7 +396,7 @@ class Extern:
 
 @dataclass(frozen=True)
 class Text:
-    """A string, as the format of a log message."""
+    """A string, such as the format of a log message."""
 
     value: str
 
@@ -413,7 +413,7 @@ Argument = Expression | Register | Counter | Meter | Calculation | Extern | Text
 
 @dataclass(frozen=True)
 class Primitive:
-    """One statement of an action, of a parser state or of the deparser."""
+    """One statement of an action, a parser state or the deparser."""
 
     name: str
     arguments: tuple[Argument, ...]
@@ -423,8 +423,8 @@ class Primitive:
 JUMPS = {"_jump": 0, "_jump_if_zero": 1}
 """The primitives by which p4c writes an `if` or a loop of an action, with the position of their target.
 
-The target is the index, among the action's primitives, of the one that follows; an index beyond the last ends the
-action. `_jump_if_zero` jumps where its first argument is 0 or false.
+The target is the index of the action's primitive to run next; an index beyond the last ends the action. `_jump_if_zero`
+jumps if its first argument is 0 or false.
 """
 
 
@@ -438,7 +438,7 @@ class ActionParameter:
 
 @dataclass(frozen=True)
 class Action:
-    """An action. The same P4 action may appear several times with different numbers, once for each use."""
+    """An action. One P4 action can appear several times with different numbers, once per use."""
 
     number: int
     name: str
@@ -447,7 +447,7 @@ class Action:
 
     @property
     def jumps(self) -> bool:
-        """Whether some of the primitives may be skipped or run again."""
+        """Whether some of the primitives can be skipped or repeated."""
         return any(each.name in JUMPS for each in self.primitives)
 
     @property
@@ -457,7 +457,7 @@ class Action:
 
     @property
     def may_exit(self) -> bool:
-        """Whether it shows only when the action runs whether the pipeline ends with it."""
+        """Whether the action sometimes ends the pipeline, which is known only when it runs."""
         return self.jumps and self.has_exit
 
     @property
@@ -476,10 +476,9 @@ class ActionCall:
 
 @dataclass(frozen=True)
 class Transition:
-    """A transition to `next_state` (None: parsing ends) where key & mask == value.
+    """A transition to `next_state` (None: parsing ends) if key & mask == value.
 
-    One whose value and value set are None always matches. With `value_set`, the key (& mask) must be in that set
-    instead.
+    Without a value and a value set, it always matches. With `value_set`, the key (& mask) must be in that set instead.
     """
 
     value: int | None
@@ -490,7 +489,7 @@ class Transition:
 
 @dataclass(frozen=True)
 class ParserState:
-    """A state. `transitions` look at its `key`, whose parts stand side by side."""
+    """A state. `transitions` match its `key`, the concatenation of these parts."""
 
     name: str
     operations: tuple[Primitive, ...]
@@ -500,7 +499,7 @@ class ParserState:
 
 @dataclass(frozen=True)
 class Parser:
-    """All states by name; parsing begins in `first`."""
+    """All states by name; parsing begins at `first`."""
 
     first: str
     states: dict[str, ParserState]
@@ -508,7 +507,7 @@ class Parser:
 
 @dataclass(frozen=True)
 class MatchKey:
-    """One part of a table's key, of which only the bits of `mask` count."""
+    """One part of a table's key; only the bits of `mask` count."""
 
     name: str
     match: str
@@ -517,13 +516,13 @@ class MatchKey:
 
     @property
     def bits(self) -> int:
-        """The bits of the field; 1 of a validity."""
+        """The bits of the field; 1 for a validity."""
         return self.value.bits if isinstance(self.value, Field) else 1
 
 
 @dataclass(frozen=True)
 class ConstEntry:
-    """An entry that the program gives; the lowest `priority` wins where several match."""
+    """An entry of the program; among several matches, the lowest `priority` wins."""
 
     key: tuple[KeyPart, ...]
     call: ActionCall
@@ -535,10 +534,10 @@ class ConstEntry:
 class Table:
     """A match-action table; `hit`, `miss` and `after` (by action number) name the node that follows.
 
-    Without `by_outcome` the action that ran decides what follows, hit or miss; a miss without any action goes on at
-    `base_next`. `match` is how the table as a whole is searched. With `profile`, entries name members or groups of an
-    action profile. With `entries` (even none), or a `default_is_const`, the control plane cannot change them;
-    with a `default_action_is_const` it can change the parameters of the default only.
+    Without `by_outcome`, the action that ran chooses the next node, on hit or miss; a miss without an action continues
+    at `base_next`. `match` is the kind of search of the whole table. With `profile`, entries name members or groups of
+    an action profile. The control plane cannot change given `entries` (even an empty list), or a default with
+    `default_is_const`; with `default_action_is_const`, it can change only the parameters of the default.
     """
 
     name: str
@@ -562,12 +561,12 @@ class Table:
     idle_timeout: bool = False
 
     def const_default_action(self, otherwise: str) -> str:
-        """The name of the only action that the table can have as its default; `otherwise`, if it can have any."""
+        """The name of the only action that can be the table's default; `otherwise` if any action can."""
         only = self.default if self.default_action_is_const else None
         return otherwise if only is None else only.action.name
 
     def action(self, name: str) -> Action:
-        """The action called `name` among those of this table; `InputError` if it has none of that name."""
+        """The action of this table that is called `name`; `InputError` if it has none."""
         for action in self.actions:
             if action.name == name:
                 return action
@@ -576,7 +575,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Conditional:
-    """An `if` of a pipeline, with the nodes that follow (None: the pipeline ends)."""
+    """An `if` of a pipeline, with the next nodes (None: the pipeline ends)."""
 
     name: str
     condition: Expression
@@ -590,7 +589,7 @@ Node = Table | Conditional
 
 @dataclass(frozen=True)
 class Pipeline:
-    """A graph of tables and conditionals, entered at `first` (None: empty)."""
+    """A graph of tables and conditionals with the start `first` (None: empty)."""
 
     name: str
     first: str | None
@@ -601,22 +600,22 @@ Named = TypeVar("Named")
 
 
 def found(what: str, name: str, known: Mapping[str, Named], offered: Collection[str] | None = None) -> Named:
-    """The thing called `name`; `InputError`, with the nearest of the names `offered` (all), if there is none."""
+    """The thing called `name`; if there is none, `InputError` with the nearest of the `offered` names (all if None)."""
     if name not in known:
         raise unknown_name(what, name, known if offered is None else offered)
     return known[name]
 
 
 NEVER_APPLIED = "p4c leaves out a table that the program never applies"
-"""Why a program may lack a table that its source has, for messages."""
+"""The reason, for messages, why a program can lack a table of its source."""
 
 
 @dataclass(frozen=True)
 class Program:
     """A whole v1model program. `aliases` maps BMv2's intrinsic names to fields.
 
-    `counters` and `meters` are arrays that statements name; those of tables' entries are `direct_`. `deparser` names
-    the headers in the order in which valid ones leave, `errors` gives the parser's error numbers.
+    `counters` and `meters` are arrays that statements name; the `direct_` ones belong to tables' entries. `deparser`
+    lists the headers in the order of emission, `errors` gives the parser's error numbers.
     """
 
     name: str
@@ -653,7 +652,7 @@ class Program:
 
     @property
     def all_calculations(self) -> list[Calculation]:
-        """The calculations that statements and checksums name, and those of selectors."""
+        """The calculations of statements, checksums and selectors."""
         selectors = (profile.selector for profile in self.profiles.values())
         return [*self.calculations.values(), *(each for each in selectors if each is not None)]
 
@@ -664,7 +663,7 @@ class Program:
         return {node.name: node for node in nodes if isinstance(node, Table)}
 
     def table(self, name: str) -> Table:
-        """The table of this name; `InputError`, with those that have a key, if there is none."""
+        """The table of this name; if there is none, `InputError` with the tables that have a key."""
         return found("table", name, self.tables, [table.name for table in self.tables.values() if table.key])
 
     def register(self, name: str) -> Register:
@@ -678,7 +677,7 @@ class Program:
     def meter(self, name: str) -> Meter:
         """The meter of this name, direct or not; `InputError` if there is none.
 
-        The cells of a direct meter belong to the table's entries, in the order in which they were added.
+        The cells of a direct meter belong to the table's entries, in the order of addition.
         """
         return found("meter", name, self.meters | self.direct_meters)
 
@@ -690,13 +689,13 @@ class Program:
         return found
 
     def intrinsic(self, name: str) -> Field | None:
-        """The metadata field of the switch itself that is called `name`, by which BMv2 finds it; None without one."""
+        """The switch's own metadata field that BMv2 knows as `name`; None without one."""
         header = next((each for each, names in INTRINSIC.items() if name in names), STANDARD_METADATA)
         return self.aliases.get(f"{header}.{name}") or self.find_field(header, name)
 
     @property
     def no_error(self) -> int:
-        """The `parser_error` of a packet that is parsed to the end."""
+        """The `parser_error` of a completely parsed packet."""
         return self.errors["NoError"]
 
     def find_field(self, header: str, name: str) -> Field | None:

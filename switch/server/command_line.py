@@ -14,65 +14,76 @@ from inakit.switch.server.switch_options import GRPC_ADDRESS, LEVELS, THRIFT_POR
 from inakit.topo.errors import InputError
 
 BEHAVES_AS = "1.15.0"
-"""The version of simple_switch whose behaviour this is; scripts ask for it."""
+"""The version of simple_switch whose behaviour this switch has; scripts ask for it."""
 JSON_VERSION = "2.25"
-"""The version of p4c's JSON that is understood."""
+"""The version of p4c's JSON that the reader supports."""
 ROOM = ReplicationRoom()
 
 GENERAL: dict[str, dict[str, Any]] = {
     "-i --interface": {"action": "append", "default": [], "metavar": "PORT@INTERFACE", "help": "a port of the switch"},
     "--pcap": {"nargs": "?", "const": Path(), "type": Path, "metavar": "FOLDER", "help": "write packets as pcaps"},
     "--thrift-port": {"type": int, "default": THRIFT_PORT, "help": "the TCP port of the Thrift server"},
-    "--device-id": {"type": int, "default": 0, "help": "a number in notifications (default 0)"},
-    "--notifications-addr": {"metavar": "ADDRESS", "help": "where digests and expired entries are published"},
+    "--device-id": {"type": int, "default": 0, "help": "the number of the switch in notifications (default 0)"},
+    "--notifications-addr": {
+        "metavar": "ADDRESS",
+        "help": "the address at which digests and expired entries are published",
+    },
     "--no-p4": {"action": "store_true", "help": "start without a program, and wait for one"},
     "--log-console": {"action": "store_true", "help": "log to standard output"},
     "--log-file": {"type": Path, "metavar": "FILE", "help": "log to a file"},
-    "-L --log-level": {"choices": tuple(LEVELS), "help": "the least level that is logged; trace and debug: every step"},
+    "-L --log-level": {"choices": tuple(LEVELS), "help": "the lowest logged level; trace and debug log every step"},
     "--log-flush": {"action": "store_true", "help": "write each line of the log at once"},
-    "--log-file-max-size": {"type": int, "default": LogOptions.most_bytes, "help": "bytes of a log file"},
-    "--log-file-max-files": {"type": int, "default": LogOptions.most_files, "help": "how many log files are kept"},
-    "--dump-packet-data": {"type": int, "default": 0, "metavar": "BYTES", "help": "log so many bytes of each packet"},
+    "--log-file-max-size": {
+        "type": int,
+        "default": LogOptions.most_bytes,
+        "help": "the greatest size of a log file in bytes",
+    },
+    "--log-file-max-files": {"type": int, "default": LogOptions.most_files, "help": "the number of log files to keep"},
+    "--dump-packet-data": {"type": int, "default": 0, "metavar": "BYTES", "help": "log the first BYTES of each packet"},
     "--drop-port": {"type": int, "default": DROP_PORT, "help": "the port that drops packets"},
-    "--priority-queues": {"type": int, "default": 1, "help": "how many queues each port has"},
-    "--max-mc-groups": {"type": int, "default": ROOM.groups, "help": "multicast groups"},
-    "--max-l1-entries": {"type": int, "default": ROOM.nodes, "help": "multicast nodes"},
+    "--priority-queues": {"type": int, "default": 1, "help": "the number of queues of each port"},
+    "--max-mc-groups": {"type": int, "default": ROOM.groups, "help": "the greatest number of multicast groups"},
+    "--max-l1-entries": {"type": int, "default": ROOM.nodes, "help": "the greatest number of multicast nodes"},
     "--max-l2-entries": {
         "type": int,
         "default": ROOM.second_level_nodes,
-        "help": "multicast nodes of the second level",
+        "help": "the greatest number of second-level multicast nodes",
     },
 }
 OF_GRPC: dict[str, dict[str, Any]] = {
     "--grpc-server-addr": {"default": GRPC_ADDRESS, "metavar": "ADDRESS", "help": "the address of P4Runtime"},
     "--grpc-server-ssl": {"action": "store_true", "help": "encrypt P4Runtime"},
-    "--grpc-server-cacert": {"type": Path, "metavar": "FILE", "help": "whose certificates clients may have"},
+    "--grpc-server-cacert": {
+        "type": Path,
+        "metavar": "FILE",
+        "help": "the authority that signs the certificates of clients",
+    },
     "--grpc-server-cert": {"type": Path, "metavar": "FILE", "help": "the server's certificate"},
     "--grpc-server-key": {"type": Path, "metavar": "FILE", "help": "the server's key"},
     "--grpc-server-with-client-auth": {"action": "store_true", "help": "clients must have a certificate"},
     "--cpu-port": {"type": int, "help": "the port of packets from and to controllers"},
-    "--disable-swap": {"action": "store_true", "help": "allow no other program"},
+    "--disable-swap": {"action": "store_true", "help": "do not allow loading another program"},
 }
 WITHOUT_GRPC: dict[str, dict[str, Any]] = {
-    "--enable-swap": {"action": "store_true", "help": "allow other programs"},
+    "--enable-swap": {"action": "store_true", "help": "allow loading another program"},
 }
 
 IGNORED = {
     "nanolog": "there is no event logger",
     "debugger": "there is no debugger",
     "debugger_addr": "there is no debugger",
-    "max_port_count": "there may be any number of ports",
+    "max_port_count": "the number of ports is not limited",
     "dp_grpc_server_addr": "packets come by interfaces",
     "load_modules": "externs are those of v1model.p4",
 }
-"""Options that are accepted and change nothing, and why."""
+"""Options that are accepted without an effect, with the reason."""
 
 REFUSED = {
     "use_files": "play pcaps into a switch with `inakit switch replay`",
     "packet_in": "give the switch interfaces with -i",
-    "restore_state": "write the entries again, from a file of commands or by a controller",
+    "restore_state": "install the entries again from a command file or by a controller",
 }
-"""Options that a switch cannot run with, and the way out."""
+"""Options that the switch does not support, with an alternative."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -86,7 +97,7 @@ class Parser(argparse.ArgumentParser):
 def read_options(arguments: Sequence[str], grpc: bool = False) -> Options:
     """The options in the command line of simple_switch, or of simple_switch_`grpc`; `InputError` for wrong ones.
 
-    BMv2 wants the target's own options behind `--`; here they may stand anywhere.
+    BMv2 requires the target's own options after `--`; here they can be anywhere.
     """
     found = parser_of(grpc).parse_args([each for each in arguments if each != "--"])
     for name, way_out in REFUSED.items():
@@ -122,7 +133,7 @@ def parser_of(grpc: bool) -> Parser:
         "simple_switch_grpc" if grpc else "simple_switch",
         description="A P4 switch on network interfaces that takes BMv2's options.",
     )
-    parser.add_argument("config", nargs="?", type=Path, help="the JSON that p4c made of the program")
+    parser.add_argument("config", nargs="?", type=Path, help="the compiled program, a JSON file of p4c")
     parser.add_argument("-v", "--version", action="version", version=f"{BEHAVES_AS}-inakit-{version('inakit')}")
     parser.add_argument("--json-version", action="version", version=JSON_VERSION)
     for flags, described in (GENERAL | (OF_GRPC if grpc else WITHOUT_GRPC)).items():
@@ -135,7 +146,7 @@ def parser_of(grpc: bool) -> Parser:
 
 
 def program_and_pcap(found: argparse.Namespace) -> tuple[Path | None, Path | None]:
-    """The program and the folder for pcaps; `--pcap` without a folder may have taken the program for one."""
+    """The program and the folder for pcaps; a bare `--pcap` may have taken the program as its folder."""
     program, pcap = found.config, found.pcap
     if program is None and pcap is not None and pcap.suffix == ".json":
         program, pcap = pcap, Path()
@@ -147,7 +158,7 @@ def program_and_pcap(found: argparse.Namespace) -> tuple[Path | None, Path | Non
 
 
 def interfaces_of(texts: Sequence[str]) -> dict[int, str]:
-    """The interfaces by port, of texts such as 1@veth1. Of a port given twice the last counts, as in BMv2."""
+    """The interfaces by port, from texts such as 1@veth1. If a port is given twice, the last counts, as in BMv2."""
     found: dict[int, str] = {}
     for text in texts:
         port, at, interface = text.partition("@")
@@ -165,7 +176,7 @@ def port_of(option: str, port: int) -> int:
 
 
 def log_options(found: argparse.Namespace) -> LogOptions:
-    """Where the log goes."""
+    """The options for the log."""
     if found.log_console and found.log_file:
         raise InputError("--log-console and --log-file are exclusive")
     if found.log_file_max_size <= 0:
@@ -182,7 +193,7 @@ def log_options(found: argparse.Namespace) -> LogOptions:
 
 
 def tls_of(found: argparse.Namespace) -> Tls | None:
-    """The certificates of P4Runtime; None where it is not encrypted."""
+    """The certificates of P4Runtime; None without encryption."""
     if not found.grpc_server_ssl:
         return None
     if found.grpc_server_cert is None or found.grpc_server_key is None:

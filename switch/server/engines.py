@@ -1,6 +1,6 @@
-"""Engines run the program of a served switch on its ports: in the kernel where that is possible, else interpreted.
+"""Engines run the program of a served switch on its ports: in the kernel if possible, else interpreted.
 
-The engine in the kernel runs on the interfaces themselves: no packet comes into this process.
+The engine in the kernel uses the interfaces themselves: no packet enters this process.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from inakit.topo.live.priority import switch_processors
 VARIABLE = "INAKIT_SWITCH"
 QUEUE_DEPTHS = ("enq_qdepth", "deq_qdepth")
 KERNELS_HEADERS = 128
-"""The most bytes of headers (Ethernet, VLAN tags, IP, TCP) in a packet of a host that the kernel relies on."""
+"""The greatest size in bytes of a host's headers (Ethernet, VLAN tags, IP, TCP) on which the kernel relies."""
 CHOICES = ("auto", "kernel", "interpreted")
 
 
 @dataclass(frozen=True)
 class Choice:
-    """How a program is to run: `compiled` for the kernel, or interpreted (None), because of `why`."""
+    """The way to run a program: `compiled` for the kernel, or interpreted (None) for the reason `why`."""
 
     compiled: Compiled | None
     why: str
 
 
 def choose(program: Program, options: Options) -> Choice:
-    """The kernel where possible, else interpreted; the environment variable INAKIT_SWITCH can demand one of them."""
+    """The kernel if possible, else interpreted; the environment variable INAKIT_SWITCH can demand one of them."""
     wanted = os.environ.get(VARIABLE, "auto")
     if wanted not in CHOICES:
         raise InputError(f"{VARIABLE}={wanted}: expected one of {', '.join(CHOICES)}")
@@ -65,10 +65,10 @@ def choose(program: Program, options: Options) -> Choice:
 
 
 def only_interpreted_of(program: Program) -> str | None:
-    """Why packets of hosts would be treated differently in the kernel than in BMv2; None if they are not.
+    """The reason why the kernel would treat packets of hosts differently from BMv2; None if it would not.
 
-    Queues in front of egress have no depth there, and a packet is not cut shorter than the headers that a host's stack
-    has made in it.
+    In the kernel, queues in front of egress have no depth, and a packet cannot be cut shorter than the headers that a
+    host's stack has made in it.
     """
     for field in sorted(used_fields(program), key=str):
         if field.name in QUEUE_DEPTHS:
@@ -98,11 +98,11 @@ def only_interpreted(options: Options) -> str | None:
 
 
 ToCpu = Callable[[bytes], None]
-"""Takes a packet that leaves by the CPU port."""
+"""Takes packets that leave by the CPU port."""
 
 
 class Engine(Protocol):
-    """A running program. `what` says in a few words what runs it."""
+    """A running program. `what` is a short description of its engine."""
 
     what: str
 
@@ -117,13 +117,13 @@ class Engine(Protocol):
         """Release a port's interface if it is still there."""
 
     def is_up(self, port: int) -> bool:
-        """Whether packets can come by a port."""
+        """Whether packets can arrive at a port."""
 
     def inject(self, port: int, packet: bytes) -> None:
         """Inject a packet at a port."""
 
     def set_rate(self, packets_per_s: int, port: int | None, priority: int | None) -> None:
-        """Set the rate of all queues, those of a port, or one; 0: no limit. Raises `UnsupportedError`."""
+        """Set the rate of all queues, those of a port, or one; 0 means no limit. Raises `UnsupportedError`."""
 
     def set_depth(self, packets: int, port: int | None, priority: int | None) -> None:
         """Set the depth of queues."""
@@ -133,13 +133,13 @@ class Engine(Protocol):
 
 
 PASSES = 64
-"""The most passes of a packet before the next is received, so that one that recirculates blocks no other."""
+"""The greatest number of passes before the next packet is received, so that a recirculating packet blocks no other."""
 
 Task = Callable[[], None]
 
 
 class JournalTrace(TraceLines):
-    """A trace that goes into the log as it happens."""
+    """A trace that is logged as it happens."""
 
     def __init__(self, places: PacketPlaces, journal: Journal) -> None:
         super().__init__(places)
@@ -186,9 +186,9 @@ class InterpretedEngine:
         self.poll.register(socket.fileno(), select.EPOLLIN)
 
     def opened(self, interface: str) -> PacketSocket:
-        """The socket by which packets of an interface come and go.
+        """The socket for packets of an interface.
 
-        As for BMv2, what others on this host send by the interface has come to the port as well.
+        As in BMv2, packets that others on this host send by the interface arrive at the port too.
         """
         return PacketSocket(interface, outgoing=True)
 
@@ -196,7 +196,7 @@ class InterpretedEngine:
         socket = self.sockets.pop(port, None)
         if socket is not None:
             self.do(lambda: self.switch.queues.release(port))
-            self.do(socket.close)  # which ends its registration as well
+            self.do(socket.close)  # this also ends its registration
 
     def is_up(self, port: int) -> bool:
         """Whether the port's interface is there."""
@@ -222,12 +222,12 @@ class InterpretedEngine:
         os.close(self.wake)
 
     def do(self, task: Task) -> None:
-        """Run a task in the thread of the packets, between two of them."""
+        """Run a task in the thread that processes packets, between two of them."""
         self.tasks.put(task)
         os.eventfd_write(self.wake, 1)
 
     def run(self) -> None:
-        """Take packets in until `close`."""
+        """Process packets until `close`."""
         while self.running:
             ready = dict(self.poll.poll(self.patience_s()))
             if self.wake in ready:
@@ -243,14 +243,14 @@ class InterpretedEngine:
             self.advance()
 
     def patience_s(self) -> float | None:
-        """How long nothing happens by itself; None: until a packet comes."""
+        """The time until the next timed event; None if only a packet can be next."""
         if self.switch.incoming:
             return 0.0
         due_us = self.switch.queues.due_us()
         return None if due_us is None else max(0.0, (due_us - self.data_plane.now_us()) / 1e6)
 
     def receive(self, port: int, socket: PacketSocket) -> None:
-        """Receive the packets that wait at a port. An interface that is gone is dropped."""
+        """Receive the waiting packets of a port. An interface that is gone is dropped."""
         try:
             for _, packet in socket.receive():
                 if self.pcaps is not None:
@@ -269,7 +269,7 @@ class InterpretedEngine:
         self.advance((port, packet))
 
     def advance(self, *arrivals: tuple[int, bytes]) -> None:
-        """Process arriving packets, and send those that leave; a packet on which the program fails is lost."""
+        """Process arriving packets, and send leaving ones; a packet on which the program fails is lost."""
         sent: list[tuple[int, bytes]] = []
         try:
             with self.data_plane.turnstile.passing():
@@ -283,7 +283,7 @@ class InterpretedEngine:
             self.send(port, packet)
 
     def send(self, port: int, packet: bytes) -> None:
-        """Send a packet by a port; one for a port without an interface is lost."""
+        """Send a packet by a port; it is lost if the port has no interface."""
         self.dump("Sending", port, packet)
         if port == self.cpu_port:
             self.to_cpu(packet)
@@ -298,7 +298,7 @@ class InterpretedEngine:
                 self.wait_for(port, socket)
 
     def flush(self, port: int, socket: PacketSocket) -> None:
-        """Send what waits for a port's interface, which takes packets again."""
+        """Send the waiting packets of a port, whose interface takes packets again."""
         try:
             socket.flush()
         except OSError as error:
@@ -306,19 +306,19 @@ class InterpretedEngine:
         self.wait_for(port, socket)
 
     def wait_for(self, port: int, socket: PacketSocket) -> None:
-        """Poll for room if packets wait for an interface; hold the port's queues while too many do."""
+        """Poll for room if packets wait for an interface; hold the port's queues while too many wait."""
         more = select.EPOLLOUT if socket.unsent else 0
         self.poll.modify(socket.fileno(), select.EPOLLIN | more)
         (self.switch.queues.hold if socket.full else self.switch.queues.release)(port)
 
     def tell_lost(self, port: int, octets: int, error: OSError) -> None:
-        """Log that a port's interface does not take packets, once for each port and reason."""
+        """Log that a port's interface refuses packets, once for each port and reason."""
         if (port, error.errno) not in self.told:
             self.told.add((port, error.errno))
             self.journal.warning(f"packets are lost at port {port}, the first of {octets} bytes: {error.strerror}")
 
     def dump(self, done: str, port: int, packet: bytes) -> None:
-        """Write the first bytes of a packet into the log, if they were asked for."""
+        """Write the first bytes of a packet into the log, if requested."""
         if count := self.journal.options.packet_bytes:
             self.journal.info(f"{done} packet of length {len(packet)} on port {port}: {packet[:count].hex(' ')}")
 
@@ -326,7 +326,7 @@ class InterpretedEngine:
 class KernelEngine:
     """Runs a program in the kernel, until `close`. Packets to `cpu_port` go to `to_cpu`.
 
-    The switches of a network are spread over the processors by `turn`.
+    `turn` spreads the switches of a network over the processors.
     """
 
     def __init__(
@@ -363,11 +363,11 @@ class KernelEngine:
             self.promiscuous.pop(port).close()
 
     def is_up(self, port: int) -> bool:
-        """Whether packets of the port's interface go through the program."""
+        """Whether packets of the port's interface pass through the program."""
         return port in self.switch.attached and self.switch.attached[port].is_there()
 
     def inject(self, port: int, packet: bytes) -> None:
-        """Inject a packet at the CPU port; the kernel takes none at another."""
+        """Inject a packet at the CPU port; the kernel accepts none at other ports."""
         if self.cpu is None or port != self.cpu_port:
             raise RunError(f"packets reach port {port} only by its interface: only the CPU port takes injected packets")
         self.cpu.inject(packet)

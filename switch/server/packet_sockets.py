@@ -1,7 +1,7 @@
-"""Network interfaces as ports: packets as they were on the wire, and captured in the files that BMv2 writes.
+"""Network interfaces as ports: packets as they are on the wire, captured in the files that BMv2 writes.
 
-A port is a packet socket. Packets that pass the kernel alone are captured by further sockets. The CPU port of a program
-in the kernel is a TAP interface whose other end is this process.
+A port is a packet socket. Further sockets capture packets that only the kernel processes. The CPU port of a program in
+the kernel is a TAP interface whose other end is this process.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ TUNSETIFF = 0x400454CA
 IFF_TUN, IFF_TAP, IFF_NO_PI = 0x0001, 0x0002, 0x1000
 MAX_PACKET = 65536
 LEAST_FRAME, MOST_FRAME = 14, 1514
-"""The bytes of a frame that an Ethernet interface carries: its header, and what Linux lets one be behind it."""
+"""The frame bytes that an Ethernet interface carries: its header, and the header plus Linux's default MTU."""
 
 
 def open_tun(kind: int = IFF_TUN) -> tuple[int, str]:
-    """A new interface, by default a TUN: its descriptor, and the name that the kernel gave it."""
+    """A new interface, by default a TUN: its descriptor, and its name from the kernel."""
     try:
         descriptor = os.open(DEVICE, os.O_RDWR | os.O_CLOEXEC)
     except OSError as error:
@@ -60,13 +60,13 @@ MOST_BYTES = 65536 + 18
 BUFFER_BYTES = 16 << 20
 BATCH = 32
 MOST_UNSENT = 128
-"""The packets behind egress that wait for an interface before others wait in front of egress."""
+"""The packets that may wait for an interface behind egress before others wait in front of egress."""
 
 
 class PacketSocket:
     """A packet socket on `interface`; with `outgoing` it also sees what this host sends by it.
 
-    The interface takes packets for any address as long as the socket is open.
+    While the socket is open, the interface takes packets for any address.
     """
 
     def __init__(self, interface: str, outgoing: bool = False) -> None:
@@ -87,11 +87,11 @@ class PacketSocket:
         self.socket.bind((interface, ALL_PROTOCOLS))
 
     def fileno(self) -> int:
-        """The descriptor, to wait for packets with."""
+        """The descriptor on which to wait for packets."""
         return self.socket.fileno()
 
     def receive(self) -> Iterator[tuple[bool, bytes]]:
-        """Up to `BATCH` packets that have arrived, each with whether this host sent it; `OSError` if it is gone."""
+        """Up to `BATCH` received packets, each with whether this host sent it; `OSError` if the interface is gone."""
         for _ in range(BATCH):
             try:
                 data, about, _, address = self.socket.recvmsg(MOST_BYTES, 64)
@@ -100,16 +100,16 @@ class PacketSocket:
             yield address[2] == OUTGOING, with_tag(data, about)
 
     def send(self, packet: bytes) -> None:
-        """Send a packet, or let it wait for `flush` if the interface has too many that it has not sent yet.
+        """Send a packet, or queue it for `flush` if the interface has too many unsent packets.
 
-        `OSError` if the interface does not take it: it is down, or the packet is too long.
+        `OSError` if the interface refuses it: it is down, or the packet is too long.
         """
         self.unsent.append(packet)
         if len(self.unsent) == 1:
             self.flush()
 
     def flush(self) -> None:
-        """Send packets that wait, as far as the interface takes them; `OSError` for one that it does not take."""
+        """Send waiting packets until the interface is full; `OSError` for a packet that it refuses."""
         while self.unsent:
             try:
                 self.socket.send(self.unsent[0])
@@ -122,7 +122,7 @@ class PacketSocket:
 
     @property
     def full(self) -> bool:
-        """Whether as many packets wait as BMv2 allows."""
+        """Whether BMv2's maximum of packets wait."""
         return len(self.unsent) >= MOST_UNSENT
 
     def is_there(self) -> bool:
@@ -138,7 +138,7 @@ class PacketSocket:
 
 
 def with_tag(data: bytes, about: list[tuple[int, int, bytes]]) -> bytes:
-    """The packet with the VLAN tag that the kernel has taken out of it and tells beside it."""
+    """The packet with the VLAN tag that the kernel has removed and reports separately."""
     for level, kind, value in about:
         if (level, kind) == (SOL_PACKET, AUXDATA):
             status, _, _, _, _, tag, protocol = AUXILIARY.unpack_from(value)
@@ -157,19 +157,19 @@ class Promiscuous:
         self.socket.setsockopt(SOL_PACKET, ADD_MEMBERSHIP, membership)
 
     def close(self) -> None:
-        """Make the interface as it was."""
+        """Restore the interface."""
         self.socket.close()
 
 
 HEADER = struct.pack("=IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
-"""Of a pcap file with microseconds and Ethernet frames."""
+"""The header of a pcap file with microseconds and Ethernet frames."""
 
 
 FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
 
 
 class PcapFiles:
-    """The two files of each interface in `folder`. Each packet is in its file at once."""
+    """The two files of each interface in `folder`. Each packet is written at once."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -182,7 +182,7 @@ class PcapFiles:
         os.write(self.file(interface, direction), head + packet)
 
     def file(self, interface: str, direction: str) -> int:
-        """The descriptor of a file, begun when it is first asked for."""
+        """The descriptor of a file, which is created on first use."""
         if (interface, direction) not in self.files:
             path = self.folder / f"{interface}_{direction}.pcap"
             with writing(path):
@@ -230,7 +230,7 @@ class Capture:
                 pass
 
     def write(self, socket: PacketSocket) -> int:
-        """Write what has come, and return how much; an interface that is gone is captured no longer."""
+        """Write the packets that have arrived, and return their number; stop capturing an interface that is gone."""
         written = 0
         try:
             for outgoing, packet in socket.receive():
@@ -253,9 +253,9 @@ class Capture:
 
 
 class CpuInterface:
-    """A TAP interface, called `name`, until `close`; what leaves by it goes to `to_cpu`.
+    """A TAP interface, called `name`, until `close`; packets that leave by it go to `to_cpu`.
 
-    It is Ethernet: the kernel takes the first 14 bytes away from what is redirected to an interface of another kind.
+    It is Ethernet: the kernel removes the first 14 bytes of packets redirected to an interface of another kind.
     """
 
     def __init__(self, to_cpu: Callable[[bytes], None]) -> None:
@@ -274,7 +274,7 @@ class CpuInterface:
         os.write(self.descriptor, packet)
 
     def run(self) -> None:
-        """Take what leaves by the CPU port until `close`."""
+        """Receive the packets that leave by the CPU port until `close`."""
         while self.ending not in (ready := select.select([self.descriptor, self.ending], [], [])[0]):
             if self.descriptor in ready:
                 self.to_cpu(os.read(self.descriptor, MAX_PACKET))

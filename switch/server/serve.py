@@ -21,7 +21,7 @@ from inakit.topo.live.signals import ENDING
 from inakit.topo.ownership import given_to_owners
 
 FAILED = 1
-"""The exit code of a switch that cannot start, as BMv2's."""
+"""The exit code of a switch that cannot start, as in BMv2."""
 THRIFT = "inakit.switch.server.thrift.listener:ThriftServer"
 P4RUNTIME = "inakit.switch.server.p4runtime.service:P4RuntimeServer"
 
@@ -59,9 +59,9 @@ def main(arguments: Sequence[str], grpc: bool) -> int:
 
 
 def signals_as_bytes() -> int:
-    """A descriptor that gets a byte when a signal that ends this process has come.
+    """A descriptor that gets a byte when a signal has come that ends this process.
 
-    A signal that comes just before a thread waits for a lock would not wake it up.
+    A signal just before a thread waits for a lock would not wake it up.
     """
     ended, end = os.pipe2(os.O_CLOEXEC)
     os.set_blocking(end, False)
@@ -73,7 +73,7 @@ def signals_as_bytes() -> int:
 
 @contextmanager
 def running(options: Options, made: Callable[[Options], ServedSwitch] = ServedSwitch) -> Iterator[ServedSwitch]:
-    """A switch, which `made` makes, with its ports, its program and its doors, while the block runs."""
+    """A switch, created by `made`, with its ports, its program and its servers, while the block runs."""
     with ExitStack() as stack:
         served = made(options)
         stack.callback(served.close)
@@ -101,7 +101,7 @@ def text_of(path: Path) -> str:
 
 
 def doors(served: ServedSwitch) -> Iterator[Door]:
-    """The protocols that the options ask for."""
+    """The servers of the protocols in the options."""
     options = served.options
     if options.thrift_port is not None:
         yield opened(THRIFT, served, options.thrift_port, options.device_id, options.notifications_address)
@@ -110,7 +110,7 @@ def doors(served: ServedSwitch) -> Iterator[Door]:
 
 
 def opened(name: str, *arguments: object) -> Door:
-    """The server of this name, whose module is imported only now, for it needs packages that may not be there."""
+    """The server of this name; its module is imported only now, since its packages may be missing."""
     try:
         door: Door = load(name)(*arguments)
     except ImportError as error:
@@ -121,13 +121,13 @@ def opened(name: str, *arguments: object) -> Door:
 
 
 ROOT = Path(__file__).parents[3]
-"""The folder that has the package `inakit`."""
+"""The folder with the package `inakit`."""
 NAMES = ("simple_switch", "simple_switch_grpc")
-"""The programs of the folder, each the name of a function of `inakit.switch.server.serve`."""
+"""The programs in the folder; each is the name of a function of `inakit.switch.server.serve`."""
 
 
 def make_shim() -> Path:
-    """The folder, with both programs in it. Each installation of the kit has its own."""
+    """The folder with both programs. Each installation of the kit has its own."""
     folder = cache_directory() / f"shim-{hashlib.sha256(f'{ROOT} {sys.executable}'.encode()).hexdigest()[:8]}"
     with writing(folder):
         folder.mkdir(exist_ok=True)
@@ -138,7 +138,7 @@ def make_shim() -> Path:
 
 
 def put(path: Path, text: str) -> None:
-    """Write a program whole: another process may start it at any moment."""
+    """Write a program atomically: another process may start it at any moment."""
     if path.exists() and path.read_text() == text:
         return
     whole = path.with_name(f"{path.name}.{os.getpid()}")

@@ -1,4 +1,4 @@
-"""The ports of a served switch, its CPU port and the queues in front of egress, whatever program runs."""
+"""The ports of a served switch, its CPU port and the queues in front of egress, independent of its program."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ToController = Callable[[bytes], None]
 
 
 class ServedPorts:
-    """Interfaces by port number. They stay when another program is loaded; without one, no packet is received."""
+    """Interfaces by port number. They stay when another program is loaded; without a program, no packet is received."""
 
     def __init__(self, journal: Journal, cpu_port: int | None = None) -> None:
         self.journal, self.cpu_port = journal, cpu_port
@@ -27,11 +27,11 @@ class ServedPorts:
         self.controllers: list[ToController] = []
 
     def add(self, port: int, interface: str) -> None:
-        """Make an interface the port of this number, or refuse."""
+        """Make an interface the port with this number, or refuse."""
         with self.lock:
             if port in self.interfaces or port == self.cpu_port:
                 used = self.interfaces.get(port, "the CPU port")
-                raise Refused(RefusalKind.DEV_MGR_ERROR, f"port {port} is {used} already")
+                raise Refused(RefusalKind.DEV_MGR_ERROR, f"port {port} is already {used}")
             try:
                 if self.engine is not None:
                     self.engine.attach(port, interface)
@@ -54,12 +54,12 @@ class ServedPorts:
             return dict(sorted(self.interfaces.items()))
 
     def is_up(self, port: int) -> bool:
-        """Whether packets can come by a port."""
+        """Whether packets can arrive at a port."""
         with self.lock:
             return port in self.interfaces and self.engine is not None and self.engine.is_up(port)
 
     def inject(self, port: int, packet: bytes) -> None:
-        """Inject a packet at the CPU port; in an interpreted switch, at any."""
+        """Inject a packet at the CPU port, or in an interpreted switch at any port."""
         if self.engine is not None:
             self.engine.inject(port, packet)
 
@@ -68,7 +68,7 @@ class ServedPorts:
             controller(packet)
 
     def move_to(self, engine: Engine) -> None:
-        """Attach all interfaces to another engine; one that is gone is logged."""
+        """Attach all interfaces to another engine; log those that are gone."""
         with self.lock:
             self.release()
             self.engine = engine
@@ -121,9 +121,9 @@ class QueueRequest(NamedTuple):
 
 
 class ServedQueues:
-    """Rates and depths of queues, which are kept when another program is loaded.
+    """Rates and depths of queues, which stay when another program is loaded.
 
-    `fall_back` provides an engine with queues where the present one has none.
+    `fall_back` provides an engine with queues if the present one has none.
     """
 
     def __init__(self, priorities: int, fall_back: Callable[[UnsupportedError], Engine]) -> None:
@@ -132,7 +132,7 @@ class ServedQueues:
         self.requests: list[QueueRequest] = []
 
     def set_rate(self, packets_per_s: int, port: int | None = None, priority: int | None = None) -> None:
-        """Set the rate of all queues, those of a port, or one; 0: no limit."""
+        """Set the rate of all queues, those of a port, or one; 0 means no limit."""
         self.request(QueueRequest("rate", packets_per_s, port, priority))
 
     def set_depth(self, packets: int, port: int | None = None, priority: int | None = None) -> None:
@@ -140,7 +140,7 @@ class ServedQueues:
         self.request(QueueRequest("depth", packets, port, priority))
 
     def request(self, wanted: QueueRequest) -> None:
-        """Carry out a request, and keep it instead of those that it overrides."""
+        """Carry out a request, and keep it in place of those that it overrides."""
         if wanted.value < 0 or not 0 <= (wanted.priority or 0) < self.priorities:
             why = f"a {wanted.what} of {wanted.value} for queue {wanted.priority}: each port has {self.priorities}"
             raise Refused(RefusalKind.TABLE_ERROR, why)
@@ -152,7 +152,7 @@ class ServedQueues:
         self.requests = [each for each in self.requests if not overrides(wanted, each)] + [wanted]
 
     def move_to(self, engine: Engine) -> None:
-        """Carry out all requests so far for another engine."""
+        """Repeat all requests so far for another engine."""
         for each in self.requests:
             each.carry_out(engine)
         self.engine = engine

@@ -1,4 +1,4 @@
-"""A switch as a server: the running program with its ports and its control plane, and swaps of programs."""
+"""A switch as a server: the running program with its ports and its control plane, and program swaps."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from inakit.topo.errors import InakitError, UnsupportedError
 
 DIGESTS_EVERY_S = 0.01
 SWEEP_EVERY_S = 1.0
-"""The times between two collections of digests, and between two checks of timeouts, as in BMv2."""
+"""The period of the collections of digests and of the timeout checks, as in BMv2."""
 
 
 @dataclass(frozen=True)
 class Running:
-    """A program that runs: its text, the program, and its control plane."""
+    """A running program: its text, the program, and its control plane."""
 
     json: str
     program: Program
@@ -40,7 +40,7 @@ class Running:
 class ServedSwitch:
     """A switch with the ports of `options`, until `close`.
 
-    Its control plane is that of the program that runs now. Subscribers that outlast a swap subscribe here, not there.
+    Its control plane is that of the running program. Subscribers that outlive a swap subscribe here, not there.
     """
 
     def __init__(self, options: Options) -> None:
@@ -62,24 +62,24 @@ class ServedSwitch:
 
     @property
     def program(self) -> Program | None:
-        """The program that runs; None before the first."""
+        """The running program; None before the first."""
         return None if self.running is None else self.running.program
 
     @property
     def json(self) -> str:
-        """The text of the program that runs; empty before the first."""
+        """The text of the running program; empty before the first."""
         return "" if self.running is None else self.running.json
 
     @property
     def control(self) -> ControlPlane:
-        """The control plane of the program that runs now: to be asked for with each request."""
+        """The control plane of the running program; get it anew for each request."""
         if self.running is None:
             raise Refused(RefusalKind.TABLE_ERROR, "no program is loaded yet")
         return self.running.control
 
     @property
     def newest(self) -> Running:
-        """The program that was loaded last: its entries can be installed before `swap`. Else the one that runs."""
+        """The program that was loaded last, whose entries can be installed before `swap`; else the running one."""
         with self.lock:
             if self.pending is None and self.running is not None:
                 return self.running
@@ -97,9 +97,9 @@ class ServedSwitch:
 
     @contextmanager
     def alone(self) -> Iterator[Running | None]:
-        """Block requests to the program that runs, and swaps, while the block runs.
+        """Block requests to the running program, and swaps, while the block runs.
 
-        The lock of the control plane is always taken first, because requests may need this too.
+        The control plane's lock is always taken first, because requests may need this lock too.
         """
         while True:
             running = self.running
@@ -109,18 +109,18 @@ class ServedSwitch:
                     return
 
     def load(self, text: str) -> None:
-        """Prepare another program, which runs after `swap`."""
+        """Prepare another program for `swap`."""
         with self.lock:
             if self.running is not None and not self.options.swap:
                 raise Refused(RefusalKind.CONFIG_SWAP_DISABLED, "swaps are disabled: start with --enable-swap")
             if self.pending is not None:
-                raise Refused(RefusalKind.ONGOING_SWAP, "another program is loaded already: swap first")
+                raise Refused(RefusalKind.ONGOING_SWAP, "another program is already loaded: swap first")
             self.pending = (text, parse_program(text.encode(), "the program"))
 
     def swap(self, fresh: bool = True) -> None:
-        """Run the program that was loaded, with the entries installed for it since. The ports stay.
+        """Run the loaded program with the entries installed for it. The ports stay.
 
-        Unless `fresh`, multicast groups and mirror sessions stay as well, as in BMv2.
+        Unless `fresh`, multicast groups and mirror sessions stay too, as in BMv2.
         """
         with self.alone():
             if self.pending is None:
@@ -133,7 +133,7 @@ class ServedSwitch:
             subscriber()
 
     def run(self, text: str, program: Program, prepared: Running | None, before: Running | None) -> None:
-        """Run a program in place of the one that runs, with the groups and sessions of the one `before`."""
+        """Replace the running program, with the groups and sessions of the program `before`."""
         old = None if prepared is None else prepared.control, None if before is None else before.control
         engine = self.engine_for(program)
         try:
@@ -152,7 +152,7 @@ class ServedSwitch:
         self.running = Running(text, program, control)
 
     def engine_for(self, program: Program) -> Engine:
-        """The engine of a program: the kernel where it can be."""
+        """The engine of a program: the kernel if possible."""
         choice = choose(program, self.options)
         why = choice.why
         if choice.compiled is not None:
@@ -173,7 +173,7 @@ class ServedSwitch:
         return InterpretedEngine(program, self.journal, self.clock, self.target, cpu_port, to_cpu, self.pcaps)
 
     def interpret(self, missing: UnsupportedError) -> Engine:
-        """Interpret the program that runs, with all its state; raise `missing` if it is interpreted already."""
+        """Interpret the running program, with all its state; raise `missing` if it is already interpreted."""
         with self.alone() as running:
             if running is None or isinstance(self.ports.engine, InterpretedEngine):
                 raise missing
@@ -193,7 +193,7 @@ class ServedSwitch:
             subscriber(batch)
 
     def tell_expired(self, expired: list[Expired]) -> None:
-        """Tell subscribers of entries whose timeouts have run out."""
+        """Notify subscribers of entries whose timeouts are over."""
         for subscriber in list(self.expiry_subscribers):
             subscriber(expired)
 

@@ -18,7 +18,7 @@ GRPC_ADDRESS = "0.0.0.0:9559"
 
 @dataclass(frozen=True)
 class Tls:
-    """The PEM files of an encrypted gRPC server; with `client_auth` clients must have a certificate as well."""
+    """The PEM files of an encrypted gRPC server; with `client_auth`, clients must have a certificate too."""
 
     certificate: Path
     key: Path
@@ -28,9 +28,9 @@ class Tls:
 
 @dataclass(frozen=True)
 class LogOptions:
-    """Where the log goes: to standard output, to `file`, or nowhere. `file` is rotated at `most_bytes`.
+    """The output of the log: standard output, `file`, or none. `file` is rotated at `most_bytes`.
 
-    `level` is None where none was asked for.
+    `level` is None if none was requested.
     """
 
     console: bool = False
@@ -43,7 +43,7 @@ class LogOptions:
 
     @property
     def wanted(self) -> bool:
-        """Whether the log goes anywhere."""
+        """Whether anything is logged."""
         return self.console or self.file is not None
 
     @property
@@ -54,9 +54,9 @@ class LogOptions:
 
 @dataclass(frozen=True)
 class Options:
-    """The options of a switch. `interfaces` are the ports by number; without `program` it waits for one.
+    """The options of a switch. `interfaces` are the ports by number; without `program`, it waits for one.
 
-    `swap` allows another program to be loaded while the switch runs.
+    `swap` allows loading another program while the switch runs.
     """
 
     program: Path | None = None
@@ -77,7 +77,7 @@ class Options:
 
     @property
     def notifications_address(self) -> str:
-        """Where notifications are published, by default as BMv2 does."""
+        """The address of notifications, by default the same as in BMv2."""
         return self.notifications or f"ipc:///tmp/bmv2-{self.device_id}-notifications.ipc"
 
 
@@ -94,7 +94,7 @@ LETTERS = {TRACE: "T", logging.DEBUG: "D", logging.INFO: "I", logging.WARNING: "
 
 
 class Lines(logging.Formatter):
-    """Writes a line as BMv2 does."""
+    """Formats a line like BMv2."""
 
     def format(self, record: logging.LogRecord) -> str:
         time = f"{self.formatTime(record, '%H:%M:%S')}.{int(record.msecs):03d}"
@@ -104,7 +104,7 @@ class Lines(logging.Formatter):
 class Journal(logging.Logger):
     """The log of a switch; without one, events go to standard error.
 
-    Steps of packets have the level `debug`.
+    Each packet's steps have the level `debug`.
     """
 
     def __init__(self, options: LogOptions = LogOptions()) -> None:

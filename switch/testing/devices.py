@@ -1,9 +1,9 @@
 """One switch on its own, by the name of its target: packets in, packets out, without a network.
 
 `fast` runs in this process and needs no root: compiled, or `interpreted` where the compiler refuses the program.
-`traced` is interpreted too, and says what happens to each packet. `kernel` is the compiled switch in the kernel,
-`bmv2` is `simple_switch`; both need root. Each of their ports is a TUN interface, which carries any bytes at all: also
-frames that are shorter than an Ethernet header. It vanishes with this process, or when closed.
+`traced` is interpreted too, and keeps a trace of each packet. `kernel` is the compiled switch in the kernel, `bmv2` is
+`simple_switch`; both need root. Each of their ports is a TUN interface, which carries any bytes, even frames shorter
+than an Ethernet header. It vanishes with this process or when closed.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ from inakit.topo.errors import unknown_name
 from inakit.topo.live.netlink import index_of, inside, set_up, switch_off_ipv6
 
 HEAD = struct.pack("!HH", 0, 0x88B5)
-"""Flags and a protocol number, one for experiments, which the device wants before each packet.
+"""The flags and the protocol number, an experimental one, that the device requires before each packet.
 
-Neither reaches the switch. With the number of IPv4, Linux would look for headers and not let the switch remove them.
+Neither reaches the switch. With IPv4's number, Linux would look for headers and prevent the switch from removing them.
 """
 MOST_BYTES_LEAVING = 9216
-"""Packets may grow in the switch: so many bytes leave it by a wire."""
+"""The greatest size of a packet that leaves by a wire; packets can grow in the switch."""
 
 
 class Wires:
-    """One TUN interface per port; `interfaces` has their names, `descriptors` the other ends."""
+    """One TUN interface per port; `interfaces` holds their names, `descriptors` the other ends."""
 
     def __init__(self, descriptors: dict[int, int], interfaces: dict[int, str]) -> None:
         self.interfaces = interfaces
@@ -54,11 +54,11 @@ class Wires:
         self._ports = {descriptor: port for port, descriptor in descriptors.items()}
 
     def send(self, port: int, packet: bytes) -> None:
-        """Let `packet` arrive at the switch's `port`."""
+        """Send `packet` to the switch's `port`."""
         os.write(self.descriptors[port], HEAD + packet)
 
     def received(self, quiet_s: float) -> Iterator[tuple[int, bytes]]:
-        """The packets that leave the switch, as (port, packet), until none has for `quiet_s`. Ports are in no order."""
+        """The packets that leave the switch, as (port, packet) in any port order, until `quiet_s` pass without one."""
         deadline = time.monotonic() + quiet_s
         while (left := deadline - time.monotonic()) > 0:
             for descriptor in select.select(self.descriptors.values(), (), (), left)[0]:
@@ -68,7 +68,7 @@ class Wires:
 
 @contextmanager
 def open_wires(ports: Iterable[int]) -> Iterator[Wires]:
-    """A wire to each of `ports`; needs root. None of them is left behind."""
+    """A wire to each of `ports`; needs root. All are removed at the end."""
     descriptors, interfaces = {}, {}
     with ExitStack() as stack:
         for port in ports:
@@ -82,20 +82,20 @@ def open_wires(ports: Iterable[int]) -> Iterator[Wires]:
 
 
 QUIET_S = 0.05
-"""A switch on interfaces has done everything when nothing has left it for so long."""
+"""A switch on interfaces has finished if nothing has left it for this time."""
 BMV2_GAP_S = 0.002
-"""The time between packets to BMv2: when it wakes up it reads one packet, and leaves others in its buffer."""
+"""The time between packets to BMv2: on waking up it reads one packet and leaves others in its buffer."""
 DROPPED_S = 0.02
-"""How long a switch is given for a packet that another one drops."""
+"""The time that a switch gets for a packet that another one drops."""
 PATIENCE_S = 2.0
-"""How long a missing packet is waited for."""
+"""The time to wait for a missing packet."""
 
 
 class Filled(Protocol):
     """A switch that takes entries and can be read."""
 
     def install(self, entries: SwitchEntries) -> None:
-        """Add entries; `InputError` if the program has no such thing."""
+        """Add entries; `InputError` if the program lacks one of their objects."""
 
     def read_register(self, name: str) -> NDArray[np.uint64]:
         """All elements of a register array."""
@@ -105,10 +105,10 @@ class Filled(Protocol):
 
 
 class Device(Filled, Protocol):
-    """A switch with ports that packets can be given to.
+    """A switch whose ports accept packets.
 
-    `at_once` says that everything has left when `inject` returns. `control` knows what it has put into the switch
-    itself: it or `install` fills a switch, not both.
+    `at_once` says that all packets have left when `inject` returns. `control` knows only what it has put into the
+    switch itself: fill a switch by it or by `install`, not by both.
     """
 
     at_once: bool
@@ -118,19 +118,19 @@ class Device(Filled, Protocol):
         """The control plane of the switch."""
 
     def inject(self, port: int, packet: bytes) -> list[tuple[int, bytes]]:
-        """The packets that leave, as (port, packet), when `packet` arrives at `port`; in order for each port."""
+        """Return the packets that leave, as (port, packet), when `packet` arrives at `port`; in order for each port."""
 
     def inject_all(self, port: int, packets: Sequence[bytes]) -> list[tuple[int, bytes]]:
-        """The packets that leave when all of `packets` arrive at `port`, which must be few enough to wait there."""
+        """Return the packets that leave when all `packets` arrive at `port`; they must be few enough to wait there."""
 
     def inject_expecting(self, port: int, packet: bytes, count: int) -> list[tuple[int, bytes]]:
-        """The packets that leave when `packet` arrives at `port`: `count` packets, if they come in time."""
+        """Return the packets that leave when `packet` arrives at `port`: `count` of them, if they come in time."""
 
     def late(self) -> list[tuple[int, bytes]]:
-        """The packets that leave later than `inject` waited for."""
+        """The packets that leave later than `inject` waits."""
 
     def trace_lines(self) -> list[str]:
-        """The trace of packets since the last call, line by line; nothing, if no trace is kept."""
+        """The trace of packets since the last call, by lines; empty if no trace is kept."""
 
 
 class InProcessDevice:
@@ -155,11 +155,11 @@ class InProcessDevice:
         return [left for packet in packets for left in self.inject(port, packet)]
 
     def inject_expecting(self, port: int, packet: bytes, count: int) -> list[tuple[int, bytes]]:  # noqa: ARG002
-        """The packets that leave, whatever is expected."""
+        """The packets that leave, for any `count`."""
         return self.inject(port, packet)
 
     def late(self) -> list[tuple[int, bytes]]:
-        """Nothing: the switch has done everything when `inject` returns."""
+        """No packets: the switch has finished when `inject` returns."""
         return []
 
     def trace_lines(self) -> list[str]:
@@ -200,25 +200,25 @@ class DeviceOnInterfaces:
         self.read_counter = switch.read_counter
 
     def inject(self, port: int, packet: bytes) -> list[tuple[int, bytes]]:
-        """The packets that leave until nothing has for `QUIET_S`."""
+        """Return the packets that leave until `QUIET_S` pass without one."""
         return self.inject_all(port, [packet])
 
     def inject_all(self, port: int, packets: Sequence[bytes]) -> list[tuple[int, bytes]]:
-        """The packets that leave until nothing has for `QUIET_S` after the last packet."""
+        """Return the packets that leave until `QUIET_S` pass without one after the last packet."""
         for packet in packets:
             self.wires.send(port, packet)
             time.sleep(self.gap_s)
         return list(self.wires.received(QUIET_S))
 
     def inject_expecting(self, port: int, packet: bytes, count: int) -> list[tuple[int, bytes]]:
-        """The packets that leave: `count` packets, waited for up to `PATIENCE_S`; with 0, those of `DROPPED_S`."""
+        """Return the packets that leave: wait up to `PATIENCE_S` for `count`, or `DROPPED_S` if it is 0."""
         self.wires.send(port, packet)
         if count == 0:
             return list(self.wires.received(DROPPED_S))
         return list(islice(self.wires.received(PATIENCE_S), count))
 
     def late(self) -> list[tuple[int, bytes]]:
-        """The packets that leave until nothing has for `PATIENCE_S`."""
+        """The packets that leave until `PATIENCE_S` pass without one."""
         return list(self.wires.received(PATIENCE_S))
 
     def trace_lines(self) -> list[str]:
@@ -229,7 +229,7 @@ Opener = Callable[[Path, Iterable[int], Clock], AbstractContextManager[Device]]
 
 
 def in_process(made: Callable[[Program, Clock], Device]) -> Opener:
-    """How a switch in this process, which has all ports, is opened: `made` makes it of its program and its clock."""
+    """The opener of a switch in this process, which has all ports; `made` creates it from its program and its clock."""
     return lambda program, _ports, clock: nullcontext(made(read_program(program), clock))
 
 

@@ -25,11 +25,11 @@ Inner = InProcessSwitch | InterpretedSwitch
 
 
 class EitherSwitch(StatefulSwitch[SwitchState | InterpretedState]):
-    """A switch that runs any v1model program in this process, as fast as it can.
+    """A switch that runs any v1model program in this process, compiled if possible.
 
-    It is interpreted where the generator refuses the program, where there is no compiler, and where entries come that
-    compiled code does not take. After the first packet such entries are an `UnsupportedError`, unless they come by the
-    control plane: it moves all that is in the switch to the interpreter. `clock` gives nanoseconds since any moment.
+    It is interpreted if the generator refuses the program, if there is no compiler, or if compiled code does not take
+    an entry. After the first packet such an entry raises `UnsupportedError`, unless it comes by the control plane,
+    which moves all state of the switch to the interpreter. `clock` gives nanoseconds since an arbitrary moment.
     """
 
     def __init__(self, program: Program, name: str = "switch", clock: Clock = time.monotonic_ns) -> None:
@@ -55,7 +55,7 @@ class EitherSwitch(StatefulSwitch[SwitchState | InterpretedState]):
 
     @cached_property
     def control(self) -> ControlPlane:
-        """The control plane. It knows what it has put into the switch itself: use `install` and `change` no more."""
+        """The control plane. It knows only its own changes: do not use `install` and `change` any more."""
         control = ControlPlane(cast("DataPlane", self.switch.state))
         control.fall_back = self.interpret_for
         return control
@@ -64,14 +64,14 @@ class EitherSwitch(StatefulSwitch[SwitchState | InterpretedState]):
         return InterpretedSwitch(self.program, self.name, self.micros)
 
     def interpret_for(self, missing: UnsupportedError) -> None:
-        """Go on interpreted, with all that the control plane and packets have put into the switch."""
+        """Continue interpreted, with all state from the control plane and from packets."""
         if not self.compiled:
             raise missing
         self.switch = self.interpreted()
         transfer(self.control, self.switch.state)
 
     def install(self, entries: SwitchEntries) -> None:
-        """Add entries; `InputError` if one of them is wrong, and then none is added."""
+        """Add entries; if one is wrong, raise `InputError` and add none."""
         self.fill(lambda switch: switch.install(entries))
 
     def change(self, entries: Sequence[TableEntry]) -> None:
@@ -80,7 +80,7 @@ class EitherSwitch(StatefulSwitch[SwitchState | InterpretedState]):
     def fill(self, step: Callable[[Inner], None]) -> None:
         """Run `step`, which adds or changes entries, on the switch.
 
-        If compiled code refuses it and no packet has passed yet, the switch goes on interpreted.
+        If compiled code refuses it and no packet has passed yet, the switch continues interpreted.
         """
         try:
             step(self.switch)
@@ -98,17 +98,17 @@ class EitherSwitch(StatefulSwitch[SwitchState | InterpretedState]):
             step(self.switch)
 
     def inject(self, port: int, packet: bytes) -> Packets:
-        """The packets that leave, as (port, packet) in order, when `packet` arrives at `port`."""
+        """Return the packets that leave, as (port, packet) in order, when `packet` arrives at `port`."""
         self.used = True
         return self.switch.inject(port, packet)
 
     def inject_all(self, packets: Sequence[tuple[int, bytes]]) -> Packets:
-        """The packets that leave when `packets` arrive one after the other."""
+        """Return the packets that leave when `packets` arrive one after the other."""
         self.used = True
         return self.switch.inject_all(packets)
 
     def trace(self, port: int, packet: bytes) -> Traced:
-        """Like `inject`, with all that happens to the packet, line by line.
+        """Like `inject`, with a trace of the packet, line by line.
 
         Only an interpreted switch keeps a trace: `RunError` if compiled code has processed a packet before.
         """

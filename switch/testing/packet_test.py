@@ -1,4 +1,4 @@
-"""A switch under test: packets in, and what must leave which port. The fixture `p4_switch` gives one."""
+"""A switch under test: packets in, and expected packets per port. The fixture `p4_switch` gives one."""
 
 from __future__ import annotations
 
@@ -50,16 +50,16 @@ class TestedTable:
         return [held.entry for held in self.control.tables.entries(self.name) if isinstance(held.entry, TableEntry)]
 
     def counter(self, key: Key, priority: int | None = None) -> tuple[int, int]:
-        """Packets and bytes that the entry with this key has counted: its table has a direct counter."""
+        """The packets and bytes counted by the entry with this key; the table must have a direct counter."""
         return self.control.counters.read_entry(self.name, self._handle(key, priority))
 
     def set_default(self, action: str, **params: object) -> None:
-        """Choose the action that the table runs on a miss."""
+        """Set the action that the table runs on a miss."""
         default = self.names.default(SetDefault(self.name, action, as_text(params)))
         self.control.tables.set_default(default.table, default.action, default.params)
 
     def reset_default(self) -> None:
-        """Let the table run on a miss what its program says."""
+        """Restore the program's action on a miss."""
         self.control.tables.reset_default(self.name)
 
     def _entry(self, key: Key, priority: int | None, action: str, params: Key) -> TableEntry:
@@ -71,12 +71,12 @@ class TestedTable:
 
 
 def as_text(values: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
-    """Names and values as an STF statement has them."""
+    """Names and values in the form of an STF statement."""
     return tuple((name, str(value)) for name, value in values.items())
 
 
 class PacketTest:
-    """A switch with a program; `waiting` has the packets that left each port and were not expected yet."""
+    """A switch with a program; `waiting` holds the packets that left each port and have not been expected yet."""
 
     def __init__(self, program: Program, device: Device) -> None:
         self.program, self.device = program, device
@@ -102,17 +102,18 @@ class PacketTest:
             raise AssertionError(said)
 
     def commands(self, path: str | PathLike[str]) -> None:
-        """Carry out the commands in a file of simple_switch_CLI's; those that only read are skipped."""
+        """Carry out the commands in a file of simple_switch_CLI; those that only read are skipped."""
         fill_switch(Path(path), CommandedSwitch(self.control))
 
     def send(self, port: int, packet: SupportsBytes) -> None:
-        """Let a packet, as bytes or of scapy, arrive at `port`."""
+        """Send a packet, as bytes or from scapy, to `port`."""
         self._keep(self.device.inject(port, bytes(packet)))
 
     def expect(self, port: int, packet: SupportsBytes | str) -> bytes:
-        """The next packet to leave `port`; `AssertionError` if it is not this one.
+        """Return the next packet to leave `port`; `AssertionError` if it differs from `packet`.
 
-        As text, `packet` is a pattern of STF: hexadecimal digits, `*` for any; more may follow unless it ends in `$`.
+        As text, `packet` is a pattern of STF: hexadecimal digits, `*` for any; more digits can follow unless it ends in
+        `$`.
         """
         __tracebackhide__ = True
         pattern = packet if isinstance(packet, str) else bytes(packet).hex() + "$"
@@ -127,14 +128,14 @@ class PacketTest:
         return got
 
     def expect_nothing_else(self) -> None:
-        """Fail if any port sent a packet beside those that `expect` has taken."""
+        """Fail if any port sent a packet that `expect` has not taken."""
         __tracebackhide__ = True
         self._keep(self.device.late())
         if any(self.waiting.values()):
             raise AssertionError(f"there are more packets{self._others()}")
 
     def register(self, name: str) -> list[int]:
-        """All elements of a register array, by its name or the end of it."""
+        """All elements of a register array, by its name or an ending of it."""
         return [int(value) for value in self.control.registers.read_all(self._register(name))]
 
     def write_register(self, name: str, index: int, value: int) -> None:
@@ -142,24 +143,24 @@ class PacketTest:
         self.control.registers.write(self._register(name), index, value)
 
     def counter(self, name: str) -> list[tuple[int, int]]:
-        """(packets, bytes) of every cell of a counter; entries of tables have theirs in `table(...).counter(...)`."""
+        """(packets, bytes) of every cell of a counter; for table entries, use `table(...).counter(...)`."""
         packets, octets = self.control.counters.read_all(whole_name("counter", name, self.program.counters))
         return [(int(count), int(size)) for count, size in zip(packets, octets, strict=True)]
 
     def multicast(self, group: int, ports: Iterable[int] = (), more: Iterable[tuple[int, int]] = ()) -> None:
-        """Let packets to `group` leave by `ports` with `egress_rid` 1, and by each (egress_rid, port) of `more`.
+        """Make packets to `group` leave by `ports` with `egress_rid` 1, and by each (egress_rid, port) of `more`.
 
-        A group that is there becomes this one.
+        An existing group is replaced.
         """
         self.control.replication.destroy_group(group)
         add_group(self.control, MulticastGroup(group, tuple(ports), tuple(more)))
 
     def mirror(self, session: int, port: int | None = None, group: int | None = None) -> None:
-        """Let clones of a session leave by a port, or by a multicast group."""
+        """Make clones of a session leave by a port, or by a multicast group."""
         self.control.replication.put_session(MirrorSession(session, port, group))
 
     def meter(self, name: str, rates: Sequence[tuple[float, int]], index: int | None = None) -> None:
-        """Give one cell of a meter, or all, these rates: (units per microsecond, burst), the lowest first."""
+        """Set the rates of one cell of a meter, or of all: (units per microsecond, burst), the lowest first."""
         meters = self.program.meters | self.program.direct_meters
         set_rates(self.control, MeterRates(whole_name("meter", name, meters), index, tuple(rates)))
 

@@ -1,4 +1,4 @@
-"""Plays pcaps into one switch, and keeps the packets that leave each port as pcaps."""
+"""Plays pcaps into one switch, and writes the packets that leave each port to pcaps."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PORTS = range(DROP_PORT)
 LEAST_PORTS = 16
 
 LEAD_NS = 1_000_000_000
-"""How long the switch has run when the first packet comes: at 0 many programs would take it for none at all."""
+"""The switch's time at the first packet: at time 0 many programs would assume that no packet has come."""
 IN_REAL_TIME = ("kernel", "bmv2")
 
 Timed = tuple[int, int, bytes]
@@ -36,7 +36,7 @@ Timed = tuple[int, int, bytes]
 
 
 class PcapClock:
-    """The switch's time, in nanoseconds since it started. It follows the times of packets, but never goes back."""
+    """The switch's time, in nanoseconds since its start. It follows the times of packets but never goes back."""
 
     def __init__(self) -> None:
         self.now_ns = 0
@@ -46,7 +46,7 @@ class PcapClock:
         return self.now_ns
 
     def follow(self, packet_ns: int) -> None:
-        """Be at the time of a packet; the first one comes `LEAD_NS` after the switch's start."""
+        """Advance to the time of a packet; the first one comes `LEAD_NS` after the switch's start."""
         if self.start_ns is None:
             self.start_ns = packet_ns - LEAD_NS
         self.now_ns = max(self.now_ns, packet_ns - self.start_ns)
@@ -68,15 +68,15 @@ def replay(
     target: str,
     skipped: Callable[[str], None] = lambda _: None,
 ) -> Replayed:
-    """Give a switch that runs `program` the packets of `pcaps` (by port) in the order of their times.
+    """Play the packets of `pcaps` (by port), in the order of their times, into a switch that runs `program`.
 
-    A switch in this process has the pcaps' time, `kernel` and `bmv2` the machine's. What leaves port 3 is written to
-    `output`/port3.pcap, with the time of the packet that caused it; `output` must be empty or new, and stays so when
-    anything fails. `commands` is a file of commands of simple_switch_CLI, or a s1-runtime.json; `skipped` is told what
-    has no effect. The switch has the ports of `pcaps` and 0 to 15; one in this process has all.
+    A switch in this process has the pcaps' time, `kernel` and `bmv2` the machine's. Packets that leave port 3 are
+    written to `output`/port3.pcap, with the time of the packet that caused them; `output` must be empty or new, and
+    stays so on failure. `commands` is a file of commands of simple_switch_CLI, or an s1-runtime.json; `skipped` is
+    called for parts without effect. The switch has the ports of `pcaps` and 0 to 15; one in this process has all.
     """
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
-        raise InputError(f"{output} is there already: choose a new or an empty folder for the packets that leave")
+        raise InputError(f"{output} already exists: choose a new or empty folder for the packets that leave")
     entries = SwitchEntries("switch") if commands is None else read_entries(commands, read_program(program), skipped)
     ports, clock = sorted({*pcaps, *range(LEAST_PORTS)}), PcapClock()
     with open_device(target, program, ports, clock) as device, tempfile.TemporaryDirectory() as scratch:
@@ -90,7 +90,7 @@ def replay(
 
 
 def play(device: Device, clock: PcapClock, pcaps: Mapping[int, Path], folder: Path) -> Replayed:
-    """Give the packets to `device` one after the other, and write what leaves into files of `folder`."""
+    """Send the packets to `device` one after the other, and write the leaving ones into files of `folder`."""
     replayed = Replayed()
     with ExitStack() as stack:
         outputs: dict[int, RawPcapWriter] = {}
@@ -110,7 +110,7 @@ def play(device: Device, clock: PcapClock, pcaps: Mapping[int, Path], folder: Pa
 
 
 def packets_of(path: Path, port: int) -> Iterator[Timed]:
-    """The packets of a pcap or pcapng file in order; `InputError` if it is none."""
+    """The packets of a pcap or pcapng file in order; `InputError` for any other file."""
     try:
         with RawPcapReader(str(path)) as reader:
             for packet, about in reader:
@@ -120,7 +120,7 @@ def packets_of(path: Path, port: int) -> Iterator[Timed]:
 
 
 def nanoseconds_of(reader: RawPcapReader | RawPcapNgReader, about: Any) -> int:
-    """When a packet was captured, in nanoseconds since 1970."""
+    """The capture time of a packet, in nanoseconds since 1970."""
     if isinstance(reader, RawPcapNgReader):
         return int(((about.tshigh << 32) + about.tslow) * 1_000_000_000 // int(about.tsresol))
     return int(about.sec) * 1_000_000_000 + int(about.usec) * (1 if reader.nano else 1000)

@@ -1,4 +1,4 @@
-"""Runs PTF on a folder of tests: ports are those of a switch in PTF's own process, or in the kernel.
+"""Runs PTF on a folder of tests: the ports belong to a switch in PTF's own process, or in the kernel.
 
 PTF finds the platform by this file's name and folder, and gives it `PtfOptions` as JSON.
 """
@@ -38,14 +38,14 @@ Ends = Mapping[str, socket.socket]
 
 
 def pair() -> tuple[socket.socket, socket.socket]:
-    """Two sockets: what is sent by one arrives at the other, packet by packet."""
+    """Two connected sockets: each packet that one sends arrives at the other."""
     one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     one.setblocking(False)
     return one, other
 
 
 class MemorySocket(PacketSocket):
-    """The switch's end of a pair. It outlasts the programs that are loaded one after the other."""
+    """The switch's end of a pair. It outlives the programs that are loaded one after the other."""
 
     def __init__(self, interface: str, end: socket.socket) -> None:
         self.interface, self.socket = interface, end
@@ -60,7 +60,7 @@ class MemorySocket(PacketSocket):
                 return
 
     def is_there(self) -> bool:
-        """True, as long as the process runs."""
+        """True, while the process runs."""
         return True
 
     def close(self) -> None:
@@ -99,9 +99,9 @@ NO_ADDRESS = b"\2\0\0\0\0"
 
 @dataclass(frozen=True)
 class PtfOptions:
-    """The switch that PTF's tests run against. Files are absolute paths, for PTF may change its folder.
+    """The switch for PTF's tests. Files are absolute paths, since PTF may change its folder.
 
-    `grpc_address` and `thrift_port` are where its controllers find it, if it has any; `commands` fill it at the start.
+    `grpc_address` and `thrift_port` are for its controllers, if it has any; `commands` fill it at the start.
     """
 
     program: str | None = None
@@ -114,7 +114,7 @@ class PtfOptions:
 
 
 class PtfEnd(NamedTuple):
-    """The test's end of a port: a descriptor that can be read when a packet has come, and how packets come and go."""
+    """The test's end of a port: a descriptor that is readable when a packet has come, and how to receive and send."""
 
     descriptor: int
     recv: Callable[[], bytes]
@@ -136,20 +136,20 @@ def tun_end(descriptor: int) -> PtfEnd:
 
 
 class Port:
-    """A port as PTF's data plane takes it, found by the name of its interface in `ends`."""
+    """A port for PTF's data plane, found by the name of its interface in `ends`."""
 
     def __init__(self, ends: Mapping[str, PtfEnd], interface: str, device: int, port: int, _config: object) -> None:
         self.end, self.device, self.port = ends[interface], device, port
 
     def get_packet_source(self) -> Port:
-        """What PTF waits for packets with."""
+        """The object on which PTF waits for packets."""
         return self
 
     def fileno(self) -> int:
         return self.end.descriptor
 
     def recv(self) -> tuple[int, int, bytes, float]:
-        """The next packet, with its device, its port and its time."""
+        """The next packet, with its device, port and time."""
         return self.device, self.port, self.end.recv(), time.time()
 
     def send(self, packet: bytes) -> int:
@@ -162,12 +162,12 @@ class Port:
         """Do nothing: the port is up."""
 
     def down(self) -> None:
-        """Refuse: these ports have no carrier that could go."""
+        """Refuse: these ports have no carrier that could go down."""
         raise NotImplementedError("ports of inakit's PTF platform cannot go down: use simple_switch_grpc on veths")
 
 
 def start(config: dict[str, Any], options: PtfOptions, stack: ExitStack) -> None:
-    """Start a switch, which runs until `stack` is closed, and tell PTF's `config` its ports."""
+    """Start a switch, which runs until `stack` is closed, and add its ports to PTF's `config`."""
     made: Callable[[Options], ServedSwitch] = ServedSwitch
     if options.kernel:
         wires = stack.enter_context(open_wires(options.ports))
@@ -195,7 +195,7 @@ def start(config: dict[str, Any], options: PtfOptions, stack: ExitStack) -> None
 
 
 def platform_config_update(config: dict[str, Any]) -> None:
-    """Start the switch that the tests run against; it ends with PTF, which calls this function of its platform."""
+    """Start the switch for the tests; it ends with PTF, which calls this function of its platform."""
     stack = ExitStack()
     atexit.register(stack.close)
     start(config, PtfOptions(**json.loads(config["platform_args"] or "{}")), stack)

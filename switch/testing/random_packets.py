@@ -1,7 +1,7 @@
 """Random table entries and packets for any program, with keys, parameters and fields that fit.
 
 A packet is made by walking the parser's states: each header that a state extracts is appended, and fields that decide
-are set to values that lead on. Half of the fields that tables match get a value of some entry.
+are set to values with a next state. Half of the fields that tables match get a value of some entry.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ NO_LIMITS: Limits = MappingProxyType({})
 
 
 def random_entries(program: Program, random: Random, per_table: int, limits: Limits = NO_LIMITS) -> SwitchEntries:
-    """Up to `per_table` entries for each table that takes some."""
+    """Up to `per_table` entries for each table that takes entries."""
     tables = [table for table in program.tables.values() if fillable(table)]
     entries = (entry for table in tables for entry in entries_of(table, random, per_table, limits))
     return SwitchEntries("switch", tuple(entries))
 
 
 def fillable(table: Table) -> bool:
-    """Whether entries of the plain kind can be added to a table: not to keyless, const and profiled ones."""
+    """Whether a table takes plain entries: it has a key, is not const, and has no action profile."""
     return bool(table.key) and table.entries is None and table.profile is None
 
 
 def entries_of(table: Table, random: Random, most: int, limits: Limits = NO_LIMITS) -> Iterator[TableEntry]:
-    """At most `most` entries with different keys and different priorities."""
+    """At most `most` entries with distinct keys and distinct priorities."""
     seen: set[tuple[KeyPart, ...]] = set()
     prioritised = by_priority(table)
     for priority in random.sample(range(1, 1000), min(most, table.size)):
@@ -72,7 +72,7 @@ def entries_of(table: Table, random: Random, most: int, limits: Limits = NO_LIMI
 
 
 def random_key_part(random: Random, part: MatchKey, most: int | None = None) -> KeyPart:
-    """One part of a key, of the kind that the table matches by; its numbers are at most `most`."""
+    """One part of a key for the table's kind of match; its numbers are at most `most`."""
     everything = (1 << part.bits) - 1
     highest = everything if most is None else min(most, everything)
     value = random_number(random, part.bits, SMALL_NUMBERS) % (highest + 1)
@@ -89,7 +89,7 @@ def random_key_part(random: Random, part: MatchKey, most: int | None = None) -> 
 
 
 def random_parameter(random: Random, parameter: ActionParameter, most: int | None = None) -> int:
-    """A number for a parameter, at most `most`; one of `PORTS`, if it has no limit and as many bits as a port."""
+    """A number for a parameter, at most `most`; one of `PORTS` if it has no limit and a port's width."""
     if most is None and parameter.bits == PORT_BITS:
         return random.choice(PORTS)
     drawn = random_number(random, parameter.bits, SMALL_NUMBERS)
@@ -97,7 +97,7 @@ def random_parameter(random: Random, parameter: ActionParameter, most: int | Non
 
 
 def random_number(random: Random, bits: int, small: float) -> int:
-    """Any number of so many bits; with a chance of `small`, one of the lowest or the highest."""
+    """A random number of `bits` bits; with probability `small`, one of the lowest or the highest."""
     if random.random() < small:
         return random.choice([0, 1, 2, 3, (1 << bits) - 1]) & (1 << bits) - 1
     return random.getrandbits(bits) if bits else 0
@@ -108,7 +108,7 @@ MAX_TRIES = 1000
 MAX_PAYLOAD_BYTES = 80
 MAX_VARIABLE_BYTES = 12
 TRUNCATED = 0.05
-"""The share of packets that end too early."""
+"""The share of packets that are cut short."""
 
 SMALL_FIELDS = 0.25
 """The chance that a field of a packet is one of the lowest numbers or the highest."""
@@ -118,10 +118,9 @@ SMALL_FIELDS = 0.25
 class Draw:
     """Draws packets and entries for `program`. `pool` has the values of fields that entries match, by the field's name.
 
-    `limits` are the highest values of fields, and of parameters of actions, as indices of registers and counters need
-    them: beyond the end of an array `simple_switch`, built for speed, does anything at all. `headers` are those that
-    every packet has: where a program reads a field of a header that is not there, `simple_switch` gives it what another
-    packet has left.
+    `limits` are the highest values of fields and of action parameters, needed for indices of registers and counters:
+    beyond the end of an array, the behaviour of `simple_switch`, built for speed, is undefined. Every packet has all
+    `headers`: if a program reads a field of an absent header, `simple_switch` returns the value of an earlier packet.
     """
 
     program: Program
@@ -131,13 +130,13 @@ class Draw:
     pool: dict[str, list[int]] = field(default_factory=dict)
 
     def know(self, entries: SwitchEntries) -> None:
-        """From now on, draw fields of packets from what these entries match, too."""
+        """From now on, also draw fields of packets from values that these entries match."""
         for entry in entries.tables:
             for part, given in zip(self.program.table(entry.table).key, entry.key, strict=True):
                 self.pool.setdefault(str(part.value), []).append(numbers_of(given)[0])
 
     def entries(self, per_table: int) -> SwitchEntries:
-        """Up to `per_table` random entries for each table that takes some."""
+        """Up to `per_table` random entries for each table that takes entries."""
         return random_entries(self.program, self.random, per_table, self.limits)
 
     def packets(self, count: int) -> Iterator[tuple[int, bytes]]:
@@ -146,7 +145,7 @@ class Draw:
             yield self.random.choice(PORTS), self.packet()
 
     def packet(self) -> bytes:
-        """One packet that the parser goes some way through; `InputError` if none is found that has all `headers`."""
+        """One packet that the parser accepts for some states; `InputError` if no packet with all `headers` is found."""
         for _ in range(MAX_TRIES):
             written = self.walked()
             if all(name in written.places for name in self.headers):
@@ -180,9 +179,10 @@ class Draw:
 
 @dataclass
 class Written:
-    """A packet that grows as the parser reads it: `bits` long, its bits as one number, the first ones the highest.
+    """A packet that grows as the parser reads it: `bits` long, with its bits as one number, the first bit highest.
 
-    In bits, `cursor` is where the parser is and `places` where each header begins; `filled` counts a stack's elements.
+    In bits, `cursor` is the parser's position and `places` the start of each header; `filled` counts a stack's
+    elements.
     """
 
     draw: Draw
@@ -198,7 +198,7 @@ class Written:
         return self.draw.program
 
     def walk(self, state: ParserState) -> str | None:
-        """Write what a state reads, choose a transition, and return the state that it leads to."""
+        """Write the headers that a state reads, choose a transition, and return the next state."""
         for operation in state.operations:
             self.extract(operation)
         if not state.transitions:
@@ -223,7 +223,7 @@ class Written:
         self.grow(self.cursor)
 
     def header_of(self, argument: object) -> Header | None:
-        """The header that is extracted; of a stack the next one, or None if it is full or unknown."""
+        """The extracted header; in a stack the next one, or None if the stack is full or unknown."""
         match argument:
             case HeaderReference(name):
                 return self.program.headers[name]
@@ -235,7 +235,7 @@ class Written:
         return None
 
     def lead(self, state: ParserState, transition: Transition) -> None:
-        """Set the key's fields to what `transition` looks for."""
+        """Set the key's fields so that `transition` matches."""
         if transition.value is None:
             return
         left = sum(part_bits(part) for part in state.key)
@@ -251,7 +251,7 @@ class Written:
             self.write(place, bits, wanted & mask | self.read(place, bits) & ~mask)
 
     def place_of(self, part: Expression) -> int | None:
-        """Where the bits of a part of the key are in the packet."""
+        """The position of a key part's bits in the packet."""
         match part:
             case Field(header, offset=offset) if header in self.places:
                 return self.places[header] + offset
@@ -260,28 +260,28 @@ class Written:
         return None
 
     def grow(self, bits: int) -> None:
-        """Make the packet at least so long, with random bits."""
+        """Extend the packet to at least `bits` bits, with random ones."""
         more = bits - self.bits
         if more > 0:
             self.value = self.value << more | self.draw.random.getrandbits(more)
             self.bits = bits
 
     def read(self, place: int, bits: int) -> int:
-        """The number in so many bits from `place` on; the packet grows to hold them."""
+        """The number in `bits` bits from `place` on; the packet grows to hold them."""
         self.grow(place + bits)
         return self.value >> self.bits - place - bits & (1 << bits) - 1
 
     def write(self, place: int, bits: int, value: int) -> None:
-        """Put a number into so many bits from `place` on."""
+        """Write a number into `bits` bits from `place` on."""
         changed = self.read(place, bits) ^ value
         self.value ^= changed << self.bits - place - bits
 
     def to_bytes(self) -> bytes:
-        """The packet's bytes; it grows to a whole number of them."""
+        """The packet's bytes; the packet grows to a whole number of them."""
         self.grow(-(-self.bits // 8) * 8)
         return self.value.to_bytes(self.bits // 8, "big")
 
 
 def part_bits(part: Expression) -> int:
-    """How many bits a part of a parser's key has."""
+    """The number of bits in a part of a parser's key."""
     return part.bits if isinstance(part, Field | Lookahead) else getattr(part, "bits", 0)

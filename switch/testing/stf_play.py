@@ -17,10 +17,10 @@ from inakit.topo.errors import InputError, UnsupportedError
 
 
 def differences(script: Sequence[Line], received: dict[int, list[bytes]]) -> list[str]:
-    """How the packets of each port differ from those expected.
+    """The differences between the packets of each port and the expected ones.
 
-    A port that the script gives packets, but expects none of, must stay silent; ports that it does not name may send
-    anything.
+    A port that the script sends packets to, but expects none from, must stay silent; ports that it does not name can
+    send anything.
     """
     expected: dict[int, list[tuple[int, Expect]]] = {}
     free: set[int] = set()
@@ -51,7 +51,7 @@ def differences_at(port: int, expected: Sequence[tuple[int, Expect]], received: 
 
 
 def mismatch(pattern: Expect, got: str) -> str | None:
-    """Why a packet, given in hexadecimal digits, is not the expected one; None if it is."""
+    """The reason why a packet, given in hexadecimal digits, is not the expected one; None if it is."""
     wanted = pattern.digits or ""
     both = f"\n  expected {spaced(wanted)}{' $' if pattern.complete else ''}\n  got      {spaced(got)}"
     wrong = [at for at, (want, have) in enumerate(zip(wanted, got, strict=False)) if want not in ("*", have)]
@@ -71,7 +71,7 @@ def spaced(digits: str) -> str:
 
 
 class StfVerdict(StrEnum):
-    """How a test ended: as expected, otherwise, or not at all for want of support."""
+    """The outcome of a test: as expected, otherwise, or not run for lack of support."""
 
     PASS = "PASS"
     FAIL = "FAIL"
@@ -80,10 +80,10 @@ class StfVerdict(StrEnum):
 
 @dataclass(frozen=True)
 class Result:
-    """How a test ended.
+    """The result of a test.
 
-    `reasons` are the differences, or what is unsupported; `shown` is what reads of registers and counters gave;
-    `received` are the packets that left each port.
+    `reasons` are the differences or the unsupported constructs; `shown` is the output of commands that read registers
+    and counters; `received` are the packets that left each port.
     """
 
     verdict: StfVerdict
@@ -93,9 +93,9 @@ class Result:
 
 
 def play(program: Path, script: Sequence[Line], target: str) -> Result:
-    """Run `script` on a fresh switch with `program`. Ports are those that the script names.
+    """Run `script` on a fresh switch with `program` and the ports that the script names.
 
-    Where compiled code in this process does not take an entry, the whole script is played again, interpreted.
+    If compiled code in this process does not take an entry, the whole script runs again, interpreted.
     """
     statements = [line.statement for line in script]
     ports = sorted({each.port for each in statements if isinstance(each, SendPacket | Expect)})
@@ -112,7 +112,7 @@ def play(program: Path, script: Sequence[Line], target: str) -> Result:
 
 
 class Player:
-    """Runs a test's statements one by one, and keeps what the switch sends."""
+    """Runs a test's statements one by one, and keeps the packets that the switch sends."""
 
     def __init__(self, program: Program, device: Device) -> None:
         self.names = StfNames(program)
@@ -142,7 +142,7 @@ class Player:
                 self.command(words)
 
     def command(self, words: Sequence[str]) -> None:
-        """Keep a command that fills the switch for the next packet; run one that reads."""
+        """Keep a command that fills the switch until the next packet; run one that reads."""
         if words[0] not in READS:
             said = self.commands.add(words)
             self.shown += [] if said is None else [said]
@@ -156,7 +156,7 @@ class Player:
             self.received.setdefault(port, []).append(packet)
 
     def result(self, script: Sequence[Line]) -> Result:
-        """The result of the whole test; what is still missing is waited for."""
+        """The result of the whole test, after waiting for missing packets."""
         if differences(script, self.received):
             self.keep(self.device.late())
         found = tuple(differences(script, self.received))

@@ -66,7 +66,7 @@ class SendPacket:
 class Expect:
     """`expect`: the next packet to leave `port`, in capital hexadecimal digits or `*`; None: any packets.
 
-    More bytes may follow, unless it is `complete`.
+    More bytes can follow unless it is `complete`.
     """
 
     port: int
@@ -76,7 +76,7 @@ class Expect:
 
 @dataclass(frozen=True)
 class Wait:
-    """`wait`: go on when nothing moves any more. A player waits after each packet anyway."""
+    """`wait`: wait until no packet moves. A player waits after each packet anyway."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ Statement = Add | SetDefault | SendPacket | Expect | Wait | SwitchCommand
 
 @dataclass(frozen=True)
 class Line:
-    """A statement, and the line of the script in which it stands."""
+    """A statement, and its line of the script."""
 
     number: int
     text: str
@@ -104,7 +104,7 @@ def read_script(path: Path) -> tuple[Line, ...]:
 
 
 def parse_script(text: str, name: str = "script") -> Iterator[Line]:
-    """The statements of `text`, which is called `name` in errors."""
+    """The statements of `text`; errors call it `name`."""
     for number, whole in enumerate(text.splitlines(), start=1):
         line = whole.partition("#")[0].strip()
         if line:
@@ -139,7 +139,7 @@ def parse_set_default(rest: str) -> SetDefault:
 
 
 def split_action(text: str) -> tuple[str, str, tuple[tuple[str, str], ...]]:
-    """What stands before the action, the action's name, and its arguments as (name, value)."""
+    """The text before the action, the action's name, and its arguments as (name, value)."""
     found = ACTION.fullmatch(text)
     if found is None or not found["before"].strip():
         raise ValueError("expected a table, then a key, and ACTION(NAME:VALUE, ...) at the end")
@@ -148,10 +148,10 @@ def split_action(text: str) -> tuple[str, str, tuple[tuple[str, str], ...]]:
 
 
 def named(word: str) -> tuple[str, str]:
-    """The name and value in NAME:VALUE; the value may have colons too."""
+    """The name and value in NAME:VALUE; the value can contain colons."""
     name, colon, value = word.strip().partition(":")
     if not (name and colon and value):
-        raise ValueError(f"'{word.strip()}' is no NAME:VALUE")
+        raise ValueError(f"'{word.strip()}' is not NAME:VALUE")
     return name.strip(), value.strip()
 
 
@@ -176,7 +176,7 @@ def parse_expect(rest: str) -> Expect:
 
 
 def port_and_digits(rest: str) -> tuple[int, str]:
-    """The port, and all digits behind it as capitals without spaces."""
+    """The port, and all digits after it in capitals without spaces."""
     port, *digits = rest.split()
     if not (port.isdecimal() and int(port) < DROP_PORT):
         raise ValueError(f"port {port}: ports are 0 to {DROP_PORT - 1}")
@@ -185,7 +185,7 @@ def port_and_digits(rest: str) -> tuple[int, str]:
 
 def parse_wait(rest: str) -> Wait:
     if rest:
-        raise ValueError("wait takes nothing")
+        raise ValueError("wait takes no arguments")
     return Wait()
 
 
@@ -204,7 +204,7 @@ BITS_OF_DIGIT = {"0x": 4, "0o": 3, "0b": 1}
 
 
 class StfNames(ProgramNames):
-    """The names of a program as statements of STF use them."""
+    """The program's names as STF statements use them."""
 
     def entry(self, add: Add) -> TableEntry:
         """The entry that `add` describes."""
@@ -231,7 +231,7 @@ class StfNames(ProgramNames):
 
 
 def key_part(part: MatchKey, text: str) -> KeyPart:
-    """A value written as `part` matches it: V, V with digits left open by *, V/PREFIX, V&&&MASK or LOW..HIGH."""
+    """A value for `part`'s kind of match: V, V with digits left open by *, V/PREFIX, V&&&MASK or LOW..HIGH."""
     match part.match:
         case "lpm":
             return prefix(part, text)
@@ -244,7 +244,7 @@ def key_part(part: MatchKey, text: str) -> KeyPart:
 
 
 def masked(part: MatchKey, text: str) -> tuple[int, int]:
-    """Value and mask: digits that are written are compared, * are not; a decimal number is compared whole."""
+    """Value and mask: written digits are compared, * are not; a decimal number is compared whole."""
     if "&&&" in text:
         value, _, compared = text.partition("&&&")
         return value_of(value), value_of(compared)
@@ -258,7 +258,7 @@ def masked(part: MatchKey, text: str) -> tuple[int, int]:
 
 
 def prefix(part: MatchKey, text: str) -> Lpm:
-    """The prefix that `text` means: V/PREFIX, or digits whose last ones are left open by *, or a whole value."""
+    """The prefix in `text`: V/PREFIX, digits whose last ones are left open by *, or a whole value."""
     value, slash, length = text.partition("/")
     if slash:
         return Lpm(value_of(value), value_of(length))

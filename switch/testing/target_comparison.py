@@ -1,8 +1,8 @@
-"""Two targets get the same random packets: do they send the same, and hold the same registers?
+"""Compares two targets on the same random packets: the packets that they send, and their registers.
 
-In each trial two fresh switches get the same packets. A difference counts only if it comes again when both start anew
-and packets arrive one at a time: on a busy machine BMv2 loses packets, and a program that reads clocks or random
-numbers never does the same twice.
+In each trial two fresh switches get the same packets. A difference counts only if it recurs when both start anew and
+packets arrive one at a time: on a busy machine BMv2 loses packets, and a program that reads clocks or random numbers
+never repeats itself.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ Sent = dict[int, list[bytes]]
 """The packets that left each port, in order."""
 
 AT_ONCE_AGAIN = ("recirculate", "resubmit")
-"""With these primitives BMv2 takes packets that wait before those that come again: the order depends on their pace."""
+"""With these primitives BMv2 takes waiting packets before returning ones: the order depends on their pace."""
 
 MOST_READ = (1 << 63) - 1
-"""The greatest number of a register that BMv2's control plane tells; it tells this one for greater ones too."""
+"""The greatest register value that BMv2's control plane reports, also for greater values."""
 
 
 class Unlike(StrEnum):
-    """How two trials differ for one switch: packets are missing in one of them, or they are others."""
+    """The difference of two trials for one switch: packets are missing in one of them, or the packets differ."""
 
     LOST = "lost"
     CHANGED = "changed"
@@ -49,7 +49,7 @@ class Unlike(StrEnum):
 
 @dataclass(frozen=True)
 class Contest:
-    """Two targets, and how a fresh switch of each is opened. Both run `program` and get `entries`."""
+    """Two targets, and the opener of a fresh switch of each. Both run `program` and get `entries`."""
 
     program: Program
     targets: tuple[str, str]
@@ -59,9 +59,9 @@ class Contest:
 
 @dataclass
 class Trial:
-    """The packets that both switches sent for each batch so far; their registers once all batches made no difference.
+    """The packets that both switches sent for each batch so far; their registers once all batches were equal.
 
-    Several trials of one contest have the same batches; each stops at the first that makes a difference.
+    Several trials of one contest have the same batches; each stops at the first difference.
     """
 
     contest: Contest
@@ -70,11 +70,11 @@ class Trial:
 
     @property
     def differs(self) -> bool:
-        """Whether the switches sent different packets, or hold different registers."""
+        """Whether the switches sent different packets or hold different registers."""
         return (bool(self.sent) and self.sent[-1][0] != self.sent[-1][1]) or self.registers[0] != self.registers[1]
 
     def run(self, batches: Sequence[Batch], singly: bool, progress: Callable[[int], None]) -> None:
-        """Give the batches to two fresh switches until they differ; `singly` waits for each packet's results."""
+        """Send the batches to two fresh switches until they differ; `singly` waits for each packet's results."""
         with self.contest.opened[0]() as one, self.contest.opened[1]() as other:
             for device in (one, other):
                 device.install(self.contest.entries)
@@ -93,7 +93,7 @@ class Trial:
         return next(register_differences(self.contest.targets, *self.registers))
 
     def unlike(self, another: Trial, which: int) -> tuple[Unlike, str] | None:
-        """How this switch (0 or 1) behaved otherwise in `another` trial, and the difference in words; None if alike."""
+        """The difference of this switch (0 or 1) in `another` trial, with a description; None if it behaved alike."""
         names = (f"{self.contest.targets[which]}, once", f"{self.contest.targets[which]}, again")
         for mine, theirs in zip(self.sent, another.sent, strict=False):
             one, other = mine[which], theirs[which]
@@ -107,7 +107,7 @@ class Trial:
 
 
 def results(one: Device, other: Device, batch: Batch) -> tuple[Sent, Sent]:
-    """The packets that both switches send for a batch that arrives at once. Missing packets are waited for."""
+    """The packets that both switches send for a batch that arrives at once, after waiting for missing packets."""
     sent = by_port(one.inject_all(*batch)), by_port(other.inject_all(*batch))
     if sent[0] != sent[1]:
         sent = merged(sent[0], by_port(one.late())), merged(sent[1], by_port(other.late()))
@@ -117,7 +117,7 @@ def results(one: Device, other: Device, batch: Batch) -> tuple[Sent, Sent]:
 def results_singly(one: Device, other: Device, batch: Batch) -> tuple[Sent, Sent]:
     """The packets that both switches send for a batch whose packets arrive one after the other.
 
-    The switch that answers at once says how many packets the other one is waited for.
+    The switch that answers at once determines the number of packets to wait for at the other one.
     """
     leads = one.at_once or not other.at_once
     leader, follower = (one, other) if leads else (other, one)
@@ -147,7 +147,7 @@ def merged(sent: Sent, more: Sent) -> Sent:
 
 
 def is_part(some: Sent, whole: Sent) -> bool:
-    """Whether `some` is `whole` without some of its packets."""
+    """Whether `some` is `whole` with some packets missing."""
     for port, packets in some.items():
         rest = iter(whole.get(port, []))
         if not all(each in rest for each in packets):
@@ -156,7 +156,7 @@ def is_part(some: Sent, whole: Sent) -> bool:
 
 
 def registers_of(device: Device, program: Program) -> dict[str, list[int]]:
-    """All elements of all registers, greater ones as `MOST_READ`."""
+    """All elements of all registers; values above `MOST_READ` become `MOST_READ`."""
     return {name: [min(int(value), MOST_READ) for value in device.read_register(name)] for name in program.registers}
 
 
@@ -183,16 +183,16 @@ def register_differences(
 
 
 BATCH = 32
-"""So many packets are given to a target at once, all at one port: BMv2 takes those of several ports in any order."""
+"""The number of packets that a target gets at once, all at one port: BMv2 takes several ports' packets in any order."""
 
 ENTRIES_PER_TABLE = 8
 
 MOST_TRIALS = 4
-"""So often two targets are started before their difference is put down to losses."""
+"""The number of trials of two targets before their difference is attributed to losses."""
 
 
 class Outcome(StrEnum):
-    """How a comparison ended; LOST and UNSTEADY say nothing of whether the targets do the same."""
+    """The outcome of a comparison; LOST and UNSTEADY do not tell whether the targets are equivalent."""
 
     IDENTICAL = "identical"
     DIFFERENT = "DIFFERENT"
@@ -201,19 +201,19 @@ class Outcome(StrEnum):
 
 
 WAYS_OUT = {
-    Outcome.LOST: "A target loses packets, others in each trial: run again when the machine is idle.",
-    Outcome.UNSTEADY: "One target does not do the same twice: its program reads clocks or random numbers. "
-    "Nothing is said of whether the targets do the same.",
+    Outcome.LOST: "A target loses different packets in each trial: run again when the machine is idle.",
+    Outcome.UNSTEADY: "One target differs between two trials: its program reads clocks or random numbers. "
+    "This comparison does not tell whether the targets are equivalent.",
 }
-"""Ways out of outcomes that say nothing of the targets."""
+"""Advice for outcomes that do not tell whether the targets are equivalent."""
 
 
 @dataclass(frozen=True)
 class Comparison:
     """The result for two `targets` that got `packets` packets; the first one sent `left`.
 
-    `difference` describes the first difference: between the targets, or if the outcome is LOST or UNSTEADY, between two
-    trials of one target. It is None where they are identical.
+    `difference` describes the first difference: between the targets, or for the outcomes LOST and UNSTEADY between two
+    trials of one target. It is None if there is none.
     """
 
     targets: tuple[str, str]
@@ -234,12 +234,12 @@ def compare(
     progress: Callable[[int], None] = lambda _: None,
     skipped: Callable[[str], None] = lambda _: None,
 ) -> Comparison:
-    """Give `count` random packets to a switch of each target, until they differ.
+    """Send `count` random packets to a switch of each target until they differ.
 
-    Entries are those of `commands`, a file of simple_switch_CLI's or a s1-runtime.json, or else random ones. The same
-    seed draws the same. `limits` are the highest values of fields of packets and keys, and of parameters of actions,
-    such as those that are indices of registers; `headers` are those that every packet has. `progress` is told how many
-    packets have passed, `skipped` which of the commands are skipped.
+    Entries come from `commands`, a file for simple_switch_CLI or an s1-runtime.json, or are random. The same seed draws
+    the same packets and entries. `limits` are the highest values of fields of packets and keys, and of action
+    parameters, such as indices of registers; every packet has all `headers`. `progress` gets the number of packets so
+    far, `skipped` the skipped commands.
     """
     read = read_program(program)
     for header in headers:
@@ -253,14 +253,14 @@ def compare(
 
 
 def whole_limits(program: Program, limits: Mapping[str, int]) -> dict[str, int]:
-    """The limits by whole names of fields and of parameters; `InputError` for a name that the program does not have."""
+    """The limits by full names of fields and parameters; `InputError` for an unknown name."""
     fields = {str(field) for header in program.headers.values() for field in header.fields}
     parameters = {f"{action.name}.{each.name}" for action in program.actions for each in action.parameters}
     return {whole_name("field or parameter", name, fields | parameters): most for name, most in limits.items()}
 
 
 def comes_again(program: Program) -> bool:
-    """Whether the program sends packets through the pipeline again."""
+    """Whether the program returns packets to the pipeline."""
     return any(primitive.name in AT_ONCE_AGAIN for action in program.actions for primitive in action.primitives)
 
 
@@ -271,7 +271,7 @@ def batches(draw: Draw, count: int) -> Iterator[Batch]:
 
 
 def decide(contest: Contest, given: list[Batch], progress: Callable[[int], None]) -> Comparison:
-    """Give the batches to both targets; where they differ again, one packet at a time, until the outcome is clear."""
+    """Send the batches to both targets; if they differ, repeat one packet at a time until the outcome is clear."""
     numbers = [sum(len(packets) for _, packets in given[: end + 1]) for end in range(len(given))]
     trials: list[Trial] = []
     while len(trials) < MOST_TRIALS:
@@ -287,12 +287,12 @@ def decide(contest: Contest, given: list[Batch], progress: Callable[[int], None]
 
 
 def came_again(one: Trial, other: Trial) -> bool:
-    """Whether both trials ended in the same difference."""
+    """Whether both trials ended with the same difference."""
     return other.differs and (one.sent, one.registers) == (other.sent, other.registers)
 
 
 def verdict(trials: list[Trial]) -> tuple[Outcome, str | None]:
-    """The outcome of several trials, and the difference that it stands on."""
+    """The outcome of several trials, and the difference that supports it."""
     last = trials[-1]
     if not last.differs:
         return Outcome.IDENTICAL, None

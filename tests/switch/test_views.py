@@ -128,7 +128,7 @@ def test_another_program_than_the_running_one_is_refused(tmp_path: Path) -> None
     program = tmp_path / "ina.json"
     program.write_bytes(PROGRAM.read_bytes() + b"\n")
     handle = {"target": "fast", "program": str(program), "sha256": "0" * 64}
-    with pytest.raises(InputError, match=r"ina\.json is not what the running switch was started with \(sha256 0+"):
+    with pytest.raises(InputError, match=r"ina\.json is not the program of the running switch \(sha256 0+"):
         program_of(handle)
     with pytest.raises(InputError, match="start the network again"):
         program_of(handle | {"program": str(tmp_path / "missing.json")})

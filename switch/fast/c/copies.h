@@ -1,6 +1,6 @@
-/* Copies of packets, and packets that come in again. They wait here, and pass one after the other once the packet that
- * came in has: those for egress first, then those for the parser, as in BMv2. The packet at work is the bench for all.
- */
+/* Copies of packets, and packets that return to the parser. They wait here, and pass one after the other after the
+ * packet that came in: those for egress first, then those for the parser, as in BMv2. All of them are processed in the
+ * buffer of the packet that came in. */
 #pragma once
 
 #define LEAVING 0
@@ -11,20 +11,20 @@
 #define MOST_TURNS 1024
 #define WHOLE_LENGTH 0xffffffffu
 
-/* The requests of actions: session and list of a clone, lists of fields to return with, most bytes to leave with. */
+/* Requests of actions: session and list of a clone, lists of fields for a return, and the truncated length. */
 WHOLE struct {
     u32 session; /* its number plus one */
     u32 list, resubmit, recirculate, most;
 } asked;
 
-/* `group` and `port` are where it is sent: numbers plus one. */
+/* `group` and `port` are the destination: numbers plus one. */
 WHOLE struct waiting {
     struct state state;
     u32 length, group, port, recirculate, most;
     u8 bytes[MOST_BYTES];
 } waiting[2 * WAITING];
 WHOLE u32 put[2], taken[2];
-WHOLE u32 arrival; /* the port by which the packet came in */
+WHOLE u32 arrival; /* the port at which the packet arrived */
 
 static INLINE void ask_nothing(void) {
     asked.session = asked.resubmit = asked.recirculate = 0;
@@ -32,7 +32,7 @@ static INLINE void ask_nothing(void) {
 }
 static INLINE int somebody_waits(void) { return put[LEAVING] != taken[LEAVING] || put[INCOMING] != taken[INCOMING]; }
 
-/* The place of the packet that is to wait behind `before` others which have no place yet. */
+/* The place for a packet that will wait behind `before` others without a place yet. */
 static INLINE u32 place_behind(u32 kind, u32 before) {
     u32 number = put[kind] + before;
     return number - taken[kind] < WAITING ? kind * WAITING + number % WAITING : NOWHERE;
@@ -44,7 +44,7 @@ static INLINE u32 place_behind(u32 kind, u32 before) {
     CHECKED(place); \
     struct waiting *one = &waiting[place]
 
-/* Keep the packet's bytes as they are now, and where it is to be sent. */
+/* Keep the packet's present bytes and its destination. */
 FUNCTION int keep_packet(PACKET *packet, u64 place, u32 group, u32 port) {
     AT_PLACE(place, -1);
     u64 length = packet_length(packet);
@@ -57,7 +57,7 @@ FUNCTION int keep_packet(PACKET *packet, u64 place, u32 group, u32 port) {
     return 0;
 }
 
-/* Give the packet at work the bytes that were kept. */
+/* Restore the kept bytes in the packet being processed. */
 FUNCTION int take_packet_back(PACKET *packet, u64 place) {
     AT_PLACE(place, -1);
     u64 length = one->length;
@@ -67,7 +67,7 @@ FUNCTION int take_packet_back(PACKET *packet, u64 place) {
     return replace_all(packet, one->bytes, length);
 }
 
-/* Let a copy leave; of it, as many bytes as actions have said. */
+/* Send a copy, truncated as actions have requested. */
 FUNCTION int deliver(PACKET *packet, u32 port) {
     if (asked.most >= packet_length(packet))
         return send_copy(packet, port), 0;

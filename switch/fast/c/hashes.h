@@ -1,4 +1,4 @@
-/* The hash functions of BMv2 over the first `length` of `room` bytes; `room` is a constant, which bounds the loops. */
+/* BMv2's hash functions over the first `length` of `room` bytes; the constant `room` bounds the loops. */
 #pragma once
 
 WHOLE u8 hashed[HASHED_BYTES];
@@ -28,7 +28,7 @@ static INLINE u32 bits_reversed(u32 word, u32 bits) {
     return __builtin_bswap32(word) >> (32 - bits);
 }
 
-/* With parameters that the control plane has set: `given` is a `struct crc`, see layout.py. */
+/* A CRC with parameters from the control plane: `given` is a `struct crc`, see layout.py. */
 #define CRC_CUSTOM(given, bytes, length, room, bits) \
     (crc_custom(bytes, length, room, (given)->polynomial, (given)->first, (given)->flip_bytes, (given)->flip_result, \
                 bits) ^ (given)->last)
@@ -39,7 +39,7 @@ static INLINE u64 crc_custom(const u8 *bytes, u32 length, u32 room, u32 polynomi
     return flip_result ? bits_reversed(crc, bits) : crc;
 }
 
-/* Unlike the others, with the highest bit of each byte first. */
+/* Unlike the others, it takes the highest bit of each byte first. */
 FUNCTION u32 crc_ccitt_of_byte(u32 crc, u32 byte) {
     crc ^= byte << 8;
     for (u32 bit = 0; bit < 8; bit++)
@@ -60,7 +60,7 @@ static INLINE u64 identity(const u8 *bytes, u32 length, u32 room) {
     return value;
 }
 
-/* Words of 32 or 16 bits; the last one is filled with zeros. */
+/* Exclusive or of 32-bit or 16-bit words; the last one is padded with zeros. */
 static INLINE u64 xor32(const u8 *bytes, u32 length, u32 room) {
     u64 value = 0;
     for (u32 i = 0; i < room && i < length; i++)
@@ -85,7 +85,7 @@ static INLINE u64 folded(u64 sum) {
     return sum;
 }
 
-/* `payload` is the sum of what follows: behind an odd number of bytes its words stand across. */
+/* `payload` is the sum of the bytes that follow; after an odd number of bytes, its words are shifted by one byte. */
 static INLINE u64 csum16(const u8 *bytes, u32 length, u32 room, u64 payload) {
     payload = folded(payload);
     if (length & 1)

@@ -1,5 +1,5 @@
-/* At tc's egress of a port: what this host itself sends by the port's interface comes in by the port as well, as in
- * simple_switch. It goes on as it is, too. What a switch sends has come in by an interface before. */
+/* At tc's egress of a port: packets that this host itself sends by the port's interface arrive at the port too, as in
+ * simple_switch, and also leave unchanged. Packets sent by a switch are recognised by their arrival at an interface. */
 #pragma once
 
 #include <linux/bpf.h>

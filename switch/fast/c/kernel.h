@@ -23,9 +23,9 @@ static long (*bpf_skb_store_bytes)(struct __sk_buff *skb, u32 to, const void *fr
 
 #define PACKET struct __sk_buff
 #define DECLARE_MEMORY SEC(".bss.memory") struct memory memory;
-#define own (&memory) /* the state of the switch at work: here there is one */
+#define own (&memory) /* the state of the switch: in the kernel there is only one */
 
-/* Entries are allocated as they come: tables are large in the P4 program and mostly empty. */
+/* Entries are allocated on insertion: tables are large in the P4 program and mostly empty. */
 #define TABLE(symbol, key_type, entry_type, size) \
     struct { \
         __uint(type, BPF_MAP_TYPE_HASH); \
@@ -42,7 +42,7 @@ static INLINE u8 *packet_data(PACKET *packet) { return (u8 *)(long)packet->data;
 static INLINE u8 *packet_end(PACKET *packet) { return (u8 *)(long)packet->data_end; }
 static INLINE u32 packet_length(PACKET *packet) { return packet->len; }
 
-/* `count` bytes of the packet, which are there; a constant bounds their number. */
+/* `count` existing bytes of the packet; a constant bounds their number. */
 static INLINE void take_bytes(PACKET *packet, u32 from, u8 *to, u64 count) {
     if (count)
         bpf_skb_load_bytes(packet, from, to, count);
@@ -74,7 +74,7 @@ static INLINE int shorten(PACKET *packet, u32 most) {
     return most < packet->len ? bpf_skb_change_tail(packet, most, 0) : 0;
 }
 
-/* Let the first bytes of the packet leave, which stays as it is. */
+/* Send the first bytes of the packet, which stays unchanged. */
 #define MOST_CUT 65536
 WHOLE u8 uncut[MOST_CUT];
 #define send_short(packet, port, most) send_short_by(packet, ifindex_of(port), most)
@@ -96,8 +96,8 @@ FUNCTION int send_short_by(PACKET *packet, u32 ifindex, u32 most) {
 WHOLE u8 head[HEAD_BYTES];
 WHOLE u8 chunk[CHUNK];
 
-/* Move chunk `number` of the `length` bytes behind the first `from` to behind the first `to`; to the back the last one
- * comes first. Returns 1 with the last chunk, a negative number if it cannot be moved. */
+/* Move chunk `number` of the `length` bytes after the first `from` to the bytes after the first `to`; when moving
+ * towards the packet's end, the last chunk is first. Returns 1 for the last chunk, a negative number on failure. */
 FUNCTION int move_chunk(PACKET *packet, u32 from, u32 to, u32 length, u32 number) {
     u32 last = length / CHUNK, at = (from < to ? last - number : number) * CHUNK;
     u64 count = length - at < CHUNK ? length - at : CHUNK;
@@ -112,10 +112,10 @@ static INLINE int move_payload(PACKET *packet, u32 from, u32 to, u32 length) {
     int moved = 0;
     for (u32 i = 0; i < CHUNKS && !moved; i++)
         moved = move_chunk(packet, from, to, length, i);
-    return moved <= 0; /* also where there are more than CHUNKS */
+    return moved <= 0; /* also if there are more than CHUNKS */
 }
 
-/* The first `parsed` bytes of the packet become the first `length` bytes of `head`. */
+/* Replace the first `parsed` bytes of the packet by the first `length` bytes of `head`. */
 FUNCTION int replace_head(PACKET *packet, u32 parsed, u32 length) {
     u32 all = packet->len, payload = all - parsed;
     if (parsed > all || length > HEAD_BYTES)
@@ -136,7 +136,7 @@ FUNCTION u64 chunk_sum(PACKET *packet, u32 from, u32 length) {
     return sum16(chunk, length, CHUNK);
 }
 
-/* The sum of all 16-bit words behind the first `from` bytes. */
+/* The sum of all 16-bit words after the first `from` bytes. */
 static INLINE u64 payload_sum(PACKET *packet, u32 from) {
     u64 sum = 0;
     for (u32 i = 0; i < CHUNKS && from < packet->len; i++, from += CHUNK)
@@ -146,8 +146,8 @@ static INLINE u64 payload_sum(PACKET *packet, u32 from) {
 #endif
 #endif
 
-/* The kernel has taken the outer VLAN tag out of the bytes, and takes out the next one when that is popped; the
- * program is to see what was on the wire. A frame with more tags than this is dropped. */
+/* The kernel has removed the outer VLAN tag from the bytes, and removes the next one when that is popped; the program
+ * has to see the packet as on the wire. A frame with more tags than this is dropped. */
 #define MAX_TAGS 8
 
 FUNCTION int insert_tag(PACKET *packet, u32 type, u32 tag) {
@@ -188,7 +188,7 @@ struct {
     __type(value, u32);
 } port_of_ifindex SEC(".maps");
 
-/* The port's number, or PORTS; interfaces whose indexes share a place are in the map as well. */
+/* The port's number, or PORTS; interfaces whose indexes share a place are also in the map. */
 #define port_of(index) port_of_arrival(index, &own->arrivals[(index) % (sizeof own->arrivals / 8)].ifindex)
 static INLINE u32 port_of_arrival(u32 ifindex, const u32 *arrival) {
     if (arrival[0] == ifindex)

@@ -1,12 +1,12 @@
-/* Meters as BMv2 has them: a bucket of tokens for each rate, which time fills and packets empty. */
+/* Meters as in BMv2: one token bucket per rate, filled by time and emptied by packets. */
 #pragma once
 
-/* `mantissa` / 2^`shift` tokens come in a microsecond; so many have been `counted` since the switch started. */
+/* A bucket gets `mantissa` / 2^`shift` tokens per microsecond; `counted` is their number since the switch started. */
 struct bucket {
     u64 mantissa, shift, burst, tokens, counted;
 };
 
-/* Packets take the copy `which` modulo 2, the highest rate first; 0: there are no rates. */
+/* Packets use copy `which` modulo 2, the highest rate first; 0 means no rates. */
 struct meter {
     u64 which;
     struct bucket copies[2][METER_RATES];
@@ -21,7 +21,7 @@ static INLINE u64 bits_of(u64 number) {
     return bits + (number != 0);
 }
 
-/* The product of a number and a rate, as BMv2 rounds it: to the 53 bits of a double, then down to a whole number. */
+/* The product of a number and a rate, rounded as in BMv2: to the 53 bits of a double, then down to an integer. */
 static INLINE u64 tokens_in(u64 micros, u64 mantissa, u64 shift) {
     u128 product = multiply_words(micros, mantissa);
     u64 high = product >> 64, bits = high ? 64 + bits_of(high) : bits_of((u64)product);
@@ -44,7 +44,7 @@ static INLINE int takes(struct bucket *bucket, u64 micros, u64 size) {
     return 1;
 }
 
-/* The colour of a packet of `size` tokens: that of the highest rate that it exceeds. */
+/* The colour of a packet of `size` tokens: that of the highest rate that the packet exceeds. */
 static INLINE u64 colour_of(struct meter *meter, u64 micros, u64 size) {
     struct bucket *buckets = meter->copies[meter->which % 2];
     if (!meter->which)

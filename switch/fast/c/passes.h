@@ -1,11 +1,11 @@
-/* The passes of packets through a switch whose program copies packets, or lets them come in again. What waits is kept in
- * `waiting` of copies.h, each with the state that its next pass begins with. The generator writes in front of it
- * functions that keep and take parts of the state. */
+/* The passes of packets through a switch whose program copies packets or returns them to the parser. `waiting` of
+ * copies.h holds the waiting packets, each with the state for its next pass. In front of this file the generator writes
+ * functions that keep and restore parts of the state. */
 #pragma once
 
 FUNCTION int egress_of(PACKET *packet, u32 port, u32 copy);
 
-/* The mirror session that an action asked for; the request is then gone. */
+/* The mirror session that an action requested; clears the request. */
 static INLINE const struct mirror *mirror_of(void) {
     u64 number = asked.session;
     asked.session = 0;
@@ -19,7 +19,7 @@ static INLINE const struct mirror *mirror_of(void) {
     return 0;
 }
 
-/* The packet as it is now waits for the parser, with the fields of a list. */
+/* Queue the packet in its present state for the parser, with the fields of a list. */
 FUNCTION int come_in_again(PACKET *packet, u32 list, u32 kind) {
     u32 place = place_behind(INCOMING, 0);
     if (place == NOWHERE || keep_packet(packet, place, 0, 0))
@@ -29,7 +29,7 @@ FUNCTION int come_in_again(PACKET *packet, u32 list, u32 kind) {
     return 0;
 }
 
-/* A copy of the packet as it is now waits for egress. */
+/* Queue a copy of the packet in its present state for egress. */
 FUNCTION int clone_egress(PACKET *packet) {
     const struct mirror *mirror = mirror_of();
     if (!mirror)
@@ -47,7 +47,7 @@ static INLINE int leave_by(PACKET *packet, u32 port, u32 copy) {
     return egress_of(packet, port, copy) && deliver(packet, port) ? lose() : 0;
 }
 
-/* A copy for each member of a group leaves; returns the number of the last one. */
+/* Send a copy for each member of a group; returns the number of the last one. */
 FUNCTION int replicate(PACKET *packet, u32 number) {
     const struct key_groups key = {{number}};
     const struct entry_groups *group = find_groups(&key);
@@ -68,7 +68,7 @@ static INLINE int take(PACKET *packet, u64 place) {
     return take_packet_back(packet, place) || take_metadata(place) || take_headers(place);
 }
 
-/* Egress of a packet that has waited for it, to a group and to a port. */
+/* Run egress for a packet that has waited for it, to a group and to a port. */
 FUNCTION int leave(PACKET *packet, u64 place) {
     AT_PLACE(place, -1);
     u32 group = one->group, port = one->port;
@@ -104,9 +104,7 @@ static INLINE int keep_state(PACKET *packet, u64 place, u32 group, u32 port) {
     return keep_metadata(place) || keep_headers(place);
 }
 
-/* The packet, whose ingress has ended, waits, and its clone waits in front of it: the packet as it came in, parsed once
- * more.
- */
+/* Queue the packet after its ingress, and in front of it its clone: the packet as it came in, parsed again. */
 FUNCTION int set_aside(PACKET *packet, u32 group, u32 port) {
     const struct mirror *mirror = mirror_of();
     u32 clones = mirror != 0;
@@ -128,7 +126,7 @@ FUNCTION int set_aside(PACKET *packet, u32 group, u32 port) {
     return 0;
 }
 
-/* Parser, ingress and egress of a packet. It waits where it has to come in again, or to be cloned. */
+/* Run parser, ingress and egress for a packet. A packet to be cloned or returned to the parser waits. */
 FUNCTION int pass(PACKET *packet) {
     parse(packet);
     INGRESS();
@@ -156,7 +154,7 @@ FUNCTION int pass(PACKET *packet) {
     return drop(packet);
 }
 
-/* The next waiting packet has its turn. */
+/* Process the next waiting packet. */
 FUNCTION int turn(PACKET *packet) {
     u32 kind = put[LEAVING] != taken[LEAVING] ? LEAVING : INCOMING;
     u64 place = kind * WAITING + taken[kind] % WAITING;
@@ -174,7 +172,7 @@ FUNCTION int turn(PACKET *packet) {
     return 0;
 }
 
-/* The packet that came in passes, and then its waiting copies, one after the other. */
+/* Process the packet that came in, then its waiting copies one after the other. */
 static INLINE int receive(PACKET *packet, u32 port) {
     reset(packet, port);
     arrival = port;

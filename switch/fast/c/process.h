@@ -1,11 +1,11 @@
-/* A process's side of runtime.h: packets go in and come out by calls, tables are hash maps of this file. */
+/* The in-process side of runtime.h: calls pass packets in and out, and tables are hash maps of this file. */
 #pragma once
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-/* The time in nanoseconds that the caller gives; -1: the machine's. */
+/* The caller's time in nanoseconds; -1: the machine's. */
 static s64 given_ns = -1;
 
 static u64 clock_ns(void) {
@@ -24,7 +24,7 @@ static u64 random_word(u64 *state) {
     return word ^ word >> 31;
 }
 
-/* The state of the switch at work; `process` is told which that is. Code is shared by all switches of a program. */
+/* The state of the present switch, an argument of `process`. All switches of a program share the code. */
 #define DECLARE_MEMORY static struct memory *own;
 static struct table *tables;
 
@@ -34,7 +34,7 @@ struct packet {
     u8 *data, *end;
 };
 
-/* The function that takes the packets that leave the switch, and its own argument. */
+/* The function that receives the packets leaving the switch, and its own argument. */
 typedef void emit_fn(void *context, u32 port, const u8 *bytes, u32 length);
 static emit_fn *emit;
 static void *emit_context;
@@ -77,7 +77,7 @@ static int send_short(PACKET *packet, u32 port, u32 most) {
 #ifdef HEAD_BYTES
 WHOLE u8 head[HEAD_BYTES];
 
-/* The first `parsed` bytes of the packet become the first `length` bytes of `head`. */
+/* Replace the first `parsed` bytes of the packet by the first `length` bytes of `head`. */
 static int replace_head(PACKET *packet, u32 parsed, u32 length) {
     static u8 *bytes;
     static u32 room;
@@ -94,7 +94,7 @@ static int replace_head(PACKET *packet, u32 parsed, u32 length) {
 }
 
 #ifdef HASHED_BYTES
-/* The sum of all 16-bit words behind the first `from` bytes. */
+/* The sum of all 16-bit words after the first `from` bytes. */
 static u64 payload_sum(PACKET *packet, u32 from) {
     u32 length = packet_length(packet) - from;
     return sum16(packet->data + from, length, length);
@@ -109,7 +109,7 @@ struct table {
     u8 *bytes; /* per slot: u64 used, key, entry */
 };
 
-/* The number of a table, by which Python finds it, and the sizes that its entries have. */
+/* The number by which Python finds a table, and the sizes of its entries. */
 #define TABLE(symbol, key_type, entry_type, size) \
     enum { number_of_##symbol = __COUNTER__ }; \
     const u32 sizes_of_##symbol[] = {number_of_##symbol, sizeof(key_type), sizeof(entry_type)};
@@ -146,7 +146,7 @@ static void table_insert(struct table *table, const void *key, const void *entry
     memcpy(slot + 8 + (table->key_bytes + 7 & ~7u), entry, table->entry_bytes);
 }
 
-/* Returns 0, or -1 without memory. */
+/* Returns 0, or -1 if memory is exhausted. */
 int table_put(struct table *table, const void *key, const void *entry) {
     if (table->count * 2 >= table->slots) {
         u32 head = 8 + (table->key_bytes + 7 & ~7u), stride = head + table->entry_bytes;
@@ -178,7 +178,7 @@ static int can_move(const struct table *table, const u8 *hole, const u8 *slot, u
     return ((at - first) & mask) >= ((at - to) & mask);
 }
 
-/* Entries behind the removed one move up, so that no slot between an entry and its first one is empty. */
+/* Move entries after the removed one up, so that no slot between an entry and its first slot is empty. */
 void table_remove(struct table *table, const void *key) {
     u32 stride = 8 + (table->key_bytes + 7 & ~7u) + table->entry_bytes;
     u8 *hole = table->count ? slot_of(table, key) : 0;
@@ -218,9 +218,9 @@ static void write_record(void *context, u32 port, const u8 *bytes, u32 length) {
     record->used += sizeof head + length;
 }
 
-/* `process`: take `count` packets that stand one after the other in `bytes`, at `now_ns` (-1: when the machine's clock
- * says). What leaves is written to `out`; returns how many bytes of it are used, or -1 if `room` was too small.
- * `take_packet`: take one packet at a time in picoseconds, and hand what leaves to `to`. */
+/* `process`: process `count` packets that lie one after the other in `bytes`, at `now_ns` (-1: the machine's time).
+ * Leaving packets are written to `out`; returns the number of bytes used, or -1 if `room` was too small.
+ * `take_packet`: process one packet at a time in picoseconds, and pass leaving packets to `to`. */
 #define ENTRY(parsed_bytes) \
     s64 process(const struct switch_state *self, s64 now_ns, u32 count, const u32 *ports, const u32 *lengths, \
                 u8 *bytes, u8 *out, u32 room) { \

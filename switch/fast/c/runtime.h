@@ -20,13 +20,13 @@ typedef __int128 s128 __attribute__((aligned(8)));
 #define FUNCTION static __attribute__((noinline))
 #endif
 
-/* Clang leaves out the test of an index whose range it knows, or computes an address before the test; the kernel's
- * verifier wants to see it. So clang forgets what it knows: of any number; of an index before its test; behind it. */
+/* Clang omits the test of an index whose range it knows, or computes an address before the test; the kernel's verifier
+ * needs the test. These macros hide the range from clang: of any number; of an index before its test; and after it. */
 #define CHECKED(number) __asm__ volatile("" : "+r"(number))
 #define UNKNOWN(index) __asm__("" : "+r"(index))
-#define BELOW(index, size) __asm__("" : "+r"(index) : "i"(size)) /* another size, another index: they are not merged */
+#define BELOW(index, size) __asm__("" : "+r"(index) : "i"(size)) /* the size keeps different tests from being merged */
 
-#define TAKEN(argument) __asm__ volatile("" : : "r"(argument)) /* clang hands it over to a function that needs it not */
+#define TAKEN(argument) __asm__ volatile("" : : "r"(argument)) /* clang passes it even if the function ignores it */
 #define WHOLE static __attribute__((used)) /* not split into its members, which clang would describe wrongly */
 
 /* ---- numbers: BMv2 shifts by any amount ---- */
@@ -60,7 +60,7 @@ static INLINE u128 saturate_wide(s128 value, s128 low, s128 high) {
     return (u128)(value < low ? low : value > high ? high : value);
 }
 static INLINE u128 upper(u64 high) {
-    __asm__("" : "+r"(high)); /* else clang makes what led to it a multiplication of wide words */
+    __asm__("" : "+r"(high)); /* else clang turns its computation into a multiplication of wide words */
     return pair(high, 0);
 }
 static INLINE u128 multiply_words(u64 one, u64 other) {
@@ -76,7 +76,7 @@ static INLINE u128 multiply_wide(u128 one, u128 other) {
 /* `count` bytes, at most `most` (a constant). */
 static INLINE void copy_bytes(u8 *to, const u8 *from, u32 count, u32 most) {
     for (u64 i = 0; i < most && i < count; i++) {
-        CHECKED(i); /* nor does it call memcpy */
+        CHECKED(i); /* this also prevents a call of memcpy */
         to[i] = from[i];
     }
 }
@@ -89,10 +89,10 @@ static INLINE void copy_bytes(u8 *to, const u8 *from, u32 count, u32 most) {
         __builtin_memcpy(&(other), kept_, sizeof kept_); \
     } while (0)
 
-/* ---- bytes: fields are big-endian and stand anywhere ---- */
+/* ---- bytes: fields are big-endian and at any address ---- */
 
 #ifdef __bpf__
-#define AT(type, place) (*(type *)(place)) /* the kernel's verifier knows where unaligned access is fine */
+#define AT(type, place) (*(type *)(place)) /* the kernel's verifier allows unaligned access where it is safe */
 #else
 struct any16 { u16 value; } __attribute__((packed, may_alias));
 struct any32 { u32 value; } __attribute__((packed, may_alias));

@@ -1,5 +1,5 @@
-/* How a packet passes through the switch, as through BMv2's simple_switch. The generator writes in front of this file what
- * depends on the program: `parse`, `deparse`, both pipelines, names of metadata (META_..., SET_...), and functions that
+/* The path of a packet through the switch, as in BMv2's simple_switch. The generator writes the program's own parts in
+ * front of this file: `parse`, `deparse`, both pipelines, names of metadata (META_..., SET_...), and functions that
  * clear, save and restore parts of the state. */
 #pragma once
 
@@ -10,7 +10,7 @@ static INLINE int lose(void) { return 0; }
 #endif
 
 #ifdef HEAD_BYTES
-#define CURRENT_LENGTH state.current_length /* of the packet as it would leave */
+#define CURRENT_LENGTH state.current_length /* of the packet if it left now */
 #else
 #define CURRENT_LENGTH state.length
 #endif
@@ -30,7 +30,7 @@ static INLINE void begin(PACKET *packet) {
 #endif
 }
 
-/* A packet comes in by a port: all metadata is 0. */
+/* Start a packet that arrives at a port: all metadata is 0. */
 static INLINE void reset(PACKET *packet, u32 port) {
     clear_metadata();
     begin(packet);
@@ -46,8 +46,8 @@ static INLINE void reset(PACKET *packet, u32 port) {
 #include "passes.h"
 #endif
 
-/* One packet through egress and deparser; 1 if it is to leave by `port`. No packet waits in a queue, so that its depths
- * and times are 0. Reading the clock takes as long as a table: where only actions need it, the first one reads it. */
+/* Run egress and deparser for one packet; returns 1 if it leaves by `port`. No packet waits in a queue, so queue depths
+ * and times are 0. Reading the clock takes as long as a table lookup: if only actions need it, the first reads it. */
 FUNCTION int egress_of(PACKET *packet, u32 port, u32 copy) {
     TAKEN(packet);
     TAKEN(port);
@@ -79,7 +79,7 @@ FUNCTION int egress_of(PACKET *packet, u32 port, u32 copy) {
 }
 
 #ifndef COPIES
-/* A copy of the packet leaves for each member of a group; the packet itself is the last one. */
+/* Send a copy of the packet for each member of a group; the packet itself is the last one. */
 static INLINE int replicate(PACKET *packet, u32 number) {
     const struct key_groups key = {{number}};
     const struct entry_groups *group = find_groups(&key);
@@ -99,7 +99,7 @@ static INLINE int replicate(PACKET *packet, u32 number) {
     return drop(packet);
 }
 
-/* A packet's whole way: a multicast group goes before the drop port, and that before a port. */
+/* The whole path of a packet: a multicast group takes precedence over the drop port, and that over a port. */
 static INLINE int receive(PACKET *packet, u32 port) {
     reset(packet, port);
     parse(packet);
@@ -112,7 +112,7 @@ static INLINE int receive(PACKET *packet, u32 port) {
         return drop(packet);
     CHECKED(spec);
     SET_INSTANCE_TYPE(NORMAL);
-    if (META_PRIORITY) /* simple_switch has one queue for each port; a packet of another priority is lost */
+    if (META_PRIORITY) /* simple_switch has one queue per port; a packet of another priority is lost */
         return drop(packet);
     return egress_of(packet, spec, META_EGRESS_RID) ? send(packet, spec) : drop(packet);
 }

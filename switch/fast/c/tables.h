@@ -1,4 +1,4 @@
-/* How the entry that a packet hits is found, in a table of each kind: `find_<table>` or `search_<table>`, null for none. */
+/* Table lookup for each kind of table: `find_<table>` or `search_<table>` returns the matching entry or null. */
 #pragma once
 
 /* ---- hashed: an array in front of each hash table, see table_stores.py ---- */
@@ -24,7 +24,7 @@ static INLINE int same_words(const u64 *one, const u64 *other, u32 count) {
         return front->behind ? table_find(TABLE_OF(symbol), key) : 0; \
     }
 
-/* ---- direct: an array whose index is the key; each place has an entry, and room for the one that replaces it ---- */
+/* ---- direct: an array indexed by the key; each place has an entry, and room for its replacement ---- */
 
 #define FIND_DIRECT(symbol, length) \
     static INLINE const struct entry_##symbol *find_##symbol(u64 index) { \
@@ -41,8 +41,8 @@ static INLINE int same_words(const u64 *one, const u64 *other, u32 count) {
 
 /* ---- listed: the first of `places` places whose rule matches; `matches_<table>` compares a rule with the key ---- */
 
-#define LIST_BLOCK 64 /* so many places are searched by one call */
-#define GO_ON (1ull << 32) /* the search is to go on at the place in the low bits */
+#define LIST_BLOCK 64 /* places searched by one call */
+#define GO_ON (1ull << 32) /* the search continues at the place in the low bits */
 
 #define SEARCH_LIST(symbol, first, places, most_entries) \
     FUNCTION u64 block_##symbol(u64 place) { \
@@ -67,7 +67,7 @@ static INLINE int same_words(const u64 *one, const u64 *other, u32 count) {
         return &own->symbol[place].entry; \
     }
 
-/* ---- by longest prefix: each length in use is linked to the next shorter one; `prefix_<table>` finds one length ---- */
+/* ---- by longest prefix: each length in use links to the next shorter one; `prefix_<table>` searches one length ---- */
 
 #define SEARCH_PREFIXES(symbol, lengths, bits) \
     FUNCTION u32 longest_##symbol(void) { \
@@ -88,13 +88,13 @@ static INLINE int same_words(const u64 *one, const u64 *other, u32 count) {
         return link ? prefix_##symbol(link - 1) : 0; \
     }
 
-/* ---- statements behind a hit ---- */
+/* ---- statements after a hit ---- */
 
 #define COUNT_PACKET(cell) (cell.packets += 1, cell.bytes += state.length)
 
-#define GROUP 0xffffffffu /* the action of an entry that has a group of members, as in table_layout.py */
+#define GROUP 0xffffffffu /* the action number of an entry with a group of members, as in table_layout.py */
 
-/* Of an entry with a group, the member that the hash chooses; `otherwise` follows where the group is empty. */
+/* For an entry with a group, choose a member by the hash; `otherwise` follows if the group is empty. */
 #define CHOOSE_MEMBER(entry, hash, members, room, otherwise) \
     if (entry && entry->action == GROUP) { \
         if (!entry->given.group.count) \

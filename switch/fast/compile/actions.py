@@ -1,4 +1,4 @@
-"""Actions to C: one function each. The handler of each primitive stands in the table `PRIMITIVES`."""
+"""Actions to C: one function each. `PRIMITIVES` holds the handler of each primitive."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def field_of(argument: Argument) -> Field:
 
 
 def unsigned_number(context: Context, expression: Expression, what: str) -> Value:
-    """A number in C; `UnsupportedError`, which says `what` it is for, if it may not fit 64 bits."""
+    """An unsigned number in C; if it may not fit 64 bits, `UnsupportedError` says `what` it is for."""
     value = context.value(expression)
     if not value.unsigned:
         raise UnsupportedError(f"{what} that may not fit 64 bits")
@@ -68,14 +68,14 @@ def log_message(context: Context, text: Text, _values: Arguments) -> None:
 
 # {"op": "assert", "parameters": [{"type": "expression", ...}]}
 def claim(context: Context, condition: Expression) -> None:
-    """Note a claim that does not hold. BMv2 ends there; here the packet is lost, and `check` says so."""
+    """Count an assertion that does not hold. BMv2 ends there; here the packet is lost, and `check` reports it."""
     with context.out.block(f"if (!{context.value(condition).text})"):
         context.out.line(f"own->{context.layout.arrays[FAILED].symbol}[0].claims += 1;")
         context.out.line("state.failed = 1;")
 
 
 SESSIONS, LISTS = 0x7FFF, 0xFFFF
-"""The bits that BMv2 keeps of the number of a mirror session, and of a list of fields."""
+"""BMv2 keeps only these bits of the number of a mirror session and of a list of fields."""
 
 
 # {"op": "clone_ingress_pkt_to_egress", "parameters": [{"type": "hexstr", "value": "0x5"}, {"type": "hexstr", ...}]}
@@ -86,7 +86,7 @@ def clone(context: Context, session: Expression, fields: Expression) -> None:
 
 # {"op": "resubmit", "parameters": [{"type": "hexstr", "value": "0x1"}]}, and "recirculate"
 def return_to_parser(way: str) -> Handler:
-    """The handler that asks that the packet is parsed again, as it came in or as it leaves, and keeps a list."""
+    """The handler that requests another pass through the parser, as received or as sent, with a list of fields."""
 
     def ask(context: Context, fields: Expression) -> None:
         context.out.line(f"asked.{way} = (({context.value(fields).text}) & {LISTS:#x});")
@@ -96,7 +96,7 @@ def return_to_parser(way: str) -> Handler:
 
 # {"op": "truncate", "parameters": [{"type": "hexstr", "value": "0x00000040"}]}
 def truncate(context: Context, length: Expression) -> None:
-    """Let at most so many bytes of the packet leave; of several limits the lowest counts."""
+    """Limit the bytes of the packet that leave; of several limits the lowest counts."""
     most = unsigned_number(context, length, "a length")
     with context.out.block(""):
         context.out.line(f"u64 most = {most.text};")
@@ -105,14 +105,14 @@ def truncate(context: Context, length: Expression) -> None:
 
 # {"op": "generate_digest", "parameters": [{"type": "hexstr", "value": "0x1"}, {"type": "hexstr", "value": "0x1"}]}
 def digest(context: Context, _receiver: Expression, fields: Expression) -> None:
-    """Ask that a list of fields is reported; of several requests the last one counts."""
+    """Request the report of a list of fields; of several requests the last one counts."""
     context.out.line(f"state.digest = ({context.value(fields).text}) & {LISTS:#x};")
 
 
 def emit_learning(context: Context) -> None:
-    """Write the statements that, at the end of ingress, put the requested list's values into its ring.
+    """Write the statements that put the requested list's values into its ring at the end of ingress.
 
-    They are counted once they are all in the next place of the ring.
+    The ring's count grows only after all values are in its next place.
     """
     layout, out = context.layout, context.out
     if not layout.digesting:
@@ -133,9 +133,9 @@ def emit_learning(context: Context) -> None:
 
 
 def blocks_of(action: Action) -> Iterator[tuple[str, tuple[Primitive, ...]]]:
-    """The statements in order, cut before each to which a jump leads; each block with its C label ("" for none).
+    """The statements in order, cut before each jump target; each block with its C label ("" for none).
 
-    Blocks behind the last statement are empty: a jump there ends the action.
+    A block behind the last statement is empty: a jump there ends the action.
     """
     targets = {target_of(action, at) for at, each in enumerate(action.primitives) if each.name in JUMPS}
     cuts = sorted({0} | targets)
@@ -157,13 +157,13 @@ def target_of(action: Action, at: int) -> int:
 
 # {"op": "_jump", "parameters": [{"type": "hexstr", "value": "0x4"}]}
 def jump(context: Context, target: Constant) -> None:
-    """Go on at the statement of this index."""
+    """Continue at the statement with this index."""
     context.out.line(f"goto to_{target.value};")
 
 
 # {"op": "_jump_if_zero", "parameters": [{"type": "expression", ...}, {"type": "hexstr", "value": "0x4"}]}
 def jump_if_zero(context: Context, condition: Expression, target: Constant) -> None:
-    """Go on at the statement of this index unless the condition holds, or the number is not 0."""
+    """Continue at the statement with this index if the condition is false or the number is 0."""
     context.out.line(f"if (!({context.value(condition).text})) goto to_{target.value};")
 
 
@@ -174,13 +174,13 @@ REGISTER_FIRST = {"register_read": 1, "register_write": 0}
 """The position of the register among a primitive's arguments; its index follows it."""
 
 SHARED_TEST = 2
-"""From so many registers at one index on, the index is tested once for all of them."""
+"""From this many registers at one index on, one test of the index serves all of them."""
 
 
 def emit_action(context: Context, action: Action) -> None:
     """Write the function `action_<number>`, which takes the parameters of a table entry.
 
-    It returns whether the pipeline ends, if that shows only when the action runs.
+    It returns whether the pipeline ends, if that is known only when the action runs.
     """
     context.out.comment(f"action {action.name}")
     record = context.layout.parameters[action.number]
@@ -213,7 +213,7 @@ def index_of(primitive: Primitive) -> Index | None:
 
 
 def runs_of_one_index(primitives: Iterable[Primitive]) -> Iterator[Run]:
-    """The statements in order, cut into runs in which all registers are used at one unchanging index."""
+    """The statements in order, cut into runs whose registers all use one unchanging index."""
     index: Index | None = None
     run: list[Primitive] = []
     for primitive in primitives:
@@ -241,7 +241,7 @@ def emit_run(context: Context, index: Index | None, primitives: list[Primitive])
 
 
 def emit_primitives(context: Context, primitives: Iterable[Primitive]) -> None:
-    """Write statements, each under the line of P4 that it comes from; `UnsupportedError` for unknown ones."""
+    """Write statements, each under its line of P4; `UnsupportedError` for unknown ones."""
     for primitive in primitives:
         if primitive.source is not None:
             context.out.comment(primitive.source)
@@ -259,7 +259,7 @@ def assign(context: Context, target: Argument, value: Expression) -> None:
 
 
 def targets_of(context: Context, target: Argument) -> Iterator[tuple[str, Field]]:
-    """The fields that `target` can be, each with the C condition under which it is that one ("" for a single one)."""
+    """The fields that `target` can be, each with the C condition that selects it ("" if there is only one)."""
     if not isinstance(target, ElementField):
         yield "", field_of(target)
         return
@@ -312,7 +312,7 @@ def register_write(context: Context, register: Register, index: Expression, valu
 
 @contextmanager
 def bounded_index(context: Context, index: Expression, size: int) -> Iterator[None]:
-    """The statements inside run only if `index` is below `size`; BMv2 skips others as well."""
+    """The statements inside run only if `index` is below `size`; BMv2 skips them too."""
     if context.tested == (index, size):
         yield
         return
@@ -324,9 +324,8 @@ def bounded_index(context: Context, index: Expression, size: int) -> Iterator[No
 def tested_index(context: Context, index: Expression, size: int) -> Iterator[None]:
     """Write the declaration of `index`, and its test around what is written inside.
 
-    The kernel's verifier has to see the test that clang would leave out, or take elsewhere, where it knows better than
-    the verifier what the index can be. So clang is told nothing about an index that is no constant, before and behind
-    the test.
+    The kernel's verifier has to see this test; clang would omit or move it where it knows the range of the index. So
+    the range of a variable index is hidden from clang before and after the test.
     """
     value = context.value(index)
     if value.low < 0 or value.high >= 1 << 32:
@@ -343,7 +342,7 @@ def tested_index(context: Context, index: Expression, size: int) -> Iterator[Non
 
 # {"op": "exit", "parameters": []}
 def leave(context: Context) -> None:
-    """Leave the pipeline after the action, which goes on to its end; `emit_jump` does it if that is sure before."""
+    """Leave the pipeline once the whole action has run; `emit_jump` does this if the exit is certain beforehand."""
     context.out.line("exited = 1;") if context.may_exit else context.out.comment("exit")
 
 

@@ -1,4 +1,4 @@
-"""BMv2's simple_switch to C: what simple_switch.h needs of the program around the parser and the two pipelines."""
+"""BMv2's simple_switch to C: the program-dependent parts of simple_switch.h beside the parser and the two pipelines."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ NO_CLOCK = "0"
 
 
 def kept_fields(context: Context) -> list[Field]:
-    """The fields that egress changes, where headers stay in the packet: each copy starts with what ingress left."""
+    """The fields that egress changes, if headers stay in the packet: each copy starts with ingress's values."""
     owned, egress = set(context.layout.intrinsic.values()), context.program.egress
     written = (written_by(statements_of(egress)) | meter_results(context.program, egress)) - owned
     return sorted(written, key=lambda field: (field.header, field.offset))
 
 
 def kept_parts(context: Context) -> list[tuple[str, str]]:
-    """For each part of the state that egress may change, the C expressions of its saved copy and of itself."""
+    """For each part of the state that egress may change, the C expressions of its saved copy and of the part itself."""
     if context.layout.rebuilt:
         names = [*map(context.layout.names.of, context.layout.state), "valid", "current_length"]
         return [(f"saved.{name}", f"state.{name}") for name in names]
@@ -37,7 +37,7 @@ def declare_saved(context: Context) -> None:
 
 
 def declare_metadata(context: Context) -> None:
-    """Define the macros that read and set the metadata of the switch itself; a field that is not there is 0."""
+    """Define the macros that read and set the switch's own metadata; a missing field reads as 0."""
     out, layout = context.out, context.layout
     for name in (*METADATA, *CLOCKS):
         field = layout.intrinsic.get(name)
@@ -50,7 +50,7 @@ def declare_metadata(context: Context) -> None:
 
 
 def emit_copied_state(context: Context) -> None:
-    """Write what passes.h needs: functions that keep and take parts of the state of a packet that waits."""
+    """Write the functions for passes.h: they keep and restore parts of the state of a waiting packet."""
     out, layout, program = context.out, context.layout, context.program
     metadata = [layout.names.of(name) for name in layout.state if program.headers[name].metadata]
     others = [layout.names.of(name) for name in layout.state if not program.headers[name].metadata]

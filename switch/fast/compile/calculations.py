@@ -1,7 +1,7 @@
 """Hash calculations and checksums to C.
 
-The input is put into one run of bytes, which a function of hashes.h hashes. Checksums are verified after the
-parser and updated before the deparser.
+The input becomes one run of bytes, which a function of hashes.h hashes. Checksums are verified after the parser and
+updated before the deparser.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from inakit.topo.errors import UnsupportedError
 
 @dataclass(frozen=True)
 class Algorithm:
-    """A function of hashes.h, and the bits of its result. Some functions can go on over the packet's payload."""
+    """A function of hashes.h, and the bits of its result. Some functions can continue over the packet's payload."""
 
     function: str
     bits: int
@@ -38,7 +38,7 @@ class Algorithm:
 
 ALGORITHMS: dict[str, Algorithm] = {
     "crc16": Algorithm("crc16", 16),
-    "crc16_custom": Algorithm("crc16", 16),  # as BMv2 starts
+    "crc16_custom": Algorithm("crc16", 16),  # the parameters with which BMv2 starts
     "crc32": Algorithm("crc32", 32),
     "crc32_custom": Algorithm("crc32", 32),
     "crcCCITT": Algorithm("crc_ccitt", 16),
@@ -57,7 +57,7 @@ def algorithm_of(calculation: Calculation) -> Algorithm:
 
 
 def hashed_bytes(context: Context) -> int:
-    """The bytes of the largest input of all calculations, and 8 more; 0 without calculations."""
+    """The bytes of the largest input of all calculations, plus 8; 0 without calculations."""
     inputs = (list(fields_of(context, each)) for each in used_calculations(context))
     return max((-(-sum(part.bits for part in parts) // 8) + 8 for parts in inputs), default=0)
 
@@ -73,7 +73,7 @@ def used_calculations(context: Context) -> list[Calculation]:
 
 
 def fields_of(context: Context, calculation: Calculation) -> Iterator[Field | SizedNumber]:
-    """The input of a calculation in front of the payload, with headers as their fields."""
+    """The input of a calculation before the payload, with headers as their fields."""
     for part in calculation.input:
         if isinstance(part, HeaderReference):
             yield from context.program.headers[part.header].fields
@@ -105,7 +105,7 @@ def emit_calculations(context: Context) -> None:
 
 
 def has_payload(calculation: Calculation) -> bool:
-    """Whether the packet's payload is hashed too."""
+    """Whether a calculation also hashes the packet's payload."""
     return any(isinstance(part, Payload) for part in calculation.input)
 
 
@@ -119,7 +119,7 @@ def emit_input(context: Context, calculation: Calculation) -> None:
     out, bit, headers = context.out, 0, context.program.headers
 
     def owner(part: Field | SizedNumber) -> str:
-        """The header of a part; "" for parts that are always there."""
+        """The header of a part; "" for parts that are always present."""
         return "" if isinstance(part, SizedNumber) or headers[part.header].metadata else part.header
 
     runs = [(header, list(parts)) for header, parts in groupby(fields_of(context, calculation), owner)]
@@ -137,7 +137,7 @@ def emit_input(context: Context, calculation: Calculation) -> None:
 
 
 def emit_parts(context: Context, parts: list[Field | SizedNumber], bit: int) -> None:
-    """Write parts one after the other, from bit `bit` on behind `data`."""
+    """Write parts one after the other, starting `bit` bits behind `data`."""
     for part in parts:
         if isinstance(part, Field) and part.variable:
             raise UnsupportedError(f"hashing '{part}', which has a variable length")
@@ -153,7 +153,7 @@ def call(context: Context, calculation: Calculation) -> str:
 
 
 def emit_verification(context: Context) -> None:
-    """Write the statements behind the parser that note wrong checksums."""
+    """Write the statements after the parser that note wrong checksums."""
     error = context.layout.intrinsic.get("checksum_error")
     for checksum in context.program.checksums:
         if checksum.verify and error is not None:
@@ -167,7 +167,7 @@ def emit_verification(context: Context) -> None:
 
 
 def emit_update(context: Context) -> None:
-    """Write the statements in front of the deparser that set checksums."""
+    """Write the statements before the deparser that set checksums."""
     for checksum in context.program.checksums:
         if checksum.update:
             context.out.comment(checksum.source or checksum.name)

@@ -1,7 +1,7 @@
-"""The context that the stages of the generator share: the program, its layout, and the text being written.
+"""The shared state of the generator's stages: the program, its layout, and the text being written.
 
-`check` names, before anything runs, constructs that the generator would not run exactly as BMv2 does.
-Some are refused only while C is written: a primitive or operator that is in no table, limits of arithmetic.
+`check` names, before anything runs, constructs that the generator would not run exactly as BMv2 does. Some are refused
+only while C is written: primitives and operators without a handler, and limits of arithmetic.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class Context:
         self.layout = ProgramLayout(program)
         self.out = Emitter()
         self.parameters: MemoryRecord | None = None
-        self.parsed: ParsedStacks | None = None  # inside the parser
-        self.may_exit = False  # the action being written notes in `exited` whether the pipeline ends
-        self.tested: tuple[Expression, int] | None = None  # the index known to be inside registers of this size
+        self.parsed: ParsedStacks | None = None  # only inside the parser
+        self.may_exit = False  # the action being written stores in `exited` whether the pipeline ends
+        self.tested: tuple[Expression, int] | None = None  # an index that is known to be inside registers of this size
 
     def value(self, expression: Expression, bits: int = WORD) -> Value:
-        """The C text of `expression`, which gives at least its low `bits` bits, with its range."""
+        """The C text of `expression`, whose low `bits` bits at least are exact, with its range."""
         return compiled(plain(self.program, expression, self.parsed), self.leaf, bits)
 
     def leaf(self, expression: Expression) -> str:
@@ -65,7 +65,7 @@ class Context:
         self.out.line(f"{self.layout.field(field)} = {truncated(value, field.bits)};")
 
     def touch(self, written: Iterable[Field]) -> None:
-        """Write that the headers of these fields have changed, where only changed headers are written back."""
+        """Write that the headers of these fields have changed, if only changed headers are written back."""
         headers = {field.header for field in written}
         if self.layout.rebuilt:
             return
@@ -77,7 +77,7 @@ class Context:
 MAX_FIELD_BITS = 128
 MAX_REGISTER_BITS = 64
 MAX_LIST = 16384
-"""The most entries of a table that is searched entry by entry."""
+"""The greatest size of a table that is searched entry by entry."""
 
 
 def check(program: Program) -> None:
@@ -99,7 +99,7 @@ def check(program: Program) -> None:
 
 
 def refusal(program: Program, what: str) -> UnsupportedError:
-    """The error that says what the program uses, and the ways out."""
+    """The error that names the unsupported construct and the alternatives."""
     return UnsupportedError(
         f"program '{program.name}' uses {what}, which target 'fast' does not support: "
         "run it on BMv2 (SWITCH=bmv2), or take it out of the program"

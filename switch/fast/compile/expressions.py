@@ -1,9 +1,9 @@
-"""Expressions of BMv2, which count without a width, as C expressions on words of 64 bits, or else of 128.
+"""Expressions of BMv2, which have no width, as C expressions on 64-bit or 128-bit words.
 
-An expression that exceeds words of 64 bits is compiled once more on words of 128. One that exceeds these too is
-refused, never rounded. A `Value` has the range of the number that BMv2 would hold; its C text always gives that
-number's low bits, as many as a word has. Operators for which the low bits of their operands are not enough
-(comparisons, shifts to the right) demand a range that the word holds.
+An expression that exceeds 64-bit words is compiled again on 128-bit words. One that exceeds these too is refused, never
+rounded. A `Value` has the range of the number that BMv2 would hold; its C text always gives the low bits of that
+number, one word of them. Operators for which the low bits of their operands are not enough (comparisons, right shifts)
+demand a range that fits the word.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ WIDE = 128
 
 @dataclass(frozen=True)
 class Value:
-    """The C text of an unsigned word of `word` bits, and the least and greatest number that it stands for."""
+    """The C text of an unsigned word of `word` bits, and the least and greatest number that it can stand for."""
 
     text: str
     low: int
@@ -55,7 +55,7 @@ class Value:
 
 
 class WordTooShortError(UnsupportedError):
-    """The words on which an expression is being compiled may not hold a number of it."""
+    """A number of an expression may not fit the words on which it is being compiled."""
 
 
 def unsigned_word(text: str, bits: int, word: int = WORD) -> Value:
@@ -84,19 +84,19 @@ def word_text(value: int, word: int) -> str:
 
 
 def number_of(value: Value, what: str) -> int:
-    """The only number that a value can be; `UnsupportedError`, which says `what` it is, for others."""
+    """The only number that a value can be; otherwise `UnsupportedError` says `what` it is."""
     if value.low != value.high:
         raise UnsupportedError(f"{what} that is not a constant")
     return value.low
 
 
 def demand(condition: bool, operator: str, operand: Value) -> None:
-    """Raise `WordTooShortError` unless `condition`, which `operator` has for its operand, holds."""
+    """Raise `WordTooShortError` unless `condition` holds; `operator` requires it of its operand."""
     require(condition, f"operator '{operator}' on numbers", operand.word)
 
 
 def require(condition: bool, what: str, word: int) -> None:
-    """Raise `WordTooShortError`, which says `what` may not fit `word` bits, unless `condition` holds."""
+    """Raise `WordTooShortError`, saying `what` may not fit `word` bits, unless `condition` holds."""
     if not condition:
         raise WordTooShortError(f"{what} that may not fit {word} bits")
 
@@ -109,7 +109,7 @@ def truncated(value: Value, bits: int) -> str:
 
 
 WIDEST_SHIFT = 4096
-"""Ranges are computed for shifts up to this many bits; a longer shift counts as this one."""
+"""Ranges are computed for shifts of up to this many bits; a longer shift counts as this one."""
 
 Rule = Callable[..., Value]
 
@@ -120,7 +120,7 @@ def infix(operator: str, left: Value, right: Value, low: int, high: int) -> Valu
 
 
 def multiply(left: Value, right: Value) -> Value:
-    """`*`; the range ends at products of the operands' ends."""
+    """`*`; the bounds of the range are products of the operands' bounds."""
     corners = [a * b for a in (left.low, left.high) for b in (right.low, right.high)]
     if left.word == WORD:
         return infix("*", left, right, min(corners), max(corners))
@@ -128,13 +128,13 @@ def multiply(left: Value, right: Value) -> Value:
 
 
 def call(function: str, *values: Value) -> str:
-    """A call of a function of runtime.h, which has one for words of each size."""
+    """A call of a function of runtime.h, which has a version for each word size."""
     suffix = "" if values[0].word == WORD else "_wide"
     return f"{function}{suffix}({', '.join(value.text for value in values)})"
 
 
 def bit_and(left: Value, right: Value) -> Value:
-    """`&`; not greater than the lesser operand that cannot be negative."""
+    """`&`; at most the smaller of the operands that cannot be negative."""
     bounds = [value.high for value in (left, right) if value.low >= 0]
     if bounds:
         return infix("&", left, right, 0, min(bounds))
@@ -142,7 +142,7 @@ def bit_and(left: Value, right: Value) -> Value:
 
 
 def bits_of(left: Value, right: Value) -> int:
-    """How many bits, without the sign, hold every number of both ranges."""
+    """The number of bits, without the sign, that holds every number of both ranges."""
     return max(abs(bound).bit_length() for bound in (left.low, left.high, right.low, right.high))
 
 
@@ -180,7 +180,7 @@ def shifts_by(amount: Value) -> bool:
 
 
 def fits_operator(amount: Value) -> bool:
-    """Whether C's own operator shifts by it. For wide words and variables clang calls a library, which eBPF lacks."""
+    """Whether C's own operator can shift. For wide words and variables clang calls a library, which eBPF lacks."""
     return amount.high < amount.word and (amount.word == WORD or amount.low == amount.high)
 
 
@@ -203,7 +203,7 @@ def choice(condition: Value, left: Value, right: Value) -> Value:
 
 
 def saturate(signed: bool) -> Rule:
-    """The rule for the nearest number of `width` bits; both bounds must be signed numbers of the word."""
+    """The rule for the nearest number of `width` bits; both bounds must fit the word as signed numbers."""
 
     def saturated(operand: Value, width: Value) -> Value:
         bits = number_of(width, "cast to a width") - signed
@@ -252,9 +252,9 @@ Leaf = Callable[[Expression], str]
 
 
 def compiled(expression: Expression, leaf: Leaf, bits: int = WORD) -> Value:
-    """The value of `expression`, at least its low `bits` bits; `leaf` gives the C of a field, validity or parameter.
+    """The value of `expression`, with exact low `bits` bits; `leaf` gives the C of a field, validity or parameter.
 
-    `UnsupportedError` names what cannot be computed exactly.
+    `UnsupportedError` names anything that cannot be computed exactly.
     """
     if bits <= WORD:
         try:
@@ -287,12 +287,12 @@ def on_words(word: int, expression: Expression, leaf: Leaf) -> Value:
 
 
 REWRITTEN = ("dereference_header_stack", "last_stack_index", "size_stack", "valid", "valid_union")
-"""The operators that are rewritten; no other file needs to know them."""
+"""Operators that `plain` rewrites; no other file handles them."""
 
 
 @dataclass(frozen=True)
 class ParsedStacks:
-    """The header stacks at the parser's position: the field of a last element, and how many elements are filled."""
+    """The header stacks at the parser's position: the fields of last elements, and the numbers of filled elements."""
 
     last: Callable[[LastField], Field]
     filled: Callable[[str], int]
@@ -301,7 +301,7 @@ class ParsedStacks:
 def plain(  # noqa: PLR0911, a return for each kind
     program: Program, expression: Expression, parsed: ParsedStacks | None = None
 ) -> Expression:
-    """`expression` without headers, stacks and unions; `parsed` is the state of stacks, inside the parser."""
+    """`expression` with headers, stacks and unions resolved; inside the parser, `parsed` is the state of stacks."""
     match expression:
         case LastField() if parsed is not None:
             return parsed.last(expression)
@@ -326,13 +326,13 @@ def plain(  # noqa: PLR0911, a return for each kind
 
 
 VALIDITY = -1
-"""The place of a header's validity among its fields, which is behind the last one."""
+"""The index of a header's validity among its fields: behind the last one."""
 
 
 def member(program: Program, header: Expression, index: int) -> Expression:
-    """The field at place `index` of the header that `header` evaluates to, or its validity.
+    """The field at `index` of the header that `header` evaluates to, or its validity.
 
-    Of a stack's element whose number the stack does not have, where BMv2 ends, it is that of the last header.
+    An index outside a stack, where BMv2 ends, gives the member of the stack's last header.
     """
     match header:
         case HeaderReference(name):
@@ -352,7 +352,7 @@ def member(program: Program, header: Expression, index: int) -> Expression:
 
 
 def same_header(program: Program, one: str, other: str) -> Expression:
-    """Whether two headers are equal: BMv2 finds them so where both are valid and all of their fields are equal."""
+    """Whether two headers are equal: in BMv2, both are valid and all of their fields are equal."""
     found = Operation("and", (Validity(one), Validity(other)))
     for left, right in zip(program.headers[one].fields, program.headers[other].fields, strict=True):
         if left.variable:

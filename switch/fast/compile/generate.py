@@ -1,4 +1,4 @@
-"""A program to one C file, whose stages run in the order in which C needs their results, and how that is compiled."""
+"""A program to one C file, and its compilation. The stages run in the order in which C needs their results."""
 
 from __future__ import annotations
 
@@ -48,21 +48,21 @@ CONSTANTS = {
     "REPLICATED": REPLICATED,
     "RESUBMITTED": RESUBMITTED,
 }
-"""Numbers of BMv2's simple_switch that the headers of `switch/fast/c` name."""
+"""Constants of BMv2's simple_switch that the headers of `switch/fast/c` use."""
 
 
 @dataclass(frozen=True)
 class GeneratedC:
-    """The C text, and the layout by which its memory and tables are filled."""
+    """The C text, and the layout for filling its memory and tables."""
 
     source: str
     layout: ProgramLayout
 
 
 def generate(program: Program) -> GeneratedC:
-    """The C of `program`; `UnsupportedError` names what this target does not do exactly as BMv2 does.
+    """The C of `program`; `UnsupportedError` names constructs that this target does not run exactly as BMv2 does.
 
-    The result is kept with the program, for all switches of a network run the same one.
+    The result is cached with the program, since all switches of a network run the same one.
     """
     kept: dict[str, object] = vars(program)
     if KEPT not in kept:
@@ -71,7 +71,7 @@ def generate(program: Program) -> GeneratedC:
 
 
 def generate_anew(program: Program) -> GeneratedC:
-    """The C of `program`, not kept."""
+    """The C of `program`, without the cache."""
     check(program)
     try:
         return write(Context(program))
@@ -150,7 +150,7 @@ def declare_types(context: Context) -> None:
 
 
 def declare_state(context: Context) -> None:
-    """Declare the packet being processed: its fields; which headers it has, which changed, where they are."""
+    """Declare the packet being processed: its fields, its headers, which of them have changed and where they are."""
     layout, out = context.layout, context.out
     for record in {record.name: record for record in layout.state.values()}.values():
         record.declare(out)
@@ -178,7 +178,7 @@ def declare_state(context: Context) -> None:
 
 
 C_FOLDER = Path(__file__).parents[1] / "c"
-"""Where the headers are that the generated C includes."""
+"""The folder of the headers that the generated C includes."""
 
 LIBRARY = replace(c_library.LIBRARY, headers=C_FOLDER)
 EBPF = Compiler(

@@ -1,4 +1,4 @@
-"""Headers that come, go, move and are copied, to C: validity, header stacks and header unions."""
+"""Header validity, header stacks and header unions to C: headers are added, removed, moved and copied."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from inakit.switch.program.program import (
 )
 from inakit.topo.errors import UnsupportedError
 
-MOST_SWAPPED = 256  # bytes: half of what eBPF has for all variables of a function
+MOST_SWAPPED = 256  # bytes: half of eBPF's stack for all variables of a function
 Case = TypeVar("Case")
 
 
@@ -32,7 +32,7 @@ def make_valid(context: Context, header: str) -> None:
 
 # {"op": "add_header", "parameters": [{"type": "header", "value": "vlan"}]}
 def add_header(context: Context, target: Argument) -> None:
-    """Make a header valid, with all fields 0, unless it is valid already."""
+    """Make a header valid with all fields 0, unless it is already valid."""
     header, out = header_of(target), context.out
     with out.block(f"if (!{context.validity(header)})"):
         clear(context, header)
@@ -101,13 +101,13 @@ def variable_of(context: Context, argument: Argument) -> Variable:
 
 
 def wire_size(context: Context, header: str) -> str:
-    """The C expression of the bytes that a header takes in the packet."""
+    """The C expression of a header's size in the packet, in bytes."""
     size, variable = context.program.headers[header].size, context.layout.variable(header)
     return f"{size} + {variable.length}" if variable else str(size)
 
 
 def clear(context: Context, header: str) -> None:
-    """Set all fields to 0; as in BMv2, one of variable length keeps its length."""
+    """Set all fields to 0; as in BMv2, a variable-length field keeps its length."""
     record, variable = context.layout.header(header), context.layout.variable(header)
     if variable:
         context.out.line(f"u32 kept = {variable.length};")
@@ -117,7 +117,7 @@ def clear(context: Context, header: str) -> None:
 
 
 def copy_header(context: Context, target: str, source: str) -> None:
-    """Copy `source` to `target`; from an invalid header only the validity is copied."""
+    """Copy `source` to `target`; if `source` is invalid, copy only the validity."""
     if target == source:
         return
     if any(context.program.headers[name].metadata for name in (target, source)):
@@ -145,7 +145,7 @@ def invalidate(context: Context, headers: tuple[str, ...]) -> None:
 
 
 def each_case(context: Context, cases: Iterable[tuple[str, Case]]) -> Iterator[Case]:
-    """Put the statements of each case under its C condition; a case without a condition is the only one."""
+    """Write the statements of each case under its C condition; a case without a condition is the only one."""
     for index, (condition, case) in enumerate(cases):
         if not condition:
             yield case
@@ -155,9 +155,9 @@ def each_case(context: Context, cases: Iterable[tuple[str, Case]]) -> Iterator[C
 
 
 def header_cases(context: Context, expression: Expression, given: str = "") -> Iterator[tuple[str, str]]:
-    """The headers that `expression` can be, each with the C condition under which it is that one.
+    """The headers that `expression` can be, each with the C condition that selects it.
 
-    `given` is a condition that holds already; "" is none.
+    `given` is a condition that already holds; "" means none.
     """
     within = f"{given} && " if given else ""
     match expression:

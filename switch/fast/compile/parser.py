@@ -1,8 +1,8 @@
-"""Parser and deparser to C: header fields out of the packet's bytes, and back.
+"""Parser and deparser to C: header fields are read from the packet's bytes and written back.
 
 A state is written once for each position at which it is entered. Places in the packet are then constants, which the
-kernel's verifier needs and the compiler optimises well. Behind a header of variable length they count from its end.
-Changed headers are written back where they are, or all valid ones anew before the payload.
+kernel's verifier needs and the compiler optimises well. After a header of variable length, places count from its end.
+The deparser writes changed headers back in place, or all valid headers anew before the payload.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ from inakit.topo.errors import UnsupportedError
 
 @dataclass(frozen=True)
 class Position:
-    """A state entered `offset` bytes into the packet, with so many elements of each header stack `filled`.
+    """A state entered `offset` bytes into the packet, with the number of `filled` elements of each header stack.
 
-    `offset` leaves out fields of variable length: `passed` of them, which have at most `behind` bytes together.
+    `offset` excludes fields of variable length: there are `passed` of them, with at most `behind` bytes together.
     """
 
     state: str | None
@@ -54,13 +54,13 @@ class Position:
 
     @property
     def label(self) -> str:
-        """A name that no other position of a parser has."""
+        """A name that is unique among a parser's positions."""
         filled = "".join(f" {stack} {count}" for stack, count in self.filled)
         passed = f" behind {self.passed}" if self.passed else ""
         return f"{self.state}_at_{self.offset}{filled}{passed}"
 
     def filled_of(self, stack: str) -> int:
-        """How many elements of a stack are filled."""
+        """The number of filled elements of a stack."""
         return dict(self.filled).get(stack, 0)
 
     def filling(self, stack: str, count: int) -> Position:
@@ -82,8 +82,8 @@ MAX_PARSER_STATES = 256
 class ParserGenerator:
     """Writes the function `parse`, state by state.
 
-    `at` is the position in the state that is being written. `stopped` says that this state ends in an error whatever
-    packet comes.
+    `at` is the position in the state that is being written. `stopped` says that this state ends in an error for every
+    packet.
     """
 
     def __init__(self, context: Context) -> None:
@@ -94,7 +94,7 @@ class ParserGenerator:
         self.stopped = False
 
     def emit(self) -> None:
-        """Write `parse`. An error stops it, and leaves what was extracted before."""
+        """Write `parse`. An error stops it and keeps the headers extracted before."""
         out = self.context.out
         self.context.parsed = ParsedStacks(self.last_field, lambda stack: self.at.filled_of(stack))  # noqa: PLW0108, `at` changes
         with out.block("static INLINE void parse(PACKET *packet)"):
@@ -103,7 +103,7 @@ class ParserGenerator:
                 out.line(
                     "u32 base = 0; // bytes of variable length passed so far, to which places in the packet are added"
                 )
-            if self.context.program.no_error:  # 0 is what a packet begins with
+            if self.context.program.no_error:  # 0 is the value at the start of a packet
                 self.emit_error(str(self.context.program.no_error))
             self.emit_states()
             for number in self.errors:
@@ -133,7 +133,7 @@ class ParserGenerator:
             raise UnsupportedError(f"a loop in the parser, at state '{error.args[1][0].state}'") from None
 
     def emit_state(self, position: Position) -> list[Position]:
-        """Write one state; returns the positions that it can lead to."""
+        """Write one state; return the positions that it can lead to."""
         assert position.state is not None
         out, state = self.context.out, self.context.program.parser.states[position.state]
         self.at, self.stopped = position, False
@@ -148,7 +148,7 @@ class ParserGenerator:
         return self.context.layout.names.of(position.label)
 
     def emit_operation(self, operation: Primitive) -> None:
-        """Write one operation, or one primitive of actions that stands in a state."""
+        """Write one operation of a state, or one action primitive that stands in it."""
         if operation.name in PARSER_OPERATIONS:
             PARSER_OPERATIONS[operation.name](self, *operation.arguments)
         elif operation.name in PRIMITIVES and operation.name not in JUMPS:
@@ -169,7 +169,7 @@ class ParserGenerator:
         return f"goto error_{number};"
 
     def need(self, size: int) -> None:
-        """Write a test that stops the parser where the packet has no `size` bytes more."""
+        """Write a test that stops the parser if the packet has fewer than `size` bytes left."""
         self.places.furthest = max(self.places.furthest, self.at.behind + self.at.offset + size)
         with self.context.out.block(f"if (data + {self.at.offset + size} > end)"):
             self.context.out.line(self.error("PacketTooShort"))
@@ -188,7 +188,7 @@ class ParserGenerator:
 
     # {"op": "extract_VL", "parameters": [{"type": "regular", "value": "ipv4"}, {"type": "expression", ...}]}
     def extract_variable(self, target: Argument, bits: Expression) -> None:
-        """Read a header with a field of so many bits; the fields behind it are so much further on."""
+        """Read a header whose variable field has `bits` bits; the fields after it move by as many."""
         name = self.next_header(target)
         if name is None:
             return
@@ -206,7 +206,7 @@ class ParserGenerator:
         self.move(header.size)
 
     def check_length(self, header: Header, variable: Variable, length: Value) -> None:
-        """Put the bytes of the variable field into `more`; stop the parser where they or the header cannot be."""
+        """Put the bytes of the variable field into `more`; stop the parser if the field or the header cannot fit."""
         out = self.context.out
         out.line(f"u64 more = {length.text};")
         out.line(f"if (more % 8) {self.error('ParserInvalidArgument')}")
@@ -231,7 +231,7 @@ class ParserGenerator:
         self.load_fields([each for each in used if each.offset >= start])
 
     def next_header(self, target: Argument) -> str | None:
-        """The header to extract; None, and the parser stops, where a stack is full."""
+        """The header to extract; None, with a stopped parser, if the stack is full."""
         match target:
             case HeaderReference(header):
                 return header
@@ -243,7 +243,7 @@ class ParserGenerator:
         raise UnsupportedError(f"extracting {target!r}")
 
     def next_element(self, stack: str, headers: tuple[str, ...]) -> str | None:
-        """The next element of a stack; None, and the parser stops, where it is full."""
+        """The next element of a stack; None, with a stopped parser, if the stack is full."""
         filled = self.at.filled_of(stack)
         if filled == len(headers):
             self.stop("StackOutOfBounds")
@@ -266,7 +266,7 @@ class ParserGenerator:
             self.places.of[header.name].add(offset)
 
     def load_fields(self, fields: list[Field]) -> None:
-        """Read fields of the header at which the parser is."""
+        """Load fields of the header at the parser's position."""
         for each in fields:
             target = self.context.layout.field(each)
             if each.bits > WIDE:
@@ -276,14 +276,14 @@ class ParserGenerator:
                 self.context.out.line(f"{target} = {load(each, self.at.offset)};")
 
     def move(self, size: int) -> None:
-        """Go on behind `size` bytes that are in the packet."""
+        """Advance by `size` bytes that the packet has."""
         self.at = replace(self.at, offset=self.at.offset + size)
         if self.context.layout.rebuilt:
             self.context.out.line(f"state.head = {'base + ' if self.at.passed else ''}{self.at.offset};")
 
     # {"op": "set", "parameters": [{"type": "field", ...}, {"type": "expression", ...}]}
     def set_field(self, target: Argument, value: Expression) -> None:
-        """Write a value, or bits that are still to be parsed, to a field."""
+        """Write a value, or bits ahead of the parser, to a field."""
         if not isinstance(value, Lookahead):
             assign(self.context, target, value)
             return
@@ -303,7 +303,7 @@ class ParserGenerator:
 
     # {"op": "advance", "parameters": [{"type": "hexstr", "value": "0x00000008"}]}
     def advance(self, amount: Expression) -> None:
-        """Go on behind so many bits, which must be a constant."""
+        """Advance by a constant number of bits."""
         if not isinstance(amount, Constant):
             raise UnsupportedError("advancing by a number of bits that is not a constant")
         if amount.value % 8:
@@ -313,7 +313,7 @@ class ParserGenerator:
         self.move(amount.value // 8)
 
     def emit_transitions(self, state: ParserState) -> list[Position]:
-        """Write the jumps to the states that follow; returns their positions."""
+        """Write the jumps to the following states; return their positions."""
         out, reached = self.context.out, []
         parts = [self.key_part(part) for part in state.key]
         for transition in state.transitions:
@@ -342,7 +342,7 @@ class ParserGenerator:
         return f"in_{value_set.symbol}({' | '.join(terms)})"
 
     def key_part(self, part: Field | LastField | Lookahead | Unknown) -> tuple[str, int]:
-        """The C expression of a part of the key that transitions look at, and its bits."""
+        """The C expression of a part of the transitions' key, and its bits."""
         match part:
             case Field():
                 return self.context.layout.field(part), part.bits
@@ -354,7 +354,7 @@ class ParserGenerator:
         raise UnsupportedError(f"{part.kind} '{part.name}' in a parser's select")
 
     def last_field(self, part: LastField) -> Field:
-        """The field of a stack's last element, which is known where the parser is."""
+        """The field of a stack's last element, which is known at the parser's position."""
         program, filled = self.context.program, self.at.filled_of(part.stack)
         if not filled:
             raise UnsupportedError(f"the last element of header stack '{part.stack}' where it is still empty")
@@ -401,12 +401,12 @@ def condition_of(parts: list[tuple[str, int]], transition: Transition) -> str:
 
 
 def emit_deparser(context: Context, places: HeaderPlaces) -> None:
-    """Write the function `deparse`, which returns 0, or another number if the packet cannot be made so."""
+    """Write the function `deparse`, which returns 0, or another number if the packet cannot be made."""
     emit_rebuilding(context) if context.layout.rebuilt else emit_changing(context, places)
 
 
 def emit_changing(context: Context, places: HeaderPlaces) -> None:
-    """Write a `deparse` that puts changed fields back into headers that have stayed in the packet."""
+    """Write a `deparse` that writes changed fields back into headers that have stayed in the packet."""
     layout, out = context.layout, context.out
     with out.block("static INLINE int deparse(PACKET *packet)"):
         emit_update(context)
@@ -436,7 +436,7 @@ def emit_stores(context: Context, fields: list[Field], place: int) -> None:
 
 
 def emit_rebuilding(context: Context) -> None:
-    """Write a `deparse` that puts all valid headers, in order, in place of those that were parsed."""
+    """Write a `deparse` that replaces the parsed headers by all valid ones, in order."""
     order, out = context.program.deparser, context.out
     for name in dict.fromkeys(order):
         emit_header(context, context.program.headers[name])
@@ -451,7 +451,7 @@ def emit_rebuilding(context: Context) -> None:
 
 
 def emit_header(context: Context, header: Header) -> None:
-    """Write a function that puts one header into `head` at `at`, and returns where it ends."""
+    """Write a function that writes one header into `head` at `at` and returns its end."""
     out, variable = context.out, context.layout.variable(header.name)
     fields = context.layout.used(header.name)
     out.comment(f"emit {header.name}")

@@ -1,6 +1,6 @@
 """Ingress and egress pipelines to C: a label for each table and condition, and jumps that only go forward.
 
-For each table: what an entry is, and how the one that matches a packet's key is found.
+For each table, it writes the entry's type and the search for a packet's key.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def declare_entries(context: Context, layout: TableLayout) -> None:
         layout.rule.declare(out)
         out.line(f"struct listed_{symbol} {{ struct {layout.rule.name} rule; struct entry_{symbol} entry; }};")
     if layout.rule is not None or layout.prefixed:
-        with out.block("WHOLE struct", f" sought_{symbol};"):  # a packet's key while it is sought
+        with out.block("WHOLE struct", f" sought_{symbol};"):  # the packet's key for the search
             for index, part in enumerate(layout.table.key):
                 out.line(f"u{word_of(part.bits)} part_{index};")
 
@@ -85,7 +85,7 @@ def default_text(context: Context, table: Table) -> str:
 
 
 def emit_note_of_hit(context: Context, layout: TableLayout) -> None:
-    """Write the statements that count each hit, by the number of the entry, and note its time."""
+    """Write the statements that count a hit, by the entry's number, and store its time."""
     out, arrays, name = context.out, context.layout.arrays, layout.table.name
     if not layout.numbered:
         return
@@ -104,14 +104,14 @@ def emit_note_of_hit(context: Context, layout: TableLayout) -> None:
 
 
 def colour(context: Context, meter: Meter, index: str) -> Value:
-    """The colour that the cell of a meter at `index`, which is below its size, gives the packet."""
+    """The colour that a meter's cell at `index`, which is below its size, gives the packet."""
     size = "state.length" if meter.of_bytes else "1"
     cell = f"&own->{context.layout.arrays[meter_array(meter.name)].symbol}[{index}]"
     return unsigned_word(f"colour_of({cell}, MICROSECONDS, {size})", METER_RATES.bit_length())
 
 
 def emit_choice(context: Context, layout: TableLayout, without: str) -> None:
-    """Write that the selector chooses a member of an entry's group; where the group is empty, `without` follows."""
+    """Write the selector's choice among the members of an entry's group; an empty group is followed by `without`."""
     array = context.layout.arrays.get(members_array(layout.table.name))
     selector = context.program.profiles[layout.table.profile].selector if layout.table.profile else None
     if array is None or selector is None:
@@ -131,7 +131,7 @@ def declare_value_set(context: Context, layout: ValueSetLayout) -> None:
 
 
 def emit_membership(context: Context, layout: ValueSetLayout) -> None:
-    """Write `in_<value set>`, which says whether a value is in it."""
+    """Write `in_<value set>`, which tests membership of a value."""
     word = word_of(layout.value_set.bits)
     with context.out.block(f"static INLINE int in_{layout.symbol}(u{word} value)"):
         words = ", ".join(words_of(layout.key, ["value"]))
@@ -155,17 +155,17 @@ def key_part(context: Context, part: MatchKey) -> str:
     text = context.value(part.value).text
     kept, headers = context.layout.rebuilt or part.value in context.layout.written, context.program.headers
     if kept and isinstance(part.value, Field) and not headers[part.value.header].metadata:
-        text = f"({context.validity(part.value.header)} ? {text} : 0)"  # else the field of an invalid header is 0
+        text = f"({context.validity(part.value.header)} ? {text} : 0)"  # the field of an invalid header is 0
     return text if part.mask is None else f"({text} & {word_text(part.mask, word_of(part.bits))})"
 
 
 def word_of(bits: int) -> int:
-    """The bits of the word that holds a number of so many bits."""
+    """The bits of the C word that holds a number of `bits` bits."""
     return WORD if bits <= WORD else WIDE
 
 
 def emit_search(context: Context, layout: TableLayout) -> None:
-    """Write the function by which an entry is found, where more is to do than one lookup in a hash table."""
+    """Write the search function of a table that needs more than one lookup in a hash table."""
     out, symbol, arrays, name = context.out, layout.symbol, context.layout.arrays, layout.table.name
     if layout.direct:
         out.line(f"FIND_DIRECT({symbol}, {arrays[name].length})")
@@ -214,7 +214,7 @@ def emit_pipeline(context: Context, pipeline: Pipeline) -> None:
 
 
 def in_order(pipeline: Pipeline) -> list[str]:
-    """The nodes that can be reached, each before all that follow it; `UnsupportedError` for a loop."""
+    """The reachable nodes, each before all that follow it; `UnsupportedError` for a loop."""
     finished: list[str] = []
     entered: set[str] = set()
 
@@ -233,20 +233,20 @@ def in_order(pipeline: Pipeline) -> list[str]:
 
 
 def successors(node: Node) -> list[str | None]:
-    """The nodes that can follow a node; None is the pipeline's end."""
+    """The nodes that can follow a node; None means the pipeline's end."""
     if isinstance(node, Conditional):
         return [node.true_next, node.false_next]
     return [node.hit, node.miss] if node.by_outcome else list(dict.fromkeys([*node.after.values(), node.base_next]))
 
 
 def label(context: Context, name: str | None) -> str:
-    """The C label of a node; None is the pipeline's end."""
+    """The C label of a node; None means the pipeline's end."""
     return "done" if name is None else context.layout.names.of(f"at {name}")
 
 
 # {"name": "t", "key": [...], "actions": [...], "next_tables": {...}, "default_entry": {...}}
 def emit_table(context: Context, table: Table) -> None:
-    """Write a table: lookup, actions of a hit or of a default that was set, the program's own action of a miss."""
+    """Write a table: lookup, the actions of a hit or of a default that was set, the program's own action of a miss."""
     out, parameters, changeable = context.out, context.layout.parameters, table.name in context.layout.changeable
     if table.key or changeable:
         emit_search_of_entry(context, table)
@@ -272,7 +272,7 @@ def emit_table(context: Context, table: Table) -> None:
 
 
 def emit_search_of_entry(context: Context, table: Table) -> None:
-    """Write the declaration of `entry`: the one that the packet hits, else the default that was set, else null."""
+    """Write the declaration of `entry`: the matching one, else the default that was set, else null."""
     layout, changeable = context.layout, table.name in context.layout.changeable
     if not table.key:
         symbol = layout.changeable[table.name].symbol
@@ -288,7 +288,7 @@ def emit_search_of_entry(context: Context, table: Table) -> None:
 
 
 def jump_without_action(context: Context, table: Table) -> str:
-    """The jump behind an entry, or a default that was set, whose group is empty."""
+    """The jump for an entry, or a default that was set, with an empty group."""
     if not table.by_outcome:
         return f"goto {label(context, table.base_next)};"
     hit, miss = (f"goto {label(context, each)};" for each in (table.hit, table.miss))
@@ -296,15 +296,15 @@ def jump_without_action(context: Context, table: Table) -> str:
 
 
 def emit_call(context: Context, action: Action, given: str) -> None:
-    """Write the call of an action with a pointer to its parameters; it leaves the pipeline if the action says so."""
+    """Write the call of an action with a pointer to its parameters; leave the pipeline if the action demands it."""
     call = f"action_{action.number}({given if action.parameters else ''})"
     context.out.line(f"if ({call}) goto done;" if action.may_exit else f"{call};")
 
 
 def emit_jump(context: Context, table: Table, outcome: str | None, action: Action) -> None:
-    """Write the jump to the node that follows.
+    """Write the jump to the next node.
 
-    That depends on hit or miss, or on the action that ran; an action with `exit` jumps to the pipeline's end.
+    It depends on hit or miss, or on the action that ran; an action with `exit` jumps to the pipeline's end.
     """
     if action.always_exits:
         context.out.line("goto done;")

@@ -1,6 +1,6 @@
-"""Which fields a program reads and writes. Fields that it never names stay in the packet.
+"""The fields that a program reads and writes. Fields that it never names stay in the packet.
 
-Where all headers of a program stay where they are in the packet, fields are changed in place.
+If all headers of a program stay in place in the packet, fields are changed in place.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ WRITES = {
 
 
 def parts_of(argument: Argument) -> Iterator[Argument]:
-    """An argument or expression, and everything that it consists of."""
+    """An argument or expression, and all of its parts."""
     yield argument
     match argument:
         case Operation(_, operands) | Arguments(operands):
@@ -68,7 +68,7 @@ def written_by(primitives: Iterable[Primitive]) -> set[Field]:
 COPYING = frozenset(
     ("clone_egress_pkt_to_egress", "clone_ingress_pkt_to_egress", "recirculate", "resubmit", "truncate")
 )
-"""Statements after which a packet leaves more than once, comes in again, or leaves cut short."""
+"""Statements that make a packet leave more than once, return to the parser, or leave cut short."""
 
 REPORTING = frozenset(("generate_digest",))
 """Statements that report a list of fields."""
@@ -83,7 +83,7 @@ DROPPED = frozenset(("egress_spec", "mcast_grp"))
 
 
 def may_change(primitives: Iterable[Primitive], expression: Expression) -> bool:
-    """Whether a statement can change a field that `expression` reads. A statement on whole headers can change any."""
+    """Whether a statement can change a field of `expression`. A statement on whole headers can change any field."""
     read = set(fields_in(expression))
     for each in primitives:
         target = each.arguments[WRITES[each.name]] if each.name in WRITES else None
@@ -97,7 +97,7 @@ def may_change(primitives: Iterable[Primitive], expression: Expression) -> bool:
 
 
 def statements_of(pipeline: Pipeline) -> list[Primitive]:
-    """Every statement that a pipeline can run, in no order."""
+    """Every statement that a pipeline can run, in any order."""
     actions = {action for node in pipeline.nodes.values() if isinstance(node, Table) for action in node.actions}
     return [primitive for action in actions for primitive in action.primitives]
 
@@ -113,7 +113,7 @@ def parser_statements(program: Program) -> list[Primitive]:
 
 
 def action_statements(program: Program) -> list[Primitive]:
-    """Every statement of both pipelines' actions, in no order."""
+    """Every statement of both pipelines' actions, in any order."""
     return [each for pipeline in program.pipelines for each in statements_of(pipeline)]
 
 
@@ -123,7 +123,7 @@ def uses(program: Program, names: Collection[str]) -> bool:
 
 
 def fields_of_node(node: Node) -> Iterator[Field]:
-    """The fields that the node's condition or key reads; those of its actions are not among them."""
+    """The fields in the node's condition or key, without those of its actions."""
     if isinstance(node, Conditional):
         yield from fields_in(node.condition)
     else:
@@ -136,7 +136,7 @@ def used_fields(program: Program) -> set[Field]:
 
 
 def read_in_egress_actions_only(program: Program, field: Field) -> bool:
-    """Whether actions of egress read a field, and nothing else reads or writes it."""
+    """Whether egress actions read a field and nothing else reads or writes it."""
     egress = statements_of(program.egress)
     elsewhere = used_outside_actions(program) | named_by(statements_of(program.ingress)) | written_by(egress)
     return field in named_by(egress) and field not in elsewhere
@@ -175,7 +175,7 @@ IN_PLACE_OPERATIONS = frozenset(("extract", "set", "verify"))
 
 
 def headers_stay(program: Program) -> bool:
-    """Whether each extracted header is emitted once, in the order of extraction, and none comes or goes later."""
+    """Whether each extracted header is emitted once, in the order of extraction, and none is added or removed later."""
     order = program.deparser
     if program.stacks or program.unions or program.union_stacks or len(set(order)) < len(order):
         return False
@@ -183,7 +183,7 @@ def headers_stay(program: Program) -> bool:
 
 
 def whole_headers_named(program: Program) -> bool:
-    """Whether a statement, condition or calculation is about a header as a whole, or about the payload."""
+    """Whether a statement, condition or calculation concerns a header as a whole, or the payload."""
     nodes = [node for pipeline in program.pipelines for node in pipeline.nodes.values()]
     arguments = [argument for statement in action_statements(program) for argument in statement.arguments]
     arguments += [node.condition for node in nodes if isinstance(node, Conditional)]
@@ -195,7 +195,7 @@ def whole_headers_named(program: Program) -> bool:
 
 
 def parser_keeps_order(program: Program) -> bool:
-    """Whether every way through the parser extracts headers in the order in which the deparser emits them."""
+    """Whether every path through the parser extracts headers in the order in which the deparser emits them."""
     waiting, seen = [(program.parser.first, -1)], set()
     while waiting:
         name, last = waiting.pop()
@@ -213,7 +213,7 @@ def parser_keeps_order(program: Program) -> bool:
 def last_emitted(state: ParserState, order: tuple[str, ...], last: int) -> int | None:
     """The place in the deparser's order of the last header that `state` extracts, if entered at `last`.
 
-    None if it extracts a header out of order, or has an operation that does more than extract, set and verify.
+    None if it extracts a header out of order, or has an operation other than extract, set and verify.
     """
     for operation in state.operations:
         if operation.name not in IN_PLACE_OPERATIONS:

@@ -1,7 +1,7 @@
-"""Where everything of a program lives: packet fields, registers, counters and tables.
+"""The places of a program's state: packet fields, registers, counters and tables.
 
-Registers of equal length stand side by side as the columns of one array of rows: a program that uses
-many registers at the same index then touches one run of cache lines.
+Registers of equal length are the columns of one array of rows: a program that uses many registers at the same index
+then touches one run of cache lines.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ from inakit.switch.program.program import CRC_CUSTOM, PORTS, Counter, Field, Hea
 from inakit.topo.errors import UnsupportedError
 
 CHOSEN = "chosen crc parameters"
-"""For each such calculation, in one place: which copy is to be read (0: the parameters that BMv2 begins with)."""
+"""The array with one place per such calculation: the copy of parameters in use (0: BMv2's initial ones)."""
 
 PARAMETERS = make_record(
     "crc", [("polynomial", 32), ("first", 32), ("last", 32), ("flip_bytes", 8), ("flip_result", 8)]
 )
-"""For a remainder whose lowest bit comes first; `flip_bytes` and `flip_result` where that of BMv2 comes last."""
+"""The parameters of a CRC that takes the lowest bit first; `flip_bytes` and `flip_result` if BMv2's takes it last."""
 
 
 crc_array = "crc parameters of {}".format  # the parameters of a calculation, by its name
@@ -65,16 +65,16 @@ def crc_arrays(program: Program) -> Iterator[tuple[str, MemoryRecord, int]]:
 
 COUNTS = "counts of digests"
 RING = 4096
-"""The places for digests of one list; the oldest one is overwritten. A power of two."""
+"""The number of places for digests of one list; the oldest is overwritten. A power of two."""
 
 
 ring_name = "digests {}".format  # the ring of a list, by its number
 
 
 def ring_arrays(program: Program) -> Iterator[tuple[str, MemoryRecord, int]]:
-    """The rings of digests, and how many there were in all and of each list; as (name, record, length).
+    """The rings of digests, and the counts of all digests and of each list; as (name, record, length).
 
-    A place of a ring has the digest's number among all of the switch, and its values.
+    A place in a ring holds the digest's number among all digests of the switch, and its values.
     """
     yield COUNTS, make_record("digest_counts", [("total", 64), *((str(number), 64) for number in program.digests)]), 1
     for number, digest in program.digests.items():
@@ -87,7 +87,7 @@ MOST_VARIABLE_BYTES = 512
 
 @dataclass(frozen=True)
 class Variable:
-    """A field of variable length, of up to `most` bytes; `bytes` and `length` are C expressions of them."""
+    """A field of variable length, of up to `most` bytes; `bytes` and `length` are its C expressions."""
 
     field: Field
     most: int
@@ -96,7 +96,7 @@ class Variable:
 
 
 def most_variable_bytes(header: Header) -> int:
-    """The most bytes that the header's field of variable length can have; `UnsupportedError` if too many."""
+    """The greatest length of the header's variable field, in bytes; `UnsupportedError` if it is too great."""
     most = (header.max_bytes or 0) - header.size
     if not 0 < most <= MOST_VARIABLE_BYTES:
         raise UnsupportedError(
@@ -107,15 +107,16 @@ def most_variable_bytes(header: Header) -> int:
 
 MAX_REPLICAS = 128
 DIRECT_BITS = 12
-"""A table whose key is one number of at most so many bits is an array, with the key as its index."""
+"""A table whose key is one number of up to this many bits is an array with the key as its index."""
 
 FRONT_BITS = 11
-"""The array in front of a hash table has two to the power of so many places."""
+"""The array in front of a hash table has 2**`FRONT_BITS` places."""
 
 ARRIVALS = 1024
-"""The places of an array that gives the port of an interface, by the kernel's index modulo this number.
+"""The size of the array that gives the port of an interface, by the kernel's interface index modulo this size.
 
-Of several interfaces that share a place, the others are found in a map."""
+If several interfaces share a place, a map has the others.
+"""
 
 EGRESS_TIME = "egress_global_timestamp"
 CLOCKS = ("ingress_global_timestamp", "enq_timestamp", EGRESS_TIME)
@@ -123,20 +124,20 @@ METADATA = (
     "ingress_port", "egress_spec", "egress_port", "instance_type", "packet_length", "mcast_grp", "egress_rid",
     "parser_error", "priority", "checksum_error",
 )  # fmt: skip
-"""The metadata that the switch itself reads and writes, beside what it fills from its clock."""
+"""The metadata that the switch itself reads and writes, without the fields that it fills from its clock."""
 
 STARTED = "start of the clock"
 LOST = "lost packets"
-"""Arrays of one place: when the switch started, and how many packets could not be made as their headers say."""
+"""Arrays of one place: the time when the switch started, and the number of packets whose headers could not be made."""
 
 DEFAULTS = "defaults"
-"""For each table, in one place: which copy of the control plane's default action is to be read (0: none is set)."""
+"""The array with one place per table: the copy of the control plane's default action in use (0: none is set)."""
 
 RANDOM, FAILED = "random numbers", "failed claims"
-"""Arrays of one place: where the random numbers of a process are; how many assertions of the program did not hold."""
+"""Arrays of one place: the state of a process's random numbers, and the number of failed assertions of the program."""
 
 MIRRORS = "mirror sessions"
-"""The array of mirror sessions, by their numbers: group and port that clones go to, plus one; 0 is none."""
+"""The array of mirror sessions, by their numbers: group and port of the clones, plus one; 0 means none."""
 
 MAX_SESSIONS = 1 << 15
 
@@ -150,7 +151,7 @@ GROUP_KEY_BYTES, GROUP_BYTES = 8, 8 * -(-(4 + 4 * MAX_REPLICAS) // 8)
 
 @dataclass(frozen=True)
 class ValueSetLayout:
-    """A parser value set: a hash table whose entries say nothing but that they are there."""
+    """A parser value set: a hash table whose entries are empty."""
 
     value_set: ValueSet
     symbol: str
@@ -158,7 +159,7 @@ class ValueSetLayout:
 
     @property
     def most(self) -> int:
-        """The most values that it keeps: BMv2 takes more than the program says."""
+        """The greatest number of values: BMv2 takes more than the program declares."""
         return max(self.value_set.size, LEAST_VALUES)
 
 
@@ -179,7 +180,7 @@ class Array:
 
 
 class ProgramLayout:
-    """Where everything of one program lives. The generator and the code that fills the switch use the same layout."""
+    """The places of a program's state. The generator and the code that fills the switch use the same layout."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -187,7 +188,7 @@ class ProgramLayout:
 
     @cached_property
     def intrinsic(self) -> dict[str, Field]:
-        """The metadata fields that the switch itself reads and writes, by name, where the program has them."""
+        """The metadata fields that the switch itself reads and writes, by name, if the program has them."""
         found = {name: self.program.intrinsic(name) for name in (*METADATA, *filter(self.timed, CLOCKS))}
         return {name: field for name, field in found.items() if field is not None}
 
@@ -197,20 +198,20 @@ class ProgramLayout:
 
     @cached_property
     def late_clock(self) -> Field | None:
-        """The time at which egress begins, if it is enough that the first action that needs it reads the clock."""
+        """The time when egress begins, if the first action that needs it can read the clock itself."""
         field = self.program.intrinsic(EGRESS_TIME)
         return field if field is not None and read_in_egress_actions_only(self.program, field) else None
 
     @cached_property
     def rebuilt(self) -> bool:
-        """Whether the headers that leave are written anew, in front of the payload; else they stay in the packet."""
+        """Whether the leaving headers are written anew before the payload; else they stay in the packet."""
         return not headers_stay(self.program)
 
     @cached_property
     def state(self) -> dict[str, MemoryRecord]:
         """For each header instance, the record of the fields that are kept outside the packet.
 
-        Those are the fields that are used; all fields of a header that is written anew when the packet leaves.
+        These are the used fields; for a header that is written anew when the packet leaves, all fields.
         """
         used = used_fields(self.program) | set(self.intrinsic.values())
         records = {}
@@ -230,7 +231,7 @@ class ProgramLayout:
 
     @cached_property
     def copying(self) -> bool:
-        """Whether the program makes copies of packets, or lets them come in again."""
+        """Whether the program copies packets, or returns them to the parser."""
         return uses(self.program, COPYING)
 
     @cached_property
@@ -239,7 +240,7 @@ class ProgramLayout:
 
     @property
     def losing(self) -> bool:
-        """Whether packets can be lost because the kernel cannot make them, or because they find no room to wait."""
+        """Whether packets can be lost because the kernel cannot make them, or because there is no room to wait."""
         return self.rebuilt or self.copying
 
     @property
@@ -274,13 +275,13 @@ class ProgramLayout:
 
     @cached_property
     def packet_headers(self) -> list[str]:
-        """The headers, without metadata, that the switch keeps validity and places of."""
+        """The headers, without metadata, whose validity and places the switch keeps."""
         if self.rebuilt:
             return [header.name for header in self.program.headers.values() if not header.metadata]
         return extracted_headers(self.program)
 
     def most_bytes(self, header: str) -> int:
-        """The most bytes that a header takes in a packet."""
+        """The greatest size of a header in a packet, in bytes."""
         variable = self.variable(header)
         return self.program.headers[header].size + (variable.most if variable else 0)
 
@@ -298,7 +299,7 @@ class ProgramLayout:
 
     @cached_property
     def rows(self) -> dict[int, MemoryRecord]:
-        """For each length of registers, the record of all registers of that length: one element of each."""
+        """For each register length, the record with one element of each register of that length."""
         columns: dict[int, list[tuple[str, int]]] = {}
         for register in self.program.registers.values():
             columns.setdefault(register.size, []).append((register.name, register.bits))
@@ -353,7 +354,7 @@ class ProgramLayout:
 
     @property
     def memory_bytes(self) -> int:
-        """The bytes of the whole memory; the C struct may be longer, by unused padding."""
+        """The size of the whole memory in bytes; the C struct can be longer, by unused padding."""
         return max(array.offset + array.size for array in self.arrays.values())
 
     def register(self, register: Register, index: str) -> str:
@@ -366,7 +367,7 @@ class ProgramLayout:
         return f"own->{self.arrays[counter.name].symbol}[{index}]"
 
     def view(self, memory: np.ndarray, name: str) -> np.ndarray:
-        """The array `name` inside the switch's memory (bytes), as an array of its records; nothing is copied."""
+        """The array `name` in the switch's memory (bytes), as an array of its records, without a copy."""
         array = self.arrays[name]
         view: np.ndarray = memory[array.offset : array.offset + array.size].view(array.record.dtype)
         return view
@@ -393,7 +394,7 @@ class ProgramLayout:
 
     @cached_property
     def meters(self) -> dict[str, int]:
-        """How many cells each meter has: a direct meter one for each entry of its table."""
+        """The number of cells of each meter: a direct meter has one for each entry of its table."""
         arrays = {meter.name: meter.size for meter in self.program.meters.values()}
         return arrays | {
             each.table.meter: each.most_entries for each in self.tables.values() if each.table.meter is not None
@@ -401,7 +402,7 @@ class ProgramLayout:
 
     @cached_property
     def changeable(self) -> dict[str, TableLayout]:
-        """The layouts of the tables whose default action the control plane can change, by name."""
+        """The layouts of the tables whose default action can be changed by the control plane, by name."""
         free = [table for table in self.program.tables.values() if table.actions and not table.default_is_const]
         return {table.name: self.tables.get(table.name) or self.table(table) for table in free}
 
@@ -420,7 +421,7 @@ class ProgramLayout:
 
 
 def declare_memory(layout: ProgramLayout, out: Emitter) -> None:
-    """Write the struct `memory`, with the place of each array asserted."""
+    """Write the struct `memory`, with assertions of the place of each array."""
     with out.block("struct memory", ";"):
         for array in layout.arrays.values():
             out.line(f"struct {array.record.name} {array.symbol}[{array.length}];")

@@ -1,8 +1,8 @@
 """Records: the layout of structs that Python and the generated C share (keys, entries, register rows).
 
-Members are ordered by size, so that none needs padding in front of it. C then lays the struct out in the same way,
-and the generated C asserts that it does. `Emitter` writes C, one line at a time: indentation follows `with`; names and
-comments are made safe there and only there.
+Members are ordered by size, so that none needs padding before it. C then lays out the struct in the same way; the
+generated C asserts this. `Emitter` writes C, one line at a time: indentation follows `with`; names and comments are
+made safe there and only there.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ WORD_BYTES = 8
 class FieldPiece:
     """Bits of a field that lie within 8 bytes of the packet: in the `length` bytes from `first` on.
 
-    In these bytes they are `shift` bits above the lowest one; in the field they are `above` bits above its lowest one.
+    The piece begins `shift` bits above the lowest bit of these bytes, and `above` bits above the field's lowest bit.
     """
 
     first: int
@@ -36,17 +36,17 @@ class FieldPiece:
 
     @property
     def mask(self) -> int:
-        """As many ones as the piece has bits."""
+        """A number with as many ones as the piece has bits."""
         return (1 << self.bits) - 1
 
     @property
     def whole(self) -> bool:
-        """Whether the piece fills its bytes, so that none of their other bits must be kept."""
+        """Whether the piece fills its bytes, so that no other bits in them must be kept."""
         return self.bits == 8 * self.length
 
 
 def pieces(field: Field, header_offset: int) -> Iterator[FieldPiece]:
-    """The field in pieces of at most 8 bytes, the one with its lowest bits first."""
+    """The field in pieces of at most 8 bytes, lowest bits first."""
     start = header_offset * 8 + field.offset
     end, above = start + field.bits, 0
     while end > start:
@@ -58,9 +58,9 @@ def pieces(field: Field, header_offset: int) -> Iterator[FieldPiece]:
 
 
 def whole_bytes(field: Field) -> tuple[int, int]:
-    """The number of bytes of a field, and the first one's place in its header; for fields that no word holds.
+    """The number of bytes of a field too long for a word, and the place of the first byte in its header.
 
-    `UnsupportedError` if the field does not begin and end with a byte.
+    `UnsupportedError` unless the field begins and ends at byte boundaries.
     """
     if field.bits % 8 or field.offset % 8:
         raise UnsupportedError(f"field '{field}' of {field.bits} bits that are no whole bytes")
@@ -73,7 +73,7 @@ def load(field: Field, header_offset: int) -> str:
 
 
 def load_piece(piece: FieldPiece) -> str:
-    """The C expression of one piece of a field, at its place in the field."""
+    """The C expression of one piece of a field, shifted to its place in the field."""
     word = f"load_{piece.length}(data + {piece.first})"
     text = word if piece.whole else f"({word} >> {piece.shift}) & {piece.mask:#x}ull"
     return f"((u128)({text}) << {piece.above})" if piece.above else text
@@ -88,7 +88,7 @@ def store(field: Field, header_offset: int, value: str) -> Iterator[str]:
 
 
 def store_piece(piece: FieldPiece, value: str) -> str:
-    """The C statement that writes one piece, and keeps the other bits of its bytes."""
+    """The C statement that writes one piece and keeps the other bits of its bytes."""
     place = f"data + {piece.first}"
     if piece.whole:
         return f"store_{piece.length}({place}, {value});"
@@ -115,7 +115,7 @@ def identifier(name: str) -> str:
 
 
 class Identifiers:
-    """C identifiers for P4 names: always the same one for a name, and never one for two names."""
+    """Unique C identifiers for P4 names; each name always gets the same one."""
 
     def __init__(self) -> None:
         self.given: dict[str, str] = {}
@@ -132,18 +132,18 @@ class Identifiers:
 
 
 class Emitter:
-    """The text of a C file that grows."""
+    """The growing text of a C file."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.depth = 0
 
     def line(self, text: str = "") -> None:
-        """Add a line, at the indentation of the blocks that are open."""
+        """Add a line with the indentation of the open blocks."""
         self.lines.append("    " * self.depth + text if text else "")
 
     def comment(self, text: object) -> None:
-        """Add a comment of one line, whatever `text` holds."""
+        """Add a one-line comment; any `text` is safe."""
         self.line("// " + re.sub(r"[^ -~]+", " ", str(text)).rstrip("\\ "))
 
     @contextmanager
@@ -156,14 +156,14 @@ class Emitter:
         self.line(f"}}{tail}")
 
     def text(self) -> str:
-        """The whole file. A block that is still open is a fault of the generator."""
+        """The whole file. An open block is a fault of the generator."""
         assert self.depth == 0, "a block of the generated C was not closed"
         return "\n".join(self.lines) + "\n"
 
 
 ALIGNMENT = 8
 CACHE_LINE = 64
-LONGEST_BYTES = 16  # of a C integer
+LONGEST_BYTES = 16  # the size of the longest C integer
 
 
 def rounded_up(size: int, unit: int) -> int:
@@ -172,7 +172,7 @@ def rounded_up(size: int, unit: int) -> int:
 
 
 def container_bytes(bits: int) -> int:
-    """Bytes of the smallest C integer that holds `bits` bits; beyond 128 bits, of an array of bytes."""
+    """Bytes of the smallest C integer that holds `bits` bits; beyond 128 bits, of a byte array."""
     return next((size for size in (1, 2, 4, 8, LONGEST_BYTES) if bits <= 8 * size), -(-bits // 8))
 
 
@@ -206,19 +206,19 @@ class MemoryRecord:
         return {member.name: member.symbol for member in self.order}
 
     def pack(self, values: Sequence[int]) -> bytes:
-        """The record's bytes in this machine's order, from a value for each member of `order`."""
+        """The record's bytes in this machine's byte order, from a value for each member of `order`."""
         data = bytearray(self.size)
         for member, value in zip(self.order, values, strict=True):
             data[member.offset : member.offset + member.size] = value.to_bytes(member.size, "little")
         return bytes(data)
 
     def unpack(self, data: bytes) -> tuple[int, ...]:
-        """The values that `pack` was given."""
+        """The values that were given to `pack`."""
         return tuple(int.from_bytes(data[m.offset : m.offset + m.size], "little") for m in self.order)
 
     @cached_property
     def dtype(self) -> np.dtype[np.void]:
-        """The record as NumPy sees it, members under their Python names."""
+        """The record as a NumPy type, with the members' Python names."""
         return np.dtype(
             {
                 "names": [member.name for member in self.members],
@@ -231,7 +231,7 @@ class MemoryRecord:
         )
 
     def declare(self, out: Emitter) -> None:
-        """The struct in C, padded with named bytes so that all of it can be initialised."""
+        """Write the struct in C, padded with named bytes so that all of it can be initialised."""
         with out.block(f"struct {self.name}", f" __attribute__((aligned({self.alignment})));"):
             end = 0
             for member in self.members:
@@ -244,13 +244,13 @@ class MemoryRecord:
 
 
 def place_by_size(bits: int) -> int:
-    """The key by which members are ordered: integers before arrays, the longest integers first."""
+    """The sort key of members: integers before arrays, the longest integers first."""
     size = container_bytes(bits)
     return -size if size <= LONGEST_BYTES else size
 
 
 def make_record(name: str, members: Iterable[tuple[str, int]], whole_lines: bool = False) -> MemoryRecord:
-    """A record of (name, bits) members; with `whole_lines`, one that lies in as few cache lines as possible."""
+    """A record of (name, bits) members; with `whole_lines`, one that spans as few cache lines as possible."""
     given = list(members)
     names = Identifiers()
     names.of("padding_")

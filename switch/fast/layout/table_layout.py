@@ -1,8 +1,8 @@
-"""Where a table's entries live, and how one entry and its key are packed into bytes that the generated C reads.
+"""The places of a table's entries, and the packing of an entry and its key into bytes for the generated C.
 
-Every entry of a hashed table is in its hash table. A copy is in an array in front of it, so that most look-ups touch
-one place in memory and call no function: at the place that a hash of its key gives, if no other entry was there before.
-A place that could not take all of its entries says that more are behind it, in the hash table.
+A hash table holds every entry of a hashed table. An array in front of it holds copies, so that most lookups touch one
+place in memory and call no function. The place of a copy is a hash of its key, if no other entry took it before. A
+place that could not take all of its entries says that the hash table has more.
 """
 
 from __future__ import annotations
@@ -18,26 +18,25 @@ from inakit.switch.fast.layout.records import Emitter, MemoryRecord, RecordMembe
 from inakit.switch.program.program import Action, MatchKey, Program, Table
 
 COPIES = 2
-"""Data that change while packets pass have so many copies: one that packets read, and one that is written."""
+"""The number of copies of data that change while packets pass: one is read by packets, the other written."""
 
 PREFIX = "prefix"
 
 GROUP = (1 << 32) - 1
-"""The action's number in an entry that has a group of members; the places of the members follow."""
+"""The action number of an entry with a group of members; the places of the members follow."""
 
 GROUP_RECORD = make_record("group", [("first", 32), ("count", 32)])
 MOST_MEMBERS = 16384
-"""The most members that the groups of a table have together."""
+"""The greatest number of members in all groups of a table together."""
 
 
 @dataclass(frozen=True)
 class TableLayout:
-    """Where a table has its entries, and the action that it runs on a miss.
+    """The places of a table's entries, and the action that it runs on a miss.
 
     Entries are in an array in memory whose index is the key (`direct`); or in a list, in the order in which they win,
-    each behind what it is compared with (`rule`); or in a hash map. If prefixes are matched (`prefixed`), the key in
-    the hash map has the prefix and its length. An entry has a head, and behind it the record `values[n]` of the
-    parameters of action number n.
+    each after its `rule`; or in a hash map. If the table matches prefixes (`prefixed`), the key in the hash map is the
+    prefix and its length. An entry is a head, followed by the record `values[n]` of the parameters of action number n.
     """
 
     table: Table
@@ -57,7 +56,7 @@ class TableLayout:
 
     @property
     def prefixed(self) -> bool:
-        """Whether the longest prefix wins, so that a packet's key is sought once for each length."""
+        """Whether the longest prefix wins, so that a packet's key is looked up once for each length."""
         return self.table.match == "lpm"
 
     @property
@@ -89,7 +88,7 @@ class TableLayout:
         return (head + GROUP_RECORD.pack((first, count))).ljust(self.entry_bytes, b"\0")
 
     def group_in(self, data: bytes) -> tuple[int, int] | None:
-        """The first place and the number of the members of an entry that has a group; None for any other."""
+        """The first place and the number of the members of an entry with a group; None for any other entry."""
         if int.from_bytes(data[4:8], "little") != GROUP:
             return None
         first, count = GROUP_RECORD.unpack(data[self.HEAD_BYTES :])
@@ -97,7 +96,7 @@ class TableLayout:
 
     @property
     def numbered(self) -> bool:
-        """Whether something is kept for each entry, by its number."""
+        """Whether the table keeps data for each entry, by its number."""
         return self.table.counted or self.table.idle_timeout or self.table.meter is not None
 
     @property
@@ -118,16 +117,13 @@ def key_record(name: str, table: Table) -> MemoryRecord:
 
 
 def rule_record(name: str, table: Table) -> MemoryRecord:
-    """The record that a packet's key is compared with: mask, least and greatest value of each part.
-
-    Behind them is the priority.
-    """
+    """The record to compare with a packet's key: mask, least and greatest value of each part, then the priority."""
     ends = [(f"{end} {i}", part.bits) for i, part in enumerate(table.key) for end in ("mask", "least", "most")]
     return make_record(name, [*ends, ("priority", 32)])
 
 
 def entry_record(layout: TableLayout) -> MemoryRecord:
-    """One entry: its head, and room for the parameters."""
+    """The record of one entry: its head, and room for the parameters."""
     record = make_record(f"entry_{layout.symbol}", [("present", 32), ("action", 32)])
     return MemoryRecord(record.name, record.order, layout.entry_bytes)
 
@@ -148,26 +144,26 @@ METER = MemoryRecord("meter", (RecordMember("which", "which", 8, 0),), 8 + COPIE
 FIRST = make_record("first", [("place", 32)])
 MATCHED = make_record("matched", [("ns", 64)])
 LINK = make_record("link", [("next", 32)])
-"""1 + the place of the next element; 0: there is none."""
+"""1 + the place of the next element; 0 means none."""
 
 
 def table_arrays(layout: TableLayout) -> Iterator[tuple[str, MemoryRecord, int]]:
     """The arrays of one table's entries, as (name, record, length)."""
     name, key = layout.table.name, layout.table.key
     if layout.direct:
-        # one place has room for an entry, and for another one that is there while the first changes
+        # One place has room for an entry, and for a second one that is valid while the first changes
         place = MemoryRecord(f"place_{layout.symbol}", (), COPIES * layout.entry_bytes)
         yield name, place, 1 << key[0].bits
     if layout.rule is not None:
         record = MemoryRecord(f"listed_{layout.symbol}", layout.rule.order, layout.rule.size + layout.entry_bytes)
-        yield name, record, COPIES * (layout.most_entries + 1)  # one more, which ends the list
+        yield name, record, COPIES * (layout.most_entries + 1)  # the additional place ends the list
         yield first_array(name), FIRST, 1
     if layout.prefixed:
         yield lengths_array(name), LINK, layout.prefix_part[1].bits + 2
 
 
 def entry_arrays(program: Program, layout: TableLayout) -> Iterator[tuple[str, MemoryRecord, int]]:
-    """The arrays of a table's entries, by their numbers (counts, times), and of the members of its groups."""
+    """The arrays of a table's entries, by number (counts, times), and of the members of its groups."""
     table = layout.table
     if table.counted:
         yield counts_array(table.name), COUNTER, layout.most_entries
@@ -182,11 +178,12 @@ counts_array = "counts of {}".format  # packets and bytes of a table's entries, 
 matched_array = "matched of {}".format  # the times at which a table's entries last matched a packet, by their numbers
 members_array = "members of {}".format  # the members of the groups that a table's entries have
 meter_array = "cells of {}".format  # a meter's cells
-first_array = "first of {}".format  # one place, which says where the list of a table begins that packets read
-default_array = "default of {}".format  # copies of the default action of a table that the control plane has set
+first_array = "first of {}".format  # one place, with the start of the table's list that packets read
+default_array = "default of {}".format  # copies of a table's default action that the control plane has set
 lengths_array = "lengths of {}".format
 """The arrays of tables and meters, by their names. In the last one each prefix length in use is linked to the next
-shorter one; the links begin behind the longest length that there can be."""
+shorter one; the links begin behind the greatest possible length.
+"""
 
 MULTIPLIER = 0x9E3779B97F4A7C15  # 2**64 over the golden ratio, as in runtime.h
 HEAD_BYTES = 8  # u32 filled, u32 behind
@@ -209,14 +206,14 @@ class Front:
         return MemoryRecord(f"front_{self.symbol}", members, self.key_bytes + HEAD_BYTES + self.entry_bytes)
 
     def places(self, keys: NDArray[np.uint8]) -> NDArray[np.intp]:
-        """For each row, which is a key, the place where its entry may be, as `place_of` in runtime.h computes it."""
+        """The place of each row's key, where its entry may be, as `place_of` in runtime.h computes it."""
         found = np.zeros(len(keys), np.uint64)
         for word in keys.view(np.uint64).T:
             found = (found ^ word) * np.uint64(MULTIPLIER)
         return (found >> np.uint64(64 - self.bits)).astype(np.intp)
 
     def declare(self, out: Emitter) -> None:
-        """Write the struct of one place, with its size asserted."""
+        """Write the struct of one place, with an assertion of its size."""
         with out.block(f"struct front_{self.symbol}", ";"):
             out.line(f"struct key_{self.symbol} key;")
             out.line("u32 filled, behind;")

@@ -20,7 +20,7 @@ from inakit.topo.errors import RunError
 from inakit.topo.fabric.fabric import Switch
 
 loading_thread = lasting_thread("loading")
-"""Loads programs into the kernel, whose verifier walks through each anew (60 ms of `ina.p4`).
+"""Loads programs into the kernel, whose verifier checks each load anew (60 ms for `ina.p4`).
 
 Mininet makes the links meanwhile, on another processor.
 """
@@ -28,12 +28,12 @@ Mininet makes the links meanwhile, on another processor.
 
 @lru_cache(maxsize=4)
 def compiled_file(path: Path, _changed_ns: int) -> Compiled:
-    """The program in a file, compiled once for all switches as long as the file does not change."""
+    """The program in a file, compiled once for all switches until the file changes."""
     return compile_program(read_program(path))
 
 
 class FastSwitch(CompiledSwitch, MininetSwitch):  # type: ignore[misc]
-    """A `KernelSwitch` as a node of Mininet: its ports are the node's interfaces, with the fabric's numbers."""
+    """A `KernelSwitch` as a Mininet node: its ports are the node's interfaces, with the fabric's numbers."""
 
     def __init__(
         self, name: str, *, fabric_switch: Switch, program: Path = PROGRAM, cpu: int | None = None, **params: Any
@@ -48,7 +48,7 @@ class FastSwitch(CompiledSwitch, MininetSwitch):  # type: ignore[misc]
         self._loading: Future[BpfObject] | None = loading_thread().submit(load, self._compiled.path)
 
     def start(self, controllers: Any = None) -> None:  # noqa: ARG002
-        """Wait until the program is loaded, and attach it to the port of every link."""
+        """Wait until the program is loaded, then attach it to the port of every link."""
         loaded = self._loading.result() if self._loading else None
         self._kernel, self._loading = KernelSwitch(self._compiled, self.name, self._cpu, loaded), None
         for port in self.fabric_switch.ports:

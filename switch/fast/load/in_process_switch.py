@@ -1,4 +1,4 @@
-"""The compiled C inside this process: packets in, packets out, without root or network."""
+"""The compiled C inside this process: packets go in and come out, without root or network."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from inakit.topo.errors import RunError
 
 OUT_BYTES = 1 << 20
 ALIGNMENT = 64
-"""Bytes to whose multiples the memory of a switch is aligned, as the C compiler expects it."""
+"""The alignment of a switch's memory in bytes, as the C compiler expects it."""
 KEPT = "_library"
 MACHINE_TIME = -1
-"""The time that C is given for packets whose time is that of the machine's clock."""
+"""The time argument of C that means the machine's clock."""
 
 
 class TableHead(ctypes.Structure):
@@ -40,7 +40,7 @@ class TableHead(ctypes.Structure):
 
 
 class Library:
-    """The compiled C of one program, which all of its switches share, and the sizes of its tables."""
+    """The compiled C of one program, shared by all of its switches, and the sizes of its tables."""
 
     def __init__(self, generated: GeneratedC) -> None:
         self.source, self.layout = generated.source, generated.layout
@@ -75,7 +75,7 @@ class ProcessTables:
             self.library.c.table_free(ctypes.addressof(table))
 
     def put(self, symbol: str, entries: Sequence[tuple[bytes, bytes]]) -> None:
-        """Add (key, entry) pairs to a table; an entry with the same key is replaced."""
+        """Add (key, entry) pairs to a table; an existing entry with the same key is replaced."""
         table = ctypes.addressof(self.table(symbol))
         for key, entry in entries:
             if self.library.c.table_put(table, key, entry):
@@ -110,8 +110,8 @@ class Pointers(ctypes.Structure):
 class InProcessSwitch(CompiledSwitch):
     """A switch that runs `program`, compiled, in this process. It has all port numbers.
 
-    Switches of one program share its code; only one of them may be at work at a time. `clock` is that of whoever gives
-    it packets, by default the machine's.
+    Switches of one program share its code; only one of them can process packets at a time. `clock` is the caller's, by
+    default the machine's.
     """
 
     def __init__(self, program: Program, name: str = "switch", clock: Clock = time.monotonic_ns) -> None:
@@ -131,7 +131,7 @@ class InProcessSwitch(CompiledSwitch):
 
     @property
     def take_packet(self) -> int:
-        """The address of the C function that takes one packet: of `process.h`, the same for all of the program."""
+        """The address of the C function of `process.h` that takes one packet, shared by all switches of the program."""
         return self.library.take_packet
 
     @property
@@ -140,15 +140,15 @@ class InProcessSwitch(CompiledSwitch):
         return ctypes.addressof(self.pointers)
 
     def check(self) -> None:
-        """Raise `RunError` if an assertion of the program did not hold; else the switch runs as long as the process."""
+        """Raise `RunError` if an assertion of the program failed; otherwise the switch runs as long as the process."""
         self.check_claims()
 
     def inject(self, port: int, packet: bytes) -> list[tuple[int, bytes]]:
-        """The packets that leave, as (port, packet) in order, when `packet` arrives at `port`."""
+        """Return the packets that leave, as (port, packet) in order, when `packet` arrives at `port`."""
         return self.inject_all([(port, packet)])
 
     def inject_all(self, packets: Sequence[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
-        """The packets that leave when `packets` arrive one after the other."""
+        """Return the packets that leave when `packets` arrive one after the other."""
         data = np.frombuffer(b"".join(packet for _, packet in packets), np.uint8).copy()
         ports = np.array([port for port, _ in packets], np.uint32)
         lengths = np.array([len(packet) for _, packet in packets], np.uint32)
@@ -157,10 +157,10 @@ class InProcessSwitch(CompiledSwitch):
     def process(
         self, ports: NDArray[np.uint32], lengths: NDArray[np.uint32], data: NDArray[np.uint8]
     ) -> NDArray[np.uint8]:
-        """Process packets that stand one after the other in `data`; return the record of what leaves.
+        """Process the packets that lie one after the other in `data`; return the record of leaving packets.
 
-        `ports` and `lengths` have a number for each packet; `data` is overwritten. The record has, for each packet that
-        leaves, its port, its length (32 bits each) and its bytes; it is valid until the next call.
+        `ports` and `lengths` have one number per packet; `data` is overwritten. For each leaving packet the record has
+        its port, its length (32 bits each) and its bytes; it is valid until the next call.
         """
         numbers = (ports.ctypes.data, lengths.ctypes.data)
         room = (self.out.ctypes.data, len(self.out))
@@ -173,7 +173,7 @@ class InProcessSwitch(CompiledSwitch):
         if self.state.read_failed() != failed:
             self.check_claims()
         if self.state.read_lost() != lost:
-            raise RunError(f"switch '{self.name}': a packet goes in a loop, or more copies of one wait than find room")
+            raise RunError(f"switch '{self.name}': a packet loops, or has more waiting copies than fit")
         return self.out[:used]
 
 
@@ -188,7 +188,7 @@ def split(record: NDArray[np.uint8]) -> list[tuple[int, bytes]]:
 
 
 def aligned_zeros(size: int) -> NDArray[np.uint8]:
-    """So many bytes of 0, aligned; they take up memory only where something is written."""
+    """`size` aligned zero bytes; memory is used only where something is written."""
     found = np.zeros(size + 2 * ALIGNMENT, np.uint8)
     first = -found.ctypes.data % ALIGNMENT
     return found[first : first + size]

@@ -1,6 +1,6 @@
-"""The features of the kernel that a compiled program needs, and the names of those that this kernel lacks.
+"""The kernel features that a compiled program needs, and the names of those that this kernel lacks.
 
-Helpers and map types are read from the program itself; the kernel is asked for each by a small try.
+Helpers and map types are read from the program itself; a small test asks the kernel for each.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ LEAST_VERSION = (5, 6)
 
 
 def has_program_type() -> bool:
-    """Whether the kernel takes programs of tc."""
+    """Whether the kernel has tc programs."""
     return int(library().libbpf_probe_bpf_prog_type(SCHED_CLS, None)) > 0
 
 
 def has_helper(number: int) -> bool:
-    """Whether programs of tc may call the helper of this number."""
+    """Whether tc programs may call the helper with this number."""
     return int(library().libbpf_probe_bpf_helper(SCHED_CLS, number, None)) > 0
 
 
@@ -70,7 +70,7 @@ def has_mapped_memory() -> bool:
 
 
 def has_batches() -> bool:
-    """Whether many entries can be put into a map by one call."""
+    """Whether one call can put many entries into a map."""
     fd = new_map(HASH)
     if fd < 0:
         return False
@@ -104,14 +104,14 @@ HELPERS = {
     39: ("bpf_skb_pull_data", "4.9"),
     43: ("bpf_skb_change_head", "4.10"),
 }
-"""The helpers that kernel.h declares, by their number in the kernel, and the Linux that brought each."""
+"""The helpers that kernel.h declares, by their number in the kernel, with the first Linux that has each."""
 
 MAP_TYPES = {HASH: ("hash maps", "3.19"), ARRAY: ("array maps", "3.19")}
 
 
 @dataclass(frozen=True)
 class Need:
-    """Something that the kernel must have, and the Linux that brought it."""
+    """A required kernel feature, and the first Linux that has it."""
 
     what: str
     since: str
@@ -122,7 +122,7 @@ class Need:
 
 
 def needs_of(handle: ctypes.c_void_p) -> list[Need]:
-    """Everything that the object opened as `handle` needs of the kernel."""
+    """The kernel features that the object opened as `handle` needs."""
     helpers, maps = sorted(set(helpers_of(handle))), sorted(set(map_types_of(handle)))
     return [
         *needs_of_all(),
@@ -153,7 +153,7 @@ def lacking(needs: Iterable[Need]) -> list[Need]:
 
 
 def missing_here() -> str | None:
-    """Words for the parts that this machine lacks for any program, or None; checked before a program is compiled."""
+    """A text that names what this machine lacks for any program, or None; checked before a program is compiled."""
     if (rights := missing_capabilities("CAP_NET_ADMIN", "CAP_BPF or CAP_SYS_ADMIN")) is not None:
         return rights
     try:
@@ -173,7 +173,7 @@ def missing_here() -> str | None:
 
 
 def explanation(missing: Iterable[Need]) -> str:
-    """The message for a kernel that lacks these."""
+    """The message for a kernel without these features."""
     named = ", ".join(str(need) for need in missing)
     return (
         f"this kernel (Linux {platform.release()}) has no {named}, which target 'fast' needs: "

@@ -1,8 +1,8 @@
 """A switch whose ports are network interfaces and whose program runs in the kernel, on one CPU.
 
-The program is at tc's ingress of every port and lets nothing through to the host's own network stack.
-All ports are steered to one CPU (RPS), so that one packet at a time passes through the switch, as in
-BMv2: registers need no lock. Entries are changed on that CPU as well, between two packets.
+The program is at tc's ingress of every port and passes nothing to the host's own network stack. All ports are steered
+to one CPU (RPS), so that one packet at a time passes through the switch, as in BMv2, and registers need no lock.
+Entries change on that CPU too, between two packets.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ class Attachment(Protocol):
     """A program on an interface."""
 
     def is_there(self) -> bool:
-        """Whether packets still go through the program."""
+        """Whether the interface's packets still pass through the program."""
 
     def remove(self) -> None:
-        """Let packets pass without the program; do nothing if the interface is gone."""
+        """Detach the program; do nothing if the interface is gone."""
 
 
 def attach(ifindex: int, program_fd: int) -> Attachment:
-    """Let all packets that arrive at an interface go through a program; `InputError` if another has them."""
+    """Make all packets that arrive at an interface pass through a program; `InputError` if it has another one."""
     count = linked(ifindex, TCX_INGRESS)
     if count is None:
         return Filter(ifindex, program_fd, INGRESS)
@@ -72,14 +72,14 @@ def attach(ifindex: int, program_fd: int) -> Attachment:
 
 
 def attach_egress(ifindex: int, program_fd: int) -> Attachment:
-    """Let all packets that leave by an interface, at which a program is attached already, go through another one."""
+    """Make all packets that leave by an interface with an attached program pass through another one."""
     if linked(ifindex, TCX_EGRESS) is None:
         return Filter(ifindex, program_fd, EGRESS)
     return link(ifindex, program_fd, TCX_EGRESS)
 
 
 def linked(ifindex: int, where: int) -> int | None:
-    """How many programs are linked to an interface; None where the kernel has no such links."""
+    """The number of programs linked to an interface; None if the kernel has no such links."""
     count = ctypes.c_uint32()
     found = library().bpf_prog_query(ifindex, where, 0, None, None, ctypes.byref(count))
     return None if found < 0 else count.value
@@ -96,13 +96,13 @@ class Link:
         self.descriptor = descriptor
 
     def is_there(self) -> bool:
-        """Whether packets still go through the program."""
+        """Whether the interface's packets still pass through the program."""
         about, size = ctypes.create_string_buffer(LINK_INFO_BYTES), ctypes.c_uint32(LINK_INFO_BYTES)
         code = library().bpf_obj_get_info_by_fd(self.descriptor, about, ctypes.byref(size))
         return code == 0 and about.raw[LINK_IFINDEX_AT : LINK_IFINDEX_AT + 4] != bytes(4)
 
     def remove(self) -> None:
-        """Let packets pass without the program."""
+        """Detach the program."""
         if self.descriptor >= 0:
             os.close(self.descriptor)
         self.descriptor = -1
@@ -145,17 +145,17 @@ class Filter:
         self.program_id = options.program_id
 
     def hook(self, attach_point: int) -> TcHook:
-        """Where on the interface libbpf looks for filters."""
+        """The place on the interface at which libbpf looks for filters."""
         return TcHook(ctypes.sizeof(TcHook), self.ifindex, attach_point, 0)
 
     def is_there(self) -> bool:
-        """Whether packets still go through the program."""
+        """Whether the interface's packets still pass through the program."""
         hook, options = self.hook(self.where), tc_options()
         found = int(library().bpf_tc_query(ctypes.byref(hook), ctypes.byref(options))) == 0
         return found and options.program_id == self.program_id
 
     def remove(self) -> None:
-        """Remove the program, with that of ingress the qdisc as well; do nothing if the interface is gone."""
+        """Remove the program, and at ingress the qdisc too; do nothing if the interface is gone."""
         if self.where == EGRESS:
             hook, options = self.hook(EGRESS), tc_options()
             library().bpf_tc_detach(ctypes.byref(hook), ctypes.byref(options))
@@ -175,7 +175,7 @@ PROGRAM = "from_port"
 
 
 class KernelTables:
-    """Hash maps in the kernel; `map_fd` gives the descriptor of each by its symbol."""
+    """Hash maps in the kernel; `map_fd` gives the descriptor of each, by its symbol."""
 
     def __init__(self, map_fd: Callable[[str], int]) -> None:
         self.map_fd = map_fd
@@ -185,24 +185,24 @@ class KernelTables:
         update_map(self.map_fd(symbol), entries)
 
     def remove(self, symbol: str, keys: Sequence[bytes]) -> None:
-        """Remove the entries with these keys, which are there, with one call."""
+        """Remove the entries with these existing keys with one call."""
         remove_from_map(self.map_fd(symbol), keys)
 
     def items(self, symbol: str) -> Iterator[tuple[bytes, bytes]]:
-        """All (key, entry) pairs of a map, in no order."""
+        """All (key, entry) pairs of a map, in any order."""
         return map_items(self.map_fd(symbol))
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """A program ready for the kernel, of which any number of switches can be made."""
+    """A program that is ready for the kernel; any number of switches can be made of it."""
 
     generated: GeneratedC
     path: Path
 
 
 def compile_program(program: Program) -> Compiled:
-    """`program` as an eBPF object file: the work that all of its switches share."""
+    """Compile `program` to an eBPF object file, which all of its switches share."""
     generated = generate(program)
     return Compiled(generated, build(generated.source, EBPF))
 
@@ -227,7 +227,7 @@ def load(path: Path) -> BpfObject:
 class KernelSwitch(CompiledSwitch):
     """Runs a program on the interfaces given to `add_port`, on `cpu`, until `close`.
 
-    `loaded` is the program in the kernel, for this switch only; without it, it is loaded now.
+    `loaded` is the program in the kernel, for this switch only; if it is None, the program is loaded now.
     """
 
     def __init__(
@@ -246,11 +246,11 @@ class KernelSwitch(CompiledSwitch):
         self.state = SwitchState(layout, memory, KernelTables(self.loaded.map_fd), partial(on_cpu, self.cpu))
 
     def add_port(self, port: int, interface: str) -> None:
-        """Make `interface` the switch's port number `port`: its packets go nowhere else."""
+        """Make `interface` the switch's port number `port`; its packets reach only the switch."""
         if not 0 <= port < DROP_PORT:
             raise InputError(f"switch '{self.name}': port {port}; ports are 0 to {DROP_PORT - 1}")
         if port in self.interfaces:
-            raise InputError(f"switch '{self.name}': port {port} is '{self.interfaces[port]}' already")
+            raise InputError(f"switch '{self.name}': port {port} is already '{self.interfaces[port]}'")
         ifindex = socket.if_nametoindex(interface)
         self.steered[port] = steer(interface, self.cpu)
         update_map(self.loaded.map_fd(PORT_MAP), [(ifindex.to_bytes(4, "little"), port.to_bytes(4, "little"))])
@@ -262,7 +262,7 @@ class KernelSwitch(CompiledSwitch):
         self.interfaces[port] = interface
 
     def remove_port(self, port: int) -> None:
-        """Give the interface of a port back to the host; nothing leaves by the port any more."""
+        """Return the interface of a port to the host; no packet leaves by the port any more."""
         self.attached.pop(port).remove()
         self.steered.pop(port).undo()
         del self.interfaces[port]
@@ -276,7 +276,7 @@ class KernelSwitch(CompiledSwitch):
 
     @property
     def instructions(self) -> int:
-        """How many instructions the kernel's verifier walked through, of at most 1,000,000."""
+        """The number of instructions that the kernel's verifier checked, of at most 1,000,000."""
         return verified_instructions(self.loaded.program_fd(PROGRAM))
 
     def map_ids(self) -> dict[str, int]:
@@ -286,12 +286,12 @@ class KernelSwitch(CompiledSwitch):
         return {name: map_info(self.loaded.map_fd(symbol)).id for name, symbol in maps.items()}
 
     def check(self) -> None:
-        """Raise `RunError` if a port lost its interface or its program, or if the program lost a packet."""
+        """Raise `RunError` if a port lost its interface or its program, or the program lost a packet."""
         self.check_claims()
         if lost := self.state.read_lost():
-            why = "which the kernel cannot make as short as their headers say"
+            why = "which the kernel cannot shorten to their headers"
             if self.state.layout.copying:
-                why += ", or of which more copies waited than there is room for, or that went in a loop"
+                why += ", or which had more waiting copies than fit, or looped"
             raise RunError(f"switch '{self.name}' lost {lost} packets, {why}")
         for port, interface in self.interfaces.items():
             if not Path("/sys/class/net", interface).exists():
@@ -312,7 +312,7 @@ class KernelSwitch(CompiledSwitch):
 
 
 class KernelView(StateReader):
-    """The state of the switch that gave `handle`, which runs `program`; each call reads it anew."""
+    """The state of the switch that gave `handle` and runs `program`; each call reads it anew."""
 
     def __init__(self, handle: Handle, program: Program) -> None:
         layout = ProgramLayout(program)
@@ -329,7 +329,7 @@ SOURCE = '#include "host_packets.h"\n'
 
 
 class HostPackets:
-    """Lets packets that this host sends by the interfaces of a switch come in by them, until `close`."""
+    """Makes packets that this host sends by a switch's interfaces arrive at the switch, until `close`."""
 
     def __init__(self) -> None:
         self.loaded = BpfObject(build(SOURCE, EBPF))
@@ -339,12 +339,12 @@ class HostPackets:
             raise failure("loading what takes in the host's packets", code)
 
     def take_in(self, interface: str) -> None:
-        """Let packets that are sent by an interface come in by it, too."""
+        """Make packets that the host sends by an interface arrive at the switch too."""
         program = self.loaded.program_fd(HOST_PROGRAM)
         self.attached[interface] = attach_egress(socket.if_nametoindex(interface), program)
 
     def leave(self, interface: str) -> None:
-        """Let packets that are sent by an interface no longer come in by it."""
+        """Stop taking in packets that the host sends by an interface."""
         self.attached.pop(interface).remove()
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""The functions of libbpf that loading a program needs, with errors as exceptions, and what an object file contains."""
+"""The functions of libbpf that load a program, with errors as exceptions, and the contents of an object file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 
 from inakit.topo.errors import MachineError, RunError
 
-PROGRAM_INFO_BYTES, VERIFIED_AT = 256, 216  # struct bpf_prog_info, and where its `verified_insns` is
+PROGRAM_INFO_BYTES, VERIFIED_AT = 256, 216  # struct bpf_prog_info, and the offset of its `verified_insns`
 MAP_INFO_BYTES = 128  # struct bpf_map_info: type, id, key_size, value_size, ..., 32 bits each
 GIVING_POINTERS = (
     "bpf_object__open_file",
@@ -25,7 +25,7 @@ GIVING_POINTERS = (
     "bpf_object__next_program",
     "bpf_program__insns",
 )
-MESSAGES = 40  # lines of libbpf's own report that an error shows
+MESSAGES = 40  # lines of libbpf's own report in an error
 DEBUG = 2  # LIBBPF_DEBUG of enum libbpf_print_level
 
 
@@ -33,7 +33,7 @@ Printer = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_char_p, ctypes.c
 
 
 class Messages(threading.local):
-    """The messages of libbpf to a thread, for the text of its next error; libbpf would print them to the terminal."""
+    """A thread's messages from libbpf, for the text of its next error; libbpf would print them to the terminal."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -43,7 +43,7 @@ messages = Messages()
 
 
 def keep_message(level: int, template: bytes, arguments: int) -> int:
-    """Keep what libbpf prints, formatted by C, in `messages`; not the hundreds of lines that trace its own steps."""
+    """Keep a message of libbpf, formatted by C, in `messages`; drop the hundreds of lines that trace its own steps."""
     if level >= DEBUG:
         return 0
     text = ctypes.create_string_buffer(1 << 16)
@@ -52,12 +52,12 @@ def keep_message(level: int, template: bytes, arguments: int) -> int:
     return 0
 
 
-printer = Printer(keep_message)  # kept, since libbpf holds on to it
+printer = Printer(keep_message)  # kept, since libbpf uses it
 
 
 @cache
 def library() -> Any:
-    """libbpf 1.x, loaded once; `MachineError` if it is not installed, or older."""
+    """libbpf 1.x, loaded once; `MachineError` if it is missing or older."""
     name = ctypes.util.find_library("bpf")
     if name is None:
         raise MachineError("libbpf is not installed, and target 'fast' loads programs with it: apt install libbpf1")
@@ -84,7 +84,7 @@ def must(what: str, result: int) -> int:
 
 
 class BpfObject:
-    """A compiled eBPF file for the kernel. Nothing is pinned: all of it is gone once it is closed and detached."""
+    """A compiled eBPF file for the kernel. Nothing is pinned: it vanishes once it is closed and detached."""
 
     def __init__(self, path: Path) -> None:
         messages.lines.clear()
@@ -93,11 +93,11 @@ class BpfObject:
             raise failure(f"opening {path}", -ctypes.get_errno())
 
     def load(self) -> int:
-        """Load it into the kernel; returns 0, or a negative error number."""
+        """Load the object into the kernel; return 0 or a negative error number."""
         return int(library().bpf_object__load(self.handle))
 
     def close(self) -> None:
-        """Release the object; programs that are attached stay in the kernel."""
+        """Release the object; attached programs stay in the kernel."""
         if self.handle:
             library().bpf_object__close(self.handle)
             self.handle = ctypes.c_void_p(None)
@@ -112,7 +112,7 @@ class BpfObject:
 
 
 def verified_instructions(program_fd: int) -> int:
-    """How many instructions the verifier walked through; 0 on kernels before Linux 5.16, which do not say."""
+    """The number of instructions that the verifier checked; 0 before Linux 5.16, which does not report it."""
     info = (ctypes.c_uint8 * PROGRAM_INFO_BYTES)()
     size = ctypes.c_uint32(len(info))
     must("asking about a program", library().bpf_obj_get_info_by_fd(program_fd, info, ctypes.byref(size)))
@@ -136,7 +136,7 @@ def remove_from_map(fd: int, keys: Sequence[bytes]) -> None:
 
 @dataclass(frozen=True)
 class MapInfo:
-    """What the kernel says about a map. By `id` any process of root can open it as long as it exists."""
+    """The kernel's description of a map. Any process of root can open the map by its `id` while it exists."""
 
     id: int
     key_bytes: int
@@ -144,7 +144,7 @@ class MapInfo:
 
 
 def map_info(fd: int) -> MapInfo:
-    """What the kernel says about the map with this descriptor."""
+    """The kernel's description of the map with this descriptor."""
     info = (ctypes.c_uint32 * (MAP_INFO_BYTES // 4))()
     size = ctypes.c_uint32(MAP_INFO_BYTES)
     must("asking about a map", library().bpf_obj_get_info_by_fd(fd, info, ctypes.byref(size)))
@@ -162,7 +162,7 @@ def open_map(map_id: int) -> int:
 
 
 def map_items(fd: int) -> Iterator[tuple[bytes, bytes]]:
-    """All (key, value) pairs of a hash map, in no order."""
+    """All (key, value) pairs of a hash map, in any order."""
     info = map_info(fd)
     key, value = ctypes.create_string_buffer(info.key_bytes), ctypes.create_string_buffer(info.value_bytes)
     before = None
@@ -172,7 +172,7 @@ def map_items(fd: int) -> Iterator[tuple[bytes, bytes]]:
         before = ctypes.create_string_buffer(key.raw, info.key_bytes)
 
 
-CALL_HELPER = 0x85  # the instruction; its source register is 0, unlike in a call to a function of the program
+CALL_HELPER = 0x85  # the instruction; its source register is 0, unlike in a call of a function of the program
 INSTRUCTION_BYTES = 8
 
 

@@ -1,8 +1,8 @@
 """Queues in front of the ports of a switch in the kernel, whose rates and depths are in packets, as in simple_switch.
 
-The kernel shapes by bytes. To its size table (`stab`) every packet is as long as `UNIT_BYTES`, so that a token bucket
-of one such packet lets one go every 1 / rate seconds. simple_switch's queues are in front of egress, these are behind
-it: they are the same for a program whose egress does nothing.
+The kernel shapes by bytes. Its size table (`stab`) counts every packet as `UNIT_BYTES`, so that a token bucket of one
+such packet releases a packet every 1 / rate seconds. simple_switch's queues are in front of egress, these are behind
+it: the two are equivalent if the program's egress does nothing.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from inakit.switch.program.program import QUEUE_DEPTH, Program, Table
 from inakit.topo.errors import UnsupportedError
 
 UNIT_BYTES = 16_000
-"""More than any packet has that is not a large segment."""
+"""More bytes than any packet has, except a large segment."""
 HANDLE = "1aa7:"
-"""By this a queue is known that a switch has left which was killed."""
+"""The qdisc handle that identifies a queue left behind by a killed switch."""
 SIZE_TABLE = ("stab", "mtu", "16384", "tsize", "512", "mpu", str(UNIT_BYTES), "linklayer", "ethernet")
 NO_QUEUES = "a program in the kernel has no queues in front of egress"
 
 
 def egress_does_nothing(program: Program) -> bool:
-    """Whether egress changes and counts nothing, so that packets may wait behind it instead of in front of it."""
+    """Whether egress changes and counts nothing, so that packets can wait behind it instead of in front of it."""
     counted = any(isinstance(node, Table) and (node.counted or node.meter) for node in program.egress.nodes.values())
     return not statements_of(program.egress) and not counted
 
 
 class PortQueues:
-    """The queues of a program's ports. Rates are in packets/s, 0: none; depths in packets."""
+    """The queues of a program's ports. Rates are in packets/s (0: no limit), depths in packets."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -39,13 +39,13 @@ class PortQueues:
         self.shaped: set[str] = set()
 
     def set_rate(self, packets_per_s: int, port: int | None) -> None:
-        """Give the queue of a port, or all (None), a rate. `UnsupportedError` if that is not as in simple_switch."""
+        """Set the rate of a port's queue, or of all (None). `UnsupportedError` if simple_switch behaves otherwise."""
         if packets_per_s and not egress_does_nothing(self.program):
             raise UnsupportedError(f"a rate of {packets_per_s} packets/s for {named(port)}: {NO_QUEUES}")
         self.put(self.rates, packets_per_s, port)
 
     def set_depth(self, packets: int, port: int | None) -> None:
-        """Let the queue of a port, or all (None), hold so many packets."""
+        """Set the depth of one port's queue, or of all (None)."""
         self.put(self.depths, packets, port)
 
     def put(self, values: dict[int | None, int], value: int, port: int | None) -> None:
@@ -60,11 +60,11 @@ class PortQueues:
         self.shape(port)
 
     def remove(self, port: int) -> None:
-        """Leave the interface of a port without a queue."""
+        """Remove the queue from the interface of a port."""
         self.release(self.interfaces.pop(port))
 
     def shape(self, port: int) -> None:
-        """Let the interface of a port send as its rate and its depth say."""
+        """Apply the rate and the depth of a port to its interface."""
         interface = self.interfaces[port]
         rate, depth = (values.get(port, values[None]) for values in (self.rates, self.depths))
         if not rate:
@@ -77,19 +77,19 @@ class PortQueues:
         tc("qdisc", "replace", "dev", interface, "root", "handle", HANDLE, *SIZE_TABLE, "tbf", *bucket)
 
     def release(self, interface: str) -> None:
-        """Remove the queue of an interface; do nothing if it has none, or if it is gone."""
+        """Remove the queue of an interface; do nothing if the queue or the interface is gone."""
         if interface in self.shaped:
             self.shaped.remove(interface)
             subprocess.run(["tc", "qdisc", "del", "dev", interface, "root"], capture_output=True, check=False)
 
     def close(self) -> None:
-        """Leave all interfaces without queues."""
+        """Remove the queues from all interfaces."""
         for port in list(self.interfaces):
             self.remove(port)
 
 
 def is_free(interface: str) -> bool:
-    """Whether an interface has only the queue that the kernel gave it, or one of a switch that was killed."""
+    """Whether an interface has only the kernel's own queue, or one left behind by a killed switch."""
     shown = tc("qdisc", "show", "dev", interface, "root")
     return " 0: root" in shown or f"tbf {HANDLE}" in shown
 
@@ -97,7 +97,7 @@ def is_free(interface: str) -> bool:
 def tc(*words: str) -> str:
     """The output of tc; `UnsupportedError` if tc fails."""
     if shutil.which("tc") is None:
-        raise UnsupportedError("the rate of a queue, for which the kernel is told by tc, which is not installed")
+        raise UnsupportedError("the rate of a queue: the kernel sets it by the command tc, which is not installed")
     done = subprocess.run(["tc", *words], capture_output=True, text=True, check=False)
     if done.returncode:
         raise UnsupportedError(f"the rate of a queue: tc {' '.join(words)}: {done.stderr.strip()}")

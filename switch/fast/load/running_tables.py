@@ -1,4 +1,4 @@
-"""The tables of a running switch: their entries, and how the control plane changes them while packets pass."""
+"""The tables of a running switch: their entries, and changes by the control plane while packets pass."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from inakit.topo.errors import InputError, UnsupportedError
 
 
 def write_crc(layout: ProgramLayout, memory: Memory, calculation: str, parameters: CrcParameters) -> None:
-    """Let a calculation go on with these parameters: packets read one copy of them while the other is written."""
+    """Set the parameters of a calculation: packets read one copy of them while the other is written."""
     bits = CRC_CUSTOM[layout.program.calculations[calculation].algorithm]
     chosen = layout.view(memory, CHOSEN)[calculation]
     other = int(chosen[0]) % COPIES + 1
@@ -49,7 +49,7 @@ def write_crc(layout: ProgramLayout, memory: Memory, calculation: str, parameter
 
 
 def packed_crc(parameters: CrcParameters, bits: int) -> bytes:
-    """The parameters of a check of so many bits, as `crc_custom` of hashes.h takes them."""
+    """The parameters of a CRC of `bits` bits, in the format of `crc_custom` in hashes.h."""
     flips = (not parameters.reflect_data, not parameters.reflect_result)
     return PARAMETERS.pack(
         (reversed_bits(parameters.polynomial, bits), reversed_bits(parameters.first, bits), parameters.last, *flips)
@@ -64,7 +64,7 @@ def reversed_bits(value: int, bits: int) -> int:
 class SetDefault:
     """The default action of `table`, packed like an entry, in two copies.
 
-    Packets read copy `which` modulo 2; 0: the default of the program.
+    Packets read copy `which` modulo 2; 0 means the program's default.
     """
 
     def __init__(self, layout: ProgramLayout, table: str, memory: Memory) -> None:
@@ -73,22 +73,22 @@ class SetDefault:
         self.which = layout.view(memory, DEFAULTS)[table]
 
     def set(self, data: bytes) -> None:
-        """Let a miss run the action in these bytes."""
+        """Make a miss run the action in these bytes."""
         other = self.which[0] % len(self.copies) + 1
         self.copies[other % len(self.copies)] = np.frombuffer(data, np.uint8)
         self.which[0] = other
 
     def reset(self) -> None:
-        """Let a miss run the default of the program."""
+        """Make a miss run the program's default."""
         self.which[0] = 0
 
 
 Group = tuple[bytes, ...]
-"""The members of a group in bytes, in the order in which the selector counts them."""
+"""The bytes of a group's members, in the order of the selector."""
 
 
 class Members:
-    """Groups of the same members share their places; `users` has how many entries name each."""
+    """Places of groups. Groups with the same members share their places; `users` counts the entries that name each."""
 
     def __init__(self, layout: ProgramLayout, table: str, memory: Memory) -> None:
         places = layout.view(memory, members_array(table))
@@ -99,7 +99,7 @@ class Members:
         self.users: dict[Group, int] = {}
 
     def take(self, group: Group) -> int:
-        """The first place of a group, which is written if no entry names it yet; `UnsupportedError` without room."""
+        """The first place of a group, written if no entry names the group yet; `UnsupportedError` without room."""
         if group not in self.first:
             first = self.room(len(group))
             self.raw[first : first + len(group)] = byte_rows(group)
@@ -109,7 +109,7 @@ class Members:
         return self.first[group]
 
     def give_back(self, first: int, count: int) -> None:
-        """Say that one entry fewer names the group at these places."""
+        """Count one entry less for the group at these places."""
         group = self.group(first, count)
         self.users[group] -= 1
         if not self.users[group]:
@@ -121,7 +121,7 @@ class Members:
         return tuple(each.tobytes() for each in self.raw[first : first + count])
 
     def room(self, count: int) -> int:
-        """The first of so many free places in a row."""
+        """The first of `count` free places in a row."""
         if count <= len(self.taken):
             free = ~sliding_window_view(self.taken, count).any(axis=1)
             if free.any():
@@ -136,7 +136,7 @@ DOUBLE_BITS = 53
 
 
 class MeterCells:
-    """The cells of one meter. The copy of its buckets that packets do not take is written, then they take it."""
+    """The cells of one meter. Changes go to the copy of the buckets that packets do not use; then they use it."""
 
     def __init__(self, layout: ProgramLayout, meter: str, memory: Memory) -> None:
         cells = layout.view(memory, meter_array(meter))
@@ -145,7 +145,7 @@ class MeterCells:
         self.buckets = raw.reshape(len(cells), COPIES, METER_RATES * BUCKET.size)
 
     def set_rates(self, index: int | None, rates: Rates) -> None:
-        """Give one cell, or all (`index` None), these rates and full buckets; without rates every packet is green."""
+        """Set the rates of one cell, or all (`index` None), and fill its buckets; without rates packets are green."""
         if not rates:
             self.which[slice(None) if index is None else index] = 0
             return
@@ -165,19 +165,19 @@ class MeterCells:
 
 
 def packed_bucket(rate: float, burst: int) -> bytes:
-    """A full bucket: the rate as a whole number over a power of two, which a double is exactly."""
+    """A full bucket, with the rate as a whole number over a power of two: the exact value of a double."""
     fraction, exponent = frexp(rate)
     return BUCKET.pack((int(ldexp(fraction, DOUBLE_BITS)), DOUBLE_BITS - exponent, burst, burst, 0))
 
 
 Clock = Callable[[], int]
-"""The time by which a switch's packets are told theirs, in nanoseconds since any moment."""
+"""The time that a switch's packets get, in nanoseconds since an arbitrary moment."""
 
 
 class RunningTable(HeldEntries[Row]):
-    """A table that has a layout; `store` has its entries for packets.
+    """A table with a layout; `store` holds its entries for packets.
 
-    `counts` and `matched` are by the numbers of entries, where the table has them.
+    `counts` and `matched` are by the numbers of entries, if the table has them.
     """
 
     def __init__(
@@ -194,13 +194,13 @@ class RunningTable(HeldEntries[Row]):
         self.default_data = b""
 
     def check_there(self, entries: Sequence[Entry]) -> None:
-        """Raise `InputError` unless the entries are there and can be changed."""
+        """Raise `InputError` unless the entries exist and can be changed."""
         self.check_not_const()
         for entry in entries:
             self.at(entry)
 
     def add(self, entries: Sequence[Entry]) -> None:
-        """Add entries that are new, all at once."""
+        """Add new entries, all at once."""
         rows = {self.identity(entry): self.row(entry, self.take_number()) for entry in entries}
         numbers = [row.number for row in rows.values()]
         if self.counts is not None:
@@ -212,7 +212,7 @@ class RunningTable(HeldEntries[Row]):
         self.held |= rows
 
     def change(self, entries: Sequence[Entry]) -> None:
-        """Give entries that are there other actions and parameters."""
+        """Replace actions and parameters of existing entries."""
         before = {self.identity(entry): self.at(entry) for entry in entries}
         rows = {self.identity(entry): self.row(entry, self.at(entry).number) for entry in entries}
         self.writable.change(list(rows.values()))
@@ -227,7 +227,7 @@ class RunningTable(HeldEntries[Row]):
         self.forget(row.data for row in rows)
 
     def check_default(self, calls: Sequence[ActionCall]) -> SetDefault:
-        """Where a default action is set; `InputError` if the program does not allow one of these as such."""
+        """Return where defaults are set; `InputError` if the program does not allow one of these actions."""
         own = self.table.default
         if self.default is None:
             raise InputError(f"the default action of table '{self.table.name}' is const in the program")
@@ -237,7 +237,7 @@ class RunningTable(HeldEntries[Row]):
         return self.default
 
     def set_default(self, default: DefaultAction | ProfileDefault) -> None:
-        """Let a miss run another action; `InputError` if the program does not allow it."""
+        """Set the action on a miss; `InputError` if the program does not allow it."""
         calls = [call(self.table, action, params) for action, params in actions_of(default)]
         default_copies, before = self.check_default(calls), self.default_data
         data = self.packed(calls, 0)
@@ -246,14 +246,14 @@ class RunningTable(HeldEntries[Row]):
         self.forget([before])
 
     def reset_default(self) -> None:
-        """Let a miss run the default of the program."""
+        """Restore the program's default on a miss."""
         if self.default is not None:
             self.default.reset()
             self.forget([self.default_data])
             self.default_data = b""
 
     def reset(self) -> None:
-        """Have the program's own entries and default action only, and zeros."""
+        """Restore the program's own entries, default action and zero counts."""
         if self.store is not None and self.table.entries is None:
             rows = list(self.held.values())
             self.store.remove(rows)
@@ -265,31 +265,31 @@ class RunningTable(HeldEntries[Row]):
         self.reset_default()
 
     def idle_s(self, entry: Entry) -> float:
-        """Seconds since an entry last matched a packet, or was added; `InputError` for a table without idle timeout."""
+        """Seconds since an entry last matched a packet or was added; `InputError` for a table without idle timeout."""
         if self.matched is None:
             raise InputError(f"table '{self.table.name}' has no idle timeout")
         return (self.clock() - int(self.matched["ns"][self.at(entry).number])) / 1e9
 
     def counts_of(self, entry: Entry) -> NDArray[np.void]:
-        """Packets and bytes of an entry, to be read or written; `InputError` for a table without direct counter."""
+        """Packets and bytes of an entry, for reading or writing; `InputError` for a table without direct counter."""
         if self.counts is None:
             raise InputError(f"table '{self.table.name}' has no direct counter")
         number = self.at(entry).number
         return self.counts[number : number + 1]
 
     def rates(self) -> MeterCells:
-        """The cells of the entries' meter, by their numbers; `InputError` where they have none."""
+        """The cells of the entries' meter, by number; `InputError` for a table without direct meter."""
         if self.meter is None:
             raise InputError(f"table '{self.table.name}' has no direct meter")
         return self.meter
 
     def forget_rates(self, numbers: Iterable[int] | None) -> None:
-        """Let the meters of the entries with these numbers, or of all (None), have no rates."""
+        """Remove the meter rates of the entries with these numbers, or of all (None)."""
         for number in () if self.meter is None else (None,) if numbers is None else numbers:
             self.rates().set_rates(number, ())
 
     def forget(self, data: Iterable[bytes]) -> None:
-        """Give back the places of groups that entries with these bytes named."""
+        """Release the places of groups that entries with these bytes named."""
         for each in data:
             group = self.layout.group_in(each) if each else None
             if group is not None and group[1] and self.members is not None:
@@ -297,27 +297,27 @@ class RunningTable(HeldEntries[Row]):
 
     @property
     def writable(self) -> Store:
-        """Where the entries are."""
+        """The store of the table's entries; the table must have a key."""
         assert self.store is not None, f"table '{self.table.name}' has no key"
         return self.store
 
     def row(self, entry: Entry, number: int) -> Row:
-        """The entry as packets find it."""
+        """The entry in the form that packets find."""
         calls = [call(self.table, action, params) for action, params in actions_of(entry)]
         return Row(masked_key(self.table, entry.key), entry.priority, number, self.packed(calls, number))
 
     def packed(self, calls: Sequence[ActionCall], number: int) -> bytes:
-        """Entry `number` in bytes, which runs one of these actions: places are taken for them if there are several."""
+        """The bytes of entry `number`, which runs one of these actions; several actions take places for a group."""
         if len(calls) == 1:
             return self.layout.pack_entry(calls[0].action, calls[0].values, number)
         if self.members is None:
-            raise InputError(f"table '{self.table.name}' has no selector: it takes one action at a time")
+            raise InputError(f"table '{self.table.name}' has no selector: its entries have one action")
         group = tuple(self.layout.pack_entry(each.action, each.values) for each in calls)
         return self.layout.pack_group(self.members.take(group) if group else 0, len(group), number)
 
 
 def const_entry(table: Table, entry: ConstEntry) -> TableEntry:
-    """An entry that the program gives, as one that is installed."""
+    """An entry of the program in the form of an installed one."""
     priority = entry.priority if by_priority(table) else None
     return TableEntry(table.name, entry.key, entry.call.action.name, entry.call.values, priority)
 
@@ -334,7 +334,7 @@ class ValueSetMembers:
         self.values: set[int] = set()
 
     def add(self, value: int) -> None:
-        """Add a value, if it is not there; `UnsupportedError` if the set is full."""
+        """Add a value unless it is known; `UnsupportedError` if the set is full."""
         if value in self.values:
             return
         if len(self.values) >= self.layout.most:
@@ -344,7 +344,7 @@ class ValueSetMembers:
         self.values.add(value)
 
     def remove(self, value: int) -> None:
-        """Remove a value; do nothing if it is not there."""
+        """Remove a value; do nothing if it is unknown."""
         if value in self.values:
             self.hash_table.remove([self.layout.key.pack((value,))])
             self.values.remove(value)

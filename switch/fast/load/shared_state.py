@@ -1,7 +1,7 @@
 """The state of a switch whose generated C runs here or in the kernel, read and changed while packets pass.
 
-Memory is one array of bytes that Python and the running program share. Hash tables are behind `Tables`. Whoever changes
-the state is between two packets whenever its own code runs, so each write that is one step is one for packets too.
+Memory is one array of bytes that Python and the running program share; `Tables` gives access to hash tables. A writer's
+code always runs between two packets, so a write in one step is atomic for packets.
 """
 
 from __future__ import annotations
@@ -59,23 +59,23 @@ from inakit.topo.errors import InputError, RunError, UnsupportedError
 
 
 class DigestReader:
-    """Reads the rings of digests. The switch may report more meanwhile: digests that it overwrites are lost."""
+    """Reads the rings of digests. The switch may report more meanwhile; overwritten digests are lost."""
 
     def __init__(self, layout: ProgramLayout, memory: NDArray[np.uint8]) -> None:
         self.layout, self.memory = layout, memory
         self.done = dict.fromkeys(layout.program.digests, 0)
 
     def read(self) -> list[Digest]:
-        """The digests since the last call; none of a program that reports none."""
+        """The digests since the last call; none if the program reports none."""
         if not self.layout.digesting:
             return []
         found = [each for number in self.done for each in self.read_ring(number)]
         return [digest for _, digest in sorted(found, key=lambda each: each[0])]
 
     def read_ring(self, number: int) -> list[tuple[int, Digest]]:
-        """The new digests of one list, each behind its number among all.
+        """The new digests of one list, each with its number among all.
 
-        The place behind the last one may be written to while it is read, so that one less than all places count.
+        The place after the last one may be written during the read, so one place less than the ring has counts.
         """
         count = self.count(number)
         first = max(self.done[number], count - RING + 1)
@@ -88,7 +88,7 @@ class DigestReader:
         return [(order, (name, tuple(values))) for order, *values in kept]
 
     def count(self, number: int) -> int:
-        """How many digests of a list there were so far."""
+        """The number of digests of a list so far."""
         return int(self.layout.view(self.memory, COUNTS)[str(number)][0])
 
 
@@ -103,13 +103,13 @@ class StateReader:
         self.stores = {name: store_of(layout, table, memory, tables) for name, table in layout.tables.items()}
 
     def read_table(self, name: str) -> list[TableEntry]:
-        """The entries of the table `name`, ordered by key; where keys overlap, in the order in which they win."""
+        """The entries of the table `name`, ordered by key; if keys overlap, in the order in which they win."""
         if not self.program.table(name).key:
             return []
         return [self.entry(name, row) for row in self.ordered_rows(name)]
 
     def ordered_rows(self, name: str) -> list[Row]:
-        """The entries of a table that has a key, as `read_table` gives them."""
+        """The entries of a table with a key, in the order of `read_table`."""
         table = self.layout.tables[name]
         by: Callable[[Row], tuple[int, ...]] = order if table.rule or table.prefixed else exact_order
         return sorted(self.stores[name].rows(), key=by)
@@ -120,7 +120,7 @@ class StateReader:
         return replace(found, priority=row.priority if by_priority(layout.table) else None)
 
     def first_member(self, layout: TableLayout, data: bytes) -> bytes:
-        """The bytes of the first member of the group that an entry has; those of the entry if it has none."""
+        """The bytes of the first member of an entry's group; those of the entry if it has no group."""
         group = layout.group_in(data)
         if group is None or not group[1]:
             return data
@@ -132,15 +132,15 @@ class StateReader:
         return sorted(found, key=lambda group: group.group)
 
     def read_lost(self) -> int:
-        """How many packets the kernel could not make as their headers say."""
+        """The number of packets whose headers the kernel could not make."""
         return int(self.layout.view(self.memory, LOST)["packets"][0]) if self.layout.losing else 0
 
     def read_failed(self) -> int:
-        """How many assertions of the program did not hold."""
+        """The number of failed assertions of the program."""
         return int(self.layout.view(self.memory, FAILED)["claims"][0]) if self.layout.claims else 0
 
     def column(self, register: str) -> NDArray[np.uint64]:
-        """The elements of a register, in the shared memory itself and in the register's own integer type."""
+        """The elements of a register, as a view of the shared memory in the register's own integer type."""
         array = self.program.register(register)
         view: NDArray[np.uint64] = self.layout.view(self.memory, f"rows_{array.size}")[register]
         return view
@@ -152,13 +152,13 @@ class StateReader:
     def read_counter(self, name: str, count: int | None = None) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """Copies of the packets and bytes of the first `count` elements of the counter `name`, by default of all.
 
-        Those of a direct counter are of every entry, in the order of `read_table`.
+        A direct counter gives every entry, in the order of `read_table`.
         """
         view = self.counter_cells(name)
         return view["packets"][:count].copy(), view["bytes"][:count].copy()
 
     def counter_cells(self, name: str) -> NDArray[np.void]:
-        """The cells of a counter; those of a direct counter for each entry."""
+        """The cells of a counter; a direct counter has one for each entry."""
         direct = self.program.direct_counters.get(name)
         if direct is None:
             return self.layout.view(self.memory, self.program.counter(name).name)
@@ -173,12 +173,12 @@ def exact_order(row: Row) -> tuple[int, ...]:
 
 
 def order(row: Row) -> tuple[int, int]:
-    """The sort key of entries whose keys overlap: those that win come first."""
+    """The sort key of entries whose keys overlap: winners come first."""
     return rank(row.key, row.priority), row.number
 
 
 def unpack_group(key: bytes, data: bytes) -> MulticastGroup:
-    """The group that `pack_group` packed into these bytes."""
+    """The group in the bytes of `pack_group`."""
     number, count = int.from_bytes(key, "little"), int.from_bytes(data[:4], "little")
     replicas = np.frombuffer(data, np.uint16, 2 * count, offset=4).reshape(-1, 2).tolist()
     pairs = tuple((replica, port) for port, replica in replicas)
@@ -187,11 +187,11 @@ def unpack_group(key: bytes, data: bytes) -> MulticastGroup:
 
 
 BetweenPackets = Callable[[], AbstractContextManager[object]]
-"""Inside such a context no packet is in the switch whenever the caller's code runs."""
+"""A context in which no packet is in the switch whenever the caller's code runs."""
 
 
 class SwitchState(StateReader):
-    """The state of a switch that this process runs: it can be changed, as `DataPlane` says."""
+    """The state of a switch that this process runs; it can be changed as `DataPlane` says."""
 
     def __init__(
         self,
@@ -225,14 +225,14 @@ class SwitchState(StateReader):
         return RunningTable(self.layout, known, self.stores.get(name), self.memory, self.clock)
 
     def of(self, table: str) -> RunningTable:
-        """The table of this name; `InputError` if nothing of it can be changed."""
+        """The table of this name; `InputError` if it cannot be changed at all."""
         if table not in self.running:
             self.program.table(table)
             raise InputError(f"table '{table}' has no key: it takes no entries, and its default action is const")
         return self.running[table]
 
     def install(self, entries: SwitchEntries) -> None:
-        """Add entries, groups, defaults and presets; when one of them is wrong, none is added."""
+        """Add entries, groups, defaults and presets; if one is wrong, none is added."""
         check_entries(self.program, entries)
         for group in entries.groups:
             check_size(group)
@@ -258,7 +258,7 @@ class SwitchState(StateReader):
                 self.column(preset.register)[preset.index] = preset.value
 
     def add(self, entries: Sequence[Entry]) -> None:
-        """Add entries that are new; when one of them is wrong, none is added."""
+        """Add new entries; if one is wrong, none is added."""
         by_table = grouped(entries)
         for name, own in by_table.items():
             self.of(name).check_new(own)
@@ -267,7 +267,7 @@ class SwitchState(StateReader):
                 self.of(name).add(own)
 
     def change(self, entries: Sequence[Entry]) -> None:
-        """Give entries that are there other actions and parameters; when one of them is wrong, none is changed."""
+        """Replace actions and parameters of existing entries; if one is wrong, none is changed."""
         by_table = grouped(entries)
         for name, own in by_table.items():
             self.of(name).check_there(own)
@@ -279,7 +279,7 @@ class SwitchState(StateReader):
                 self.of(name).change(own)
 
     def remove(self, entries: Sequence[Entry]) -> None:
-        """Remove entries that are there; when one of them is not, none is removed."""
+        """Remove existing entries; if one does not exist, none is removed."""
         by_table = grouped(entries)
         for name, own in by_table.items():
             self.of(name).check_there(own)
@@ -301,7 +301,7 @@ class SwitchState(StateReader):
             self.write_group(group)
 
     def write_group(self, group: MulticastGroup) -> None:
-        """Write a group that was checked."""
+        """Write a checked group."""
         write = self.groups.put if group.group in self.group_numbers else self.groups.add
         write([pack_group(group)])
         self.group_numbers.add(group.group)
@@ -314,16 +314,16 @@ class SwitchState(StateReader):
         self.group_numbers.remove(number)
 
     def put_session(self, session: MirrorSession) -> None:
-        """Add a mirror session, or replace the one of this number. A program that clones nothing needs none."""
+        """Add a mirror session, or replace the one with this number. A program without clones needs none."""
         if session.size_bytes:
             raise UnsupportedError(f"mirror session {session.session}: a compiled program does not cut clones")
         if self.layout.copying:
             group, port = (0 if number is None else number + 1 for number in (session.group, session.port))
             place = self.layout.view(self.memory, MIRRORS)[session.session : session.session + 1]
-            place.view(np.uint64)[0] = port << 32 | group  # written at once
+            place.view(np.uint64)[0] = port << 32 | group  # one atomic write
 
     def remove_session(self, number: int) -> None:
-        """Remove a mirror session: nothing is cloned to it any more."""
+        """Remove a mirror session; no packet is cloned to it any more."""
         self.put_session(MirrorSession(number))
 
     def read_digests(self) -> list[Digest]:
@@ -410,14 +410,14 @@ class CompiledSwitch(StatefulSwitch[SwitchState]):
     """A switch that runs compiled code."""
 
     def check_claims(self) -> None:
-        """Raise `RunError` if an assertion of the program did not hold."""
+        """Raise `RunError` if an assertion of the program failed."""
         if failed := self.state.read_failed():
             what = f"{failed} assertions of '{self.state.program.name}' did not hold"
-            raise RunError(f"switch '{self.name}': {what}: BMv2 ends at the first")
+            raise RunError(f"switch '{self.name}': {what}: BMv2 would end at the first")
 
 
 def check_size(group: MulticastGroup) -> None:
-    """Raise `InputError` for a multicast group with more replicas than generated C can copy."""
+    """Raise `InputError` for a multicast group with more replicas than the generated C can copy."""
     count = len(group.replicas)
     if count > MAX_REPLICAS:
         raise InputError(f"multicast group {group.group} has {count} ports: target 'fast' takes {MAX_REPLICAS}")

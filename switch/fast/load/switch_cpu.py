@@ -1,4 +1,4 @@
-"""The one CPU of each switch: which it is, and how all that arrives at the switch's ports is steered to it."""
+"""The CPU of each switch: its choice, and the steering of all packets of the switch's ports to it."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ turns = itertools.count()
 
 
 def next_cpu() -> int:
-    """The processor of the next switch: those of `switch_processors` in turn."""
+    """The processor of the next switch: `switch_processors` in turn."""
     cpus = switch_processors()
     return cpus[next(turns) % len(cpus)]
 
 
 @dataclass(frozen=True)
 class Steering:
-    """Packets of an interface are steered to a CPU; `before` is the kernel's setting until then."""
+    """Steers the packets of an interface to a CPU; `before` is the kernel's earlier setting."""
 
     file: Path
     before: str
 
     def undo(self) -> None:
-        """Let the interface be steered as before, if it is still there."""
+        """Restore the interface's earlier steering, if the interface still exists."""
         with suppress(OSError):
             self.file.write_text(self.before)
 
 
 def steer(interface: str, cpu: int) -> Steering:
-    """Let `cpu` process all packets that arrive at an interface, whichever CPU sent them."""
+    """Make `cpu` process all packets that arrive at an interface, whichever CPU sent them."""
     file = steering_file(interface)
     try:
         steering = Steering(file, file.read_text())
@@ -47,7 +47,7 @@ def steer(interface: str, cpu: int) -> Steering:
 
 
 def no_steering(file: Path, code: int) -> str:
-    """The message for a kernel that does not let packets be steered, by the number of its error."""
+    """The message for a kernel that cannot steer packets, by its error number."""
     read_only = code in {errno.EROFS, errno.EACCES, errno.EPERM}
     way = "mount -o remount,rw /sys, or start the container with --privileged" if read_only else "use a kernel with it"
     return (
@@ -58,9 +58,9 @@ def no_steering(file: Path, code: int) -> str:
 
 @contextmanager
 def on_cpu(cpu: int) -> Iterator[None]:
-    """Let the calling thread run on `cpu` only.
+    """Run the calling thread on `cpu` only.
 
-    The kernel processes each packet there from beginning to end before the thread goes on: in the thread's own time no
+    The kernel processes each packet there from beginning to end before the thread continues: while the thread runs, no
     packet is in the switch.
     """
     allowed = os.sched_getaffinity(0)

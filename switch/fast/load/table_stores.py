@@ -1,4 +1,4 @@
-"""Where the entries of each kind of table are: hashed, searched one by one, by longest prefix, or by index."""
+"""The stores of table entries by kind of table: hashed, listed, by longest prefix, or by index."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Memory = NDArray[np.uint8]
 
 
 class Row(NamedTuple):
-    """One entry of a table: `number` is its own as long as it is there, `data` are the bytes that the C code reads."""
+    """One entry of a table: `number` is unique while the entry exists, `data` are the bytes that the C code reads."""
 
     key: tuple[KeyPart, ...]
     priority: int | None
@@ -31,19 +31,19 @@ class Row(NamedTuple):
 
 
 class Store(Protocol):
-    """The entries of one table. Whatever it writes, a packet that comes in between finds whole entries only."""
+    """The entries of one table. During a write, a packet finds only whole entries."""
 
     def add(self, rows: Sequence[Row]) -> None:
-        """Add entries that are not there yet."""
+        """Add new entries."""
 
     def change(self, rows: Sequence[Row]) -> None:
         """Replace the actions of the entries with these keys and numbers."""
 
     def remove(self, rows: Sequence[Row]) -> None:
-        """Remove entries that are there."""
+        """Remove existing entries."""
 
     def rows(self) -> Iterator[Row]:
-        """All entries, as the memory has them, in any order."""
+        """All entries in memory, in any order."""
 
 
 def number_of(data: bytes) -> int:
@@ -51,18 +51,18 @@ def number_of(data: bytes) -> int:
 
 
 def byte_rows(parts: Sequence[bytes]) -> NDArray[np.uint8]:
-    """Bytes of equal length, a row for each."""
+    """An array with a row for each of these byte strings of equal length."""
     return np.frombuffer(b"".join(parts), np.uint8).reshape(len(parts), -1)
 
 
 FILLED, BEHIND = 1, 1 << 32
-"""The two halves of a place's head, which is written at once."""
+"""The two halves of a place's head, which is written in one step."""
 
 Pairs = Sequence[tuple[bytes, bytes]]
 
 
 class ReadableTables(Protocol):
-    """The hash tables of a loaded program, by their symbol in C."""
+    """The hash tables of a loaded program, by their symbols in C."""
 
     def items(self, symbol: str) -> Iterable[tuple[bytes, bytes]]:
         """All (key, entry) pairs, in any order."""
@@ -72,14 +72,14 @@ class Tables(ReadableTables, Protocol):
     """Hash tables that can be changed, one entry after the other, each in one step."""
 
     def put(self, symbol: str, entries: Pairs) -> None:
-        """Add (key, entry) pairs, all of one size; an entry with the same key is replaced."""
+        """Add (key, entry) pairs of equal size; an existing entry with the same key is replaced."""
 
     def remove(self, symbol: str, keys: Sequence[bytes]) -> None:
-        """Remove the entries with these keys, which are there."""
+        """Remove the entries with these existing keys."""
 
 
 class HashTable:
-    """One hash table with the array in front of it; `count` has how many entries belong to each place."""
+    """One hash table with the array in front of it; `count` holds the number of entries that belong to each place."""
 
     def __init__(self, layout: ProgramLayout, symbol: str, memory: Memory, tables: Tables) -> None:
         self.symbol, self.tables = symbol, tables
@@ -102,7 +102,7 @@ class HashTable:
         self.fill(places, keys, entries)
 
     def add(self, pairs: Pairs) -> None:
-        """Add (key, entry) pairs whose keys are not there yet."""
+        """Add (key, entry) pairs with new keys."""
         if pairs:
             np.add.at(self.count, self.front.places(byte_rows([key for key, _ in pairs])), 1)
             self.put(pairs)
@@ -128,7 +128,7 @@ class HashTable:
         return found
 
     def fill(self, places: NDArray[np.intp], keys: NDArray[np.uint8], entries: NDArray[np.uint8]) -> None:
-        """Copy to each place that is not filled the first entry given for it; then write the heads of the places."""
+        """Fill each empty place with the first entry given for it; then write the heads of the places."""
         _, first = np.unique(places, return_index=True)
         free = first[self.heads[places[first]] & np.uint64(FILLED) == 0]
         self.keys[places[free]] = keys[free]
@@ -137,7 +137,7 @@ class HashTable:
         self.write_heads(places)
 
     def write_heads(self, places: NDArray[np.intp]) -> None:
-        """Say of places whether more entries belong to them than they have."""
+        """Write into the heads of places whether more entries belong to them than they hold."""
         filled = self.heads[places] & np.uint64(FILLED)
         more = self.count[places] > filled.astype(np.int64)
         self.heads[places] = filled | more.astype(np.uint64) * np.uint64(BEHIND)
@@ -167,13 +167,13 @@ class HashedEntries:
 
 
 Order = tuple[int, int]
-"""The rank and the number of an entry: the lowest wins, as the lowest handle does in BMv2 where priorities tie."""
+"""The rank and the number of an entry: the lowest wins, as the lowest handle does in BMv2 for equal priorities."""
 
 
 class ListedEntries:
-    """There is room for the list twice: packets read the one at `first`; the other is written, then `first` changes.
+    """The list is stored twice: packets read the one at `first`; the other is written, then `first` changes.
 
-    `order` has the entries as they are listed; behind the last one is a place without an entry.
+    `order` holds the entries in list order; a place without an entry follows the last one.
     """
 
     def __init__(self, layout: ProgramLayout, table: TableLayout, memory: Memory) -> None:
@@ -204,7 +204,7 @@ class ListedEntries:
         self.order = [order for place, order in enumerate(self.order) if place not in gone]
 
     def rows(self) -> Iterator[Row]:
-        """All entries, those that win first."""
+        """All entries, winners first."""
         for place in self.raw[int(self.first[0]) :]:
             data = place.tobytes()
             if number_of(data[self.rule.size :]) < 0:
@@ -218,7 +218,7 @@ class ListedEntries:
         return self.raw[first : first + len(self.order)]
 
     def publish(self, listed: Memory) -> None:
-        """Let packets read this list."""
+        """Make packets read this list."""
         half = len(self.raw) // 2
         first = half - int(self.first[0])
         self.raw[first : first + len(listed)] = listed
@@ -235,7 +235,7 @@ class ListedEntries:
         return byte_rows([self.rule_of(row) + row.data for row in rows])
 
     def rule_of(self, row: Row) -> bytes:
-        """The rule with which a packet's key is compared."""
+        """The rule to compare with a packet's key."""
         tests = (test_of(part, value) for part, value in zip(self.table.table.key, row.key, strict=True))
         return self.rule.pack([*(number for test in tests for number in test), row.priority or 0])
 
@@ -247,7 +247,7 @@ class ListedEntries:
 
 
 def key_part(part: MatchKey, mask: int, least: int, most: int) -> KeyPart:
-    """The part of a key for which `test_of` gave this mask, least and greatest value."""
+    """The part of a key for which `test_of` gives this mask, least and greatest value."""
     match part.match:
         case "lpm":
             return Lpm(least, mask.bit_count())
@@ -259,7 +259,7 @@ def key_part(part: MatchKey, mask: int, least: int, most: int) -> KeyPart:
 
 
 class PrefixedEntries(HashedEntries):
-    """Each length in use is linked to the next shorter one; the links begin at `head`. A link is a length plus 1."""
+    """Each length in use links to the next shorter one; the links begin at `head`. A link is a length plus 1."""
 
     def __init__(self, layout: ProgramLayout, table: TableLayout, memory: Memory, tables: Tables) -> None:
         super().__init__(layout, table, memory, tables)
@@ -269,7 +269,7 @@ class PrefixedEntries(HashedEntries):
         self.used: Counter[int] = Counter()
 
     def add(self, rows: Sequence[Row]) -> None:
-        """Add entries; packets seek a length once the first entry with it is there."""
+        """Add entries; packets look up a length once its first entry exists."""
         super().add([self.masked(row) for row in rows])
         lengths = Counter(map(self.length, rows))
         for length in lengths.keys() - self.used.keys():
@@ -282,7 +282,7 @@ class PrefixedEntries(HashedEntries):
         super().change([self.masked(row) for row in rows])
 
     def remove(self, rows: Sequence[Row]) -> None:
-        """Remove entries; packets no longer seek a length that no entry has."""
+        """Remove entries; packets no longer look up a length without entries."""
         super().remove([self.masked(row) for row in rows])
         lengths = Counter(map(self.length, rows))
         self.used -= lengths
@@ -305,7 +305,7 @@ class PrefixedEntries(HashedEntries):
         return part
 
     def masked(self, row: Row) -> Row:
-        """The entry with only those bits of its prefix that count."""
+        """The entry with only the relevant bits of its prefix."""
         prefix, free = self.prefix(row), self.head - 1 - self.length(row)
         key = list(row.key)
         key[self.place] = replace(prefix, value=prefix.value >> free << free)
@@ -316,9 +316,9 @@ HEAD = TableLayout.HEAD_BYTES
 
 
 class DirectEntries:
-    """Each place of the array has an entry, and room for another one, which packets read if the first is not there.
+    """Each place of the array has an entry, and room for a second one, which packets read if the first is absent.
 
-    A head is written at once: it says whether the entry is there, and which action it runs.
+    A head is written in one step: it says whether the entry exists, and which action it runs.
     """
 
     def __init__(self, layout: ProgramLayout, table: TableLayout, memory: Memory) -> None:
@@ -331,7 +331,7 @@ class DirectEntries:
             self.write(index_of(row), 0, row.data)
 
     def change(self, rows: Sequence[Row]) -> None:
-        """Replace the actions of entries: the second copy is there while the first is written."""
+        """Replace the actions of entries: the second copy is valid while the first is written."""
         for row in rows:
             index = index_of(row)
             self.write(index, 1, row.data)
@@ -349,7 +349,7 @@ class DirectEntries:
             yield Row((int(index),), None, number_of(data), data)
 
     def write(self, index: int, copy: int, data: bytes) -> None:
-        """Write an entry that is not there: its parameters, and then the head."""
+        """Write an absent entry: first its parameters, then the head."""
         self.entries[index, copy, HEAD:] = np.frombuffer(data, np.uint8, offset=HEAD)
         self.heads[index, copy] = int.from_bytes(data[:HEAD], "little")
 

@@ -1,14 +1,14 @@
 """Arbitration: the primary client of each role, the permissions of roles, and packets from and to controllers.
 
 A client is identified by its stream. The primary of a role is the client with the highest election id that was seen;
-the others are backups. When the last client of a role leaves, the highest id is forgotten: a controller that starts
-later can write with any election id, as with simple_switch_grpc. A client without an election id is the primary, with
-the id 0, as long as it is the only one, as with simple_switch_grpc: the PTF tests of p4c's back end have none. (By the
-specification it is a backup for ever.)
+the others are backups. When the last client of a role leaves, the highest id is forgotten: a later controller can write
+with any election id, as with simple_switch_grpc. A client without an election id is the primary, with the id 0, while
+it is the only one, as with simple_switch_grpc: the PTF tests of p4c's back end have none. (By the specification, it is
+always a backup.)
 
 P4Runtime leaves the form of a role's config open. Here it is Stratum's `P4RoleConfig`: the ids of a P4Info that the
-role writes and reads, whether it gets the packets to controllers, and whether it may set pipeline configs.
-Replication has no ids: it is for roles without a config.
+role writes and reads, whether it gets the packets to controllers, and whether it may set pipeline configs. Replication
+has no ids: only roles without a config can use it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from inakit.switch.server.p4runtime.messages import Message, v1
 
 UINT32, BYTES, BOOL, MESSAGE = 13, 12, 8, 11
 ONE, MANY = 1, 3
-"""Types and labels of fields, as descriptions have them."""
+"""Types and labels of fields, as in protobuf descriptions."""
 
 
 def role_config_class() -> Message:
@@ -89,7 +89,7 @@ def read_scope(message: Message) -> RoleScope:
     found = RoleConfig()
     try:
         fits = message.role.config.Unpack(found)
-    except Exception as error:  # protobuf has an error of its own for it
+    except Exception as error:  # protobuf raises its own error
         raise invalid(f"the role's config cannot be read: {error}") from error
     if not fits:
         raise invalid(f"the role's config is '{message.role.config.type_url}', not stratum.P4RoleConfig")
@@ -103,7 +103,7 @@ def read_scope(message: Message) -> RoleScope:
 
 
 MOST_CLIENTS = 512
-"""The streams that a role may have open."""
+"""The greatest number of streams of a role."""
 NO_ID = 0
 """The election id of a message without one."""
 
@@ -113,7 +113,7 @@ Send = Callable[[Message], None]
 
 @dataclass(eq=False)
 class Client:
-    """One stream. Its role is None until it has sent its first arbitration update; `left` once it has ended."""
+    """One stream. Its role is None before its first arbitration update; `left` is set when it has ended."""
 
     send: Send
     role: str | None = None
@@ -123,7 +123,7 @@ class Client:
 
 @dataclass(eq=False)
 class Role:
-    """The clients of a role. `highest` is the greatest election id that was seen; `primary` may have left."""
+    """The clients of a role. `highest` is the greatest election id seen; `primary` may have left."""
 
     name: str
     message: Message | None
@@ -137,7 +137,7 @@ class Role:
 class Arbitration:
     """The roles of one device. `writing` is held while requests of primaries are carried out.
 
-    Callers make calls one after the other, but for `check_primary` and `primaries`, which only read.
+    Calls must not overlap, except for `check_primary` and `primaries`, which only read.
     """
 
     def __init__(self, device_id: int, writing: AbstractContextManager[object]) -> None:
@@ -178,7 +178,7 @@ class Arbitration:
             raise Fault(Code.RESOURCE_EXHAUSTED, f"role '{name}' has {MOST_CLIENTS} clients")
 
     def promote(self, role: Role, client: Client, message: Message, scope: RoleScope) -> None:
-        """Make a client the primary, after the present write of the one before is finished."""
+        """Make a client the primary, after the earlier primary's present write has finished."""
         role.primary, role.highest = None, client.election_id
         role.config = message.role.config if message.role.HasField("config") else None
         role.scope = scope
@@ -201,7 +201,7 @@ class Arbitration:
             self.tell(role, role.clients)
 
     def tell(self, role: Role, clients: list[Client], backups: Code | None = None) -> None:
-        """Tell clients whether they are the primary; `backups` is the status of those that are not."""
+        """Tell clients whether they are the primary; `backups` is the status of the others."""
         for client in list(clients):
             code = backups or (Code.NOT_FOUND if role.primary is None else Code.ALREADY_EXISTS)
             client.send(self.notice(role, Code.OK if client is role.primary else code))
@@ -242,26 +242,26 @@ MEANINGS = {
     Code.ALREADY_EXISTS: "another client is the primary",
     Code.NOT_FOUND: "there is no primary",
 }
-"""The messages of statuses."""
+"""The messages for statuses."""
 
 
 def wanted_id(role: Role, client: Client, message: Message) -> int | None:
-    """The election id that a client asks for; 0 if it says none and no other was seen."""
+    """The election id that a client asks for; 0 if it gives none and no other was seen."""
     alone = role.highest is None or (role.primary is client and client.election_id == NO_ID)
     return number_of(message) if message.HasField("election_id") or alone else None
 
 
 def number_of(message: Message) -> int:
-    """The 128 bits of a message's election id; `NO_ID` if it has none."""
+    """The 128-bit election id of a message; `NO_ID` without one."""
     return int(message.election_id.high << 64 | message.election_id.low)
 
 
 PADDING = ("_", "pad")
-"""How fields begin that a client may leave out, and are then 0."""
+"""Prefixes of fields that a client can omit; they are then 0."""
 
 
 def packet_out(header: PacketHeader, message: Message) -> bytes:
-    """The packet that arrives at the CPU port; a fault if its metadata are not those of the header."""
+    """The packet that arrives at the CPU port; a fault if its metadata do not match the header."""
     given = {each.metadata_id: each.value for each in message.metadata}
     unknown = set(given) - {field.id for field in header}
     if unknown or len(given) < len(message.metadata):
@@ -286,7 +286,7 @@ def sizes_of(header: PacketHeader) -> tuple[int, int]:
 
 
 def packet_in(header: PacketHeader, packet: bytes) -> Message:
-    """The message of a packet that has left by the CPU port; one that is shorter than the header has no metadata."""
+    """The message for a packet that left by the CPU port; without metadata if it is shorter than the header."""
     size, _ = sizes_of(header)
     if len(packet) < size:
         return v1.PacketIn(payload=packet)

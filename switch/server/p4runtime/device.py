@@ -1,4 +1,4 @@
-"""One switch as P4Runtime sees it: arbitration, pipeline configs, and requests to the pipeline that runs."""
+"""One switch in P4Runtime: arbitration, pipeline configs, and requests to the running pipeline."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from inakit.switch.server.p4runtime.pipeline import (
 from inakit.switch.server.served_switch import ServedSwitch
 
 DEVICE_DATA = 3
-"""The field of a `P4DeviceConfig` that has the JSON."""
+"""The field number of the JSON in a `P4DeviceConfig`."""
 
 
 def program_text(config: bytes) -> str:
-    """The BMv2 JSON of a config, which may be within a `P4DeviceConfig`; a fault if there is none in it."""
+    """The BMv2 JSON of a config, possibly inside a `P4DeviceConfig`; a fault if there is none."""
     found = [config]
     if config.lstrip()[:1] != b"{":
         try:
@@ -60,9 +60,9 @@ FULL = RoleScope()
 
 @dataclass
 class Saved:
-    """A config that was saved and does not run yet; `updates` wait for it.
+    """A saved config that does not run yet; `updates` wait for it.
 
-    They are tried on `pipeline`, which has a data plane without packets.
+    They are checked on `pipeline`, whose data plane has no packets.
     """
 
     text: str
@@ -71,7 +71,7 @@ class Saved:
 
 
 class Device:
-    """A served switch. `lock` is held while a request is carried out, `arbitrating` while clients change."""
+    """A served switch. `lock` is held during a request, `arbitrating` while clients change."""
 
     def __init__(self, served: ServedSwitch, device_id: int, cpu_port: int | None) -> None:
         self.served, self.device_id, self.cpu_port = served, device_id, cpu_port
@@ -95,7 +95,7 @@ class Device:
             self.arbitration.leave(client)
 
     def expect_device(self, number: int) -> None:
-        """Raise a fault for the id of another device."""
+        """Raise a fault for another device's id."""
         if number != self.device_id:
             raise not_found(f"there is no device {number}: this is {self.device_id}")
 
@@ -108,7 +108,7 @@ class Device:
                 raise Fault(Code.PERMISSION_DENIED, "the role's config does not let it set pipeline configs")
             action = request.action
             if action not in (VERIFY, VERIFY_AND_SAVE, VERIFY_AND_COMMIT, COMMIT, RECONCILE_AND_COMMIT):
-                raise invalid(f"no action of pipeline configs has the number {action}")
+                raise invalid(f"unknown action {action} for a pipeline config")
             if action == COMMIT:
                 self.commit(request)
                 return
@@ -121,7 +121,7 @@ class Device:
                 self.reconcile(text, request.config, schema)
 
     def verify(self, request: Message) -> tuple[str, Schema]:
-        """The text of the program of a config, and the schema of its P4Info; a fault if they do not fit."""
+        """The text of the program in a config, and the schema of its P4Info; a fault if they do not match."""
         if not request.HasField("config") or not request.config.HasField("p4info"):
             raise invalid("the config is missing: it has a p4info and a p4_device_config")
         text = program_text(request.config.p4_device_config)
@@ -130,12 +130,12 @@ class Device:
         return text, schema
 
     def shadow(self, config: Message, schema: Schema) -> Pipeline:
-        """A pipeline through which no packets pass."""
+        """A pipeline without packets."""
         control = ControlPlane(InterpretedState(schema.program, clock_from_now(), Random(0), self.served.target))
         return make_pipeline(copy_of(config), schema, control, self.cpu_port, self.send)
 
     def commit(self, request: Message) -> None:
-        """Run the saved config, and repeat the updates since."""
+        """Run the saved config, and repeat the updates made since."""
         if request.HasField("config"):
             raise invalid("COMMIT takes no config: it runs the one that was saved")
         if self.saved is None:
@@ -145,7 +145,7 @@ class Device:
         write(pipeline, saved.updates, v1.WriteRequest.CONTINUE_ON_ERROR, FULL)
 
     def run(self, text: str, config: Message, schema: Schema) -> Pipeline:
-        """Run a program without any state."""
+        """Run a program with empty state."""
         self.committed, self.saved = None, None
         self.served.load(text)
         self.served.swap()
@@ -153,7 +153,7 @@ class Device:
         return self.committed
 
     def reconcile(self, text: str, config: Message, schema: Schema) -> None:
-        """Run a program with the present state; a fault if that does not fit the new config."""
+        """Run a program with the present state; a fault if the state does not fit the new config."""
         state = [] if self.committed is None else list(all_written(self.committed))
         refused = [fault for fault in written(self.shadow(config, schema), state) if fault is not None]
         if refused:
@@ -161,15 +161,15 @@ class Device:
         written(self.run(text, config, schema), state)
 
     def swapped(self) -> None:
-        """Forget the pipeline when another program was loaded in another way."""
+        """Forget the pipeline if another program was loaded by other means."""
         with self.lock:
             if self.committed is not None and self.committed.control is not self.served.control:
                 self.committed = None
 
     def get_config(self, request: Message) -> Message:
-        """The config of the pipeline that requests are for, as far as a request asks for it; a fault if none is set.
+        """The parts of the present pipeline's config that a request asks for; a fault if none is set.
 
-        (The standard wants an empty answer where none is set; controllers go by what simple_switch_grpc answers.)
+        (The standard requires an empty answer if none is set; controllers expect the answer of simple_switch_grpc.)
         """
         self.expect_device(request.device_id)
         response, config = v1.GetForwardingPipelineConfigResponse(), self.expect_pipeline().config
@@ -185,11 +185,11 @@ class Device:
 
     @property
     def pipeline(self) -> Pipeline | None:
-        """The pipeline that requests are for: the saved one, if there is one that does not run yet."""
+        """The pipeline for requests: the saved one if it does not run yet, else the running one."""
         return self.saved.pipeline if self.saved is not None else self.committed
 
     def expect_pipeline(self) -> Pipeline:
-        """The pipeline that requests are for, or a fault."""
+        """The pipeline for requests, or a fault."""
         found = self.pipeline
         if found is None:
             message = "no forwarding pipeline config is set: SetForwardingPipelineConfig is first"
@@ -199,7 +199,7 @@ class Device:
     # requests
 
     def write(self, request: Message) -> Answers:
-        """Carry out the updates of a primary, and return what became of each."""
+        """Carry out the updates of a primary, and return the result of each."""
         with self.lock:
             scope = self.arbitration.check_primary(request)
             answers = write(self.expect_pipeline(), request.updates, request.atomicity, scope)
@@ -209,7 +209,7 @@ class Device:
             return answers
 
     def read(self, request: Message) -> tuple[list[Iterator[Message]], Answers]:
-        """The entities that a request selects, and why a part of it cannot be answered."""
+        """The entities that a request selects, and the reason for each part that cannot be answered."""
         self.expect_device(request.device_id)
         with self.lock:
             role = self.arbitration.roles.get(request.role)
@@ -220,18 +220,18 @@ class Device:
     # packets and notifications
 
     def packet_out(self, client: Client, message: Message) -> None:
-        """Inject a packet of a primary at the CPU port."""
+        """Inject a primary's packet at the CPU port."""
         if not self.arbitration.is_primary(client) or not self.arbitration.roles[client.role or ""].scope.packets:
             raise Fault(Code.PERMISSION_DENIED, "only the primary of a role that handles packets sends them")
         if self.cpu_port is None:
             raise Fault(Code.FAILED_PRECONDITION, "the switch has no CPU port: start it with --cpu-port")
         pipeline = self.committed
         if pipeline is None:
-            raise Fault(Code.FAILED_PRECONDITION, "no pipeline runs that could take the packet")
+            raise Fault(Code.FAILED_PRECONDITION, "no pipeline is running to take the packet")
         self.served.ports.inject(self.cpu_port, packet_out(pipeline.schema.packet_out, message))
 
     def packet_in(self, packet: bytes) -> None:
-        """Send a packet that has left by the CPU port to the primaries."""
+        """Send a packet that left by the CPU port to the primaries."""
         pipeline = self.committed
         if pipeline is None:
             return
@@ -261,11 +261,11 @@ class Device:
                 self.committed.poll(self.ports_down())
 
     def ports_down(self) -> frozenset[int]:
-        """The ports by which no packet leaves, of those that the switch has had."""
+        """The ports of the switch, present and past, by which no packet can leave."""
         return frozenset(self.served.ports.down)
 
     def send(self, place: str, number: int, fields: Fields) -> None:
-        """Send what belongs at `place` of a `StreamMessageResponse` to the primaries in whose scope `number` is."""
+        """Send a message at `place` of a `StreamMessageResponse` to the primaries with `number` in their scope."""
         response = v1.StreamMessageResponse(**{place: fields})
         for client, scope in self.arbitration.primaries():
             if scope.has(number):

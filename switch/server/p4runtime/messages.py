@@ -1,7 +1,7 @@
-"""The messages of P4Runtime, made of the descriptions that the package `p4runtime` carries.
+"""The messages of P4Runtime, built from the descriptions in the package `p4runtime`.
 
-Its modules cannot be imported: the latest, 1.6.0, were generated for protobuf before 4, and a later protobuf refuses
-them ("Descriptors cannot be created directly"). So only the serialized descriptions are taken from its files.
+The package's modules cannot be imported: the latest, 1.6.0, were generated for protobuf before 4, and a later protobuf
+refuses them ("Descriptors cannot be created directly"). So only the serialized descriptions are taken from its files.
 `v1.TableEntry` is the class of the message `p4.v1.TableEntry`, `config.P4Info` that of `p4.config.v1.P4Info`.
 """
 
@@ -19,14 +19,14 @@ from google.rpc import status_pb2
 from inakit.topo.errors import lacking
 
 Message = Any
-"""A message of a class that is made while the program runs."""
+"""A message; its class is made at run time."""
 
 FILES = ("p4.config.v1.p4types_pb2", "p4.config.v1.p4info_pb2", "p4.v1.p4data_pb2", "p4.v1.p4runtime_pb2")
-"""The modules with the descriptions, each after those that it needs."""
+"""The modules with the descriptions, in the order of their dependencies."""
 
 
 def description(module: str) -> bytes:
-    """The serialized description in a generated module: the longest bytes that it writes down."""
+    """The serialized description in a generated module: the longest bytes literal."""
     found = find_spec(module)
     if found is None or found.origin is None:
         raise lacking("p4", "P4Runtime")
@@ -36,17 +36,17 @@ def description(module: str) -> bytes:
 
 
 def classes(*files: str) -> Message:
-    """The classes of the messages that files of one package describe, as attributes."""
+    """The message classes of one package's files, as attributes."""
     found = [message for file in files for message in POOL.FindFileByName(file).message_types_by_name.values()]
     return SimpleNamespace(**{message.name: kept_class(message) for message in found})
 
 
 def kept_class(described: Message) -> Message:
-    """The class of a message; it stays for good, as do those of the messages inside it.
+    """The class of a message; it and the classes of nested messages are never freed.
 
-    protobuf's C extension finds a class that is made at run time by a pointer that does not hold it. Such a class is
-    garbage while there is no message of it, and one that a thread finds while the collector takes it apart in another
-    ends the process: seen with 6.33 and 7.36. Classes of generated modules are held by these.
+    protobuf's C extension finds a class that is made at run time by a pointer that does not hold it. Without a message,
+    such a class is garbage; if one thread finds it while the collector destroys it in another, the process crashes:
+    seen with 6.33 and 7.36. Generated modules hold their classes.
     """
     found = message_factory.GetMessageClass(described)
     KEPT.append(found)

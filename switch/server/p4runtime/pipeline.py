@@ -22,13 +22,13 @@ from inakit.switch.server.p4runtime.arbitration import RoleScope
 from inakit.switch.server.p4runtime.messages import Message, v1
 
 Send = Callable[[str, int, Fields], None]
-"""Sends the fields of a digest list or a notification, and where they are in a `StreamMessageResponse`.
+"""Sends the fields of a digest list or a notification, at their place in a `StreamMessageResponse`.
 
-They go to the primaries in whose scope an id is.
+They go to the primaries with an id in their scope.
 """
 
 Written = tuple[UpdateKind, Message]
-"""An update: what it does, and an `Entity`."""
+"""An update: its kind, and an `Entity`."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Pipeline:
     idle_timeouts: IdleTimeouts
 
     def poll(self, down: frozenset[int]) -> None:
-        """Send notifications that are due, and update groups after ports went `down` or up."""
+        """Send due notifications, and update groups after ports went `down` or up."""
         for store in self.stores.values():
             if down != store.down:
                 store.ports_down(down)
@@ -54,7 +54,7 @@ class Pipeline:
 
 
 def make_pipeline(config: Message, schema: Schema, control: ControlPlane, cpu_port: int | None, send: Send) -> Pipeline:
-    """The pipeline of a config, with nothing written yet."""
+    """The pipeline of a config, with no state written yet."""
     stores = schema.profiles.mapped(lambda profile: ProfileStore(profile, control.profiles))
     tables, digests = TableCodec(schema.tables, control, stores), DigestCodec(schema.digests, control.digests)
     codecs: list[Codec] = [
@@ -77,12 +77,12 @@ def make_pipeline(config: Message, schema: Schema, control: ControlPlane, cpu_po
 
 
 def entity_of(codec: Codec, fields: Fields) -> Message:
-    """The `Entity` of one that a codec has written."""
+    """The `Entity` with these fields of a codec."""
     return v1.Entity(**{codec.member: fields})
 
 
 def all_written(pipeline: Pipeline) -> Iterator[Written]:
-    """The updates that recreate the state of this pipeline in a fresh one, in a possible order."""
+    """The updates that recreate this pipeline's state in a fresh one, in a valid order."""
     everything: dict[str, list[Fields]] = {
         "action_profile_member": [{}],
         "action_profile_group": [{}],
@@ -118,7 +118,7 @@ def read_as_messages(pipeline: Pipeline, member: str, request: Fields) -> Iterat
 
 
 def changed_default(pipeline: Pipeline, message: Message) -> bool:
-    """Whether the default of a table is not the one in the program."""
+    """Whether the default of a table differs from the program's."""
     table = pipeline.schema.tables[message.table_id]
     held, own = pipeline.tables.held_default(table), table.table.default
     set_to = None if held is None or held.action is None else (held.action, held.params)
@@ -130,24 +130,24 @@ CONTINUE_ON_ERROR, ROLLBACK_ON_ERROR, DATAPLANE_ATOMIC = range(3)
 """The numbers of `WriteRequest.Atomicity`."""
 
 Answers = list[Fault | None]
-"""Why each update was not carried out; None for one that was."""
+"""The reason for each update that failed; None for one that was carried out."""
 
 UPDATE_KINDS = frozenset(UpdateKind)
 
 
 def write(pipeline: Pipeline, updates: Sequence[Message], atomicity: int, scope: RoleScope) -> Answers:
-    """Carry out updates, and return what became of each."""
+    """Carry out updates, and return the result of each."""
     if atomicity == CONTINUE_ON_ERROR:
         return [answer for run in runs(updates) for answer in write_run(pipeline, run, scope)]
     if atomicity == ROLLBACK_ON_ERROR:
         return write_all_or_none(pipeline, updates, scope)
     if atomicity == DATAPLANE_ATOMIC:
         return write_at_once(pipeline, updates, scope)
-    raise invalid(f"no atomicity has the number {atomicity}")
+    raise invalid(f"unknown atomicity {atomicity}")
 
 
 def runs(updates: Iterable[Message]) -> Iterator[list[Message]]:
-    """The updates in order, new table entries that follow one another together."""
+    """The updates in order, with consecutive new table entries grouped."""
     for together, found in groupby(updates, is_new_entry):
         if together:
             yield list(found)
@@ -172,7 +172,7 @@ def write_run(pipeline: Pipeline, run: Sequence[Message], scope: RoleScope) -> A
 
 
 def out_of_scope(scope: RoleScope, number: int) -> Fault | None:
-    """Why a role may not change what has this id; None if it may."""
+    """The reason why a role may not change the entity with this id; None if it may."""
     try:
         scope.check(number)
     except Fault as fault:
@@ -213,7 +213,7 @@ def change(codec: Codec, kind: UpdateKind, message: Message) -> None:
 
 
 def write_all_or_none(pipeline: Pipeline, updates: Sequence[Message], scope: RoleScope) -> Answers:
-    """Carry out updates until one fails; then undo those before, the last first."""
+    """Carry out updates until one fails; then undo the earlier ones in reverse order."""
     undone: list[Callable[[], None]] = []
     for position, update in enumerate(updates):
         try:
@@ -232,7 +232,7 @@ def write_all_or_none(pipeline: Pipeline, updates: Sequence[Message], scope: Rol
 
 
 def inverse(codec: Codec, kind: UpdateKind, message: Message) -> Callable[[], None]:
-    """The request that undoes an update which is about to be carried out."""
+    """The request that undoes an update; call it before the update is carried out."""
     if kind == UpdateKind.INSERT:
         return lambda: codec.delete(message)
     before = [getattr(entity_of(codec, fields), codec.member) for fields in codec.snapshot(kind, message)]
@@ -246,13 +246,13 @@ def inverse(codec: Codec, kind: UpdateKind, message: Message) -> Callable[[], No
 
 
 def others_aborted(count: int, position: int, fault: Fault) -> Answers:
-    """The answers of a batch that was given up because of the update at `position`."""
+    """The answers for a batch that was aborted because of the update at `position`."""
     aborted = Fault(Code.ABORTED, f"nothing was written because of update {position}: {fault}")
     return [fault if each == position else aborted for each in range(count)]
 
 
 def write_at_once(pipeline: Pipeline, updates: Sequence[Message], scope: RoleScope) -> Answers:
-    """Carry out updates so that each packet sees none of them or all; only some batches are possible."""
+    """Carry out updates so that each packet sees none or all of them; only some batches are possible."""
     if len(updates) == 1:
         return [write_one(pipeline, updates[0], scope)]
     if not all(map(is_new_entry, updates)):
@@ -278,17 +278,17 @@ def error_of(fault: Fault | None) -> Message:
 
 
 SPACE = "inakit-v1model"
-"""The space of errors, as P4Runtime names it."""
+"""The space of errors in P4Runtime's terms."""
 
 
 MOST_ENTITIES = 512
-"""The most entities in a response."""
+"""The greatest number of entities in a response."""
 
 
 def select(
     pipeline: Pipeline, requests: Iterable[Message], scope: RoleScope
 ) -> tuple[list[Iterator[Message]], Answers]:
-    """The entities of each request, as they are now, and why a request cannot be answered."""
+    """The present entities of each request, and the reason for each request that cannot be answered."""
     found: list[Iterator[Message]] = []
     answers: Answers = []
     for request in requests:

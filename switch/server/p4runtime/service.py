@@ -23,11 +23,11 @@ from inakit.switch.server.switch_options import Tls
 from inakit.topo.errors import InakitError, InputError, MachineError
 
 MOST_WAITING = 1 << 14
-"""The most messages that wait for a client; further packets and notifications are lost."""
+"""The greatest number of messages that wait for a client; further packets and notifications are lost."""
 
 
 class ClientStream:
-    """A client, from its first message until its stream ends; `fault` is why the server ends it."""
+    """A client, from its first message until its stream ends; `fault` is the reason if the server ends it."""
 
     def __init__(self, device: Device, requests: Iterator[Message]) -> None:
         self.device, self.requests = device, requests
@@ -45,16 +45,16 @@ class ClientStream:
             self.device.leave(self.client)
 
     def end(self) -> None:
-        """End the stream, after what waits."""
+        """End the stream after the queued messages."""
         self.waiting.put(None)
 
     def tell(self, message: Message) -> None:
-        """Queue a message; if the queue is full, all but arbitration updates are lost."""
+        """Queue a message; if the queue is full, only arbitration updates are kept."""
         if self.waiting.qsize() < MOST_WAITING or message.HasField("arbitration"):
             self.waiting.put(message)
 
     def take(self) -> None:
-        """Handle the client's messages, until it sends no more or one ends the stream."""
+        """Handle the client's messages until it stops sending or a message ends the stream."""
         try:
             for message in self.requests:
                 self.take_one(message)
@@ -89,19 +89,19 @@ class ClientStream:
 
 
 REFUSED = {"packet": ("packet_out", "packet_out"), "digest_ack": ("digest_list_ack", "digest_list_ack")}
-"""Where a `StreamError` has the message that was not taken."""
+"""The place of a refused message in a `StreamError`."""
 
 VERSION = "1.5.0"
-"""The version of P4Runtime that the service has."""
+"""The version of P4Runtime that the service implements."""
 
 DETAILS = "grpc-status-details-bin"
-"""The metadata in which gRPC has the details of a status."""
+"""The gRPC metadata key for the details of a status."""
 
 STATUS_CODES = {code.value[0]: code for code in grpc.StatusCode}
 
 
 class PartlyFailed(Exception):  # noqa: N818, it is an answer
-    """A batch of which a part failed; `answers` has what became of each part."""
+    """A batch that failed in part; `answers` has the result of each part."""
 
     def __init__(self, message: str, answers: Answers) -> None:
         super().__init__(message)
@@ -129,14 +129,14 @@ class Service:
         return grpc.method_handlers_generic_handler("p4.v1.P4Runtime", calls)
 
     def write(self, request: Message) -> Message:
-        """Carry out updates; where one fails, the status has an error for each."""
+        """Carry out updates; if one fails, the status has an error for each."""
         answers = self.device.write(request)
         if any(answers):
             raise PartlyFailed("a part of the updates was not carried out", answers)
         return v1.WriteResponse()
 
     def read(self, request: Message) -> Iterator[Message]:
-        """The entities that a request selects; where a part of it is wrong, the status has an error for each."""
+        """The entities that a request selects; if a part is wrong, the status has an error for each."""
         found, answers = self.device.read(request)
         yield from responses(found)
         if any(answers):
@@ -169,7 +169,7 @@ class Service:
 def answered(
     kind: Message, call: Callable[[Message], Iterator[Message]]
 ) -> Callable[[bytes, grpc.ServicerContext], Iterator[bytes]]:
-    """The call, which parses its request; its errors become the status of the answer."""
+    """The call with parsing of its request; its errors become the status of the answer."""
 
     def guarded(octets: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:
         try:
@@ -181,21 +181,21 @@ def answered(
 
 
 def answered_once(kind: Message, call: Callable[[Message], Message]) -> Callable[[bytes, grpc.ServicerContext], bytes]:
-    """The same for a call with a single answer."""
+    """`answered` for a call with a single answer."""
     guarded = answered(kind, lambda request: iter([call(request)]))
     return lambda octets, context: next(guarded(octets, context))
 
 
 def parse(kind: Message, octets: bytes) -> Message:
-    """The message of a class that a client sent; a fault, with gRPC's code for it, if the bytes are none."""
+    """The message that a client sent; a fault, with gRPC's code for it, if the bytes do not parse."""
     try:
         return kind.FromString(octets)
     except DecodeError as error:
-        raise Fault(Code.INTERNAL, f"the request is no {kind.DESCRIPTOR.full_name}: {error}") from error
+        raise Fault(Code.INTERNAL, f"the request is not a valid {kind.DESCRIPTOR.full_name}: {error}") from error
 
 
 def abort(context: grpc.ServicerContext, error: Exception) -> NoReturn:
-    """End a call with the status of an error; of a batch of which a part failed, it has an error for each part."""
+    """End a call with the status of an error; a batch that failed in part has an error for each part."""
     if isinstance(error, PartlyFailed):
         details = [packed(error_of(answer)) for answer in error.answers]
         status = Status(code=Code.UNKNOWN, message=str(error), details=details)
@@ -207,24 +207,24 @@ def abort(context: grpc.ServicerContext, error: Exception) -> NoReturn:
 
 
 MOST_CALLS = 1024
-"""Calls at once, a stream being one; each has a thread while it lasts. Further ones are refused."""
+"""The greatest number of simultaneous calls, counting streams; each has a thread. Further calls are refused."""
 
 POLL_S = 0.02
-"""How often digest lists and idle timeouts are looked at."""
+"""The period of the checks of digest lists and idle timeouts."""
 
 OPTIONS = (
     ("grpc.max_receive_message_length", 256 << 20),
     ("grpc.max_send_message_length", -1),
     ("grpc.so_reuseport", 0),
 )
-"""Large programs and batches are taken; no other server has the same port."""
+"""The server accepts large programs and batches, and does not share its port."""
 
 GRACE_S = 0.5
-"""How long calls have to end when the server does."""
+"""The time that calls have to end when the server ends."""
 
 
 class P4RuntimeServer:
-    """Serves a switch by P4Runtime from `start` to `close`. `port` is the one it listens on, for an address with 0."""
+    """Serves a switch by P4Runtime from `start` to `close`. `port` is the listening port, chosen for port 0."""
 
     def __init__(
         self, served: ServedSwitch, address: str, device_id: int, tls: Tls | None = None, cpu_port: int | None = None
@@ -251,7 +251,7 @@ class P4RuntimeServer:
         self.served.journal.info(f"Server listening on {self.address}")
 
     def tick(self) -> None:
-        """Send notifications that are due, until `close`."""
+        """Send due notifications until `close`."""
         while not self.ending.wait(POLL_S):
             try:
                 self.device.poll()
@@ -260,7 +260,7 @@ class P4RuntimeServer:
                 time.sleep(1)
 
     def close(self) -> None:
-        """Listen no longer, and end all streams."""
+        """Stop listening, and end all streams."""
         self.ending.set()
         if self.ticker.is_alive():
             self.ticker.join()

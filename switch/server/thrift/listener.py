@@ -1,4 +1,4 @@
-"""The Thrift door of a running switch: its services, all of them on one port, and its notifications.
+"""The Thrift server of a running switch: its services, all on one port, and its notifications.
 
 Each client has a thread, as in BMv2. Refusals become the exceptions that the functions of the services declare.
 """
@@ -36,7 +36,7 @@ SERVICES = {
 def exception_of(error: InakitError, result: Any) -> Any | None:
     """The exception that a function with this result structure declares for an error.
 
-    Its code is that of the refusal, or ERROR where the exception has no such code; None if it has neither.
+    Its code is that of the refusal, or ERROR if the exception has no such code; None if it has neither.
     """
     declared = next((field[2] for field in result.thrift_spec.values() if field[1] == "ouch"), None)
     if declared is None:
@@ -52,18 +52,18 @@ CALL, REPLY, EXCEPTION, ONEWAY = 1, 2, 3, 4
 """Kinds of messages."""
 
 EMPTY: dict[int, object] = {TType.LIST: (), TType.BINARY: b"", TType.BOOL: False, TType.DOUBLE: 0.0}
-"""The value of an argument that the client left out, by type; 0 for all others."""
+"""The value of an omitted argument, by type; 0 for all other types."""
 
 
 class Dispatcher:
-    """Decodes messages of clients, and encodes what the services answer; for any thread."""
+    """Decodes clients' messages, and encodes the services' answers; safe for any thread."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
 
     def answer(self, message: bytes) -> bytes:
-        """The answer to a message whose shape was checked; empty if the client waits for none."""
-        # What is text is decoded here, for the library decodes what it can and leaves the rest.
+        """The answer to a message of checked shape; empty if the client expects none."""
+        # Text is decoded here, because the library decodes only valid text and leaves the rest as bytes.
         incoming = TCyBinaryProtocol(TCyMemoryBuffer(message), decode_response=False)
         name, kind, sequence = incoming.read_message_begin()
         service, _, function = str(name).rpartition(":")
@@ -74,7 +74,7 @@ class Dispatcher:
         return b"" if kind == ONEWAY else answer
 
     def _result(self, service: str, function: str, kind: int, incoming: Any) -> Any:
-        """The result structure of a call, or the error that the client gets instead."""
+        """The result structure of a call, or the error that the client gets in its place."""
         if kind not in (CALL, ONEWAY):
             return TApplicationException(TApplicationException.INVALID_MESSAGE_TYPE, f"a message of type {kind}")
         declared = getattr(description(), SERVICES[service]) if service in SERVICES else None
@@ -106,7 +106,7 @@ def argument(value: Any, field: Sequence[Any]) -> Any:
 
 
 def failure(why: str) -> Any:
-    """The error for what no service declares."""
+    """The error for a failure that no service declares."""
     return TApplicationException(TApplicationException.INTERNAL_ERROR, why)
 
 
@@ -122,14 +122,14 @@ def written(function: str, sequence: int, result: Any) -> bytes:
 
 
 WAITING = 128
-"""Clients that may wait to be accepted."""
+"""The number of clients that can wait to be accepted."""
 
 RETRY_S = 0.05
 """The time between two attempts to accept a client."""
 
 
 class Listener:
-    """A TCP port of all addresses (0: one that is free, see `port`), on which clients are answered."""
+    """A TCP port of all addresses (0: a free one, see `port`), on which clients are answered."""
 
     def __init__(self, port: int) -> None:
         self._listening = listen(port)
@@ -143,7 +143,7 @@ class Listener:
         Thread(target=self._accept, args=(dispatcher,), name=f"thrift-{self.port}", daemon=True).start()
 
     def close(self) -> None:
-        """Refuse new clients, and end the connections of those that are there."""
+        """Refuse new clients, and end the present connections."""
         with self._lock:
             self._closed = True
             ending = [self._listening, *self._clients]
@@ -152,7 +152,7 @@ class Listener:
         self._listening.close()
 
     def _accept(self, dispatcher: Dispatcher) -> None:
-        """Start a thread for each new client; without a free thread the client is rejected."""
+        """Start a thread for each new client; without a free thread, reject the client."""
         while not self._closed:
             try:
                 client, _ = self._listening.accept()
@@ -165,7 +165,7 @@ class Listener:
                 client.close()
 
     def _serve(self, client: socket.socket, dispatcher: Dispatcher) -> None:
-        """Answer a client until its connection ends, or it sends a malformed message."""
+        """Answer a client until its connection ends or it sends a malformed message."""
         with client, self._known(client), suppress(OSError, MalformedMessageError):
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with client.makefile("rb") as stream:
@@ -175,7 +175,7 @@ class Listener:
 
     @contextmanager
     def _known(self, client: socket.socket) -> Iterator[None]:
-        """Within the block `close` ends the client's connection."""
+        """Inside the block, `close` ends the client's connection."""
         with self._lock:
             self._clients.add(client)
         if self._closed:
@@ -188,7 +188,7 @@ class Listener:
 
 
 def listen(port: int) -> socket.socket:
-    """A socket that listens on a port of all addresses, of IPv4 and, if available, of IPv6."""
+    """A socket that listens on a port of all addresses, of IPv4 and, if available, IPv6."""
     try:
         return socket.create_server(
             ("", port),
@@ -204,13 +204,13 @@ def listen(port: int) -> socket.socket:
 
 
 def end(connection: socket.socket) -> None:
-    """Shut a connection down, which wakes up threads that wait for it."""
+    """Shut a connection down; this wakes up threads that wait for it."""
     with suppress(OSError):
         connection.shutdown(socket.SHUT_RDWR)
 
 
 class ThriftServer:
-    """Answers Thrift clients of a switch on a TCP `port` (0: one that is free), and publishes its notifications."""
+    """Answers Thrift clients of a switch on a TCP `port` (0: a free one), and publishes its notifications."""
 
     def __init__(self, served: ServedSwitch, port: int, device_id: int, notifications: str) -> None:
         self._served, self.port = served, port
@@ -218,7 +218,7 @@ class ThriftServer:
         self._open = ExitStack()
 
     def start(self) -> None:
-        """Listen, and publish; `MachineError` if the port or the address belongs to somebody else."""
+        """Listen and publish; `MachineError` if the port or the address is in use."""
         with ExitStack() as opened:
             publisher = Publisher(self._notifications)
             opened.callback(publisher.close)
@@ -231,5 +231,5 @@ class ThriftServer:
             self._open = opened.pop_all()
 
     def close(self) -> None:
-        """End all connections, and publish nothing any more."""
+        """End all connections, and stop publishing."""
         self._open.close()

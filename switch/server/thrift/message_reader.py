@@ -1,7 +1,7 @@
-"""Thrift messages off a connection, checked before they are decoded.
+"""Thrift messages from a connection, checked before they are decoded.
 
-A message has no length in front: it ends where its outermost structure does. So it is walked as it arrives, and
-refused as soon as it is wrong: a library that believed its sizes would take gigabytes or hours.
+A message has no length in front: it ends with its outermost structure. So it is walked as it arrives, and refused at
+the first error: a library that trusted its sizes would take gigabytes or hours.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ VERSION = 0x8001
 """The first two bytes of a message."""
 
 SIZES = {2: 1, 3: 1, 4: 8, 6: 2, 8: 4, 10: 8}
-"""Bytes of the types of one size: bool, byte, double, i16, i32, i64."""
+"""The sizes in bytes of the fixed-size types: bool, byte, double, i16, i32, i64."""
 
 STRING, STRUCT, MAP, SET, LIST = 11, 12, 13, 14, 15
 
 MOST_BYTES, MOST_VALUES, DEEPEST = 64 << 20, 1 << 20, 16
-"""The largest message: a program's JSON has some megabytes, a key some ten values on three levels."""
+"""The limits of a message: a program's JSON has some megabytes, a key some ten values on three levels."""
 
 
 class MalformedMessageError(InputError):
@@ -27,14 +27,14 @@ class MalformedMessageError(InputError):
 
 
 class Stream(Protocol):
-    """Bytes as they arrive."""
+    """A stream of arriving bytes."""
 
     def read(self, size: int, /) -> bytes:
-        """`size` bytes, fewer only at the end."""
+        """`size` bytes; fewer only at the end."""
 
 
 class MessageReader:
-    """Reads one message after the other."""
+    """Reads messages one after the other."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
@@ -42,7 +42,7 @@ class MessageReader:
         self._values = 0
 
     def read(self) -> bytes:
-        """The next message; empty at the end of the connection. `MalformedMessageError` if it is none."""
+        """The next message; empty at the end of the connection. `MalformedMessageError` if it is malformed."""
         self._message, self._values = bytearray(self._stream.read(4)), 0
         if not self._message:
             return b""
@@ -56,7 +56,7 @@ class MessageReader:
         return bytes(self._message)
 
     def _walk(self, kind: int, depth: int) -> None:
-        """Read one value of this type, in which values may be nested `depth` levels deep."""
+        """Read one value of this type, whose values can be nested `depth` levels deep."""
         if depth == 0:
             raise MalformedMessageError(f"values are nested more than {DEEPEST} levels deep")
         if kind in SIZES:
@@ -75,7 +75,7 @@ class MessageReader:
             raise MalformedMessageError(f"there is no type {kind}")
 
     def _walk_each(self, kinds: tuple[int, ...], count: int, depth: int) -> None:
-        """Read as many values of each of these types in turn."""
+        """Read `count` values of each of these types in turn."""
         if all(kind in SIZES for kind in kinds):
             self._take(count * sum(SIZES[kind] for kind in kinds))
             return
@@ -91,14 +91,14 @@ class MessageReader:
         return size
 
     def _count(self, values: int) -> int:
-        """Count values, refuse a message of too many, and return the number."""
+        """Count values, refuse a message with too many, and return the number."""
         self._values += values
         if self._values > MOST_VALUES:
             raise MalformedMessageError(f"a message of more than {MOST_VALUES} values")
         return values
 
     def _take(self, size: int) -> bytes:
-        """Read as many bytes of the message."""
+        """Read `size` bytes of the message."""
         if len(self._message) + size > MOST_BYTES:
             raise MalformedMessageError(f"a message of more than {MOST_BYTES} bytes")
         taken = self._stream.read(size)

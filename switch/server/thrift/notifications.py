@@ -1,7 +1,7 @@
 """Notifications of a running switch, as in BMv2: digests, expired entries, ports that go up or down.
 
-It publishes with nanomsg, all in one format: a header of 32 bytes in the machine's byte order, without padding,
-that begins with four letters, and records behind it.
+They are published with nanomsg in one format: a 32-byte header in the machine's byte order, without padding, that
+begins with four letters, followed by records.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LEARNING = struct.Struct("=4sQIiQI")
 AGEING = struct.Struct("=4sQIQiI")
 # letters, switch, number of ports
 PORTS = struct.Struct("=4sQI16x")
-# port, 1 if it is up
+# port, 1 if up
 PORT = struct.Struct("=ii")
 # an entry
 HANDLE = struct.Struct("=I")
@@ -74,7 +74,7 @@ def learning_message(device_id: int, batch: DigestBatch, fields: FieldList) -> b
 
 
 def ageing_messages(device_id: int, first: int, expired: Sequence[Expired], tables: Mapping[str, int]) -> list[bytes]:
-    """Entries that expired, a message for each table; messages are counted from `first`, `tables` has their numbers."""
+    """Expired entries, a message for each table; messages are numbered from `first`, tables by `tables`."""
     names = sorted({name for name, _ in expired}, key=tables.__getitem__)
     return [
         AGEING.pack(b"AGE|", device_id, CONTEXT, first + count, tables[name], len(handles)) + b"".join(handles)
@@ -84,11 +84,11 @@ def ageing_messages(device_id: int, first: int, expired: Sequence[Expired], tabl
 
 
 PORTS_EVERY_S = 0.2
-"""The time between two checks of ports."""
+"""The period of the checks of ports."""
 
 
 class Notifier:
-    """Publishes until it is closed; messages of expired entries are counted from 0."""
+    """Publishes until it is closed; messages of expired entries are numbered from 0."""
 
     def __init__(self, switch: ServedSwitch, publisher: Publisher, device_id: int) -> None:
         self._switch, self._publisher, self._device_id = switch, publisher, device_id
@@ -100,13 +100,13 @@ class Notifier:
         Thread(target=self._watch_ports, name="ports", daemon=True).start()
 
     def close(self) -> None:
-        """Publish nothing any more."""
+        """Stop publishing."""
         self._closed.set()
         self._switch.digest_subscribers.remove(self.tell_learned)
         self._switch.expiry_subscribers.remove(self.tell_expired)
 
     def tell_learned(self, batch: DigestBatch) -> None:
-        """Publish a batch of digests, unless another program runs by now."""
+        """Publish a batch of digests, unless another program runs now."""
         fields = self._switch.control.program.digests.get(batch.list_id)
         if fields is not None and fields.name == batch.name:
             self._publisher.send(learning_message(self._device_id, batch, fields))
@@ -119,7 +119,7 @@ class Notifier:
             self._sweeps += 1
 
     def tell_ports(self) -> None:
-        """Publish which ports have come up or gone down since the last call."""
+        """Publish the ports that have gone up or down since the last call."""
         ports = self._switch.ports
         known = ports.all()
         up = {port for port in known if ports.is_up(port)}

@@ -40,10 +40,10 @@ class Services:
         self.switch, self.identity = switch, identity
 
     def call(self, service: str, function: str, arguments: Mapping[str, Any]) -> Any:
-        """Carry out a function. `arguments` are by name; those that the client left out are 0 or empty.
+        """Carry out a function. `arguments` are by name; omitted ones are 0 or empty.
 
-        Tables and arrays are those of the program that was loaded last, also before it runs. Groups and sessions
-        outlast programs.
+        Tables and arrays are those of the program that was loaded last, even before it runs. Groups and sessions
+        outlive programs.
         """
         kind, call = FUNCTIONS[service][function]
         if kind == SWITCH:
@@ -56,7 +56,7 @@ class Services:
 
     @property
     def json(self) -> str:
-        """The program that was loaded last, as p4c made it; empty before the first."""
+        """The JSON of the program that was loaded last; empty before the first."""
         loaded = self.switch.pending or self.switch.running
         return self.switch.newest.json if loaded else ""
 
@@ -70,11 +70,11 @@ class Services:
         return description().SwitchInfo(known.device_id, known.thrift_port, known.notifications)
 
     def serialize(self) -> bytes:
-        """Refuse: the answer of BMv2 is not text, so that its own clients cannot read it."""
+        """Refuse: BMv2's answer is not text, so its own clients cannot read it."""
         raise UnsupportedError("the state cannot be serialized: read tables, profiles and meters one by one")
 
     def resource_id(self, type: int, name: str) -> int:
-        """The number that the compiler gave to a table, an action profile, an array or a learning list."""
+        """The compiler's number of a table, an action profile, an array or a learning list."""
         known = resource_ids(self.json)
         if type not in known:
             raise Refused(RefusalKind.INVALID_RESOURCE_TYPE, f"no kind {type}: kinds are 0 to {max(known)}")
@@ -83,18 +83,18 @@ class Services:
         return known[type][name]
 
     def set_depth(self, packets: int, port: int | None = None, priority: int | None = None) -> int:
-        """Bound queues, in packets; 0."""
+        """Set the depth of queues, in packets; return 0."""
         self.switch.queues.set_depth(packets, port, priority)
         return 0
 
     def set_rate(self, rate_pps: int, port: int | None = None, priority: int | None = None) -> int:
-        """Set the rate of queues, in packets a second; 0."""
+        """Set the rate of queues, in packets/s; return 0."""
         self.switch.queues.set_rate(rate_pps, port, priority)
         return 0
 
 
 SWITCH = "switch"
-"""The kind of functions that are for the switch as a whole."""
+"""The kind of functions for the whole switch."""
 
 OF_SWITCH: Mapping[str, Callable[..., object]] = {
     "bm_dev_mgr_add_port": lambda services, iface_name, port, pcap: services.switch.ports.add(port, iface_name),  # noqa: ARG005
@@ -134,7 +134,7 @@ FUNCTIONS: Mapping[str, Mapping[str, tuple[str, Call]]] = {
         **{name: (SWITCH, Call(request)) for name, request in OF_SIMPLE_SWITCH.items()},
     },
 }
-"""The functions of each service by the name that clients call it, with the kind of entities that each is for."""
+"""The functions of each service by the clients' names, with the kind of entities that each concerns."""
 
 
 DESCRIPTION = Path(__file__).with_name("bmv2.thrift")
@@ -142,16 +142,16 @@ DESCRIPTION = Path(__file__).with_name("bmv2.thrift")
 
 @cache
 def description() -> Any:
-    """The parsed description; its attributes bear the names that stand in it."""
+    """The parsed interface description; its attributes have the names in it."""
     return thriftpy2.load(str(DESCRIPTION), module_name="inakit_bmv2_thrift")
 
 
 TABLE, PROFILE, COUNTER, METER, REGISTER, LEARNING_LIST = range(6)
-"""The kinds of resources, as clients number them."""
+"""The kinds of resources in the clients' numbering."""
 
 ARRAYS = {COUNTER: "counter_arrays", METER: "meter_arrays", REGISTER: "register_arrays", LEARNING_LIST: "learn_lists"}
 OF_PIPELINES = {TABLE: "tables", PROFILE: "action_profiles"}
-"""Where a program's JSON declares each kind."""
+"""The place of each kind in a program's JSON."""
 
 
 @lru_cache(maxsize=2)

@@ -265,7 +265,7 @@ def test_value_sets_and_resets() -> None:
         "table_ad t 0": "did you mean 'table_add'",
         "table_add ipv5_lpm drop 1/2 =>": "unknown table 'ipv5_lpm'",
         "table_add ipv4_lpm dorp 1/2 =>": "unknown action 'dorp': choose from RouterIngress.drop",
-        "table_add RouterIngress.ipv4_lpm RouterIngress.drop 1 2 =>": "has a key of 1, 2 given",
+        "table_add RouterIngress.ipv4_lpm RouterIngress.drop 1 2 =>": "has 1 key fields, 2 values given",
         "table_add RouterIngress.ipv4_lpm RouterIngress.drop 1 =>": "expected table_add TABLE",
         "table_add RouterIngress.ipv4_lpm RouterIngress.forward 1/2 => 3": "2 values expected behind =>, 1 given",
         "table_add acl drop 1&&&1 2&&&2 3->4 =>": "0 values and a priority expected behind =>, 0 given",

@@ -96,7 +96,7 @@ def test_simple_switch_grpc_takes_the_text_and_gives_it_back(tmp_path: Path) -> 
 
 def test_faults_registers_are_not_handed_over() -> None:
     presets = replace(planned(), registers=(RegisterPreset("InaIngress.arrival.draws", 1, 7),))
-    with pytest.raises(UnsupportedError, match="registers are not handed over"):
+    with pytest.raises(UnsupportedError, match="registers cannot be handed over"):
         write_text(load_schema(PROGRAM), presets)
 
 

@@ -257,7 +257,7 @@ def test_a_switch_of_p4_utils_says_its_ports(tmp_path: Path) -> None:
         ({"hosts": {"h1": {"ip": "10.0.1"}}}, "hosts.h1.ip: '10.0.1': expected an address"),
         ({"assignment_strategy": "l4"}, "'l4'.*l3"),
         ({"routers": {"r1": {}}}, "routers are not run here"),
-        ({"assignment_strategy": "l3", "hosts": {"h300": {}}, "links": [["h300", "s1"]]}, "l3 has no address left"),
+        ({"assignment_strategy": "l3", "hosts": {"h300": {}}, "links": [["h300", "s1"]]}, "l3 has no free address"),
     ],
 )
 def test_what_is_wrong_in_a_file_of_p4_utils_is_told(topology: dict[str, Any], reason: str, tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def test_a_network_that_is_ended_leaves_nothing(topology: Path) -> None:
         again = network(str(topology), *program)
         running.terminate()
         running.wait(timeout=60)
-    assert "there are interfaces s1-eth1, s1-eth2 already" in again.stderr
+    assert "interfaces s1-eth1, s1-eth2 already exist" in again.stderr
     assert subprocess.run(["ip", "link", "show", "s1-eth1"], capture_output=True, check=False).returncode != 0
 
 

@@ -66,7 +66,7 @@ def test_several_sources_are_all_named_and_one_that_is_gone(p4: Path) -> None:
 def test_a_json_that_was_edited_by_hand_is_told_apart(p4: Path) -> None:
     add(p4 / "build" / "ina.json", "\n")
     assert refused(p4 / "build" / "ina.json").startswith(
-        "p4/build/ina.json is not what the compiler wrote, and its sources are as they were: it was edited"
+        "p4/build/ina.json differs from the compiler's output, and its sources have not changed: it was edited"
     )
 
 
@@ -102,7 +102,7 @@ def test_a_program_without_hashes_is_not_asked(p4: Path, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("name", "text", "says"),
     [
-        ("x.p4", b"#include <core.p4>\n", "is P4 source; give what is compiled of it"),
+        ("x.p4", b"#include <core.p4>\n", "is P4 source; give the compiled program"),
         ("x.json", b"", "empty; the JSON that p4c-bm2-ss writes is expected"),
         ("x.json", b'{"a": 1,\n oops}', "not JSON line 2: Expecting property name enclosed in double quotes; the JSON"),
         ("x.json", b"\xff\xfe\x00", "not JSON; the JSON that"),

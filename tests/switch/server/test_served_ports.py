@@ -157,7 +157,7 @@ def test_another_program_runs_on_the_same_ports_after_a_swap() -> None:
         told: list[str] = []
         switch.swap_subscribers.append(lambda: told.append(switch.json))
         switch.load(CONTROL.read_text())
-        with pytest.raises(Refused, match="loaded already"):
+        with pytest.raises(Refused, match="already loaded"):
             switch.load(CONTROL.read_text())
         switch.swap()
         assert told == [CONTROL.read_text()]

@@ -102,7 +102,7 @@ def test_swaps_are_refused_in_their_order() -> None:
         old = switch.control
         switch.load(SERVED.read_text())
         switch.swap()
-        with pytest.raises(Refused, match="another program runs by now"):
+        with pytest.raises(Refused, match="another program runs now"):
             old.tables.add_entry(entry("exact_match", (7,), 1))
 
 

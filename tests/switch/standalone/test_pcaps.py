@@ -88,7 +88,7 @@ def test_a_pcap_that_breaks_off_leaves_nothing_behind(tmp_path: Path) -> None:
 
 def test_nothing_is_written_over(tmp_path: Path) -> None:
     (tmp_path / "kept").write_text("mine")
-    with pytest.raises(InputError, match="choose a new or an empty folder"):
+    with pytest.raises(InputError, match="choose a new or empty folder"):
         CliRunner().invoke(
             app,
             ["switch", "replay", str(PROGRAMS / "router.json"), "--in", "1:x", "--out", str(tmp_path)],

@@ -127,7 +127,7 @@ def test_a_packet_that_goes_in_a_loop_is_an_error() -> None:
         action["primitives"].append(again)
     program = program_of(document)
     switch = InProcessSwitch(program)
-    with pytest.raises(RunError, match="goes in a loop"):
+    with pytest.raises(RunError, match="a packet loops"):
         switch.inject(1, packet_of(program))
 
 

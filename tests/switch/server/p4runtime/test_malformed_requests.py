@@ -23,7 +23,7 @@ NO_MESSAGE = b"\xff\xff"
 def assert_malformed(error: grpc.RpcError, name: str) -> None:
     """Assert that a call ended because its request is no message of this name."""
     assert error.code() == grpc.StatusCode.INTERNAL
-    assert f"the request is no p4.v1.{name}" in error.details()
+    assert f"the request is not a valid p4.v1.{name}" in error.details()
 
 
 def calls_held() -> int:
